@@ -4,8 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from irscope.api.loading import Source, first_module, name_of, once_stdin, whole
+from irscope.api.loading import Source, first_module, name_of, whole
 from irscope.api.options import DiffOptions
+from irscope.api.paths import once_stdin
 from irscope.api.watching import SILENT, Watcher
 from irscope.diff import compare, parse_gate
 from irscope.diff.compare import Comparison

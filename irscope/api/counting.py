@@ -5,8 +5,8 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from irscope.api.loading import once_stdin
 from irscope.api.options import StatsOptions
+from irscope.api.paths import once_stdin
 from irscope.fleet.files import find_files, no_dump
 from irscope.fleet.stats import Stats, stats_of
 

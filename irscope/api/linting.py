@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from irscope.analysis.soundness import held_together
-from irscope.api.loading import Source, name_of, once_stdin, read_source, whole
+from irscope.api.loading import Source, name_of, read_source, whole
 from irscope.api.options import InputOptions, LintOptions
+from irscope.api.paths import once_stdin
 from irscope.api.watching import SILENT, Watcher
 from irscope.expand.bind import bind_types
 from irscope.fleet.files import find_files, no_dump

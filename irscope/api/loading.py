@@ -87,10 +87,3 @@ def first_module(reading: Reading, watch: Watcher = SILENT) -> Module:
 def _line(reading: Reading, module: Module) -> int:
     """The line at which the first graph of a module begins."""
     return reading.source.place(max(0, min((graph.loc for graph in module.graphs.values()), default=0))).line
-
-
-def once_stdin(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The paths as given. Raises UserError when standard input is given twice, because it can be read once."""
-    if paths.count("-") > 1:
-        raise UserError("standard input (-) can be given once", "write one of the inputs into a file")
-    return paths

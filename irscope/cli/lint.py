@@ -8,8 +8,8 @@ import click
 
 from irscope import api
 from irscope.api.options import LintOptions, option
+from irscope.api.paths import path_of
 from irscope.cli.errors import FINDINGS, OK, USAGE
-from irscope.cli.input import path_of
 from irscope.cli.options import options
 from irscope.cli.output import opened
 from irscope.cli.reporting import FORMATS, format_of, print_report, write_text

@@ -8,10 +8,10 @@ import click
 
 from irscope import api
 from irscope.api.options import OptOptions, option
+from irscope.api.paths import path_of
 from irscope.api.verification import Verification
 from irscope.api.watching import PassWatcher
 from irscope.cli.errors import FINDINGS, OK
-from irscope.cli.input import path_of
 from irscope.cli.options import options
 from irscope.cli.output import opened
 from irscope.cli.terminal import Terminal, say

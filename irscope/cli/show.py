@@ -9,8 +9,8 @@ import click
 
 from irscope import api
 from irscope.api.options import ShowOptions, View, option
+from irscope.api.paths import once_stdin, path_of
 from irscope.cli.errors import OK, USAGE
-from irscope.cli.input import once_stdin, path_of
 from irscope.cli.options import options
 from irscope.cli.output import opened, paint_for, write_bytes
 from irscope.cli.terminal import TERMINAL, say

@@ -7,8 +7,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from irscope.api.loading import once_stdin, whole
+from irscope.api.loading import whole
 from irscope.api.options import InputOptions
+from irscope.api.paths import once_stdin
 from irscope.cli.options import options
 from irscope.formats.hlo.dialect import HLO
 from irscope.graph import Module, Reading
