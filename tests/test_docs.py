@@ -57,13 +57,18 @@ def test_commands_in_the_text_run(command: str, cli: Cli, tmp_path: Path, monkey
     assert result.exit_code in (0, 1), result.stderr
 
 
-def test_the_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/api.md"])
+def test_the_python_of_a_page_runs(page: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each page is one program; what a ``print`` is followed by in a comment is what it prints."""
     monkeypatch.chdir(REPO)
-    blocks = [block for language, block in FENCE.findall((REPO / "README.md").read_text(encoding="utf-8")) if language == "python"]
+    blocks = [block for language, block in FENCE.findall((REPO / page).read_text(encoding="utf-8")) if language == "python"]
     assert blocks
+    names: dict[str, object] = {}
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
-    assert capsys.readouterr().out
+        exec(compile(block, page, "exec"), names)
+        printed = capsys.readouterr().out
+        shown = re.findall(r"^ *print\(.*\)  # (.*)$", block, re.MULTILINE)
+        assert all(line in printed for line in shown), printed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,31 +1,36 @@
 """``irscope check``: the exported models of a project against the budgets and results that its file demands."""
-
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
-from irscope.cli.lint import FORMATS
+from irscope import api
+from irscope.api.options import CheckOptions, option
+from irscope.cli.errors import FINDINGS, OK, USAGE
+from irscope.cli.options import options
+from irscope.cli.reporting import FORMATS, format_of, print_report
+from irscope.cli.terminal import TERMINAL, say
+
+if TYPE_CHECKING:
+    from irscope.api import CheckResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOutput:
+    """What is reported, and where."""
+
+    form: str | None = option(None, "How to report (default: full).", "--format", choices=FORMATS)
+    output: str | None = option(None, "Write the report to a file.", "-o", file=True)
+    exit_zero: bool = option(False, "Exit 0 whatever was found.")
+    everything: bool = option(False, "Show all that is information, not the first few of each file.", "--all")
 
 
 @click.command()
 @click.argument("path", default=".", metavar="[PATH]")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default=None, help="How to report (default: full).")
-@click.option("-o", "output", type=click.Path(dir_okay=False), help="Write the report to a file.")
-@click.option("--config", "config_file", metavar="FILE", help="Settings (default: the nearest irscope.toml or pyproject.toml).")
-@click.option("--write-baseline", is_flag=True, help="Store findings, kernels and traffic of today in the baseline that the settings name.")
-@click.option("--exit-zero", is_flag=True, help="Exit 0 whatever was found.")
-@click.option("--all", "all_", is_flag=True, help="Show all that is information, not the first few of each file.")
-@click.option("--statistics", is_flag=True, help="Count the findings by rule.")
-def command(
-    path: str,
-    format_: str | None,
-    output: str | None,
-    config_file: str | None,
-    write_baseline: bool,
-    exit_zero: bool,
-    all_: bool,
-    statistics: bool,
-) -> int:
+@options(output=CheckOutput, asked=CheckOptions)
+def command(path: str, output: CheckOutput, asked: CheckOptions) -> int:
     """Check the exported models of a project, as [tool.irscope.check] of its pyproject.toml or irscope.toml demands.
 
     PATH is where the search for the settings begins (default: here).
@@ -36,6 +41,26 @@ def command(
       irscope check --format sarif -o irscope.sarif
       irscope check --write-baseline
     """
-    from irscope.cli.checking import Request, run
+    result = api.check(path, asked, watch=TERMINAL)
+    result.report.everything = output.everything
+    if result.written is not None:
+        say(f"{result.baseline}: {result.written} findings accepted, {result.measured} models measured")
+    print_report(result.report, output.form or format_of(result.config), output.output, [model.file for model in result.models])
+    failed = result.failed
+    others = f"; not {', '.join(failed)}" if failed else ""
+    say(f"{len(result.models)} models, {len(result.models) - len(failed)} as demanded{others}{_accepted(result)}")
+    if output.exit_zero:
+        return OK
+    if not result.readable:
+        return USAGE
+    return FINDINGS if not asked.write_baseline and result.fails else OK
 
-    return run(Request(path, format_, output, config_file, write_baseline, exit_zero, statistics, all_))
+
+def _accepted(result: CheckResult) -> str:
+    """What the baseline kept out of the report, and what it holds that is mended: a broken demand that was accepted is said to be so."""
+    if not result.accepted and not result.stale:
+        return ""
+    from irscope.api.checking import shown
+
+    stale = f", and {result.stale} more that are gone: --write-baseline makes it anew" if result.stale else ""
+    return f"; accepted by {shown(result.baseline or '')}: {result.accepted}{stale}"

@@ -2,23 +2,33 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import click
 
+from irscope import api
+from irscope.api.options import DiffOptions, option
+from irscope.api.paths import path_of
 from irscope.cli.errors import FINDINGS, OK
-from irscope.cli.input import first_module, from_option, load_ok, once_stdin
+from irscope.cli.options import options
 from irscope.cli.output import opened
+from irscope.cli.terminal import TERMINAL, say
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffOutput:
+    """Where and how it is written."""
+
+    form: str = option("text", "How to print it; html is one page that needs no network.", "--format",
+                       choices=("text", "json", "markdown", "html"))
+    output: str = option("-", "Write there instead of to standard output.", "-o", "--output", metavar="FILE", shown=False)
 
 
 @click.command()
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
-@from_option
-@click.option("--format", "format_", type=click.Choice(["text", "json", "markdown", "html"]), default="text", show_default=True,
-              help="How to print it; html is one page that needs no network.")
-@click.option("--fail-if", multiple=True, metavar="CONDITION", help="Exit 1 when it holds: 'kernels>+0', 'bytes>+5%', 'ops.transpose>0'.")
-@click.option("-o", "--output", default="-", metavar="FILE", help="Write there instead of to standard output.")
-def command(before: str, after: str, from_: str | None, format_: str, fail_if: tuple[str, ...], output: str) -> int:
+@options(asked=DiffOptions, output=DiffOutput)
+def command(before: str, after: str, asked: DiffOptions, output: DiffOutput) -> int:
     """Compare two dumps as graphs: names and the order of independent lines do not count.
 
     \b
@@ -27,24 +37,13 @@ def command(before: str, after: str, from_: str | None, format_: str, fail_if: t
       irscope diff old.hlo new.hlo --format html -o diff.html
       irscope diff old.hlo new.hlo --fail-if 'kernels>+0' --fail-if 'bytes>+5%'
     """
-    from irscope.diff import compare, parse_gate
-    from irscope.diff.report import as_json, as_text
-
-    gates = [parse_gate(text) for text in fail_if]
-    once_stdin((before, after))
-    modules = first_module(load_ok(before, from_)), first_module(load_ok(after, from_))
-    comparison = compare(*modules)
-    failed = [told for gate in gates if (told := gate.fails(comparison))]
-    if format_ == "json":
-        text = json.dumps(as_json(comparison, failed), indent=1)
-    elif format_ == "html":
-        from irscope.diff.page import as_html
-
-        text = as_html(comparison, *modules, (before, after), failed)
+    result = api.diff(path_of(before), path_of(after), asked, watch=TERMINAL)
+    if output.form == "json":
+        text = json.dumps(result.as_json(), indent=1)
     else:
-        text = as_text(comparison, before, after, format_ == "markdown")
-    with opened(output, (before, after)) as stream:
+        text = result.as_html() if output.form == "html" else result.as_text(output.form == "markdown")
+    with opened(output.output, (before, after)) as stream:
         stream.write(text + "\n")
-    for told in failed:
-        click.echo(f"gate failed: {told}", err=True)
-    return FINDINGS if failed else OK
+    for told in result.failed:
+        say(f"gate failed: {told}")
+    return FINDINGS if result.failed else OK

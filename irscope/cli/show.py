@@ -1,47 +1,43 @@
 """``irscope show``: a summary and a folded tree of dumps, their text, and drawings."""
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
-from irscope.cli.input import binding_options, from_option, once_stdin
+from irscope import api
+from irscope.api.options import ShowOptions, View, option
+from irscope.api.paths import once_stdin, path_of
+from irscope.cli.errors import OK, USAGE
+from irscope.cli.options import options
+from irscope.cli.output import opened, paint_for, write_bytes
+from irscope.cli.terminal import TERMINAL, say
+from irscope.source import UserError
 
-FORMATS = ("tree", "text", "json", "dot", "svg", "png", "pdf", "html")
+if TYPE_CHECKING:
+    from irscope.api import ShowResult
+
+FORMATS = tuple(view.value for view in View)
 SUFFIXES = {".txt": "text", ".json": "json", ".dot": "dot", ".gv": "dot", ".svg": "svg", ".png": "png", ".pdf": "pdf", ".html": "html",
             ".htm": "html", ".hlo": "text"}
-COLOURS = ("class", "cost", "dtype", "fusion", "findings")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowOutput:
+    """Where and how it is written."""
+
+    form: str | None = option(None, "What to print (default: by the suffix of -o, else tree).", "--format", choices=FORMATS)
+    output: str = option("-", "Write there; its suffix chooses the format (.svg .png .html .json .dot).", "-o", "--output",
+                         metavar="FILE", shown=False)
+    width: int | None = option(None, "Columns (default: the terminal's).", metavar="N", least=40)
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default=None,
-              help="What to print (default: by the suffix of -o, else tree).")
-@click.option("-o", "--output", default="-", metavar="FILE",
-              help="Write there; its suffix chooses the format (.svg .png .html .json .dot).")
-@click.option("--around", metavar="NODE", help="Only what stands around a node: %name, or graph/name.")
-@click.option("--radius", type=click.IntRange(0), default=2, show_default=True, help="How many steps around it.")
-@click.option("--between", nargs=2, metavar="A B", help="Only what lies on the paths between two nodes.")
-@click.option("--where", metavar="QUERY", help="Only the nodes that a query picks: 'op=dot and bytes>1MB'.")
-@click.option("--graph", "graph_", metavar="NAME", help="Look at this computation instead of the entry.")
-@click.option("--module", "module_", metavar="NAME", help="Which module of a folder, or of a text that holds several.")
-@click.option("--pass", "pass_", metavar="PASS|N", help="Of a log of passes: what this one changed and gave, or the N-th snapshot.")
-@click.option("--depth", type=click.IntRange(0), default=None, metavar="N", help="How many levels of the tree, or of a drawing, to open.")
-@click.option("--by", type=click.Choice(["auto", "scope", "graph"]), default="auto", show_default=True,
-              help="Tree by the scopes of the user's program, or by computation.")
-@click.option("--color-by", type=click.Choice(COLOURS), default="class", show_default=True, help="What the colours of a drawing mean.")
-@click.option("--lint", "lint", is_flag=True, help="Judge it too, and mark what the rules find: in drawings, on the page, above the tree.")
-@click.option("--policy", metavar="NAME", help="In a drawing, frame the kernels that this fusion policy makes (irscope list policies).")
-@click.option("--device", metavar="NAME", help="With --policy xla-gpu: h100, a100, b200, or a file with XLA's target text.")
-@click.option("--dark", is_flag=True, help="Draw on a dark ground.")
-@click.option("--max-nodes", type=click.IntRange(1), default=None, metavar="N",
-              help="How many boxes a drawing may have before it is folded.")
-@click.option("--all", "all_", is_flag=True, help="No limit on the rows of trees and lists.")
-@click.option("--width", type=click.IntRange(40), default=None, metavar="N", help="Columns (default: the terminal's).")
-@from_option
-@binding_options
-def command(files: tuple[str, ...], format_: str | None, output: str, around: str | None, radius: int, between: tuple[str, str] | None,
-            where: str | None, graph_: str | None, module_: str | None, pass_: str | None, depth: int | None, by: str, color_by: str,
-            lint: bool, policy: str | None, device: str | None, dark: bool, max_nodes: int | None, all_: bool, width: int | None,
-            from_: str | None, shapes: dict[str, tuple[int, ...]], dtypes: dict[str, str]) -> int:
+@options(output=ShowOutput, asked=ShowOptions)
+def command(files: tuple[str, ...], output: ShowOutput, asked: ShowOptions) -> int:
     """Summary and tree of a dump; also text, DOT, SVG, PNG, HTML and json.
 
     A folder written by XLA's --xla_dump_to shows its modules and what each pass changed; so does a log of TVM's passes.
@@ -55,18 +51,41 @@ def command(files: tuple[str, ...], format_: str | None, output: str, around: st
       irscope show model.hlo --around %fusion.3 --radius 1
       irscope show model.hlo --where 'op=dot and traffic>1MB'
     """
-    from irscope.cli.showing import Request, show
-    from irscope.query.choose import Wanted
+    view = View(output.form or _by_suffix(output.output))
+    asked = replace(asked, view=view)
+    once_stdin(files)
+    if not view.is_text:
+        if len(files) > 1:
+            raise UserError(f"a drawing shows one file, and {len(files)} were given", "call irscope once for each")
+        shown = api.show(path_of(files[0]), asked, watch=TERMINAL)
+        write_bytes(output.output, shown.draw(TERMINAL), files)
+        return _status(shown)
+    status = OK
+    with opened(output.output, files, verbatim=view is not View.TREE) as stream:
+        for i, file in enumerate(files):
+            if i and view is View.TREE:
+                stream.write("\n")
+            try:
+                shown = api.show(path_of(file), asked, watch=TERMINAL)
+            except UserError as error:
+                if len(files) == 1:
+                    raise
+                say(error.render())
+                status = USAGE
+                continue
+            shown.write(stream, paint_for(stream, output.width), stream.isatty())
+            status = max(status, _status(shown))
+    return status
 
-    wanted = Wanted(around, radius, between or None, where, graph_, module_)
-    return show(Request(once_stdin(files), format_ or _by_suffix(output), output, wanted, depth, by, color_by, dark, max_nodes, all_, width,
-                        from_, shapes, dtypes, pass_, lint or color_by == "findings",
-                        policy, device))
+
+def _status(shown: ShowResult) -> int:
+    """2 for a text that its own parser would refuse; where the view cannot hold the errors, they go to standard error."""
+    if shown.unseen is not None:
+        say(shown.unseen.render())
+    return OK if shown.readable else USAGE
 
 
 def _by_suffix(output: str) -> str:
-    from pathlib import Path
-
     if output == "-":
         return "tree"
     suffix = Path(output).suffix.lower()

@@ -24,7 +24,8 @@ class Dialect:
     ``default_policy`` is the fusion policy of the format's own compiler. ``scope_separator`` divides the parts of a scope;
     ``scope_ends_with_operator`` says that its last part names the operation itself.
     ``instruction``, ``computation`` and ``module`` are the format's words for a node, a graph and a whole text.
-    ``whole_text`` says how to get a text that elides nothing.
+    ``whole_text`` says how to get a text that elides nothing. ``styles`` are those that ``print_module(module, style, types)`` of the
+    format writes; empty where it has one.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Dialect:
     computation: str = "graph"
     module: str = "module"
     whole_text: str = ""
+    styles: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return self.name

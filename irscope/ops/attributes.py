@@ -5,6 +5,7 @@ reader does not let pass. Operators that have the same attributes share a record
 """
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from irscope.graph import Type
@@ -403,3 +404,12 @@ class HloModule(Attributes):
     buffer_donor = attribute[Any](None)
     num_partitions = attribute[Any](1)
     replica_count = attribute[Any](1)
+
+
+class Prepared(Attributes):
+    """What preparing a module to run says of it: arrays that became numbers, inputs that are weights of the model, simulated devices."""
+
+    __slots__ = ()
+    consumed = attribute[Collection[str]](())
+    weights = attribute[Collection[str]](())
+    partitions = attribute[int](1)

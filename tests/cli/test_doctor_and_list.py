@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from irscope.cli import doctor
 from irscope.formats import FORMATS
 from irscope.version import __version__
 from tests.conftest import Cli
@@ -25,7 +24,7 @@ def test_doctor_json_has_the_same_facts(cli: Cli) -> None:
 
 
 def test_doctor_objects_to_a_missing_package(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "NEEDED", ("numpy", "a-package-that-nobody-has"))
+    monkeypatch.setattr("irscope.api.environment.NEEDED", ("numpy", "a-package-that-nobody-has"))
     result = cli("doctor")
     assert result.exit_code == 1
     assert "missing (pip install a-package-that-nobody-has)" in result.stdout

@@ -7,7 +7,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from irscope.cli.input import binding_options, once_stdin, require_ok
+from irscope.api.loading import whole
+from irscope.api.options import InputOptions
+from irscope.api.paths import once_stdin
+from irscope.cli.options import options
 from irscope.formats.hlo.dialect import HLO
 from irscope.graph import Module, Reading
 from irscope.source import Finding, Severity, SourceText, UserError
@@ -15,10 +18,10 @@ from tests.conftest import Cli
 
 
 @click.command()
-@binding_options
-def bound(shapes: dict[str, tuple[int, ...]], dtypes: dict[str, str]) -> None:
+@options(asked=InputOptions)
+def bound(asked: InputOptions) -> None:
     """Prints what the options were read as."""
-    click.echo(f"{shapes} {dtypes}")
+    click.echo(f"{asked.shapes} {asked.dtypes}")
 
 
 def test_shapes_and_dtypes_are_bound_by_name() -> None:
@@ -50,17 +53,17 @@ def test_a_reading_with_errors_is_told_in_full() -> None:
     warning = Finding("HLO050", "odd", Severity.WARNING, "odd", source, 0)
     errors = [Finding("HLO001", "bad", Severity.ERROR, f"bad {i}", source, 0) for i in range(2)]
     with pytest.raises(UserError, match="m.hlo: 2 errors in the text") as caught:
-        require_ok(Reading(source, "hlo", [Module("m", HLO)], [warning, *errors], ok=False))
+        whole(Reading(source, "hlo", [Module("m", HLO)], [warning, *errors], ok=False))
     assert caught.value.findings == tuple(errors)
 
 
 def test_a_reading_without_a_module_is_an_error() -> None:
     with pytest.raises(UserError, match="no module"):
-        require_ok(Reading(SourceText("m.hlo", "x"), "hlo"))
+        whole(Reading(SourceText("m.hlo", "x"), "hlo"))
 
 
 def test_a_whole_reading_passes() -> None:
-    require_ok(Reading(SourceText("m.hlo", "x"), "hlo", [Module("m", HLO)]))
+    whole(Reading(SourceText("m.hlo", "x"), "hlo", [Module("m", HLO)]))
 
 
 def test_the_package_offers_load_lazily(tmp_path: Path) -> None:

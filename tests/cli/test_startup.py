@@ -38,6 +38,14 @@ def test_version_and_help_import_nothing_heavy(option: str) -> None:
     assert names.isdisjoint(HEAVY)
 
 
+@pytest.mark.parametrize("program", ["import irscope", "import irscope; irscope.load, irscope.lint, irscope.LintOptions()"])
+def test_the_package_imports_nothing_heavy(program: str) -> None:
+    heavy = (*HEAVY, "click") if program == "import irscope" else HEAVY
+    done = subprocess.run([sys.executable, "-c", f"{program}; import sys; print(*sys.modules)"], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])})
+    assert {name.partition(".")[0] for name in done.stdout.split()}.isdisjoint(heavy)
+
+
 def test_help_tells_each_command_on_one_line() -> None:
     for name, (_, text) in COMMANDS.items():
         assert len(text) <= 59, name

@@ -7,7 +7,6 @@ import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,6 +21,7 @@ from irscope.lint.reporters.user_line import user_line
 from irscope.lint.savings import human_us
 from irscope.source import Finding, Note, Severity, SourceText
 from tests.conftest import Cli
+from tests.schemas import conforms
 
 SCHEMA = json.loads((Path(irscope.__file__).parent / "lint" / "report.schema.json").read_text())
 HOSTILE = Finding(
@@ -40,39 +40,6 @@ def report(samples: Path) -> Report:
     return Report([*files, FileReport("a b|c.hlo", [HOSTILE])])
 
 
-def conforms(value: Any, schema: dict[str, Any], root: dict[str, Any], at: str = "$") -> list[str]:
-    """What is wrong with a value under the part of JSON Schema that ours uses."""
-    if "$ref" in schema:
-        target: Any = root
-        for part in schema["$ref"].removeprefix("#/").split("/"):
-            target = target[part]
-        return conforms(value, target, root, at)
-    faults = []
-    if "const" in schema and value != schema["const"]:
-        faults.append(f"{at} is not {schema['const']!r}")
-    if "enum" in schema and value not in schema["enum"]:
-        faults.append(f"{at}: {value!r} is none of {schema['enum']}")
-    types: dict[str, Any] = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "null": type(None)}
-    wanted = schema.get("type", [])
-    wanted = [wanted] if isinstance(wanted, str) else wanted
-    if wanted and not any(isinstance(value, types[name]) and not isinstance(value, bool) for name in wanted):
-        return [*faults, f"{at}: {value!r} is no {wanted}"]
-    if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):
-        faults.append(f"{at}: {value!r} does not match {schema['pattern']}")
-    if "minimum" in schema and isinstance(value, int) and value < schema["minimum"]:
-        faults.append(f"{at}: {value} is below {schema['minimum']}")
-    if isinstance(value, dict):
-        faults += [f"{at} has no {key}" for key in schema.get("required", []) if key not in value]
-        for key, inner in value.items():
-            if key in schema.get("properties", {}):
-                faults += conforms(inner, schema["properties"][key], root, f"{at}.{key}")
-            elif schema.get("additionalProperties") is False:
-                faults.append(f"{at} has an unknown {key}")
-    if isinstance(value, list) and "items" in schema:
-        faults += [fault for i, inner in enumerate(value) for fault in conforms(inner, schema["items"], root, f"{at}[{i}]")]
-    return faults
-
-
 def test_the_json_follows_the_schema_that_is_shipped(report: Report, samples: Path, cli: Cli) -> None:
     report.statistics = True
     assert conforms(json.loads(reporter("json")(report)), SCHEMA, SCHEMA) == []
@@ -83,7 +50,7 @@ def test_the_json_follows_the_schema_that_is_shipped(report: Report, samples: Pa
 
 def test_the_command_offers_exactly_the_formats_that_there_are() -> None:
     from irscope.cli.lint import AUDITS as OFFERED
-    from irscope.cli.lint import FORMATS as NAMES
+    from irscope.cli.reporting import FORMATS as NAMES
 
     assert set(NAMES) == set(FORMATS)
     assert set(OFFERED) == set(AUDITS)

@@ -1,67 +1,68 @@
-"""The arrays of one ``compile-and-run``: read from their files once, matched to what the graph takes, drawn where none is given."""
+"""The arrays of one run: read from their files once, matched to what the graph takes, drawn where none is given."""
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from irscope.graph import Module
+from irscope.api.options import RunOptions
+from irscope.api.watching import Watcher
+from irscope.backends.arguments import Given, by_name, drawn, missing_near
+from irscope.backends.executable import Port
+from irscope.backends.model import ports_of
+from irscope.graph import Module, TupleType
 from irscope.lazy import Array
+from irscope.lower.values import leaf_paths
+from irscope.ops.attributes import Prepared
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-
-    from irscope.backends.executable import Port
-    from irscope.cli.run_request import Request
+from irscope.source.arrays import Joined, read_arrays
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What ``--inputs``, ``--weights`` and ``--constants`` hold, by name."""
+    """The inputs, weights and constants of a run, by name."""
 
     inputs: Mapping[str, Array]
     weights: Mapping[str, Array]
     constants: Mapping[str, Array]
 
 
-def read_files(request: Request) -> Files:
-    """Read the files of arrays that a request names; of equal names in several files the last counts."""
-    from irscope.source.arrays import Joined, read_arrays
+NO_ARRAYS = Files({}, {}, {})
 
-    def all_of(paths: Sequence[str]) -> Mapping[str, Array]:
+
+def read_files(options: RunOptions, given: Files, watch: Watcher) -> Files:
+    """The arrays that were given, before those of the files that the options name; of equal names in several files the last counts."""
+
+    def all_of(paths: Sequence[str], own: Mapping[str, Array]) -> Mapping[str, Array]:
         files = [read_arrays(path) for path in paths]
         for path, arrays in zip(paths, files, strict=True):
-            _note_unread(path, getattr(arrays, "unread", {}))
-        return Joined(files[::-1])
+            _note_unread(path, getattr(arrays, "unread", {}), watch)
+        return Joined([own, *files[::-1]])
 
-    return Files(all_of(request.inputs), all_of(request.weights), all_of([request.constants] if request.constants else []))
+    constants = [options.constants] if options.constants else []
+    return Files(all_of(options.inputs, given.inputs), all_of(options.weights, given.weights), all_of(constants, given.constants))
 
 
 class Arrays:
     """An array for every tensor that a module takes. ``weights`` are those that are fixed, by number of parameter."""
 
-    def __init__(self, request: Request, module: Module, files: Files) -> None:
-        from irscope.backends.arguments import Given, by_name, drawn, missing_near
-        from irscope.backends.model import ports_of
-
+    def __init__(self, options: RunOptions, module: Module, files: Files, watch: Watcher) -> None:
+        prepared = Prepared.of(module)
         ports = ports_of(module)[0]
         inputs, weights = files.inputs, files.weights
-        if "partitions" in module.attrs:
+        if prepared.partitions > 1:
             inputs, weights = _for_all_devices(inputs, ports), _for_all_devices(weights, ports)
-        fixed = by_name(weights, ports, " and ".join(request.weights))
-        given = by_name(inputs, ports, " and ".join(request.inputs))
+        fixed = by_name(weights, ports, " and ".join(options.weights))
+        given = by_name(inputs, ports, " and ".join(options.inputs))
         both = sorted(fixed.arrays.keys() & given.arrays.keys())
         if both:
             raise UserError(f"{ports[both[0]].name} is given as an input and as a weight", "give it once")
-        consumed = module.attrs.get("consumed", ())
-        _note_ignored(name for name in fixed.unknown if name not in consumed)
+        _note_ignored((name for name in fixed.unknown if name not in prepared.consumed), watch)
         found = {**fixed.arrays, **given.arrays}
         missing_near(Given(found, given.unknown), ports, inputs)
-        _note_ignored(name for name in given.unknown if name not in consumed)
+        _note_ignored((name for name in given.unknown if name not in prepared.consumed), watch)
         absent = [n for n in range(len(ports)) if n not in found]
         self.drawn_names = [ports[n].name for n in absent]
-        self._by_port = {**found, **drawn(ports, absent, request.seed, module.attrs.get("weights", ()))}
+        self._by_port = {**found, **drawn(ports, absent, options.seed, prepared.weights)}
         self._params = _params_of_ports(module)
         self.weights = self._whole_params(module, fixed.arrays)
 
@@ -75,8 +76,6 @@ class Arrays:
 
     def _whole_params(self, module: Module, arrays: dict[int, Array]) -> dict[int, Array]:
         """Weights by the number of their parameter; a parameter that is a tuple cannot be fixed in part."""
-        from irscope.graph import TupleType
-
         found: dict[int, Array] = {}
         for port, array in arrays.items():
             param = module.main().params[self._params[port]]
@@ -88,8 +87,6 @@ class Arrays:
 
 def _params_of_ports(module: Module) -> list[int]:
     """For each tensor that the entry takes the number of the parameter that it is part of."""
-    from irscope.lower.values import leaf_paths
-
     return [number for number, param in enumerate(module.main().params) for _ in leaf_paths(param.type)]
 
 
@@ -112,17 +109,19 @@ def results_by_number(arrays: Mapping[str, Array], count: int, devices: int) -> 
     return arrays if devices == 1 else {numbers.get(name, name): array for name, array in arrays.items()}
 
 
-def _note_unread(path: str, unread: Mapping[str, str]) -> None:
-    """Say which tensors of a file are of kinds that are not read."""
+def _note_unread(path: str, unread: Mapping[str, str], watch: Watcher) -> None:
+    """Report which tensors of a file are of kinds that are not read."""
     if unread:
-        shown = ", ".join(f"{name} ({kind})" for name, kind in [*unread.items()][:6])
-        shown += f" and {len(unread) - 6} more" if len(unread) > 6 else ""
-        print(f"note: {path}: these tensors are not read: {shown}", file=sys.stderr)
+        watch.note(f"{path}: these tensors are not read: {_some([f'{name} ({kind})' for name, kind in unread.items()])}")
 
 
-def _note_ignored(names: Iterable[str]) -> None:
-    """Say once which names of the files the graph does not have."""
+def _note_ignored(names: Iterable[str], watch: Watcher) -> None:
+    """Report once which names of the files the graph does not have."""
     unknown = list(names)
     if unknown:
-        shown = ", ".join(unknown[:6]) + (f" and {len(unknown) - 6} more" if len(unknown) > 6 else "")
-        print(f"note: not inputs of the graph, and ignored: {shown}", file=sys.stderr)
+        watch.note(f"not inputs of the graph, and ignored: {_some(unknown)}")
+
+
+def _some(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -1,98 +1,109 @@
-"""Runs ``irscope check``: finds the models, lints them against their budgets, compares what they compute, and tells all in one report."""
-
+"""``irscope.check``: the models that a project's settings name, linted against their budgets and run against their results."""
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from glob import glob
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from irscope.api import scalar_loops
-from irscope.cli.errors import FINDINGS, OK, USAGE
-from irscope.cli.input import load
-from irscope.cli.lint import format_of, print_report
-from irscope.cli.progress import track
-from irscope.lazy import Array
+from irscope.api.linting import scalar_loops
+from irscope.api.loading import load
+from irscope.api.options import CheckOptions
+from irscope.api.watching import SILENT, Watcher
+from irscope.graph import Module, Reading
+from irscope.lazy import Array, LazyModule
 from irscope.lint.baseline import write_baseline
 from irscope.lint.config import Config, find_config, read_config
 from irscope.lint.demands import Demands
 from irscope.lint.gates.project import ResultsDiffer, UnusableModel
-from irscope.lint.report import FileReport
+from irscope.lint.report import FileReport, Report
 from irscope.lint.session import Options, Session
 from irscope.source import Finding, SourceText, UserError
+from irscope.source.arrays import read_arrays
 from irscope.source.budget import fresh_budget
 
 if TYPE_CHECKING:
-
-    from irscope.graph import Module, Reading
-
+    from irscope.api import compiling
+    from irscope.backends import arguments, comparison
+else:
+    compiling = LazyModule("irscope.api.compiling")
+    arguments, comparison = LazyModule("irscope.backends.arguments"), LazyModule("irscope.backends.comparison")
 
 EXAMPLE = '[tool.irscope.check]\nmodels = ["exports/*.hlo"]\nmax-kernels = 12'
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The command line."""
+@dataclass(slots=True)
+class CheckResult:
+    """What a project's models are, against what its settings demand.
 
-    path: str
-    format_: str | None
-    output: str | None
-    config_file: str | None
-    write_baseline: bool
-    exit_zero: bool
-    statistics: bool
-    all_: bool = False
+    ``report`` holds the findings by file, ``models`` the reports of the models alone, in the order of the settings. ``baseline`` is the
+    file of accepted findings; ``accepted`` counts those that it left out, ``stale`` those that were not there. ``written`` and
+    ``measured`` count the findings and models that ``write_baseline`` stored (None: nothing was stored).
+    """
+
+    config: Config
+    report: Report
+    models: list[FileReport] = field(default_factory=list)
+    baseline: str | None = None
+    accepted: int = 0
+    stale: int = 0
+    written: int | None = None
+    measured: int = 0
+
+    @property
+    def failed(self) -> list[str]:
+        """The models that are not as demanded, or that cannot be looked at."""
+        return [model.file for model in self.models if model.fails or not model.readable]
+
+    @property
+    def readable(self) -> bool:
+        """Whether every model could be looked at."""
+        return all(file.readable for file in self.report.files)
+
+    @property
+    def fails(self) -> bool:
+        """Whether a demand is broken."""
+        return any(file.fails for file in self.report.files)
 
 
-def run(request: Request) -> int:
-    """Check every model; the status is 1 when a demand is broken, 2 when a model could not be looked at."""
-    if not os.path.exists(request.path):
-        raise UserError(f"{request.path}: no such file or folder")
-    config = read_config(request.config_file) if request.config_file else find_config(request.path)
+def check(path: str | os.PathLike[str] = ".", options: CheckOptions | None = None, *, watch: Watcher = SILENT) -> CheckResult:
+    """Check every model that the settings of a project name. The search for the settings begins at ``path``.
+
+    A model that cannot be looked at is a finding. Raises :class:`irscope.UserError` where there are no settings, or none for this.
+
+    >>> check("/")
+    Traceback (most recent call last):
+    ...
+    irscope.source.errors.UserError: there is no [tool.irscope.check] to run
+    """
+    options, path = options or CheckOptions(), os.fspath(path)
+    if not os.path.exists(path):
+        raise UserError(f"{path}: no such file or folder")
+    config = read_config(options.config) if options.config else find_config(path)
     if config is None or config.check is None:
         where = f"{config.source.name} has" if config is not None else "there is"
         raise UserError(f"{where} no [tool.irscope.check] to run", f"write into pyproject.toml:\n{EXAMPLE}")
-    check = config.check
-    baseline = config.resolve(check["baseline"]) if "baseline" in check else None
-    if request.write_baseline and baseline is None:
+    table = config.check
+    baseline = config.resolve(table["baseline"]) if "baseline" in table else None
+    if options.write_baseline and baseline is None:
         raise UserError("the settings name no baseline", 'baseline = "irscope-baseline.json" in [tool.irscope.check] does')
-    if baseline is not None and not request.write_baseline and not os.path.exists(baseline):
+    if baseline is not None and not options.write_baseline and not os.path.exists(baseline):
         raise UserError(f"{baseline}: there is no such baseline", "irscope check --write-baseline makes it")
-    options = Options(statistics=request.statistics, track_fusion=request.write_baseline, fresh=request.write_baseline)
-    options.baseline = None if request.write_baseline else baseline
-    options.rules, options.loops = check.get("lint", True), scalar_loops
-    session = Session(options, config)
-    reports: list[FileReport] = []
-    models = list(_models(config, check))
-    for file, table in track(models, "checking"):
-        reports.append(_one(session, config, file, table))
+    asked = Options(statistics=options.statistics, track_fusion=options.write_baseline, fresh=options.write_baseline)
+    asked.baseline = None if options.write_baseline else baseline
+    asked.rules, asked.loops = table.get("lint", True), scalar_loops
+    session = Session(asked, config)
+    models = list(_models(config, table))
+    reports = [_one(session, config, file, own) for file, own in watch.track(models, "checking", len(models))]
     report = session.report()
-    report.everything = request.all_
     # In the order of the settings, with what could not be looked at in its place; last the settings themselves, where they are at fault.
     report.files = reports + [file for file in report.files if file not in reports]
-    if request.write_baseline and baseline is not None:
+    result = CheckResult(config, report, reports, baseline, session.accepted, session.stale)
+    if options.write_baseline and baseline is not None:
         write_baseline(baseline, session.acceptable(), session.fusion)
-        click.echo(f"{baseline}: {len(session.acceptable())} findings accepted, {len(session.fusion)} models measured", err=True)
-    print_report(report, request.format_ or format_of(config), request.output, [file for file, _ in models])
-    failed = [file.file for file in reports if file.fails or not file.readable]
-    others = f"; not {', '.join(failed)}" if failed else ""
-    click.echo(f"{len(reports)} models, {len(reports) - len(failed)} as demanded{others}{_accepted(session, baseline)}", err=True)
-    if request.exit_zero:
-        return OK
-    if any(not file.readable for file in report.files):
-        return USAGE
-    return FINDINGS if not request.write_baseline and any(file.fails for file in report.files) else OK
-
-
-def _accepted(session: Session, baseline: str | None) -> str:
-    """What the baseline kept out of the report, and what it holds that is mended: a broken demand that was accepted is said to be so."""
-    if not session.accepted and not session.stale:
-        return ""
-    stale = f", and {session.stale} more that are gone: --write-baseline makes it anew" if session.stale else ""
-    return f"; accepted by {_shown(baseline or '')}: {session.accepted}{stale}"
+        result.written, result.measured = len(session.acceptable()), len(session.fusion)
+    return result
 
 
 def _models(config: Config, check: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -100,23 +111,24 @@ def _models(config: Config, check: dict[str, Any]) -> Iterator[tuple[str, dict[s
     common = {key: value for key, value in check.items() if key not in ("models", "model", "lint", "baseline")}
     tables: dict[str, dict[str, Any]] = {}
     for pattern in check.get("models", ()):
-        for file in _fitting(config, pattern):
+        for file in _matching(config, pattern):
             tables.setdefault(file, dict(common))
     for model in check["model"]:
-        for file in _fitting(config, model["path"]):
+        for file in _matching(config, model["path"]):
             tables.setdefault(file, dict(common)).update({key: value for key, value in model.items() if key != "path"})
     if not tables:
         raise UserError(f"{config.source.name}: [tool.irscope.check] names no models", EXAMPLE)
     yield from tables.items()
 
 
-def _fitting(config: Config, pattern: str) -> list[str]:
+def _matching(config: Config, pattern: str) -> list[str]:
     """The files of a pattern, as a user in the current folder would write them; the pattern itself where nothing fits."""
     found = sorted(path for path in glob(config.resolve(pattern), recursive=True) if os.path.isfile(path))
-    return [_shown(path) for path in found] or [_shown(config.resolve(pattern))]
+    return [shown(path) for path in found] or [shown(config.resolve(pattern))]
 
 
-def _shown(path: str) -> str:
+def shown(path: str) -> str:
+    """A path as a user in the current folder would write it."""
     relative = os.path.relpath(path)
     return path if relative.startswith("..") else relative
 
@@ -139,14 +151,23 @@ def _one(session: Session, config: Config, file: str, table: dict[str, Any]) -> 
         return FileReport(file, findings, readable=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Arrays:
+    """The arrays that the settings of a model name, and those that an earlier run took."""
+
+    weights: Mapping[str, Array]
+    constants: Mapping[str, Array]
+    inputs: Mapping[str, Array]
+    taken: Sequence[Array] = ()
+
+
 def _results(reading: Reading, config: Config, table: dict[str, Any]) -> list[Finding]:
     """What the model computes, against stored outputs and against the earlier version."""
-    from irscope.source.arrays import read_arrays
 
     def arrays(key: str) -> Mapping[str, Array]:
         return read_arrays(config.resolve(table[key])) if table.get(key) else {}
 
-    got, taken = _run(reading, table, arrays("weights"), arrays("constants"), arrays("inputs"), [])
+    got, taken = _run(reading, table, _Arrays(arrays("weights"), arrays("constants"), arrays("inputs")))
     findings = []
     if table.get("expect"):
         stored = arrays("expect")
@@ -156,32 +177,22 @@ def _results(reading: Reading, config: Config, table: dict[str, Any]) -> list[Fi
         findings += _compared(reading.module(), got, expected, table["expect"], table)
     if table.get("previous"):
         before = load(config.resolve(table["previous"]))
-        earlier, _ = _run(before, table, arrays("weights"), arrays("constants"), {}, taken)
+        earlier, _ = _run(before, table, _Arrays(arrays("weights"), arrays("constants"), {}, taken))
         findings += _compared(reading.module(), got, earlier, table["previous"], table)
     return findings
 
 
-def _run(
-    reading: Reading,
-    table: dict[str, Any],
-    weights: Mapping[str, Array],
-    constants: Mapping[str, Array],
-    inputs: Mapping[str, Array],
-    taken: list[Array],
-) -> tuple[list[Array], list[Array]]:
+def _run(reading: Reading, table: dict[str, Any], arrays: _Arrays) -> tuple[list[Array], list[Array]]:
     """The outputs of a model, and the arrays it was run on: those given by name, then those of an earlier run, then drawn ones."""
-    from irscope import api
-    from irscope.backends.arguments import by_name, drawn, missing_near
-
-    model = api.compile(reading, weights=weights, shapes=_shapes(table), constants=constants)
-    given = by_name(inputs, model.inputs, table.get("inputs", "inputs"))
-    missing_near(given, model.inputs, inputs)
-    if taken and [array.shape for array in taken] != [port.shape for port in model.inputs]:
+    model = compiling.compile(reading, weights=arrays.weights, shapes=_shapes(table), constants=arrays.constants)
+    given = arguments.by_name(arrays.inputs, model.inputs, table.get("inputs", "inputs"))
+    arguments.missing_near(given, model.inputs, arrays.inputs)
+    if arrays.taken and [array.shape for array in arrays.taken] != [port.shape for port in model.inputs]:
         raise UserError(f"{reading.source.name} takes other inputs than the model that it is compared with")
-    found = dict(enumerate(taken)) if taken else given.arrays
-    found = {**drawn(model.inputs, [n for n in range(len(model.inputs)) if n not in found], table.get("seed", 0)), **found}
-    arrays = [found[n] for n in range(len(model.inputs))]
-    return model(*arrays), arrays
+    found = dict(enumerate(arrays.taken)) if arrays.taken else given.arrays
+    found = {**arguments.drawn(model.inputs, [n for n in range(len(model.inputs)) if n not in found], table.get("seed", 0)), **found}
+    used = [found[n] for n in range(len(model.inputs))]
+    return model(*used), used
 
 
 def _shapes(table: dict[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -198,10 +209,8 @@ def _shapes(table: dict[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _compared(module: Module, got: list[Array], expected: Sequence[Array | None], other: str, table: dict[str, Any]) -> list[Finding]:
-    from irscope.backends.comparison import compare_all
-
     if len(expected) != len(got):
         return [ResultsDiffer.broken(module, f"it gives {len(got)} outputs, {other} has {len(expected)}")]
-    results = compare_all(got, expected, table.get("rtol"), table.get("atol"), flushed=module.flushes_denormals)
+    results = comparison.compare_all(got, expected, table.get("rtol"), table.get("atol"), flushed=module.flushes_denormals)
     faults = [result for result in results if result.fault]
     return [ResultsDiffer.broken(module, f"{result.name} is not that of {other}: {result.fault}") for result in faults]

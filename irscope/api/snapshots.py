@@ -1,11 +1,11 @@
-"""``show`` on a log of passes: its snapshots, what each pass changed, and the one that is looked at."""
+"""A log of passes: its snapshots, what each pass changed, and the one that is looked at."""
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from irscope.analysis.survey import Survey
+from irscope.api.options import ShowOptions, View
 from irscope.diff import compare
 from irscope.diff.report import as_text
 from irscope.graph import Reading
@@ -15,26 +15,23 @@ from irscope.render.paint import Paint
 from irscope.render.units import plural
 from irscope.source import UserError
 
-if TYPE_CHECKING:
-    from irscope.cli.showing import Request
 
+def looked_at(options: ShowOptions, reading: Reading) -> tuple[Reading, list[str] | None]:
+    """The reading with the snapshot alone that is meant, and what changed in it (None: the reading is no log, or all of it is meant).
 
-def looked_at(request: Request, reading: Reading) -> tuple[Reading, list[str] | None]:
-    """The reading with the snapshot alone that a request means, and what the terminal tells of the log before it (None: it is no log).
-
-    Without ``--pass``, text and json tell all snapshots, and everything else the last one.
+    Without ``snapshot``, text and json show all snapshots, and everything else the last one.
     """
     told = snapshots(reading)
     if not told:
-        if request.pass_ is not None:
+        if options.snapshot is not None:
             help = "TVM's PrintIR instruments and irscope opt --print-after print such logs"
             raise UserError(f"{reading.source.name} is no log of passes", help)
         return reading, None
-    if request.wanted.module is not None or (request.pass_ is None and request.format in ("text", "json")):
+    if options.module is not None or (options.snapshot is None and options.view in (View.TEXT, View.JSON)):
         return reading, None
-    if request.pass_ is None:
+    if options.snapshot is None:
         return replace(reading, modules=[told[-1].module]), []
-    base, shown = find(told, request.pass_)
+    base, shown = find(told, options.snapshot)
     return replace(reading, modules=[shown.module]), list(_changes(told, base, shown))
 
 

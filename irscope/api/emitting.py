@@ -1,47 +1,60 @@
-"""``--emit``: a stage of the compiler written instead of run."""
+"""``irscope.emit``: a stage of the compiler as text or as binary code, instead of a run."""
 from __future__ import annotations
 
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from irscope.analysis.summary import source_line
-from irscope.cli.output import opened, write_bytes
+from irscope.api.arrays import NO_ARRAYS
+from irscope.api.binding import lowering_options
+from irscope.api.loading import Source
+from irscope.api.options import RunOptions
+from irscope.api.running import prepared
+from irscope.api.watching import SILENT, Watcher
+from irscope.backends import llvm_compile
+from irscope.backends.compile import units
+from irscope.backends.llvm_compile import Machine
+from irscope.backends.model import lowered
+from irscope.backends.standalone import library_units
 from irscope.graph import Module, Node
+from irscope.lower.printer import print_program
+from irscope.lower.program import Program
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-    from irscope.backends.llvm_compile import Machine
-    from irscope.cli.run_request import Request
-    from irscope.lower.program import Program
-
 
 NODES_TOLD = 6
 """Of the nodes that one line of the user's program makes in a kernel so many are named."""
 
 
-def emit(request: Request, module: Module, weights: dict[int, Any]) -> int:
-    """Write the stage that was asked for to ``-o``."""
-    from irscope.backends import llvm_compile
-    from irscope.backends.compile import units
-    from irscope.backends.model import lowered
+def emit(what: Source, stage: str, options: RunOptions | None = None, *, watch: Watcher = SILENT) -> str | bytes:
+    """A stage of the compiler: ``loops``, ``llvm`` and ``asm`` are texts, ``obj`` and ``so`` are bytes for C to call.
 
-    program = lowered(module, weights, request.options(), request.cpu, not request.no_cache).program
-    stage = request.emit
+    ``options.target`` names another machine (an LLVM triple). Raises :class:`irscope.UserError` as :func:`irscope.run` does, and
+    where there is no such target or no linker.
+
+    >>> text = emit("ENTRY main { p = f32[3] parameter(0)\\n ROOT n = f32[3] negate(p) }", "llvm")
+    >>> "define" in text
+    True
+    """
+    options = options or RunOptions()
+    module, arrays = prepared(what, options, NO_ARRAYS, watch)
+    program = lowered(module, arrays.weights, lowering_options(options), options.cpu, not options.no_cache).program
     if stage == "loops":
-        from irscope.lower.printer import print_program
-
         nodes = {node.name: node for graph in module.graphs.values() for node in graph.nodes}
-        return _text(request, print_program(program, lambda kernel: _lines_of(module, [nodes[n] for n in kernel.origin if n in nodes])))
+        return print_program(program, lambda kernel: _lines_of(module, [nodes[n] for n in kernel.origin if n in nodes]))
     try:
-        machine = llvm_compile.cross(request.target, request.cpu) if request.target else llvm_compile.host(request.cpu)
+        machine = llvm_compile.cross(options.target, options.cpu) if options.target else llvm_compile.host(options.cpu)
     except llvm_compile.CompileFailed as error:
         raise UserError(str(error), "triples look like x86_64-unknown-linux-gnu, aarch64-linux-gnu, riscv64-linux-gnu") from None
     texts, _ = units(program, machine)
     if stage == "llvm":
-        return _text(request, "\n".join(f"; {unit.name}: {unit.kernel.name if unit.kernel else 'main'}\n{unit.text}" for unit in texts))
+        return "\n".join(f"; {unit.name}: {unit.kernel.name if unit.kernel else 'main'}\n{unit.text}" for unit in texts)
     if stage == "asm":
-        return _text(request, "\n".join(llvm_compile.assembly(unit.text, machine, unit.speed) for unit in texts))
-    return _library(request, program, machine.for_files())
+        return "\n".join(llvm_compile.assembly(unit.text, machine, unit.speed) for unit in texts)
+    if stage not in ("obj", "so"):
+        raise UserError(f"there is no stage {stage!r}", "the stages are loops, llvm, asm, obj and so")
+    return _library(stage, program, machine.for_files())
 
 
 def _lines_of(module: Module, nodes: list[Node]) -> list[str]:
@@ -59,23 +72,8 @@ def _lines_of(module: Module, nodes: list[Node]) -> list[str]:
     return told
 
 
-def _text(request: Request, text: str) -> int:
-    with opened(request.output, (request.file,), verbatim=True) as stream:
-        stream.write(text)
-    return 0
-
-
-def _library(request: Request, program: Program, machine: Machine) -> int:
+def _library(stage: str, program: Program, machine: Machine) -> bytes:
     """The program and all it needs, joined into one file by the system's linker; irscope.backends.standalone says how C calls it."""
-    import shutil
-    import subprocess
-    import tempfile
-
-    from irscope.backends import llvm_compile
-    from irscope.backends.standalone import library_units
-
-    if request.output == "-":
-        raise UserError(f"--emit {request.emit} writes binary code", "-o FILE says where to")
     linker = shutil.which("ld") or shutil.which("ld.lld")
     if linker is None:
         raise UserError("there is no linker (ld) on this machine to join the kernels", "--emit asm needs none")
@@ -88,11 +86,10 @@ def _library(request: Request, program: Program, machine: Machine) -> int:
             except llvm_compile.CompileFailed as error:
                 raise UserError(str(error), "--emit asm writes its text, where the target has one") from None
             paths.append(str(path))
-        how = ["-r"] if request.emit == "obj" else ["-shared"]
+        how = ["-r"] if stage == "obj" else ["-shared"]
         joined = Path(folder) / "joined"
         done = subprocess.run([linker, *how, "-o", str(joined), *paths], capture_output=True, text=True, check=False)
         if done.returncode:
             said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
             raise UserError(f"the kernels could not be joined: {said}", "another machine needs its own linker; --emit asm needs none")
-        write_bytes(request.output, joined.read_bytes(), (request.file,))
-    return 0
+        return joined.read_bytes()

@@ -1,12 +1,12 @@
-"""``show`` and ``stats`` on a folder of dumps: which module, which stage, and what the compiler did between them."""
+"""A folder of dumps: its modules, what the compiler did to one of them stage by stage, and XLA's own account of its memory."""
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from irscope.analysis.survey import Survey
-from irscope.cli.input import load
-from irscope.cli.output import paint_for
+from irscope.api.loading import load
+from irscope.api.watching import Watcher
 from irscope.fleet.buffers import parse_buffer_assignment, parse_memory_usage
 from irscope.fleet.dump_folder import DumpedModule, DumpFolder, Stage, read_folder
 from irscope.fleet.files import no_dump
@@ -17,39 +17,39 @@ from irscope.render.units import plural
 from irscope.source import UserError, did_you_mean
 from irscope.source.files import read_bytes
 
-if TYPE_CHECKING:
-    from irscope.cli.showing import Request
-
 SORTS = ("parameter", "output", "temporary", "constant", "thread-local")
 
 
-def show_folder(request: Request, path: str, stream: TextIO) -> int:
-    """The modules of a folder, the timeline of one of them, and its last stage in full."""
-    from irscope.cli.showing import choices_of, status_of, write_choices
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The modules of a folder with the figures of their last stages, and the one that is looked at."""
 
-    modules, figures = _figured(path)
-    chosen = _chosen(modules, figures, request.wanted.module)
-    reading = load(chosen.last.path, request.from_)
-    inside = request.without_module()
-    choices = choices_of(inside, reading)
-    if request.format == "tree" and not request.wanted.picks:
-        paint = paint_for(stream, request.width)
-        told = (_folder_lines(path, modules, figures, chosen, paint), _fusion_lines(chosen, choices[0].survey, paint),
-                _spaced(memory_told(chosen.reports, paint)), [""])
-        for line in (line for lines in told for line in lines):
-            stream.write(line + "\n")
-    write_choices(inside, reading, choices, stream)
-    return status_of(request, reading)
+    path: str
+    modules: list[DumpedModule]
+    figures: list[Figures]
+    chosen: DumpedModule
+
+    def lines(self, survey: Survey, paint: Paint) -> Iterator[str]:
+        """What is told of the folder before the chosen module, whose last stage is surveyed."""
+        ranks = len({m.rank for m in self.modules})
+        title = f"{self.path}: {plural(len(self.modules), 'module')}" + (f" of {ranks} ranks" if ranks > 1 else "")
+        yield from (paint(title, "bold"), *module_lines(_rows(self.modules, self.figures, self.chosen), paint))
+        if len(self.chosen.stages) > 1:
+            yield from ("", paint(f"{self.chosen.title}: what the compiler did", "bold"), *timeline_lines(_steps(self.chosen), paint))
+        yield from _fusion_lines(self.chosen, survey, paint)
+        memory = memory_told(self.chosen.reports, paint)
+        yield from ["", *memory] if memory else []
+        yield ""
 
 
-def _spaced(lines: list[str]) -> list[str]:
-    return ["", *lines] if lines else []
-
-
-def main_file(request: Request, path: str) -> str:
-    """The file to draw for a folder: the last stage of the module that was asked for, or of the costliest."""
-    modules, figures = _figured(path)
-    return _chosen(modules, figures, request.wanted.module).last.path
+def open_folder(path: str, wanted: str | None, watch: Watcher) -> Folder:
+    """A folder of dumps. Raises UserError where it holds none, or not the module that is wanted."""
+    folder = read_folder(path)
+    modules = _modules(folder)
+    if not modules:
+        raise no_dump([path], folder.skipped)
+    figures = list(watch.track(figures_of([m.last.path for m in modules]), "reading", len(modules)))
+    return Folder(path, modules, figures, _chosen(modules, figures, wanted))
 
 
 def folder_timelines(path: str, paint: Paint) -> list[str]:
@@ -59,22 +59,6 @@ def folder_timelines(path: str, paint: Paint) -> list[str]:
         if len(module.stages) > 1:
             lines += ["", paint(f"{module.title}: what each pass changed", "bold"), *timeline_lines(_steps(module), paint)]
     return lines
-
-
-def _figured(path: str) -> tuple[list[DumpedModule], list[Figures]]:
-    """The modules of a folder with the figures of their last stages."""
-    from irscope.cli.progress import Progress
-
-    folder = read_folder(path)
-    modules = _modules(folder)
-    if not modules:
-        raise no_dump([path], folder.skipped)
-    figures: list[Figures] = []
-    with Progress("reading", len(modules)) as progress:
-        for one in figures_of([m.last.path for m in modules]):
-            figures.append(one)
-            progress.advance()
-    return modules, figures
 
 
 def _modules(folder: DumpFolder) -> list[DumpedModule]:
@@ -93,15 +77,6 @@ def _chosen(modules: list[DumpedModule], figures: list[Figures], wanted: str | N
             return module
     names = [m.name for m in modules]
     raise UserError(f"there is no module {wanted}", did_you_mean(wanted, names) or "there are " + ", ".join(dict.fromkeys(names)))
-
-
-def _folder_lines(path: str, modules: list[DumpedModule], figures: list[Figures], chosen: DumpedModule, paint: Paint) -> list[str]:
-    ranks = len({m.rank for m in modules})
-    title = f"{path}: {plural(len(modules), 'module')}" + (f" of {ranks} ranks" if ranks > 1 else "")
-    lines = [paint(title, "bold"), *module_lines(_rows(modules, figures, chosen), paint)]
-    if len(chosen.stages) > 1:
-        lines += ["", paint(f"{chosen.title}: what the compiler did", "bold"), *timeline_lines(_steps(chosen), paint)]
-    return lines
 
 
 def _fusion_lines(chosen: DumpedModule, survey: Survey, paint: Paint) -> list[str]:

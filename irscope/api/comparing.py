@@ -1,0 +1,63 @@
+"""``irscope.diff``: two dumps compared as graphs, with gates for CI."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from irscope.api.loading import Source, first_module, name_of, whole
+from irscope.api.options import DiffOptions
+from irscope.api.paths import once_stdin
+from irscope.api.watching import SILENT, Watcher
+from irscope.diff import compare, parse_gate
+from irscope.diff.compare import Comparison
+from irscope.diff.page import as_html
+from irscope.diff.report import as_json, as_text
+from irscope.graph import Module
+
+
+@dataclass(slots=True)
+class DiffResult:
+    """How two graphs differ. ``comparison`` holds the figures and the changed nodes, ``failed`` the gates that failed, in words."""
+
+    comparison: Comparison
+    modules: tuple[Module, Module]
+    names: tuple[str, str]
+    failed: list[str] = field(default_factory=list)
+
+    @property
+    def same(self) -> bool:
+        """Whether both are the same graph: names and the order of independent lines do not count."""
+        return self.comparison.same
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that ``--format json`` prints: ``irscope/schemas/diff.json``."""
+        return as_json(self.comparison, self.failed)
+
+    def as_text(self, markdown: bool = False) -> str:
+        """What changed, for a person."""
+        return as_text(self.comparison, *self.names, markdown)
+
+    def as_html(self) -> str:
+        """One page that needs no network."""
+        return as_html(self.comparison, *self.modules, self.names, self.failed)
+
+
+def diff(before: Source, after: Source, options: DiffOptions | None = None, *, watch: Watcher = SILENT) -> DiffResult:
+    """Compare the first modules of two dumps as graphs.
+
+    Raises :class:`irscope.UserError` for a dump that is not whole and for a gate that cannot be read.
+
+    >>> text = "ENTRY main {{ p = f32[8] parameter(0)\\n ROOT {} = f32[8] {}(p) }}"
+    >>> diff(text.format("x", "negate"), text.format("y", "negate")).same
+    True
+    >>> diff(text.format("x", "negate"), text.format("x", "tanh")).comparison.op_changes()
+    {'negate': (1, 0), 'tanh': (0, 1)}
+    """
+    options = options or DiffOptions()
+    gates = [parse_gate(text) for text in options.fail_if]
+    names = name_of(before), name_of(after)
+    once_stdin(names)
+    first = first_module(whole(before, options.source_format), watch)
+    second = first_module(whole(after, options.source_format), watch)
+    comparison = compare(first, second)
+    return DiffResult(comparison, (first, second), names, [told for gate in gates if (told := gate.fails(comparison))])

@@ -1,0 +1,65 @@
+"""Native code in the hands of Python: ``irscope.compile``, and what the compiler knows of loops."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict, Unpack
+
+from irscope.api.loading import Source, read_source
+from irscope.backends.model import Model, compile_named, primitive
+from irscope.backends.pool import available_threads
+from irscope.backends.tuning import Tuning
+from irscope.graph import Module
+from irscope.lazy import Array
+from irscope.lower.lowering import lower
+from irscope.lower.options import Options
+from irscope.lower.scalar_loops import scalar_loops as found_in
+from irscope.source import UserError
+
+
+class CompileOptions(TypedDict, total=False):
+    """The keywords of :func:`irscope.compile`.
+
+    ``weights`` (by input name or ``argN``) are fixed: they may be packed and folded, and are no inputs any more. ``shapes`` and
+    ``dtypes`` bind what the text leaves open, ``constants`` are values that it elides. ``threads`` is the number of threads (None:
+    the cores that this process may use), ``precision`` is exact, default or fast, ``cpu`` the processor (empty: the one here).
+    ``autotune`` measures schedules and keeps the fastest, which takes a while the first time.
+    """
+
+    weights: Mapping[str, Array] | None
+    shapes: Mapping[str, tuple[int, ...]] | None
+    dtypes: Mapping[str, str] | None
+    constants: Mapping[str, Array] | None
+    threads: int | None
+    precision: str
+    cpu: str
+    autotune: bool
+
+
+def compile(what: Source, **options: Unpack[CompileOptions]) -> Model:
+    """Compile a dump to native code: a callable that takes numpy arrays in the entry's order and gives a list of new arrays.
+
+    The keywords are those of :class:`CompileOptions`. Raises :class:`irscope.UserError` for what cannot be read, bound or compiled.
+
+    >>> import numpy as np
+    >>> model = compile('''ENTRY main { p = f32[3] parameter(0)
+    ... ROOT n = f32[3] negate(p) }''')
+    >>> model(np.arange(3, dtype=np.float32))[0].tolist()
+    [-0.0, -1.0, -2.0]
+    """
+    lowering = Options(threads=options.get("threads") or available_threads(), precision=options.get("precision", "default"))
+    cpu = options.get("cpu", "")
+    tuner = Tuning(lowering.threads, cpu) if options.get("autotune") else None
+    return compile_named(read_source(what), options.get("weights") or {}, options.get("shapes") or {}, options.get("dtypes") or {},
+                         options.get("constants") or {}, lowering, cpu, tuner)
+
+
+def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]:
+    """The kernels that compute without vectors when a module is compiled: name, the user's nodes, steps, whether the end depends on data.
+
+    Empty where the module cannot be compiled (open shapes, operators that do not run here): ``compile-and-run`` says why.
+    """
+    try:
+        program = lower(primitive(module), Options())
+    except UserError:
+        return []
+    return [(loop.kernel, loop.nodes, loop.steps, loop.waits) for loop in found_in(program)]

@@ -1,0 +1,203 @@
+"""``irscope.lint``: findings, gates and verdicts on edges; ``irscope.api.audit``: tables of one aspect."""
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from irscope.analysis.soundness import held_together
+from irscope.api.loading import Source, name_of, read_source, whole
+from irscope.api.options import InputOptions, LintOptions
+from irscope.api.paths import once_stdin
+from irscope.api.watching import SILENT, Watcher
+from irscope.expand.bind import bind_types
+from irscope.fleet.files import find_files, no_dump
+from irscope.graph import Module, Reading
+from irscope.lazy import LazyModule
+from irscope.lint.baseline import write_baseline
+from irscope.lint.config import Config, find_config, read_config
+from irscope.lint.demands import Demands
+from irscope.lint.report import Report
+from irscope.lint.reporters import reporter
+from irscope.lint.rule import default_rules
+from irscope.lint.session import Options, Session
+from irscope.source import Finding, Severity, UserError
+from irscope.source.budget import fresh_budget
+
+if TYPE_CHECKING:
+    from irscope.api import compiling
+    from irscope.fusion.logs import verdicts as logs
+    from irscope.lint import audits as tables
+else:
+    compiling = LazyModule("irscope.api.compiling")
+    logs, tables = LazyModule("irscope.fusion.logs.verdicts"), LazyModule("irscope.lint.audits")
+
+DEMANDS = tuple(Demands.__dataclass_fields__)
+Paths = Source | Sequence[Source]
+
+
+@dataclass(slots=True)
+class LintResult:
+    """What the linter found. ``report.files`` hold the findings by file, ``report.findings()`` all of them.
+
+    ``accepted`` counts the findings that the baseline left out; ``written`` the findings that ``write_baseline`` stored. ``errors`` are
+    the files of several that could not be used, with the reason.
+    """
+
+    report: Report
+    accepted: int = 0
+    written: int = 0
+    errors: dict[str, UserError] = field(default_factory=dict)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The findings of all files."""
+        return self.report.findings()
+
+    @property
+    def readable(self) -> bool:
+        """Whether every file could be read whole."""
+        return not self.errors and all(file.readable for file in self.report.files)
+
+    @property
+    def fails(self) -> bool:
+        """Whether a finding is as severe as ``fail_on``."""
+        return any(file.fails for file in self.report.files)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that ``--format json`` prints: ``irscope/lint/report.schema.json``."""
+        told: dict[str, Any] = json.loads(reporter("json")(self.report))
+        return told
+
+
+def lint(what: Paths, options: LintOptions | None = None, *, watch: Watcher = SILENT) -> LintResult:
+    """Find what makes dumps slow or wrong.
+
+    ``what`` is a dump or several; a path may be a folder, which stands for the dumps in it. Raises :class:`irscope.UserError` for options
+    that exclude each other, for rules and settings that are not there, and where the only file cannot be used.
+
+    >>> text = '''ENTRY main {
+    ...   p = f32[2,3] parameter(0)
+    ...   a = f32[2,3] exponential(p)
+    ...   b = f32[2,3] exponential(p)
+    ...   ROOT u = f32[2,3] add(a, b)
+    ... }'''
+    >>> [finding.code for finding in lint(text, LintOptions(isolated=True)).findings]
+    ['ALG002']
+    """
+    options = options or LintOptions()
+    session = session_of(options)
+    errors = each_dump(what, options, session.add, watch)
+    result = LintResult(session.report(), session.accepted, errors=errors)
+    if options.write_baseline:
+        write_baseline(options.write_baseline, session.acceptable(), session.fusion)
+        result.written = len(session.acceptable())
+    return result
+
+
+def audit(what: Paths, name: str, options: InputOptions | None = None, *,
+          watch: Watcher = SILENT) -> tuple[list[tables.FileAudit], dict[str, UserError]]:
+    """The tables of one audit (dtype, shape, layout, memory, parallel), and the files of several that could not be used.
+
+    Raises :class:`irscope.UserError` where there is no such audit, and where the only file cannot be used.
+
+    >>> audits, _ = audit("ENTRY main { p = f32[2,2] parameter(0)\\n ROOT n = f32[2,2] negate(p) }", "dtype")
+    >>> audits[0].tables[0].audit
+    'dtype'
+    """
+    look = tables.auditor(name)
+    audits: list[tables.FileAudit] = []
+
+    def add(file: str, reading: Reading) -> None:
+        audits.append(tables.FileAudit(file, [look(held_together(module)) for module in whole(reading).modules if module.entry]))
+
+    errors = each_dump(what, options or InputOptions(), add, watch)
+    return audits, errors
+
+
+def settings(options: LintOptions) -> Config | None:
+    """The settings that hold for a run: those of the project, unless the options name others or none."""
+    return None if options.isolated else read_config(options.config) if options.config else find_config(".")
+
+
+def session_of(options: LintOptions) -> Session:
+    """A run of the linter under these options. Raises UserError for options that mean nothing together."""
+    consistent(options)
+    config = settings(options)
+    select = options.select
+    if options.strict_relay:
+        select = (*(select or [rule.code for rule in default_rules()]), "strict-relay")
+    level = Severity[options.fail_on.upper()] if options.fail_on else None
+    asked = Options(list(select), list(options.ignore), level, {name: getattr(options, name) for name in DEMANDS}, options.baseline,
+                    options.why, options.pair, options.track_fusion, options.statistics)
+    asked.fresh, asked.loops = options.write_baseline is not None, scalar_loops
+    if options.fusion_log:
+        asked.log = logs.load_log(options.fusion_log)
+    return Session(asked, config)
+
+
+def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]:
+    """As :func:`irscope.api.scalar_loops`; the compiler is imported when a rule asks."""
+    return compiling.scalar_loops(module)
+
+
+def read_bound(what: Source, options: InputOptions) -> Reading:
+    """The reading of a dump, with the shapes and dtypes of the options. Raises UserError as ``bind_types`` does."""
+    reading = read_source(what, options.source_format)
+    if not options.shapes and not options.dtypes:
+        return reading
+    return replace(reading, modules=[bind_types(m, options.shapes, options.dtypes) for m in reading.modules if m.entry])
+
+
+def each_dump(what: Paths, options: InputOptions, work: Callable[[str, Reading], object], watch: Watcher) -> dict[str, UserError]:
+    """Read every dump that was given and hand it over. Of several, those that cannot be used are returned, with the reason."""
+    sources, skipped = _sources(what)
+    if not sources:
+        raise no_dump([name_of(s) for s in _several(what)], skipped)
+    errors: dict[str, UserError] = {}
+    for source in watch.track(sources, "linting", len(sources)):
+        name = name_of(source)
+        try:
+            with fresh_budget():
+                work(name, read_bound(source, options))
+        except UserError as error:
+            if len(sources) == 1:
+                raise
+            watch.unusable(name, error)
+            errors[name] = error
+    return errors
+
+
+def _several(what: Paths) -> Sequence[Source]:
+    return what if isinstance(what, Sequence) and not isinstance(what, str | bytes) else [what]
+
+
+def _sources(what: Paths) -> tuple[list[Source], list[str]]:
+    """Every dump that was given: folders are searched for dumps. And the files there that are none."""
+    paths = [os.fspath(one) for one in _several(what) if _is_path(one)]
+    once_stdin(tuple(paths))
+    sources: list[Source] = []
+    skipped: list[str] = []
+    for one in _several(what):
+        found = find_files([os.fspath(one)]) if _is_path(one) else None
+        sources += found.files if found is not None else [one]
+        skipped += found.skipped if found is not None else []
+    return sources, skipped
+
+
+def _is_path(what: Source) -> TypeGuard[str | os.PathLike[str]]:
+    return isinstance(what, os.PathLike) or (isinstance(what, str) and "\n" not in what)
+
+
+def consistent(options: LintOptions) -> None:
+    """Raise UserError for options that mean nothing together."""
+    if options.isolated and options.config:
+        raise UserError("--isolated and --config exclude each other", "give one of them")
+    if options.where and not options.expect_dtype:
+        raise UserError("--where picks the nodes of --expect-dtype", "give both; irscope show --where QUERY shows what a query picks")
+    if options.fusion_log and (not options.why or options.policy):
+        raise UserError("--fusion-log answers --why-not-fused", "give that, and no --policy: the log says whose it is")
+    if options.track_fusion and not options.write_baseline:
+        raise UserError("--track-fusion stores into a baseline", "give --write-baseline FILE too")

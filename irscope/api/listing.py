@@ -1,0 +1,109 @@
+"""``irscope.api.listed``: what irscope knows, by kind: operators, rules, passes, policies, formats, targets."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from irscope.formats import FORMATS, TITLES, readable
+from irscope.lazy import LazyModule
+from irscope.source import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    from irscope import fusion, ops, passes
+    from irscope.backends import llvm_compile
+    from irscope.formats.relay import operators as relay
+    from irscope.formats.torchscript import operators as torchscript
+    from irscope.lint import rule
+    from irscope.passes import own
+else:  # each is of use for one kind
+    fusion, ops, passes = LazyModule("irscope.fusion"), LazyModule("irscope.ops"), LazyModule("irscope.passes")
+    relay, torchscript = LazyModule("irscope.formats.relay.operators"), LazyModule("irscope.formats.torchscript.operators")
+    llvm_compile, rule, own = LazyModule("irscope.backends.llvm_compile"), LazyModule("irscope.lint.rule"), LazyModule("irscope.passes.own")
+
+Row = dict[str, str]
+
+# What people ask for; those that this LLVM was not built for are left out.
+TRIPLES = {
+    "x86_64-unknown-linux-gnu": "Linux on x86-64",
+    "aarch64-unknown-linux-gnu": "Linux on 64-bit ARM",
+    "riscv64-unknown-linux-gnu": "Linux on 64-bit RISC-V",
+    "arm64-apple-macosx": "macOS on Apple silicon",
+    "x86_64-pc-windows-msvc": "Windows on x86-64",
+}
+
+
+def _formats() -> list[Row]:
+    """The formats, and which of them this version reads."""
+    known = readable()
+    return [{"name": name, "title": TITLES[name], "reads": "yes" if name in known else "not yet"} for name in FORMATS]
+
+
+def _ops() -> list[Row]:
+    """The operators, with their place in fusion and the first sentence of their documentation."""
+    torchscript.load()
+    relay.load()
+    return [{"name": op.name, "dialect": op.dialect, "kind": op.kind.name.lower(), "doc": _first_line(op.doc)} for op in ops.all_ops()]
+
+
+def _rules() -> list[Row]:
+    """The lint rules; ``irscope rule CODE`` explains one."""
+    return [{"name": each.code, "rule": each.name, "severity": str(each.severity), "doc": each.title()} for each in rule.all_rules()]
+
+
+def _passes() -> list[Row]:
+    """The passes over graphs, each with what is true afterwards; those of installed packages behind irscope's own."""
+    rows = [{"name": name, "doc": _first_line(type(passes.pass_named(name)).__doc__)} for name in passes.PASSES]
+    for name, point in own.installed().items():
+        try:
+            doc = _first_line(own.imported(point).__doc__)
+        except UserError as error:
+            doc = error.message
+        if name not in passes.PASSES:
+            rows.append({"name": name, "doc": doc})
+    return rows
+
+
+def _policies() -> list[Row]:
+    """Whose fusion decisions irscope can tell; ``irscope lint --why-not-fused --policy NAME``."""
+    rows: list[Row] = []
+    for name, module in fusion.POLICIES.items():
+        rows.append({"name": name, "doc": _first_line(import_module(module).__doc__)})
+        latest, *older = [f"{name}@{release}" for release in fusion.releases_of(name)] or [""]
+        rows += [{"name": release, "doc": f"The same as of an older release; {name} means {latest}."} for release in older]
+    return rows
+
+
+def _targets() -> list[Row]:
+    """Machines that code can be made for; ``irscope compile-and-run --emit asm --target NAME`` takes any triple of LLVM's."""
+    here = llvm_compile.host()
+    rows = [{"name": here.triple, "doc": f"this machine, {here.cpu}"}]
+    for triple, doc in TRIPLES.items():
+        try:
+            llvm_compile.cross(triple)
+        except llvm_compile.CompileFailed:
+            continue
+        if triple != here.triple:
+            rows.append({"name": triple, "doc": doc})
+    return rows
+
+
+def _first_line(doc: str | None) -> str:
+    return (doc or "").strip().partition("\n")[0]
+
+
+KINDS: dict[str, Callable[[], list[Row]]] = {"formats": _formats, "ops": _ops, "passes": _passes, "rules": _rules, "policies": _policies,
+                                         "targets": _targets}
+
+
+def listed(kind: str) -> list[Row]:
+    """The rows of a kind (formats, ops, passes, rules, policies, targets), each with at least a ``name``.
+
+    Raises :class:`irscope.UserError` for an unknown kind.
+
+    >>> [row["name"] for row in listed("formats")]
+    ['hlo', 'torchscript', 'relay']
+    """
+    if kind not in KINDS:
+        raise UserError(f"there is no list of {kind}", did_you_mean(kind, KINDS) or f"the lists are {', '.join(KINDS)}")
+    return KINDS[kind]()

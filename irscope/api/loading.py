@@ -1,0 +1,89 @@
+"""Reading dumps: ``irscope.load``, and what functions that need a whole module ask of a reading."""
+from __future__ import annotations
+
+import os
+
+from irscope.api.watching import SILENT, Watcher
+from irscope.formats.detect import called, decode, read
+from irscope.graph import Module, Reading
+from irscope.query.origins import with_origins
+from irscope.source import Severity, SourceText, UserError
+from irscope.source.budget import concerning
+from irscope.source.files import read_bytes, read_large_text
+
+Source = Reading | str | bytes | os.PathLike[str]
+"""What functions read: a reading, a path (``-`` is standard input), a text of several lines, or its bytes."""
+
+MODULES_TOLD = 4
+"""Of a text of several modules so many are named."""
+
+
+def load(path_or_text: str | bytes | os.PathLike[str], *, format: str | None = None, name: str | None = None) -> Reading:
+    """Read a dump: a path (``-`` is standard input, .gz is unpacked), the text itself (a str of several lines), or its bytes.
+
+    ``format`` (``hlo``, ``relay``, ``torchscript``) overrides the detection, ``name`` is the name in messages. Raises
+    :class:`irscope.UserError` where there is nothing to read; faults inside a dump are findings of the Reading, whose ``ok`` is
+    then False where the format's own parser would refuse the text.
+
+    >>> reading = load('''ENTRY main { p = f32[2] parameter(0)
+    ... ROOT n = f32[2] negate(p) }''')
+    >>> [node.op.name for node in reading.module().main().nodes]
+    ['parameter', 'negate']
+    """
+    if name is not None:
+        concerning(name)
+    if isinstance(path_or_text, str) and "\n" in path_or_text:
+        return with_origins(read(SourceText(name or "<text>", path_or_text), format))
+    if isinstance(path_or_text, bytes):
+        return with_origins(read(decode(path_or_text, name or "<bytes>"), format))
+    path = os.fspath(path_or_text)
+    if name is None:
+        concerning(called(path))
+    large = read_large_text(path)
+    if large is not None:
+        return with_origins(read(SourceText(name or path, large), format))
+    return with_origins(read(decode(read_bytes(path), name or path), format))
+
+
+def read_source(what: Source, source_format: str | None = None) -> Reading:
+    """The reading of what a function was given."""
+    return what if isinstance(what, Reading) else load(what, format=source_format)
+
+
+def name_of(what: Source) -> str:
+    """How messages and reports name what was given."""
+    if isinstance(what, Reading):
+        return what.source.name
+    return "<bytes>" if isinstance(what, bytes) else "<text>" if isinstance(what, str) and "\n" in what else os.fspath(what)
+
+
+def whole(what: Source, source_format: str | None = None) -> Reading:
+    """The reading of a dump that must be whole. Raises :class:`irscope.UserError` with every error that the format's parser would report.
+
+    >>> whole("ENTRY main { ROOT n = f32[2] negate(p) }\\n")
+    Traceback (most recent call last):
+    ...
+    irscope.source.errors.UserError: <text>: 1 error in the text
+    """
+    reading = read_source(what, source_format)
+    if reading.ok and reading.modules:
+        return reading
+    errors = [finding for finding in reading.findings if finding.severity is Severity.ERROR]
+    name = called(reading.source.name)
+    if not errors:
+        raise UserError(f"{name}: there is no module in it")
+    raise UserError(f"{name}: {len(errors)} {'error' if len(errors) == 1 else 'errors'} in the text", findings=errors)
+
+
+def first_module(reading: Reading, watch: Watcher = SILENT) -> Module:
+    """The first module of a reading. Of the others a note tells the lines."""
+    if len(reading.modules) > 1:
+        told = [f"{module.name} (line {_line(reading, module)})" for module in reading.modules[:MODULES_TOLD]]
+        others = ", ".join(told[1:]) + (", ..." if len(reading.modules) > MODULES_TOLD else "")
+        watch.note(f"{called(reading.source.name)} holds {len(reading.modules)} modules; the first, {told[0]}, is taken, and not {others}")
+    return reading.module()
+
+
+def _line(reading: Reading, module: Module) -> int:
+    """The line at which the first graph of a module begins."""
+    return reading.source.place(max(0, min((graph.loc for graph in module.graphs.values()), default=0))).line

@@ -1,0 +1,146 @@
+"""``irscope.opt``: graph passes, one after the other, and whether the numbers stayed the same."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, cast
+
+from irscope.analysis.soundness import Use, require
+from irscope.api.loading import Source, first_module, whole
+from irscope.api.options import OptOptions
+from irscope.api.verification import Verification
+from irscope.api.watching import PassWatcher
+from irscope.expand import bind_types, expand
+from irscope.formats import format_named
+from irscope.graph import Module
+from irscope.lazy import LazyModule
+from irscope.passes import made, pass_named, split_outside
+from irscope.passes.base import Pass
+from irscope.passes.manager import Step, chosen, run_passes
+from irscope.passes.own import load_passes
+from irscope.query.snapshots import picked
+from irscope.source import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    from irscope.api import verifying
+else:
+    verifying = LazyModule("irscope.api.verifying")
+
+ALL = "all"
+"""Stands for every pass in the options that name passes to print around."""
+
+
+@dataclass(slots=True)
+class OptResult:
+    """What passes made of a module.
+
+    ``steps`` hold each pass that ran, with its seconds, the module before and after, and the type errors that it brought. ``broken`` are
+    the passes that broke types or, with ``bisect``, numbers, in order. ``verification`` compares the first module with the last
+    (None without ``verify``). ``text`` is the module as the options ask for it.
+    """
+
+    before: Module
+    module: Module
+    steps: list[Step] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    verification: Verification | None = None
+    text: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether no pass broke anything, as far as it was looked at."""
+        return not self.broken and (self.verification is None or self.verification.same)
+
+
+def opt(what: Source, options: OptOptions | None = None, *, watch: PassWatcher | None = None) -> OptResult:
+    """Run graph passes over the first module of a dump.
+
+    Raises :class:`irscope.UserError` for an unknown pass, for a pass that fails, and for a dump that is not sound enough for them.
+    A pass that breaks types or numbers is no error: ``result.ok`` is False.
+
+    >>> text = "ENTRY main {{ p = f32[2,2] parameter(0)\\n {}ROOT t = f32[2,2] negate(p) }}"
+    >>> result = opt(text.format("dead = f32[2,2] exponential(p)\\n "), OptOptions(passes="remove-dead", verify=True))
+    >>> result.ok, [node.op.name for node in result.module.main().nodes]
+    (True, ['parameter', 'negate'])
+    """
+    options, watch = options or OptOptions(), watch or PassWatcher()
+    if not (options.passes or options.infer or options.to or options.style or options.types):
+        raise UserError("no pass is named: --passes a,b", "irscope list passes names them")
+    reading = whole(what, options.source_format)
+    taken = first_module(reading, watch) if options.snapshot is None else picked(reading, options.snapshot)
+    first = bind_types(taken, options.shapes, options.dtypes)
+    running = _chosen(options)
+    compares = options.verify or options.bisect
+    for use in dict.fromkeys([*(p.needs for p in running), *([Use.PASSES] if options.to else []), *([Use.RUN] if compares else [])]):
+        require(reading, first, use)
+    verifier = verifying.Verifier(first, [p.name for p in running], options.seed, options.rtol, watch) if compares else None
+    result = OptResult(first, first)
+    for step in run_passes(first, running, lambda name, module: _report(watch.before, name, module, options.print_before)):
+        _report(watch.after, step.name, step.after, options.print_after)
+        watch.step(step)
+        wrong = bool(step.broke)
+        if options.bisect and verifier is not None and step.after is not step.before and not wrong:
+            found = verifier.compare(step.before, step.after)
+            watch.verified(step, found)
+            wrong = not found.same
+        result.broken += [step.name] if wrong else []
+        result.steps.append(step)
+        result.module = step.after
+    result.text = printed(result.module, options.to, options.style, options.types or options.infer)
+    watch.done(result.text, result.steps, result.broken)
+    if options.verify and verifier is not None:
+        result.verification = verifier.compare(first, result.module)
+        watch.verified(None, result.verification)
+    return result
+
+
+def _report(hear: Callable[[str, Module], None], name: str, module: Module, wanted: tuple[str, ...]) -> None:
+    """Report the module around a pass, if that was asked for."""
+    if name in wanted or ALL in wanted:
+        hear(name, module)
+
+
+def _chosen(options: OptOptions) -> list[Pass]:
+    """The passes that run. Raises UserError for options that name others."""
+    named = named_passes(options)
+    known = {name for p in named for name in (p.name, *p.requires)}
+    _known(known, options.require, "--require")
+    _known(known, options.disable, "--disable")
+    _known(known, (*options.print_before, *options.print_after), "--print-before, --print-after")
+    return chosen(named, options.opt_level, options.require, options.disable)
+
+
+def named_passes(options: OptOptions) -> list[Pass]:
+    """The passes that the options name, those of the user's own files among them. Raises UserError for an unknown name."""
+    own: dict[str, type[Pass]] = {}
+    for path in options.load:
+        own.update(load_passes(path))
+    running: list[Pass] = [pass_named("infer-types")] if options.infer else []
+    for text in split_outside(options.passes):
+        name, _, braces = text.removesuffix("}").partition("{")
+        running.append(made(own[name], braces) if name in own else pass_named(text))
+    return running
+
+
+def _known(known: set[str], names: Iterable[str], option: str) -> None:
+    """Raise UserError for a pass that an option names and that is not among those that run or that they require."""
+    for name in names:
+        if name != ALL and name not in known:
+            near = did_you_mean(name, known) or f"they are {', '.join(sorted(known))}"
+            raise UserError(f"{option} names {name}, which is not among the passes", near)
+
+
+class _Styled(Protocol):
+    """The printer of a format that has several styles."""
+
+    def print_module(self, module: Module, style: str | None, types: bool) -> str: ...
+
+
+def printed(module: Module, to: str | None = None, style: str | None = None, types: bool = False) -> str:
+    """A module as text, in the format that it came in or in another, as primitives."""
+    own = module.dialect
+    if to is not None and (to != own.name or own.primitive):
+        return format_named(to).print_module(expand(module))
+    if own.styles:
+        return cast(_Styled, format_named(own.name)).print_module(module, style, types)
+    return format_named(own.name).print_module(module)

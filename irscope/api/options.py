@@ -1,0 +1,284 @@
+"""The options of every function and command, each declared once: name, type, default, and what the command line says of it.
+
+The command line makes its options from these fields (``irscope/cli/options.py``); a field without metadata is for Python alone.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from typing import Any
+
+from irscope.formats import FORMATS
+from irscope.graph import DTYPES
+from irscope.source import did_you_mean
+from irscope.source.sizes import parse_size
+
+__all__ = [
+    "CheckOptions", "DiffOptions", "FormatOptions", "InputOptions", "LintOptions", "OptOptions", "Option", "RunOptions", "ShowOptions",
+    "StatsOptions", "View", "option", "option_fields",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """What the command line says of a field. ``flags`` stand for ``--name-of-the-field``; ``parse`` reads what was written.
+
+    ``parse`` raises ValueError with a message about the value. ``least`` and ``most`` bound a number, ``above`` without the bound itself.
+    """
+
+    help: str
+    flags: Sequence[str] = ()
+    metavar: str | None = None
+    choices: Sequence[str] = ()
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    parse: Callable[[Any], Any] | None = None
+    multiple: bool = False
+    pair: bool = False
+    file: bool = False
+    shown: bool = True
+
+
+def option(default: Any, help: str, *flags: str, **more: Any) -> Any:
+    """A field that is also an option of the command line. ``more`` are fields of :class:`Option`."""
+    metadata = {"option": Option(help=help, flags=flags, **more)}
+    return field(default_factory=dict, metadata=metadata) if default is dict else field(default=default, metadata=metadata)
+
+
+def read_shapes(given: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """``("x=8,3", "s=")``: shapes by the names of inputs. Raises ValueError."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        try:
+            dims = tuple(int(d) for d in text.strip("[]() ").split(",") if d.strip())
+        except ValueError:
+            dims = (-1,)
+        if not name or not equals or any(d < 0 for d in dims):
+            raise ValueError(f"{pair!r} is not NAME=DIM,DIM,... with sizes from 0 (x=8,3,224,224; x= for a scalar)")
+        shapes[name] = dims
+    return shapes
+
+
+def read_dtypes(given: Sequence[str]) -> dict[str, str]:
+    """``("x=f32",)``: element types by the names of inputs. Raises ValueError."""
+    dtypes: dict[str, str] = {}
+    for pair in given:
+        name, equals, dtype = pair.partition("=")
+        if not name or not equals:
+            raise ValueError(f"{pair!r} is not NAME=DTYPE, such as x=f32")
+        if dtype not in DTYPES:
+            raise ValueError(f"there is no dtype {dtype!r}; {did_you_mean(dtype, DTYPES) or 'known are ' + ', '.join(DTYPES)}")
+        dtypes[name] = dtype
+    return dtypes
+
+
+def words(given: Sequence[str]) -> tuple[str, ...]:
+    """``("DTY,BRD", "ALG")``: options that may be repeated, or hold several words divided by commas."""
+    return tuple(word.strip() for text in given for word in text.split(",") if word.strip())
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatOptions:
+    """``source_format`` is the format to read an input as; None detects it by content."""
+
+    source_format: str | None = option(None, "Read the input as this format, whatever it looks like.", "--from", choices=tuple(FORMATS))
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputOptions(FormatOptions):
+    """``shapes`` and ``dtypes`` bind what a text leaves open, by the names of inputs of the entry."""
+
+    shapes: Mapping[str, tuple[int, ...]] = option(dict, "Bind the shape of an input that the text leaves open.", "--shape",
+                                                   metavar="NAME=8,3,224", multiple=True, parse=read_shapes)
+    dtypes: Mapping[str, str] = option(dict, "Bind the dtype of an input that the text leaves open.", "--dtype",
+                                       metavar="NAME=f32", multiple=True, parse=read_dtypes)
+
+
+# ---------------------------------------------------------------------- show, stats
+
+class View(Enum):
+    """How a dump is shown. Texts may hold several files, drawings show one."""
+
+    TREE = "tree"
+    TEXT = "text"
+    JSON = "json"
+    DOT = "dot"
+    SVG = "svg"
+    PNG = "png"
+    PDF = "pdf"
+    HTML = "html"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether several files can stand one after the other in it."""
+        return self in (View.TREE, View.TEXT, View.JSON)
+
+    @property
+    def is_drawing(self) -> bool:
+        """Whether it is a picture of the graph."""
+        return self in (View.DOT, View.SVG, View.PNG, View.PDF)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions(InputOptions):
+    """What :func:`irscope.show` shows. ``radius`` counts edges from ``around``, ``depth`` levels of the tree, ``width`` columns.
+
+    At most one of ``around``, ``between`` and ``where`` is given. ``policy`` and ``device`` are for drawings.
+    """
+
+    view: View = View.TREE
+    around: str | None = option(None, "Only what stands around a node: %name, or graph/name.", metavar="NODE")
+    radius: int = option(2, "How many steps around it.", least=0)
+    between: tuple[str, str] | None = option(None, "Only what lies on the paths between two nodes.", metavar="A B", pair=True)
+    where: str | None = option(None, "Only the nodes that a query picks: 'op=dot and bytes>1MB'.", metavar="QUERY")
+    graph: str | None = option(None, "Look at this computation instead of the entry.", metavar="NAME")
+    module: str | None = option(None, "Which module of a folder, or of a text that holds several.", metavar="NAME")
+    snapshot: str | None = option(None, "Of a log of passes: what this one changed and gave, or the N-th snapshot.",
+                                  "--pass", metavar="PASS|N")
+    depth: int | None = option(None, "How many levels of the tree, or of a drawing, to open.", metavar="N", least=0)
+    by: str = option("auto", "Tree by the scopes of the user's program, or by computation.", choices=("auto", "scope", "graph"))
+    color_by: str = option("class", "What the colours of a drawing mean.", choices=("class", "cost", "dtype", "fusion", "findings"))
+    lint: bool = option(False, "Judge it too, and mark what the rules find: in drawings, on the page, above the tree.")
+    policy: str | None = option(None, "In a drawing, frame the kernels that this fusion policy makes (irscope list policies).",
+                                metavar="NAME")
+    device: str | None = option(None, "With --policy xla-gpu: h100, a100, b200, or a file with XLA's target text.", metavar="NAME")
+    dark: bool = option(False, "Draw on a dark ground.")
+    max_nodes: int | None = option(None, "How many boxes a drawing may have before it is folded.", metavar="N", least=1)
+    everything: bool = option(False, "No limit on the rows of trees and lists.", "--all")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatsOptions(FormatOptions):
+    """What :func:`irscope.stats` counts, and with how many processes."""
+
+    signature: bool = option(False, "Also the inputs and outputs of the entry.")
+    jobs: int | None = option(None, "Processes for many files (default: the cores of this machine).", metavar="N", least=1)
+
+
+# ---------------------------------------------------------------------- lint, check
+
+@dataclass(frozen=True, kw_only=True)
+class LintOptions(InputOptions):
+    """What :func:`irscope.lint` looks for. Sizes are bytes; empty fields leave the word to the project's settings (``config``).
+
+    ``pair`` names the two nodes whose edge alone ``why`` is about.
+    """
+
+    select: tuple[str, ...] = option((), "Only these rules: codes, names or families (DTY), repeated or with commas.",
+                                     metavar="CODE", parse=words)
+    ignore: tuple[str, ...] = option((), "All but these rules.", metavar="CODE", parse=words)
+    strict_relay: bool = option(False, "Also mark what TVM's own Relay reader would refuse.")
+    fail_on: str | None = option(None, "Exit 1 from this severity on (warning).", choices=("error", "warning", "info"))
+    statistics: bool = option(False, "Count the findings by rule.")
+    baseline: str | None = option(None, "Leave out the findings that this file accepts.", metavar="FILE")
+    write_baseline: str | None = option(None, "Accept what was found, for later runs.", metavar="FILE")
+    track_fusion: bool = option(False, "Store kernels and traffic in the baseline; later runs tell what grew.")
+    why: bool = option(False, "Judge every edge between two operators; with A B behind the file, those two.", "--why-not-fused")
+    pair: tuple[str, str] | None = None
+    policy: str | None = option(None, "Whose fusion rules: irscope list policies (default: irscope).")
+    fusion_log: str | None = option(None, "With --why-not-fused: the compiler's own log, whose word is the truth.", metavar="FILE")
+    device: str | None = option(None, "The device of a GPU policy: h100, a100, b200.")
+    machine: str | None = option(None, "What time costs: cpu, h100, a100, b200, or a FILE.toml (default: as the policy's device).",
+                                 metavar="NAME")
+    max_kernels: int | None = option(None, "A finding when the policy makes more kernels of the entry.", metavar="N", least=0)
+    max_traffic: int | None = option(None, "A finding when the kernels move more than SIZE (200MiB) in a run.",
+                                     metavar="SIZE", parse=parse_size)
+    max_memory: int | None = option(None, "A finding when more than SIZE lives at once.", metavar="SIZE", parse=parse_size)
+    require_fused: tuple[str, ...] = option((), "A finding when a chain such as 'dot,add,max*' is not one kernel.", metavar="PATTERN")
+    expect_dtype: str | None = option(None, "A finding where operators run in another dtype.", choices=("f32", "f16", "bf16", "int8"))
+    where: str | None = option(None, "With --expect-dtype: only the nodes that the query picks.", metavar="QUERY")
+    config: str | None = option(None, "Settings (default: the nearest irscope.toml or pyproject.toml).", metavar="FILE")
+    isolated: bool = option(False, "Ignore all settings of the project.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """How :func:`irscope.check` looks at the models that a project's settings name."""
+
+    config: str | None = option(None, "Settings (default: the nearest irscope.toml or pyproject.toml).", metavar="FILE")
+    write_baseline: bool = option(False, "Store findings, kernels and traffic of today in the baseline that the settings name.")
+    statistics: bool = option(False, "Count the findings by rule.")
+
+
+# ---------------------------------------------------------------------- opt, diff
+
+@dataclass(frozen=True, kw_only=True)
+class OptOptions(InputOptions):
+    """Which passes :func:`irscope.opt` runs, whether it compares the numbers, and how the result is printed.
+
+    ``rtol`` is relative to the largest value of a result. ``print_before`` and ``print_after`` name the passes around which a
+    watcher sees the graph.
+    """
+
+    passes: str = option("", "Which passes, in order, options in braces: irscope list passes.", metavar="a,b{x=1},c")
+    infer: bool = option(False, "Infer all types first, and print them with the graph (Relay).")
+    load: tuple[str, ...] = option((), "Bring in passes of your own.", metavar="FILE.py")
+    opt_level: int | None = option(None, "Leave out passes above this level.", metavar="N")
+    require: tuple[str, ...] = option((), "Run this one whatever the level.", metavar="PASS")
+    disable: tuple[str, ...] = option((), "Leave this one out.", metavar="PASS")
+    print_before: tuple[str, ...] = option((), "Print the graph before a pass, on standard error.", metavar="PASS|all")
+    print_after: tuple[str, ...] = option((), "Print the graph after a pass, on standard error.", metavar="PASS|all")
+    verify: bool = option(False, "Run both graphs on the same random inputs; exit 1 when they differ.")
+    bisect: bool = option(False, "Verify after every pass, and name the first that breaks types or numbers.")
+    rtol: float = option(1e-4, "How far --verify lets values differ, relative to the largest.", least=0)
+    seed: int = option(0, "The seed of the random inputs.", least=0)
+    to: str | None = option(None, "Print in another IR: the primitives as HLO, or irscope's own.", choices=("hlo", "relay"))
+    style: str | None = option(None, "Print Relay as lessons write it, or as TVM reads it.", choices=("course", "relay"))
+    types: bool = option(False, "Print the type of every value (Relay).")
+    snapshot: str | None = option(None, "Of a log of passes: the graph after this one, or the N-th (default: the first).",
+                                  "--pass", metavar="PASS|N")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffOptions(FormatOptions):
+    """The gates of :func:`irscope.diff`."""
+
+    fail_if: tuple[str, ...] = option((), "Exit 1 when it holds: 'kernels>+0', 'bytes>+5%', 'ops.transpose>0'.", metavar="CONDITION")
+
+
+# ---------------------------------------------------------------------- run
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(InputOptions):
+    """How :func:`irscope.run` compiles, runs, compares and times. Files of arrays are .npz or .safetensors.
+
+    ``bench_seconds`` is in seconds. ``rtol`` and ``atol`` are None for the tolerance of the element type.
+    """
+
+    inputs: tuple[str, ...] = option((), "Arrays by input name, or arg0, arg1, ... in the entry's order.", metavar="X.npz")
+    weights: tuple[str, ...] = option((), "Arrays (.npz, .safetensors) fixed at load: packed and folded.", metavar="W.npz")
+    constants: str | None = option(None, "Values of constants that the text elides, by name.", metavar="C.npz")
+    fill_elided: bool = option(False, "Draw the values of elided constants.")
+    seed: int = option(0, "Seed of what is drawn.", least=0)
+    save_outputs: str | None = option(None, "Write out0, out1, ... in order.", metavar="O.npz")
+    expect: str | None = option(None, "Compare with out0, out1, ... of this file; exit 1 when they differ.", metavar="E.npz")
+    check: bool = option(False, "Compare with the reference interpreter; exit 1 when they differ.")
+    rtol: float | None = option(None, "Relative tolerance (default: by element type).", least=0)
+    atol: float | None = option(None, "Absolute tolerance (default: rtol of the largest value).", least=0)
+    engine: str = option("llvm", "Compiled code, or the numpy interpreter.", choices=("llvm", "reference"))
+    threads: int | None = option(None, "Threads (default: the cores this process may use).", least=1, most=512)
+    cpu: str = option("", "Compile for this processor (default: the one here); v2, v3, v4 are levels of x86-64.", metavar="NAME")
+    precision: str = option("default", "How near to the definition results are.", choices=("exact", "default", "fast"))
+    autotune: bool = option(False, "Try schedules and keep the fastest.")
+    partitions: int = option(1, "Simulate N devices. Input x is given to all, x@1 to device 1; outputs are out0, out1, ..., "
+                                "all of device 0 first; --expect also takes result 0 of device 1 as out0@1.",
+                             metavar="N", least=1, most=1024)
+    no_cache: bool = option(False, "Neither read nor write the cache of compiled kernels.")
+    bench: bool = option(False, "Time the compiled program.")
+    bench_seconds: float = option(1.0, "How long to time it.", above=0)
+    warmup: int = option(3, "Runs before the clock starts.", least=0)
+    runs: int | None = option(None, "Time exactly so many runs.", least=1)
+    target: str = option("", "Emit code for another machine.", metavar="TRIPLE")
+
+    @property
+    def files(self) -> list[str]:
+        """The files of arrays that are read."""
+        return [*self.inputs, *self.weights, *(path for path in (self.constants, self.expect) if path is not None)]
+
+
+def option_fields(record: type[Any]) -> dict[str, Option]:
+    """The fields of a record that are options of the command line, by name."""
+    return {f.name: f.metadata["option"] for f in fields(record) if "option" in f.metadata}

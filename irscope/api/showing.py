@@ -1,0 +1,175 @@
+"""``irscope.show``: a dump as summary and tree, as text, as json, as a drawing or as a page."""
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TextIO
+
+from irscope.api.folders import Folder, memory_told, open_folder
+from irscope.api.loading import Source, read_source
+from irscope.api.options import ShowOptions, View
+from irscope.api.snapshots import log_lines, looked_at
+from irscope.api.watching import SILENT, Watcher
+from irscope.fleet.dump_folder import reports_beside
+from irscope.formats.detect import called
+from irscope.graph import Reading
+from irscope.lazy import LazyModule
+from irscope.query.choose import Choice, Wanted, choose, choose_modules
+from irscope.render.json import write_json
+from irscope.render.paint import Paint
+from irscope.render.screen import ScreenOptions, screen
+from irscope.render.text import text_lines
+from irscope.source import Finding, Severity, UserError
+
+if TYPE_CHECKING:
+    from irscope.analysis import soundness
+    from irscope.expand import bind
+    from irscope.lint import asked, fusion
+    from irscope.lint import run as rules
+    from irscope.render import drawing, html
+else:  # of use for some views and options only
+    asked, fusion, rules = LazyModule("irscope.lint.asked"), LazyModule("irscope.lint.fusion"), LazyModule("irscope.lint.run")
+    bind, soundness = LazyModule("irscope.expand.bind"), LazyModule("irscope.analysis.soundness")
+    drawing, html = LazyModule("irscope.render.drawing"), LazyModule("irscope.render.html")
+
+PLAIN = Paint(120, False, True)
+"""Without colours, 120 columns wide."""
+
+
+@dataclass(slots=True)
+class ShowResult:
+    """What is shown of one dump. ``choices`` hold a module each, with the graph and the nodes that were asked for.
+
+    ``folder`` is the folder that the dump is of; ``log`` the whole log of passes that it is a snapshot of, with its ``changes``.
+    ``reports`` are XLA's reports beside the dump, by kind.
+    """
+
+    reading: Reading
+    choices: list[Choice]
+    options: ShowOptions
+    folder: Folder | None = None
+    log: Reading | None = None
+    changes: list[str] = field(default_factory=list)
+    reports: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def readable(self) -> bool:
+        """Whether the dump could be read whole."""
+        return self.reading.ok
+
+    @property
+    def unseen(self) -> UserError | None:
+        """The errors of a dump of which a part is shown in a view that cannot hold them."""
+        view = self.options.view
+        if self.reading.ok or not (view is View.TEXT or view.is_drawing or (view is View.TREE and _wanted(self.options).picks)):
+            return None
+        return UserError(f"{called(self.reading.source.name)}: shown is what was understood of it", findings=_errors(self.reading))
+
+    def __str__(self) -> str:
+        """The text of a view that is one, without colours and 120 columns wide."""
+        stream = io.StringIO()
+        self.write(stream)
+        return stream.getvalue()
+
+    def write(self, stream: TextIO, paint: Paint = PLAIN, open_ended: bool = False) -> None:
+        """Write a view that is a text. ``open_ended``: on a terminal, where a hint may stand behind what is cut."""
+        view = self.options.view
+        if view is View.JSON:
+            write_json(stream, self.reading, [(c.survey, c.graph, c.picked) for c in self.choices])
+            return
+        lines = self._tree(paint, open_ended) if view is View.TREE else self._text()
+        stream.writelines(line + "\n" for line in lines)
+
+    def draw(self, watch: Watcher = SILENT) -> bytes:
+        """The file of a view that is a drawing or a page: dot, svg, png, pdf or html."""
+        choice = self.choices[0]
+        if self.options.view is View.HTML:
+            return html.html_page(choice.survey, self.reading.findings).encode()
+        mine = self.options
+        options = drawing.DrawingOptions(mine.color_by, mine.dark, mine.max_nodes, mine.depth)
+        if mine.policy is not None:
+            module = choice.survey.module
+            soundness.require(self.reading, module, soundness.Use.POLICIES)
+            kernels = asked.kernels_by_node(module, fusion.plans(module, mine.policy, mine.device))
+            options = replace(options, kernels=kernels, kernels_of=fusion.version_of(mine.policy))
+        with watch.stage("drawing"):
+            return drawing.drawing(self.reading, choice, mine.view.value, options)
+
+    def _text(self) -> Iterator[str]:
+        for choice in self.choices:
+            yield from text_lines(choice.survey, choice.graph, choice.picked, explicit=self.options.graph is not None)
+
+    def _tree(self, paint: Paint, open_ended: bool) -> Iterator[str]:
+        mine = self.options
+        if self.folder is not None and not _wanted(mine).picks:
+            yield from self.folder.lines(self.choices[0].survey, paint)
+        if self.log is not None:
+            yield from (*log_lines(self.log, paint, mine.everything), "", *self.changes, *([""] if self.changes else []))
+        options = ScreenOptions(mine.depth, mine.by, mine.everything, open_ended, mine.graph is not None)
+        for i, choice in enumerate(self.choices):
+            if i:
+                yield ""
+            yield from screen(self.reading, choice, paint, options)
+        if self.reports:
+            yield from ("", *memory_told(self.reports, paint))
+
+
+def show(what: Source, options: ShowOptions | None = None, *, watch: Watcher = SILENT) -> ShowResult:
+    """Choose what to show of a dump. A folder shows the module that is asked for, or the costliest.
+
+    Raises :class:`irscope.UserError` for a text without a module, and for nodes, graphs, modules and policies that are not there.
+
+    >>> shown = show("ENTRY main { p = f32[3] parameter(0)\\nROOT n = f32[3] negate(p) }", ShowOptions(view=View.TEXT, where="op=negate"))
+    >>> str(shown)
+    'ROOT n = f32[3] negate(p) }\\n'
+    """
+    options = options or ShowOptions()
+    _consistent(options)
+    path = None if isinstance(what, Reading | bytes) or what == "-" else os.fspath(what)
+    folder = None
+    if path is not None and "\n" not in path and os.path.isdir(path):
+        folder = open_folder(path, options.module, watch)
+        what, options, path = folder.chosen.last.path, replace(options, module=None), None
+    with watch.stage("reading"):
+        whole = read_source(what, options.source_format)
+    reading, changes = looked_at(options, whole) if folder is None or not options.view.is_text else (whole, None)
+    shown = ShowResult(reading, _choices(options, reading), options, folder, None if changes is None else whole, changes or [])
+    if path is not None and options.view is View.TREE and not _wanted(options).picks and reading.module().is_primitive:
+        shown.reports = reports_beside(path)
+    return shown
+
+
+def _consistent(options: ShowOptions) -> None:
+    """Raise UserError for options that mean nothing together."""
+    if options.policy is None and options.device is not None:
+        raise UserError(f"--device {options.device} says nothing without a policy", "--policy xla-gpu")
+    if options.policy is not None and not options.view.is_drawing:
+        raise UserError(f"--policy {options.policy} frames kernels in a drawing",
+                        "-o FILE.svg, .png, .pdf or .dot; or irscope lint --why-not-fused")
+
+
+def _wanted(options: ShowOptions) -> Wanted:
+    """Which nodes are asked for."""
+    return Wanted(options.around, options.radius, options.between or None, options.where, options.graph, options.module)
+
+
+def _choices(options: ShowOptions, reading: Reading) -> list[Choice]:
+    """What to show of each module of a text."""
+    if not reading.modules:
+        raise UserError(f"{reading.source.name}: no module in it", findings=_errors(reading))
+    wanted = _wanted(options)
+    modules = choose_modules(reading, wanted)
+    if options.shapes or options.dtypes:
+        if any(not module.entry for module in modules):
+            raise UserError(f"{reading.source.name} has no entry, whose inputs --shape and --dtype bind")
+        modules = [bind.bind_types(module, options.shapes, options.dtypes) for module in modules]
+    # What the rules find stands with what the reader found, and is shown wherever that is.
+    if options.lint or options.color_by == "findings":
+        reading.findings += [finding for module in modules for finding in rules.lint_module(module, whole=reading.ok)]
+    return [choose(module, wanted, several_graphs=options.view in (View.TREE, View.JSON)) for module in modules]
+
+
+def _errors(reading: Reading) -> list[Finding]:
+    return [finding for finding in reading.findings if finding.severity is Severity.ERROR]

@@ -1,0 +1,171 @@
+"""Whether graphs give the same numbers: ``irscope.verify``, and what ``opt --verify`` and ``--bisect`` ask."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irscope.analysis.soundness import Use, require
+from irscope.api.loading import Source, first_module, whole
+from irscope.api.verification import RTOL, Verification
+from irscope.api.watching import SILENT, Watcher
+from irscope.backends.arguments import draw, drawn
+from irscope.backends.executable import Port
+from irscope.backends.model import PASSES, compile_module, ports_of, require_sound
+from irscope.backends.opening import needs_opening, opened
+from irscope.backends.pool import available_threads
+from irscope.backends.varying import reference_results
+from irscope.expand import expand
+from irscope.expand.bind import elided_constants
+from irscope.graph import Builder, Graph, Module, Node, TensorType, callees_first, rewrite
+from irscope.graph.rewrite import copy_node
+from irscope.lazy import Array, np
+from irscope.lower.kernels import flops_of_node
+from irscope.lower.options import Options
+from irscope.ops.attributes import Constant, Prepared
+from irscope.ops.attrs import Literal
+from irscope.source import UserError
+
+MAX_REFERENCE = 2e8
+"""Operations up to which the plain numpy reading is quick enough to verify with: a second or so."""
+
+FIRST_CONSTANT = 1_000_000
+"""Inputs are drawn by their number; constants by numbers from here on."""
+
+
+def verify(before: Source, after: Source, *, rtol: float = RTOL, seed: int = 0, watch: Watcher = SILENT) -> Verification:
+    """Run two graphs on the same random inputs (drawn from ``seed``) and compare what they give.
+
+    Raises :class:`irscope.UserError` where one cannot be read or run.
+
+    >>> double = "ENTRY main {{ p = f32[8] parameter(0)\\n ROOT n = f32[8] {}(p, p) }}"
+    >>> verify(double.format("add"), double.format("subtract")).same
+    False
+    """
+    readings = whole(before), whole(after)
+    first, second = (first_module(reading, watch) for reading in readings)
+    require(readings[0], first, Use.RUN)
+    require(readings[1], second, Use.RUN)
+    return Verifier(first, (), seed, rtol, watch).compare(first, second)
+
+
+class Verifier:
+    """Runs graphs on the same random inputs. Constants that the text leaves out are drawn too, once, and are the same in all graphs.
+
+    The compiler itself runs some of the passes: ``passes`` names those to be verified, and where it would share their fault, the plain
+    numpy reading runs the graphs instead, unless they are too large for it.
+    """
+
+    def __init__(self, first: Module, passes: Sequence[str], seed: int, rtol: float = RTOL, watch: Watcher = SILENT) -> None:
+        self.seed, self.rtol, self.watch = seed, rtol, watch
+        self.first = first
+        self.passes = passes
+        self._note = ""
+        self._drawn: dict[int, Literal] = {}
+        self._inputs: dict[str, Array] | None = None
+        self._by_reference: bool | None = None
+        self._last: tuple[Module, list[Array]] | None = None
+
+    def compare(self, before: Module, after: Module) -> Verification:
+        """How far the results of two graphs are apart."""
+        wanted, got = self._outputs(before), self._outputs(after)
+        self._last = after, got
+        if len(wanted) != len(got):
+            return Verification(fault=f"{len(wanted)} results before, {len(got)} after", rtol=self.rtol, note=self._note)
+        squared, largest, fault = _difference(wanted, got)
+        return Verification(squared, largest, fault, self.rtol, self._note)
+
+    def _outputs(self, module: Module) -> list[Array]:
+        if self._last is not None and self._last[0] is module:
+            return self._last[1]
+        self._prepare()
+        made = _primitive(self._filled(module))
+        if self._by_reference:
+            return self._reference(made)
+        with self.watch.stage("compiling"):
+            model = compile_module(made, options=Options(threads=available_threads()))
+        with self.watch.stage("running"):
+            return list(model(*[self._input(port) for port in model.inputs]))
+
+    def _prepare(self) -> None:
+        """Draw the inputs, once, for the first graph."""
+        if self._inputs is not None:
+            return
+        made = _primitive(self._filled(self.first))
+        ports = ports_of(made)[0]
+        arrays = drawn(ports, range(len(ports)), self.seed, Prepared.of(made).weights)
+        self._inputs = {port.name: arrays[i] for i, port in enumerate(ports)}
+        shared = sorted(set(PASSES) & set(self.passes))
+        small = sum(flops_of_node(n) for g in callees_first(made, made.main()) for n in g.nodes) <= MAX_REFERENCE
+        self._by_reference = bool(shared) and small
+        if shared and not small:
+            self._note = f"the compiler runs {', '.join(shared)} too, on both graphs: a fault in it would not show"
+
+    def _input(self, port: Port) -> Array:
+        assert self._inputs is not None
+        if port.name not in self._inputs:
+            raise UserError(f"the graph after the passes takes %{port.name}, which the graph before does not")
+        array = self._inputs[port.name]
+        if not port.takes(array.shape) or array.dtype != port.dtype.numpy():
+            types = f"{port.dtype}{list(port.shape)} in one graph, and {array.dtype}{list(array.shape)} in the other"
+            raise UserError(f"%{port.name} is {types}")
+        return array
+
+    def _reference(self, made: Module) -> list[Array]:
+        require_sound(made)
+        with self.watch.stage("interpreting"):
+            return reference_results(made, [self._input(port) for port in ports_of(made)[0]])
+
+    def _filled(self, module: Module) -> Module:
+        """The module with a value for every constant that the text leaves out."""
+        elided = set(elided_constants(module))
+        if not elided:
+            return module
+        for graph in (order := callees_first(module)):
+            for node in graph.nodes:
+                if node in elided:
+                    self._draw(node)
+        became: dict[Graph, Graph] = {}
+
+        def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
+            if node not in elided:
+                return None
+            made = copy_node(builder, node, operands)
+            made.attrs = {"literal": self._drawn[id(Constant.of(node).literal)]}
+            return made
+        for graph in order:
+            became[graph] = rewrite(graph, rule, became, keep_dead=True)
+        made = module.derived()
+        made.graphs = {name: became[graph] for name, graph in module.graphs.items()}
+        return made
+
+    def _draw(self, node: Node) -> None:
+        """Draw the value of a constant, if its literal has none yet."""
+        literal, type = Constant.of(node).literal, node.type
+        if id(literal) in self._drawn:
+            return
+        if not isinstance(type, TensorType):
+            raise UserError(f"the text does not say the type of the constant %{node.name}, so no value can be drawn for it")
+        port = Port(node.name, type.dtype, type.dims())
+        self._drawn[id(literal)] = Literal.of(draw(port, self.seed, FIRST_CONSTANT + len(self._drawn)), type)
+
+
+def _primitive(module: Module) -> Module:
+    """The module as a graph of tensors; programs are run with the types that they say."""
+    return expand(opened(module, {}, {}, {}, {}, {}, None) if needs_opening(module) else module)
+
+
+def _difference(wanted: list[Array], got: list[Array]) -> tuple[float, float, str]:
+    """The mean squared error over all results, the largest error relative to the largest value of its result, and why there is none."""
+    squared = largest = size = 0.0
+    for number, (a, b) in enumerate(zip(wanted, got, strict=True)):
+        if a.shape != b.shape:
+            return 0.0, 0.0, f"result {number} has the shape {list(a.shape)} before and {list(b.shape)} after"
+        wide = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
+        x, y = np.asarray(a, wide), np.asarray(b, wide)
+        with np.errstate(invalid="ignore"):
+            away = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.abs(x - y))
+        away = np.where(np.isnan(away), np.inf, away)
+        squared += float(np.sum(away * away))
+        size += x.size
+        scale = float(np.max(np.abs(x[np.isfinite(x)]), initial=0.0))
+        largest = max(largest, float(np.max(away, initial=0.0)) / max(scale, 1e-30) if np.any(away) else 0.0)
+    return squared / max(size, 1), largest, ""

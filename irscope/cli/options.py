@@ -1,0 +1,77 @@
+"""Options of the command line, made from the records that declare them (``irscope/api/options.py``)."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, Field, fields
+from functools import wraps
+from typing import Any, get_args, get_origin, get_type_hints
+
+import click
+
+from irscope.api.options import Option
+
+F = Callable[..., Any]
+
+
+def options(**records: type[Any]) -> Callable[[F], F]:
+    """Give a command the options of some records; it is called with an instance of each, under the name given here.
+
+    ``@options(asked=LintOptions, output=LintOutput)`` stands above ``def command(paths, asked, output)``.
+    """
+
+    def decorate(act: F) -> F:
+        @wraps(act)
+        def call(**given: Any) -> Any:
+            made = {name: record(**{f.name: given.pop(f.name) for f in fields(record) if "option" in f.metadata})
+                    for name, record in records.items()}
+            return act(**given, **made)
+
+        for record in reversed(records.values()):
+            hints = get_type_hints(record)
+            for each in reversed(fields(record)):
+                if "option" in each.metadata:
+                    _option(each, hints[each.name])(call)
+        return call
+
+    return decorate
+
+
+def _option(each: Field[Any], hint: Any) -> Callable[[F], F]:
+    """The click option of one field."""
+    told: Option = each.metadata["option"]
+    flags = told.flags or ("--" + each.name.replace("_", "-"),)
+    if hint is bool:
+        return click.option(*flags, each.name, is_flag=True, help=told.help)
+    default = None if each.default is MISSING else each.default
+    return click.option(
+        *flags, each.name, default=None if told.multiple or default == () else default, help=told.help, metavar=told.metavar,
+        type=_type(told, hint), nargs=2 if told.pair else 1, multiple=told.multiple or get_origin(hint) is tuple,
+        show_default=told.shown and default not in (None, "", ()), callback=_callback(told) if told.parse else None)
+
+
+def _type(told: Option, hint: Any) -> click.ParamType | type:  # type: ignore[type-arg]
+    """What click makes of the words."""
+    plain = next((kind for kind in (int, float) if not told.parse and (hint is kind or kind in get_args(hint))), str)
+    if told.file:
+        return click.Path(dir_okay=False)
+    if told.choices:
+        return click.Choice(list(told.choices))
+    if plain is str or (told.least, told.most, told.above) == (None, None, None):
+        return plain
+    bound = click.IntRange if plain is int else click.FloatRange
+    return bound(told.least if told.above is None else told.above, told.most, min_open=told.above is not None)  # type: ignore[arg-type]
+
+
+def _callback(told: Option) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """Reads what was written; a ValueError is a fault of usage."""
+
+    def parse(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
+        assert told.parse is not None
+        if given is None or (given == () and not told.multiple):
+            return given
+        try:
+            return told.parse(given)
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, param) from None
+
+    return parse
