@@ -6,9 +6,70 @@ Defaults are Relay's. What a record leaves to ``Any`` may be anything that a tex
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from irscope.graph.attributes import Attributes, attribute
+from irscope.ops.attrs import Literal
+
+
+class RelayModule(Attributes):
+    """The data types: by name, the constructors with the types of their fields."""
+
+    __slots__ = ()
+    types = attribute[Mapping[str, Mapping[str, Any]]](MappingProxyType({}))
+
+
+class Call(Attributes):
+    """The name of the global function that is called; None where operand 0 is the function."""
+
+    __slots__ = ()
+    callee = attribute[str | None](None)
+
+
+class Named(Attributes):
+    """The name of a global function or of a constructor."""
+
+    __slots__ = ()
+    name = attribute[str]()
+
+
+class Match(Attributes):
+    """The patterns of the arms, as text."""
+
+    __slots__ = ()
+    patterns = attribute[list[str]]()
+
+
+class Field(Attributes):
+    """Where what a pattern binds lies in what is matched: ``Cons.1Cons.0``."""
+
+    __slots__ = ()
+    path = attribute[str]()
+
+
+class Constant(Attributes):
+    """The value, and its place in the module's table of constants."""
+
+    __slots__ = ()
+    literal = attribute[Literal | None](None)
+    meta = attribute[Any](None)
+
+
+class MatMul(Attributes):
+    """Whether the operands are transposed."""
+
+    __slots__ = ()
+    transpose_a = attribute[bool](False)
+    transpose_b = attribute[bool](False)
+
+
+class Convolution(Attributes):
+    """The layout of the weights."""
+
+    __slots__ = ()
+    kernel_layout = attribute[str]("")
 
 
 class Transpose(Attributes):

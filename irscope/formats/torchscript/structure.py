@@ -7,58 +7,58 @@ from __future__ import annotations
 from irscope.graph import Effect, Op
 from irscope.ops.registry import declare
 
-OPERATORS = {
-    "prim::Constant": "A literal.",
-    "prim::ConstantMKLDNNTensor": "A literal tensor in the layout of oneDNN.",
-    "prim::GetAttr": "An attribute of an object: a weight, a submodule, a number.",
-    "prim::SetAttr": "Writes an attribute of an object.",
-    "prim::CreateObject": "A new object of a class.",
-    "prim::Uninitialized": "A value that no path of the program reads.",
-    "prim::ListConstruct": "A list of values.",
-    "prim::TupleConstruct": "A tuple of values.",
-    "prim::DictConstruct": "A dictionary of keys and values.",
-    "prim::ListUnpack": "The elements of a list.",
-    "prim::TupleUnpack": "The elements of a tuple.",
-    "prim::TupleIndex": "One element of a tuple.",
-    "prim::TupleSlice": "A range of the elements of a tuple.",
-    "prim::NumToTensor": "A tensor of rank 0 that holds a number.",
-    "prim::unchecked_cast": "The same value as another type.",
-    "prim::data": "The tensor without its history of gradients.",
-    "prim::device": "The device of a tensor.",
-    "prim::dtype": "The element type of a tensor.",
-    "prim::ConstantChunk": "``chunk`` with a constant number of parts.",
-    "prim::If": "One of two blocks, by a bool.",
-    "prim::Loop": "A block, trip by trip: operands are the largest number of trips, whether to begin, and what is carried.",
-    "prim::RaiseException": "Ends the program with an error.",
-    "prim::Print": "Prints its operands.",
-    "prim::CallFunction": "Calls a function that is operand 0.",
-    "prim::CallMethod": "Calls a method of the object that is operand 0.",
-    "prim::PythonOp": "Calls a function of Python.",
-    "prim::FusionGroup": "A group that a fuser of torch made.",
-    "prim::FallbackGraph": "The graph to run where the types of an optimised one do not hold.",
-    "prim::fallback_function": "The function to run where the types of an optimised one do not hold.",
-    "prim::BailOut": "Leaves an optimised graph where a type does not hold.",
-    "prim::BailoutTemplate": "The graph that a bail-out runs.",
-    "aten::Bool": "A tensor of rank 0, or a number, as a bool.",
-    "aten::Int": "A tensor of rank 0, or a number, as an integer.",
-    "aten::Float": "A tensor of rank 0, or a number, as a float.",
-    "aten::IntImplicit": "A tensor of rank 0 as an integer, where the program does not say so.",
-    "aten::FloatImplicit": "A tensor of rank 0 as a float, where the program does not say so.",
-    "aten::ScalarImplicit": "A tensor of rank 0 as a number, where the program does not say so.",
-    "aten::item": "A tensor of rank 0 as a number.",
-    "aten::is_nonzero": "A tensor of rank 0 as a bool.",
-    "aten::__getitem__": "An element of a list, a dictionary or a string.",
-    "aten::append": "Appends to a list.",
-    "aten::floordiv": "A number divided by another, rounded down.",
-    "aten::rand": "Random numbers from 0 to 1.",
-    "aten::rand_like": "Random numbers from 0 to 1, as many as a tensor has.",
-    "aten::randn": "Normally distributed random numbers.",
-    "aten::randn_like": "Normally distributed random numbers, as many as a tensor has.",
-    "aten::randint": "Random integers.",
-    "aten::bernoulli": "Zeros and ones, drawn with the probabilities that a tensor gives.",
-    "aten::normal": "Normally distributed random numbers of given means and deviations.",
-    "aten::native_dropout": "Dropout, and the mask that it drew.",
-}
 
-for _name, _doc in OPERATORS.items():
-    declare(Op(_name, "torchscript", _doc, effect=Effect.CONTROL, known=False))
+def _opaque(name: str, doc: str) -> Op:
+    return declare(Op(name, "torchscript", doc, effect=Effect.CONTROL, known=False))
+
+
+CONSTANT = _opaque("prim::Constant", "A literal.")
+CONSTANT_MKLDNN = _opaque("prim::ConstantMKLDNNTensor", "A literal tensor in the layout of oneDNN.")
+GET_ATTR = _opaque("prim::GetAttr", "An attribute of an object: a weight, a submodule, a number.")
+SET_ATTR = _opaque("prim::SetAttr", "Writes an attribute of an object.")
+CREATE_OBJECT = _opaque("prim::CreateObject", "A new object of a class.")
+UNINITIALIZED = _opaque("prim::Uninitialized", "A value that no path of the program reads.")
+LIST_CONSTRUCT = _opaque("prim::ListConstruct", "A list of values.")
+TUPLE_CONSTRUCT = _opaque("prim::TupleConstruct", "A tuple of values.")
+DICT_CONSTRUCT = _opaque("prim::DictConstruct", "A dictionary of keys and values.")
+LIST_UNPACK = _opaque("prim::ListUnpack", "The elements of a list.")
+TUPLE_UNPACK = _opaque("prim::TupleUnpack", "The elements of a tuple.")
+TUPLE_INDEX = _opaque("prim::TupleIndex", "One element of a tuple.")
+TUPLE_SLICE = _opaque("prim::TupleSlice", "A range of the elements of a tuple.")
+NUM_TO_TENSOR = _opaque("prim::NumToTensor", "A tensor of rank 0 that holds a number.")
+UNCHECKED_CAST = _opaque("prim::unchecked_cast", "The same value as another type.")
+DATA = _opaque("prim::data", "The tensor without its history of gradients.")
+DEVICE = _opaque("prim::device", "The device of a tensor.")
+DTYPE = _opaque("prim::dtype", "The element type of a tensor.")
+CONSTANT_CHUNK = _opaque("prim::ConstantChunk", "``chunk`` with a constant number of parts.")
+IF = _opaque("prim::If", "One of two blocks, by a bool.")
+LOOP = _opaque("prim::Loop", "A block, trip by trip: operands are the largest number of trips, whether to begin, and what is carried.")
+RAISE_EXCEPTION = _opaque("prim::RaiseException", "Ends the program with an error.")
+PRINT = _opaque("prim::Print", "Prints its operands.")
+CALL_FUNCTION = _opaque("prim::CallFunction", "Calls a function that is operand 0.")
+CALL_METHOD = _opaque("prim::CallMethod", "Calls a method of the object that is operand 0.")
+PYTHON_OP = _opaque("prim::PythonOp", "Calls a function of Python.")
+FUSION_GROUP = _opaque("prim::FusionGroup", "A group that a fuser of torch made.")
+FALLBACK_GRAPH = _opaque("prim::FallbackGraph", "The graph to run where the types of an optimised one do not hold.")
+FALLBACK_FUNCTION = _opaque("prim::fallback_function", "The function to run where the types of an optimised one do not hold.")
+BAIL_OUT = _opaque("prim::BailOut", "Leaves an optimised graph where a type does not hold.")
+BAILOUT_TEMPLATE = _opaque("prim::BailoutTemplate", "The graph that a bail-out runs.")
+BOOL = _opaque("aten::Bool", "A tensor of rank 0, or a number, as a bool.")
+INT = _opaque("aten::Int", "A tensor of rank 0, or a number, as an integer.")
+FLOAT = _opaque("aten::Float", "A tensor of rank 0, or a number, as a float.")
+INT_IMPLICIT = _opaque("aten::IntImplicit", "A tensor of rank 0 as an integer, where the program does not say so.")
+FLOAT_IMPLICIT = _opaque("aten::FloatImplicit", "A tensor of rank 0 as a float, where the program does not say so.")
+SCALAR_IMPLICIT = _opaque("aten::ScalarImplicit", "A tensor of rank 0 as a number, where the program does not say so.")
+ITEM = _opaque("aten::item", "A tensor of rank 0 as a number.")
+IS_NONZERO = _opaque("aten::is_nonzero", "A tensor of rank 0 as a bool.")
+GETITEM = _opaque("aten::__getitem__", "An element of a list, a dictionary or a string.")
+APPEND = _opaque("aten::append", "Appends to a list.")
+FLOORDIV = _opaque("aten::floordiv", "A number divided by another, rounded down.")
+RAND = _opaque("aten::rand", "Random numbers from 0 to 1.")
+RAND_LIKE = _opaque("aten::rand_like", "Random numbers from 0 to 1, as many as a tensor has.")
+RANDN = _opaque("aten::randn", "Normally distributed random numbers.")
+RANDN_LIKE = _opaque("aten::randn_like", "Normally distributed random numbers, as many as a tensor has.")
+RANDINT = _opaque("aten::randint", "Random integers.")
+BERNOULLI = _opaque("aten::bernoulli", "Zeros and ones, drawn with the probabilities that a tensor gives.")
+NORMAL = _opaque("aten::normal", "Normally distributed random numbers of given means and deviations.")
+NATIVE_DROPOUT = _opaque("aten::native_dropout", "Dropout, and the mask that it drew.")
