@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from irscope.analysis.calls import Calls
@@ -22,6 +24,7 @@ from irscope.lint.settings import Settings
 from irscope.lint.values import uniform_axes
 from irscope.ops import hlo
 from irscope.ops.attributes import HloModule
+from irscope.ops.sets import OpSet
 from irscope.source import Finding, Note, Severity, UserError
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ class Context:
         self.module, self.whole = module, whole
         self.settings = settings or Settings()
         self._users: dict[Graph, list[list[Node]]] = {}
+        self._groups: dict[Graph, dict[Op, list[Node]]] = {}
         self._uniform: dict[Graph, list[frozenset[int]]] = {}
         self._checked: dict[type[Rule], list[Finding]] = {}
 
@@ -264,6 +268,14 @@ class Context:
         """The nodes of these operators, with their graph, in the graphs that work on whole arrays."""
         for op in ops:
             yield from self._by_op.get(op, ())
+
+    def with_op(self, ops: frozenset[Op] | OpSet, graph: Graph) -> list[Node]:
+        """The nodes of a graph whose operator is one of these, in the order of the text; each operator of the graph is looked up once."""
+        if graph not in self._groups:
+            groups = self._groups[graph] = defaultdict(list)
+            for node in graph.nodes:
+                groups[node.op].append(node)
+        return sorted((node for op, nodes in self._groups[graph].items() if op in ops for node in nodes), key=attrgetter("index"))
 
     @cached_property
     def optimised(self) -> bool:

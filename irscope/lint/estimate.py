@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import log2
 
 from irscope.analysis.calls import is_fusion
@@ -70,6 +71,7 @@ class Works:
         return 0.0
 
 
+@lru_cache(maxsize=4096)
 def weight(op: Op) -> float:
     """Additions that one element of an operator costs."""
     return next((cost for ops, cost in WEIGHTS if op in ops), 1.0)

@@ -13,7 +13,7 @@ from irscope.ops.sets import torchscript
 from irscope.source import Severity
 
 IF = torchscript("prim::If")
-LOOP = torchscript("prim::Loop")
+BRANCHES = IF | torchscript("prim::Loop")
 
 
 class BranchOnData(Rule):
@@ -88,9 +88,9 @@ class BranchOnData(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.graphs:
-            for node in graph.shown():
-                at = 0 if node.op in IF else 1 if node.op in LOOP else None
-                if at is None or len(node.operands) <= at or node.operands[at].op not in READS:
+            for node in context.with_op(BRANCHES, graph):
+                at = 0 if node.op in IF else 1
+                if len(node.operands) <= at or node.operands[at].op not in READS:
                     continue
                 what = "both ways are in the graph" if at == 0 else "its end depends on data"
                 yield context.finding(

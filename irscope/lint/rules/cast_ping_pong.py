@@ -171,7 +171,7 @@ ENTRY e {
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
-            for node in graph.nodes:
+            for node in context.with_op(CASTS, graph):
                 first = _earlier_convert(node)
                 if first is not None and not _meant(node, first, context.optimised):
                     yield self._finding(context, graph, node, first)
@@ -193,8 +193,8 @@ ENTRY e {
 
 
 def _earlier_convert(node: Node) -> Node | None:
-    """The conversion that ``node`` undoes, looking through movement."""
-    if node.op not in CASTS or not node.operands or not isinstance(node.type, TensorType):
+    """The conversion that the conversion ``node`` undoes, looking through movement."""
+    if not node.operands or not isinstance(node.type, TensorType):
         return None
     at = node.operands[0]
     while at.op in MOVEMENT and at.operands:

@@ -89,8 +89,8 @@ class ContiguousAfterPermute(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.graphs:
-            for node in graph.shown():
-                if node.op not in COPIES or node.operands[0].op not in TURNS:
+            for node in context.with_op(COPIES, graph):
+                if node.operands[0].op not in TURNS:
                     continue
                 users = context.users(node, graph)
                 if any(user.op in ORDERED for user in users):

@@ -15,8 +15,9 @@ from irscope.ops.sets import torchscript
 from irscope.source import Note, Severity
 
 ARITHMETIC = torchscript("add sub mul floor_divide remainder cumsum rsub div arange bucketize")
-READERS = ((1, torchscript("embedding take take_along_dim")), (2, torchscript("gather index_select scatter scatter_add index_add")))
-"""Operators that take indices, behind which operand these are."""
+THIRD = torchscript("gather index_select scatter scatter_add index_add")
+READERS = THIRD | torchscript("embedding take take_along_dim")
+"""Operators whose second operand are indices, or the third."""
 SAME_NUMBERS = CASTS_AND_MOVES | hlo.named("broadcast")
 WORTH_BYTES = 4096
 """Fewer indices than this cost nothing, however wide."""
@@ -134,7 +135,7 @@ def _indices(context: Context) -> Iterator[tuple[Node, Node, Graph]]:
                 yield index, node, graph
         return
     for graph in context.graphs:
-        for node in graph.shown():
-            at = next((place for place, ops in READERS if node.op in ops), None)
-            if at is not None and at < len(node.operands) and node.operands[at].op in ARITHMETIC:
-                yield node.operands[at], node, graph
+        for node in context.with_op(READERS, graph):
+            operands = node.operands[2 if node.op in THIRD else 1 :]
+            if operands and operands[0].op in ARITHMETIC:
+                yield operands[0], node, graph

@@ -118,7 +118,7 @@ class LargeConstantInline(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
-            large = [n for n in graph.nodes if n.op in CONSTANTS and size(n) >= LARGE and not n.name.startswith(FROZEN)]
+            large = [n for n in context.with_op(CONSTANTS, graph) if size(n) >= LARGE and not n.name.startswith(FROZEN)]
             if large:
                 node = max(large, key=size)
                 more = f"; {len(large) - 1} more, {human_bytes(sum(map(size, large)))} in all" if len(large) > 1 else ""

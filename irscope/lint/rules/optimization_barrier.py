@@ -15,8 +15,9 @@ from irscope.ops import hlo, sets
 from irscope.source import Note, Severity
 
 LISTED = 5
-BARRIERS = sets.hlo("opt-barrier") | sets.relay("annotation.stop_fusion")
 CLONE, DETACH = sets.torchscript("clone"), sets.torchscript("detach")
+BARRIERS = sets.hlo("opt-barrier") | sets.relay("annotation.stop_fusion") | CLONE
+"""In torch a copy that only leaves the gradient behind."""
 
 
 class OptimizationBarrier(Rule):
@@ -107,7 +108,7 @@ class OptimizationBarrier(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
-            barriers = [node for node in graph.nodes if _is_barrier(node)]
+            barriers = [node for node in context.with_op(BARRIERS, graph) if node.op not in CLONE or node.operands[0].op in DETACH]
             if barriers:
                 through = sum(bytes_of(n.type) for n in barriers)
                 removable = context.module.dialect.primitive
@@ -119,11 +120,6 @@ class OptimizationBarrier(Rule):
                     edit=Edit({n: partial(_opened, n) for n in barriers}) if removable else None,
                     saves=None if removable else saving(bytes=2.0 * through, kernels=float(len(barriers))),
                 )
-
-
-def _is_barrier(node: Node) -> bool:
-    """A barrier of HLO or Relay, and a copy in torch that only leaves the gradient behind."""
-    return node.op in BARRIERS or (node.op in CLONE and node.operands[0].op in DETACH)
 
 
 def _opened(barrier: Node, site: Site) -> Node:

@@ -170,7 +170,7 @@ def _skips(graph: Graph) -> Iterator[tuple[Node, Node, int]]:
     for node in graph.nodes:
         own = max((depth[o.index] for o in node.operands), default=0)
         depth.append(own + (node.op.kind is Kind.CONTRACTION))
-        if node.op not in ADDS or len(node.operands) != 2 or size(node) < WORTH_BYTES:
+        if len(node.operands) != 2 or node.op not in ADDS or size(node) < WORTH_BYTES:
             continue
         early, late = sorted(node.operands, key=lambda o: o.index)
         between = depth[late.index] - depth[early.index]

@@ -87,7 +87,7 @@ class ScopeMismatch(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
-            copies = [node for node in graph.nodes if node.op in COPIES and node.operands]
+            copies = [node for node in context.with_op(COPIES, graph) if node.operands]
             paired = {before for node in copies if (before := _there(node)) is not None}
             for node in copies:
                 if node not in paired and node.operands[0].op is not hlo.parameter and node is not graph.root:

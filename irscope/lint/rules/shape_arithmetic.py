@@ -103,7 +103,7 @@ class ShapeArithmetic(Rule):
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.graphs if not context.module.is_primitive else ():
             yield from self._asked(context, graph)
-            starts = [node for node in graph.shown() if _known_size(node)]
+            starts = [node for node in context.with_op(SIZE, graph) if _is_known(node)]
             chains = [(node, steps) for node in starts if (steps := _steps(context, graph, node))]
             if chains:
                 first, total = chains[0][0], sum(steps for _, steps in chains)
@@ -115,23 +115,16 @@ class ShapeArithmetic(Rule):
 
     def _asked(self, context: Context, graph: Graph) -> Iterator[RuleFinding]:
         """Relay asks for a shape as a tensor, which others take apart."""
-        asked = [node for node in graph.nodes if _asks(node) and context.users(node, graph)]
+        asked = [node for node in context.with_op(ASKS, graph) if _is_known(node) and context.users(node, graph)]
         if asked:
             said = f"{len(asked)} shapes that the types say are asked for when the program runs"
             yield context.finding(self, asked[0], graph, said, help="write the shape: reshape(x, newshape=[...])")
 
 
-def _asks(node: Node) -> bool:
-    """Whether a node of Relay asks for a shape that the types say."""
+def _is_known(node: Node) -> bool:
+    """Whether the types say what the node asks for."""
     source = node.operands[0].type if node.operands else None
-    return node.op in ASKS and isinstance(source, TensorType) and source.is_static
-
-
-def _known_size(node: Node) -> bool:
-    if node.op not in SIZE or not node.operands:
-        return False
-    x = node.operands[0].type
-    return isinstance(x, TensorType) and x.is_static
+    return isinstance(source, TensorType) and source.is_static
 
 
 def _steps(context: Context, graph: Graph, start: Node) -> int:

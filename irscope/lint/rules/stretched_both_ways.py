@@ -116,7 +116,7 @@ class StretchedBothWays(Rule):
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             for node, type in context.tensors(graph):
-                if functional(node.op) not in ARITHMETIC or not _both_stretched(node, type):
+                if node.op.is_primitive or functional(node.op) not in ARITHMETIC or not _both_stretched(node, type):
                     continue
                 if any(behind(operand, CASTS).op in INSERTED for operand in node.operands[:2]):
                     continue

@@ -135,10 +135,8 @@ class TransposePair(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
-            for node in graph.nodes:
-                if node.op not in TRANSPOSES or not node.operands:
-                    continue
-                first, direct = _earlier_transpose(node)
+            for node in context.with_op(TRANSPOSES, graph):
+                first, direct = _earlier_transpose(node) if node.operands else (None, False)
                 if first is None or work_class(written(node)) == "contraction":
                     continue  # a product of TorchScript or Relay that turns an operand as it needs it
                 outer, inner = _order(node), _order(first)
