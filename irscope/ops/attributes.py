@@ -286,25 +286,13 @@ class BatchNorm(Attributes):
     feature_index = attribute[int]()
 
 
-class Eig(Attributes):
-    """Which eigenvectors of a general matrix are computed."""
+class Decomposition(Attributes):
+    """Which eigenvectors ``eig`` computes, which triangle ``eigh`` reads, whether ``svd`` gives square matrices of vectors."""
 
     __slots__ = ()
     left = attribute[bool]()
     right = attribute[bool]()
-
-
-class Eigh(Attributes):
-    """Which triangle of a symmetric matrix is read."""
-
-    __slots__ = ()
     lower = attribute[bool]()
-
-
-class Svd(Attributes):
-    """Whether both square matrices of vectors are computed in full."""
-
-    __slots__ = ()
     full = attribute[bool]()
 
 

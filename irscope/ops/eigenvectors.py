@@ -7,7 +7,7 @@ from typing import Any
 from irscope.graph import Kind, Node, Op
 from irscope.graph.dtypes import C128, F64, S32
 from irscope.lazy import np
-from irscope.ops.attributes import Eig
+from irscope.ops.attributes import Decomposition
 from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, square_size, sum_of, taxicab, times
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import independent, loops
@@ -48,7 +48,7 @@ def _eig_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View])
             else:
                 outs[0].store([*batch, i], k.convert(value, outs[0].dtype))
         tiny = k.binary("mul", k.const(EPSILON, F64), _largest(k, t, n))
-        for left, wanted, view in ((True, Eig.of(node).left, outs[-3]), (False, Eig.of(node).right, outs[-2])):
+        for left, wanted, view in ((True, Decomposition.of(node).left, outs[-3]), (False, Decomposition.of(node).right, outs[-2])):
             if wanted:
                 with loops(k, [n]) as [j]:
                     _eigenvector(k, t, x, j, n, tiny, left)

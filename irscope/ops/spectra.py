@@ -10,7 +10,7 @@ from typing import Any
 from irscope.graph import DType, Kind, Node, Op
 from irscope.graph.dtypes import C128, F64, PRED, S32, S64
 from irscope.lazy import np
-from irscope.ops.attributes import Eigh, Svd
+from irscope.ops.attributes import Decomposition
 from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, real, square_size, sum_of, times
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import below, independent, loops
@@ -77,12 +77,13 @@ def _ranks(k: Emitter, n: int, value: Callable[[Any], Any], place_of: View, asce
 # ---------------------------------------------------------------- eigh
 
 def _eigh_reference(run: Any, node: Node, a: Array) -> Any:
-    values, vectors = np.linalg.eigh(a.astype(np.complex128 if a.dtype.kind == "c" else np.float64), "L" if Eigh.of(node).lower else "U")
+    wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
+    values, vectors = np.linalg.eigh(wide, "L" if Decomposition.of(node).lower else "U")
     return vectors.astype(a.dtype), values.astype(a.real.dtype), np.zeros(a.shape[:-2], np.int32)
 
 
 def _eigh_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
-    n, lower, dtype = ins[0].shape[-1], Eigh.of(node).lower, _wide(ins[0].dtype)
+    n, lower, dtype = ins[0].shape[-1], Decomposition.of(node).lower, _wide(ins[0].dtype)
     work, vectors = (Bound(k.scratch(dtype, (n, n)), ()) for _ in "av")
     order = k.scratch(S64, (n,))
     one, nothing = k.const(1, dtype), k.const(0, dtype)
@@ -135,7 +136,7 @@ eigh = declare(Op(
 
 def _svd_reference(run: Any, node: Node, a: Array) -> Any:
     wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
-    u, s, vt = np.linalg.svd(wide, full_matrices=Svd.of(node).full)
+    u, s, vt = np.linalg.svd(wide, full_matrices=Decomposition.of(node).full)
     return u.astype(a.dtype), s.astype(a.real.dtype), vt.astype(a.dtype), np.zeros(a.shape[:-2], np.int32)
 
 
@@ -144,7 +145,7 @@ def _svd_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View])
     wide_matrix, dtype = rows < columns, _wide(ins[0].dtype)
     m, n = max(rows, columns), min(rows, columns)
     # A wide matrix is decomposed as its adjoint. All of ``left`` is needed where the result is to be square.
-    width = m if Svd.of(node).full else n
+    width = m if Decomposition.of(node).full else n
     left, right = Bound(k.scratch(dtype, (m, width)), ()), Bound(k.scratch(dtype, (n, n)), ())
     sizes, order = k.scratch(F64, (n,)), k.scratch(S64, (n,))
     one, nothing = k.const(1, dtype), k.const(0, dtype)

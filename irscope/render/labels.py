@@ -7,28 +7,11 @@ from typing import Any
 
 from irscope.analysis.calls import is_fusion
 from irscope.analysis.summary import describe_type
+from irscope.formats.torchscript import attributes as torch_attributes
 from irscope.formats.torchscript import structure as torch
-from irscope.formats.torchscript.attributes import Constant as TorchConstant
-from irscope.formats.torchscript.attributes import GetAttr
 from irscope.graph import Graph, Node, Op, TensorType
 from irscope.graph.attributes import attribute
-from irscope.ops import hlo
-from irscope.ops.attributes import (
-    Compare,
-    Constant,
-    Convolution,
-    CustomCall,
-    Dot,
-    Fft,
-    Fusion,
-    GetTupleElement,
-    Iota,
-    Parameter,
-    Random,
-    Reduce,
-    Slice,
-    Windowed,
-)
+from irscope.ops import attributes, hlo
 from irscope.ops.attrs import Window
 from irscope.render.units import short
 
@@ -63,10 +46,10 @@ def shape_text(node: Node) -> str:
 def literal_text(node: Node) -> str:
     """The value of a constant when it is short, else its type."""
     if node.op is torch.GET_ATTR:
-        return f".{GetAttr.name.given(node) or node.name}"
+        return f".{torch_attributes.GetAttr.name.given(node) or node.name}"
     if node.op is torch.CONSTANT:
-        return short(str(TorchConstant.of(node).value), MAX_LITERAL)
-    literal = Constant.literal.given(node)
+        return short(str(torch_attributes.Constant.of(node).value), MAX_LITERAL)
+    literal = attributes.Constant.literal.given(node)
     if literal is not None and not literal.elided and literal.text is not None and len(literal.text) <= MAX_LITERAL:
         return " ".join(literal.text.split())
     return f"constant {describe_type(node.type)}"
@@ -106,7 +89,7 @@ def _window(window: Window | None) -> str:
     return text
 
 
-_reduced = _braces(Reduce.dimensions)
+_reduced = _braces(attributes.Reduce.dimensions)
 
 
 def _reduce(node: Node) -> str:
@@ -114,17 +97,17 @@ def _reduce(node: Node) -> str:
 
 
 def _reduce_window(node: Node) -> str:
-    return f"{body_name(node.bodies[0]) if node.bodies else ''} {_window(Windowed.of(node).window)}"
+    return f"{body_name(node.bodies[0]) if node.bodies else ''} {_window(attributes.Windowed.of(node).window)}"
 
 
 def _convolution(node: Node) -> str:
-    attrs = Convolution.of(node)
-    text, groups, dims = _window(attrs.window), attrs.feature_group_count, Convolution.dim_labels.given(node)
+    attrs = attributes.Convolution.of(node)
+    text, groups, dims = _window(attrs.window), attrs.feature_group_count, attributes.Convolution.dim_labels.given(node)
     return text + (f" groups {groups}" if groups != 1 else "") + ("" if text or dims is None else str(dims))
 
 
 def _slice(node: Node) -> str:
-    parts = Slice.slice.given(node)
+    parts = attributes.Slice.slice.given(node)
     shape = node.operands[0].type.shape if node.operands and isinstance(node.operands[0].type, TensorType) else ()
     if parts is None:
         return ""
@@ -136,7 +119,7 @@ def _slice(node: Node) -> str:
 
 
 def _dot(node: Node) -> str:
-    left, right = Dot.of(node).lhs_contracting_dims, Dot.of(node).rhs_contracting_dims
+    left, right = attributes.Dot.of(node).lhs_contracting_dims, attributes.Dot.of(node).rhs_contracting_dims
     if not left and not right:
         return "outer"
     return f"{{{','.join(map(str, left))}}}x{{{','.join(map(str, right))}}}"
@@ -145,8 +128,9 @@ def _dot(node: Node) -> str:
 _DETAILS: dict[Op, Callable[[Node], str]] = {
     **dict.fromkeys(hlo.named("broadcast transpose concatenate reverse sort all-gather"), _reduced),
     hlo.reduce: _reduce, hlo.reduce_window: _reduce_window, hlo.convolution: _convolution, hlo.slice: _slice, hlo.dot: _dot,
-    hlo.compare: _text(Compare.direction), hlo.fusion: _text(Fusion.kind), hlo.custom_call: _text(CustomCall.custom_call_target),
-    hlo.iota: _text(Iota.iota_dimension), hlo.get_tuple_element: _text(GetTupleElement.index), hlo.rng: _text(Random.distribution),
-    hlo.fft: _text(Fft.fft_type), hlo.rng_bit_generator: _text(Random.algorithm), hlo.parameter: _text(Parameter.number),
-    torch.GET_ATTR: _text(GetAttr.name), torch.CONSTANT: _text(TorchConstant.value),
+    hlo.compare: _text(attributes.Compare.direction), hlo.fusion: _text(attributes.Fusion.kind), hlo.fft: _text(attributes.Fft.fft_type),
+    hlo.custom_call: _text(attributes.CustomCall.custom_call_target), hlo.iota: _text(attributes.Iota.iota_dimension),
+    hlo.get_tuple_element: _text(attributes.GetTupleElement.index), hlo.parameter: _text(attributes.Parameter.number),
+    hlo.rng: _text(attributes.Random.distribution), hlo.rng_bit_generator: _text(attributes.Random.algorithm),
+    torch.GET_ATTR: _text(torch_attributes.GetAttr.name), torch.CONSTANT: _text(torch_attributes.Constant.value),
 }

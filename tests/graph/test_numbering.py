@@ -73,7 +73,7 @@ def test_constants_that_no_text_wrote_count_by_their_elements() -> None:
     scalar = tensor("f32")
     graph = Graph("g")
     for i, value in enumerate((1.0, 1.0, 2.0)):
-        graph.add(Node(hlo.constant, f"k{i}", scalar, attrs={"literal": Literal.of(np.float32(value), scalar)}))
+        graph.add(Node(hlo.constant, f"k{i}", scalar, attrs={"literal": Literal.of(np.asarray(value, np.float32), scalar)}))
     assert classes(graph, numbering(graph)) == [{"k0", "k1"}]
 
 

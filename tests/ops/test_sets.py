@@ -8,6 +8,7 @@ import irscope
 from irscope.formats.torchscript import operators
 from irscope.graph import Op
 from irscope.ops import get, lookup
+from irscope.ops import hlo as ops
 from irscope.ops.sets import ALL, hlo, relay, torchscript
 
 
@@ -28,3 +29,8 @@ def test_every_named_operator_is_declared() -> None:
     operators.load()
     unknown = sorted({key for named in ALL for key in named if lookup(key[1], key[0]) is None})
     assert not unknown, unknown
+
+
+def test_operators_named_like_functions_of_python_do_not_hide_them() -> None:
+    assert ops.map is get("map") and ops.tuple is get("tuple")
+    assert ops.named("map tuple") == {get("map"), get("tuple")}
