@@ -18,4 +18,4 @@ def __getattr__(name: str) -> Op:
 
 def named(names: str) -> frozenset[Op]:
     """The operators of these names, which are divided by blanks. Raises KeyError for one that is not declared."""
-    return frozenset(map(get, names.split()))
+    return frozenset([get(name) for name in names.split()])  # `map` is an operator here once somebody has asked for it
