@@ -97,6 +97,12 @@ class Term:
             old.users.pop(self, None)
         new.users[self] = None
 
+    def replace_operand(self, old: Term, new: Term) -> None:
+        """Read ``new`` wherever ``old`` was read."""
+        for number, operand in enumerate(self.operands):
+            if operand is old:
+                self.set_operand(number, new)
+
     def final(self) -> Term:
         """What stands for this term after all that replaced it."""
         term = self
