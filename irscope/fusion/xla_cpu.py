@@ -6,7 +6,7 @@ its own operators. Every computation that runs is fused by itself, bodies of loo
 """
 from __future__ import annotations
 
-from irscope.fusion.canonicalise import Canonical, attribute_plans, early_signs, rewritten, unfollowed
+from irscope.fusion.canonicalise import Canonical, attribute_plans, early_signs, rewrite_early, unfollowed
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.cpu import run
 from irscope.fusion.xla.instructions import Computation
@@ -70,7 +70,7 @@ class XlaCpuPolicy:
     def _rewritten(self, module: Module) -> tuple[list[str], Canonical | None]:
         """The module as XLA would rewrite it, and what shows that it has not done so yet; None where it has."""
         if self._last is None or self._last[0] is not module:
-            self._last = (module, *rewritten(module, early_signs(module)))
+            self._last = (module, *rewrite_early(module, early_signs(module)))
         return self._last[1:]
 
 

@@ -17,7 +17,7 @@ from irscope.fusion.plan import Plan
 from irscope.fusion.xla import gpu, older_gpu
 from irscope.fusion.xla.copying import fuse_copies
 from irscope.fusion.xla.cpu import Outcome
-from irscope.fusion.xla.early_gpu import put_kernels, rewritten_for, with_kernels
+from irscope.fusion.xla.early_gpu import put_kernels, rewritten, with_kernels
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_cycles import CYCLES, UNMEASURED
 from irscope.fusion.xla.gpu_device import Device, device_named
@@ -90,7 +90,7 @@ class XlaGpuPolicy:
         """The module as XLA would rewrite it for a device, and what shows that it has not done so yet; None where it has."""
         last = self._early
         if last is None or last[0] is not module or last[1] != device:
-            last = self._early = (module, device, *rewritten_for(module, device))
+            last = self._early = (module, device, *rewritten(module, device))
         return last[2:]
 
     def _plan(self, module: Module, graph: Graph, device: Device, prepare: Callable[[Computation], None]) -> Plan:

@@ -9,7 +9,7 @@ A record is a view of ``node.attrs``: it costs no copy, and its fields are typed
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, Protocol, Self, TypeVar, overload
+from typing import Any, Generic, Protocol, Self, TypeVar, cast, overload
 
 T = TypeVar("T")
 
@@ -61,6 +61,6 @@ class attribute(Generic[T]):
     def __get__(self, record: Attributes | None, owner: type[Attributes]) -> attribute[T] | T:
         if record is None:
             return self
-        attrs = record.attrs
-        value: T = attrs[self.key] if self.default is _REQUIRED else attrs.get(self.key, self.default)
-        return value
+        if self.default is _REQUIRED:
+            return cast(T, record.attrs[self.key])
+        return cast(T, record.attrs.get(self.key, self.default))

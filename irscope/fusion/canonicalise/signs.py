@@ -76,7 +76,7 @@ def is_rewritten(module: Module, made: Module) -> bool:
         after[op] > before[op] or (op not in REARRANGED and after[op] < before[op]) for op in before.keys() | after.keys())
 
 
-def rewritten(module: Module, signs: list[str], rewrite: Rewrite = run_cpu) -> tuple[list[str], Canonical | None]:
+def rewrite_early(module: Module, signs: list[str], rewrite: Rewrite = run_cpu) -> tuple[list[str], Canonical | None]:
     """The module as XLA would rewrite it, and what shows that it has not done so yet, beside ``signs``; None where it has."""
     if not signs and not may_be_early(module):
         return [], None

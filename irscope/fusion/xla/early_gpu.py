@@ -5,7 +5,7 @@ would take, it and the softmax rewriter, which follows it, are still to come; a 
 """
 from __future__ import annotations
 
-from irscope.fusion.canonicalise import Canonical, early_signs, may_be_early, rewritten
+from irscope.fusion.canonicalise import Canonical, early_signs, may_be_early, rewrite_early
 from irscope.fusion.canonicalise.pipeline_gpu import run_gpu
 from irscope.fusion.xla import softmax
 from irscope.fusion.xla.gemm.products import rewrite
@@ -19,12 +19,12 @@ from irscope.fusion.xla.stage import computations
 from irscope.graph import Graph, Module, Node
 
 
-def rewritten_for(module: Module, device: Device) -> tuple[list[str], Canonical | None]:
+def rewritten(module: Module, device: Device) -> tuple[list[str], Canonical | None]:
     """The module as XLA's GPU compiler would rewrite it, and what shows that it has not done so yet; None where it has."""
     signs = early_signs(module, on_gpu=True)
     if not signs and may_be_early(module) and is_early(module):
         signs = ["a product of other than two matrices"]
-    return rewritten(module, signs, lambda body, kept: run_gpu(body, device, kept))
+    return rewrite_early(module, signs, lambda body, kept: run_gpu(body, device, kept))
 
 
 def put_kernels(computation: Computation, device: Device, early: bool, normalises: bool = True) -> None:
