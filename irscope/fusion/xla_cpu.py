@@ -6,7 +6,7 @@ its own operators. Every computation that runs is fused by itself, bodies of loo
 """
 from __future__ import annotations
 
-from irscope.fusion.canonicalise import Canonical, attribute_plans, canonicalise, early_signs, is_rewritten, may_be_early, unfollowed
+from irscope.fusion.canonicalise import Canonical, attribute_plans, early_signs, rewrite_early, unfollowed
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.cpu import run
 from irscope.fusion.xla.instructions import Computation
@@ -70,20 +70,8 @@ class XlaCpuPolicy:
     def _rewritten(self, module: Module) -> tuple[list[str], Canonical | None]:
         """The module as XLA would rewrite it, and what shows that it has not done so yet; None where it has."""
         if self._last is None or self._last[0] is not module:
-            self._last = (module, *_rewritten(module))
+            self._last = (module, *rewrite_early(module, early_signs(module)))
         return self._last[1:]
-
-
-def _rewritten(module: Module) -> tuple[list[str], Canonical | None]:
-    """See :meth:`XlaCpuPolicy._rewritten`."""
-    signs = early_signs(module)
-    if not signs and not may_be_early(module):
-        return [], None
-    with collector_paused():
-        canonical = canonicalise(module)
-    if not signs and is_rewritten(module, canonical.module):
-        signs = ["what XLA would still rewrite"]
-    return signs, canonical if signs else None
 
 
 POLICY = XlaCpuPolicy()
