@@ -200,17 +200,18 @@ def split_group(group: Group, graph: Graph) -> list[Group]:
         return list(group.parts)
     pieces: list[Group] = []
     for node in group.nodes:
-        if node.op.name in VIEWS or node.op.name == "iota":
+        if node.op.name in VIEWS or node.op.name in ("iota", "get-tuple-element"):
             continue
-        dims = dims_of(node)
+        made = [n for n in group.nodes if n.op.name == "get-tuple-element" and n.operands[0] is node] or [node]
+        dims = dims_of(made[0])
         inputs = list(dict.fromkeys(stored(o) for o in node.operands))
         views = [v for o in node.operands for v in _views(o)]
         if node.op.name == "reduce":
             kind = "reduction"
         else:
             kind = group.kind if node is group.anchor and group.kind != "rows" else "map"
-        nodes = sorted({*views, node}, key=lambda n: n.index)
-        pieces.append(Group(kind, nodes, [node], [i for i in inputs if i not in nodes], node if kind != "map" else None, dims))
+        nodes = sorted({*views, node, *made}, key=lambda n: n.index)
+        pieces.append(Group(kind, nodes, made, [i for i in inputs if i not in nodes], node if kind != "map" else None, dims))
     for output in group.outputs:
         if output.op.name in VIEWS or output.op.name == "iota":
             nodes = sorted({*_views(output), output}, key=lambda n: n.index)

@@ -7,7 +7,7 @@ from typing import Any
 
 from irscope.fusion import Group
 from irscope.fusion.views import VIEWS, Chain
-from irscope.graph import Node, Structure, TensorType
+from irscope.graph import Kind, Node, Structure, TensorType
 from irscope.lower.families import RIVALS, Arg, Built, Family, Operand, Packed, Problem, Stage, Tunable, families
 from irscope.lower.program import Slot
 from irscope.lower.storage import Storage
@@ -67,7 +67,7 @@ def _made(family: Family, problem: Problem, match: Any, schedule: dict[str, Any]
 
 def _is_repetitive(group: Group, built: Built) -> bool:
     """Whether kernels of several nodes compute so much more than the nodes that only values computed again explain it."""
-    if sum(node.op.name not in VIEWS for node in group.nodes) < 2:
+    if sum(node.op.name not in VIEWS and node.op.kind is not Kind.TUPLE for node in group.nodes) < 2:
         return False
     done = sum(operations(stage.kernel) for stage in built.stages)
     return done > SMALL and done > MOST_PADDED * operations_of(group)
