@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.graph import NO_ATTRS, Builder, DType, Node, TensorType, TupleType, Type
 from irscope.ops.attrs import Literal
+from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.registry import get
+from irscope.ops.shapes import fits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,8 +57,11 @@ class Call:
 
     def add(self, name: str, operands: Sequence[Node], attrs: Mapping[str, Any] = NO_ATTRS, type: Type | None = None,
             dialect: str = "hlo") -> Node:
-        """Append a node; without a type it is inferred."""
-        return self.builder.add(get(name, dialect), operands, attrs, type, name=f"{self.node.name}.{name}")
+        """Append a node; without a type it is inferred. Raises TypeFault where operands or type do not fit: XLA checks none of a call."""
+        op = get(name, dialect)
+        if type is not None and op.infer is not None and not fits(type, op.infer(Node(op, name, type, tuple(operands), attrs))):
+            raise TypeFault(f"{name} does not give {type}")
+        return self.builder.add(op, operands, attrs, type, name=f"{self.node.name}.{name}")
 
     def constant(self, value: float, t: TensorType) -> Node:
         """A number, everywhere in an array."""
