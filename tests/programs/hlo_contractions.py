@@ -9,7 +9,6 @@ from tests.programs.maker import Misfit, arithmetic, exact, keep, real, within
 from tests.programs.numbers import added, contracted, fits, is_float
 from tests.programs.program import Shape, Value
 
-
 MANY = 8
 """Sums of rounded numbers are judged beside the largest of so many: fewer may all cancel."""
 
