@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 @click.option("--timing", is_flag=True, help="Tell how long each pass took and what it left, on standard error.")
 @click.option("--verify", is_flag=True, help="Run both graphs on the same random inputs; exit 1 when they differ.")
 @click.option("--bisect", is_flag=True, help="Verify after every pass, and name the first that breaks types or numbers.")
-@click.option("--rtol", type=click.FloatRange(0), default=1e-4, show_default=True,
-              help="How far --verify lets values differ, relative to the largest.")
+@click.option("--rtol", type=click.FloatRange(0),
+              help="How far --verify lets values differ, relative to the largest (default: 1e-4, or what a pass that narrows says).")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the random inputs.")
 @click.option("--to", "to", type=click.Choice(["hlo", "relay"]), help="Print in another IR: the primitives as HLO, or irscope's own.")
 @click.option("--style", type=click.Choice(["course", "relay"]), help="Print Relay as lessons write it, or as TVM reads it.")
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def command(file: str, from_: str | None, passes: str, infer: bool, loads: tuple[str, ...], opt_level: int | None,
             required: tuple[str, ...], disable: tuple[str, ...], print_before: tuple[str, ...],
             print_after: tuple[str, ...], print_changes: bool, timing: bool,
-            verify: bool, bisect: bool, rtol: float, seed: int, to: str | None, style: str | None, types: bool,
+            verify: bool, bisect: bool, rtol: float | None, seed: int, to: str | None, style: str | None, types: bool,
             pass_: str | None, output: str, shapes: dict[str, tuple[int, ...]], dtypes: dict[str, str]) -> int:
     """Run graph passes over a dump and print the result in the IR that it came in.
 
@@ -73,6 +73,7 @@ def command(file: str, from_: str | None, passes: str, infer: bool, loads: tuple
     running = chosen(named, opt_level, required, disable)
     for use in dict.fromkeys([*(p.needs for p in running), *([Use.PASSES] if to else []), *([Use.RUN] if verify or bisect else [])]):
         require(reading, module, use)
+    rtol = max([p.rtol for p in running], default=1e-4) if rtol is None else rtol
     verifier = Verifier(first, [p.name for p in running], seed)
     steps: list[Step] = []
     broke: list[str] = []

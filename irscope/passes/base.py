@@ -28,6 +28,8 @@ class Pass:
     """Passes and analyses whose result still holds afterwards. Types do, unless said otherwise: a builder infers them for what it adds."""
     opt_level: ClassVar[int] = 0
     """The level from which ``--opt-level`` includes the pass, as TVM counts them."""
+    rtol: float = 1e-4
+    """How far numbers may differ afterwards, relative to the largest of a result: what ``opt --verify`` allows."""
     needs: ClassVar[Use] = Use.PASSES
     """How sound a text must be (:mod:`irscope.analysis.soundness`)."""
     declined: Sequence[str] = ()

@@ -92,8 +92,8 @@ def stub_crowds(view: View) -> None:
     for link in view.links:
         out.setdefault(link.source, []).append(link)
     large = len(view.boxes) > MANY
-    crowds = {box for box, links in out.items()
-              if len(links) > MAX_LINKS_OF_A_VALUE or (large and len(links) > 1 and box.work == "parameter")}
+    crowds = dict.fromkeys(box for box, links in out.items()
+                           if len(links) > MAX_LINKS_OF_A_VALUE or (large and len(links) > 1 and box.work == "parameter"))
     gone: set[Box] = set()
     for box in crowds:
         box.lines.append(f"used by {len(out[box])}")

@@ -225,7 +225,7 @@ class _Rows:
         node = point.node
         word, dtype = word_of(node), tensor_of(node).dtype
         if word is None:
-            return Sum(point, None, dtype, [self.k.reg(dtype, values[point.args[1]])])
+            return Sum(point, None, dtype, [self.k.reg(dtype, self.k.convert(values[point.args[1]], dtype))])
         opcode = combiner(node.bodies[0])
         assert opcode is not None
         wide = widened(dtype) if word in ("add", "mul") else dtype
