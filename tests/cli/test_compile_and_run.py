@@ -121,7 +121,7 @@ def test_bfloat16_travels_as_bits(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtypes", [{"dtypes": json.dumps({"arg0": "bfloat16"})}, {}])
-def test_a_single_bfloat16_stays_a_scalar(cli: Cli, tmp_path: Path, dtypes: dict[str, str]) -> None:
+def test_a_single_bfloat16_stays_a_scalar(cli: Cli, tmp_path: Path, dtypes: dict[str, Any]) -> None:
     text = tmp_path / "b.hlo"
     text.write_text("ENTRY main {\n x = bf16[] parameter(0)\n ROOT n = bf16[] negate(x)\n}\n")
     given = arrays(tmp_path / "x.npz", arg0=np.array(0x3F80, np.uint16), **dtypes)
