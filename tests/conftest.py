@@ -1,6 +1,7 @@
 """What all tests share: the command line, called in this process, and golden files."""
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ from hypothesis import HealthCheck, settings
 # A busy machine draws examples slowly; that says nothing about irscope.
 settings.register_profile("irscope", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("irscope")
+
+# A shell ignores Ctrl-C for what it starts in the background, and processes inherit that: tests of interrupts would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPO = Path(__file__).resolve().parent.parent
 Cli = Callable[..., Result]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from irscope.analysis.soundness import Use, require
 from irscope.api.loading import Source, first_module, whole
 from irscope.api.options import OptOptions
-from irscope.api.verification import Verification
+from irscope.api.verification import RTOL, Verification
 from irscope.api.watching import PassWatcher
 from irscope.expand import bind_types, expand
 from irscope.formats import format_named
@@ -73,7 +73,8 @@ def opt(what: Source, options: OptOptions | None = None, *, watch: PassWatcher |
     compares = options.verify or options.bisect
     for use in dict.fromkeys([*(p.needs for p in running), *([Use.PASSES] if options.to else []), *([Use.RUN] if compares else [])]):
         require(reading, first, use)
-    verifier = verifying.Verifier(first, [p.name for p in running], options.seed, options.rtol, watch) if compares else None
+    rtol = max([p.rtol for p in running], default=RTOL) if options.rtol is None else options.rtol
+    verifier = verifying.Verifier(first, [p.name for p in running], options.seed, rtol, watch) if compares else None
     result = OptResult(first, first)
     for step in run_passes(first, running, lambda name, module: _report(watch.before, name, module, options.print_before)):
         _report(watch.after, step.name, step.after, options.print_after)

@@ -209,8 +209,8 @@ class CheckOptions:
 class OptOptions(InputOptions):
     """Which passes :func:`irscope.opt` runs, whether it compares the numbers, and how the result is printed.
 
-    ``rtol`` is relative to the largest value of a result. ``print_before`` and ``print_after`` name the passes around which a
-    watcher sees the graph.
+    ``rtol`` is relative to the largest value of a result; None for what the passes allow. ``print_before`` and ``print_after`` name
+    the passes around which a watcher sees the graph.
     """
 
     passes: str = option("", "Which passes, in order, options in braces: irscope list passes.", metavar="a,b{x=1},c")
@@ -223,7 +223,8 @@ class OptOptions(InputOptions):
     print_after: tuple[str, ...] = option((), "Print the graph after a pass, on standard error.", metavar="PASS|all")
     verify: bool = option(False, "Run both graphs on the same random inputs; exit 1 when they differ.")
     bisect: bool = option(False, "Verify after every pass, and name the first that breaks types or numbers.")
-    rtol: float = option(1e-4, "How far --verify lets values differ, relative to the largest.", least=0)
+    rtol: float | None = option(None, "How far --verify lets values differ, relative to the largest "
+                                "(default: 1e-4, or what a pass that narrows says).", least=0)
     seed: int = option(0, "The seed of the random inputs.", least=0)
     to: str | None = option(None, "Print in another IR: the primitives as HLO, or irscope's own.", choices=("hlo", "relay"))
     style: str | None = option(None, "Print Relay as lessons write it, or as TVM reads it.", choices=("course", "relay"))

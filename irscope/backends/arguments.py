@@ -47,7 +47,7 @@ def fitted(array: Array, port: Port, what: str) -> Array:
     if array.dtype.newbyteorder("=") == wanted:
         return array.astype(wanted)
     if wanted.isbuiltin != 1 and array.dtype.kind in "uV" and array.dtype.itemsize == wanted.itemsize:
-        return np.ascontiguousarray(array).view(wanted)  # the bits of a type that .npz cannot hold
+        return np.ascontiguousarray(array).view(wanted).reshape(array.shape)  # the bits of a type that .npz cannot hold
     raise UserError(f"{what} is {array.dtype}, but the graph takes {port.name}: {port.dtype}{_dims(port.shape)}",
                     f"convert it: array.astype({_numpy_word(wanted)})")
 

@@ -260,17 +260,18 @@ def split_group(group: Group, graph: Graph) -> list[Group]:
         return list(group.parts)
     pieces: list[Group] = []
     for node in group.nodes:
-        if node.op in VIEWS or node.op is hlo.iota:
+        if node.op in VIEWS or node.op in (hlo.iota, hlo.get_tuple_element):
             continue
-        dims = dims_of(node)
+        made = [n for n in group.nodes if n.op is hlo.get_tuple_element and n.operands[0] is node] or [node]
+        dims = dims_of(made[0])
         inputs = list(dict.fromkeys(stored(o) for o in node.operands))
         views = [v for o in node.operands for v in _views(o)]
         if node.op is hlo.reduce:
             kind = "reduction"
         else:
             kind = group.kind if node is group.anchor and group.kind != "rows" else "map"
-        nodes = sorted({*views, node}, key=lambda n: n.index)
-        pieces.append(Group(kind, nodes, [node], [i for i in inputs if i not in nodes], node if kind != "map" else None, dims))
+        nodes = sorted({*views, node, *made}, key=lambda n: n.index)
+        pieces.append(Group(kind, nodes, made, [i for i in inputs if i not in nodes], node if kind != "map" else None, dims))
     for output in group.outputs:
         if output.op in VIEWS or output.op is hlo.iota:
             nodes = sorted({*_views(output), output}, key=lambda n: n.index)

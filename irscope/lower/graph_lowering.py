@@ -212,7 +212,10 @@ class GraphLowering:
             return
         problem = self.problem(group, outs)
         if not self.lowering.launch(self.steps, problem) and not self._row_major(problem):
-            for piece in split_group(group, self.graph):
+            pieces = split_group(group, self.graph)
+            if len(pieces) == 1 and pieces[0].nodes == group.nodes:
+                raise cannot_run(self.lowering.module, group.anchor or group.outputs[0])
+            for piece in pieces:
                 for node in piece.outputs:
                     self.assignment.ensure(node)
                 self.kernels(piece)

@@ -7,7 +7,7 @@ from typing import Any
 
 from irscope.fusion import Group
 from irscope.fusion.views import VIEWS, Chain
-from irscope.graph import Node, TensorType
+from irscope.graph import Kind, Node, TensorType
 from irscope.graph.numbering import Numbering
 from irscope.lower.program import Slot
 from irscope.lower.storage import Storage
@@ -68,7 +68,7 @@ def _made(template: Template, problem: Problem, match: Any, schedule: dict[str, 
 
 def _is_repetitive(group: Group, built: Built) -> bool:
     """Whether kernels of several nodes compute so much more than the nodes that only values computed again explain it."""
-    if sum(node.op not in VIEWS for node in group.nodes) < 2:
+    if sum(node.op not in VIEWS and node.op.kind is not Kind.TUPLE for node in group.nodes) < 2:
         return False
     done = sum(operations(stage.kernel) for stage in built.stages)
     return done > SMALL and done > MOST_PADDED * operations_of(group)

@@ -198,9 +198,10 @@ def operations_of(group: Group) -> float:
 def padding(problem: Problem) -> float:
     """By how much vectors along the columns of a product, or the features of a convolution, raise the operations of a group.
 
-    The columns of a product are whatever lies side by side in its result.
+    The columns of a product are whatever lies side by side in its result. The zeros between the elements of a dilated image are
+    multiplied like elements.
     """
-    anchor, lanes = problem.group.anchor, problem.lanes
+    anchor, lanes, holes = problem.group.anchor, problem.lanes, 1
     if anchor is None or anchor.op not in (hlo.dot, hlo.convolution):
         return 1.0
     if anchor.op is hlo.dot:
@@ -210,7 +211,8 @@ def padding(problem: Problem) -> float:
         conv = Conv.of(anchor)
         groups = max(conv.feature_groups, conv.batch_groups)
         columns = conv.outputs // groups if conv.outputs > groups else conv.outputs
-    return -(-columns // lanes) * lanes / max(1, columns)
+        holes = prod(conv.window.lhs_dilate)
+    return -(-columns // lanes) * lanes / max(1, columns) * holes
 
 
 def node_operations(node: Node) -> float:

@@ -12,7 +12,9 @@ from irscope.lazy import np
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
 from irscope.ops.attrs import Literal
+from irscope.ops.faults import TypeFault
 from irscope.ops.registry import get
+from irscope.ops.shapes import fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,11 @@ class Call:
 
     def add(self, name: str, operands: Sequence[Node], attrs: Mapping[str, Any] = NO_ATTRS, type: Type | None = None,
             dialect: str = "hlo") -> Node:
-        """Append a node; without a type it is inferred."""
-        return self.builder.add(get(name, dialect), operands, attrs, type, name=f"{self.node.name}.{name}")
+        """Append a node; without a type it is inferred. Raises TypeFault where operands or type do not fit: XLA checks none of a call."""
+        op = get(name, dialect)
+        if type is not None and op.infer is not None and not fits(type, op.infer(Node(op, name, type, tuple(operands), attrs))):
+            raise TypeFault(f"{name} does not give {type}")
+        return self.builder.add(op, operands, attrs, type, name=f"{self.node.name}.{name}")
 
     def constant(self, value: float, t: TensorType) -> Node:
         """A number, everywhere in an array."""

@@ -290,14 +290,19 @@ def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read
                 multiply_add(k, total, read(0, left), read(1, right))
         return k.convert(total.get(), result_dtype(node))
     group, rest = index[0], index[1:]
-    with loops(k, depth) as at:
-        left, right = dims.places(rest, at)
-        here = dict(enumerate(left))
+
+    def bounds(place_of: dict[int, Any]) -> tuple[Any, Any]:
+        """Where the rows of the group begin and end."""
         before = k.reg(S64, k.index(0))
         with k.loop(0, group) as earlier:
-            before.set(before.get() + told(here, earlier))
-        inside = both(k, not_below(k, left[d], before.get()), below(k, left[d], before.get() + told(here, group)))
-        with k.when(inside):
+            before.set(before.get() + told(place_of, earlier))
+        return before.get(), before.get() + told(place_of, group)
+
+    shared = None if sizes.rank > 1 and set(prefix) & set(dims.lhs_contracting) else bounds(dict(zip(dims.lhs_batch, rest, strict=False)))
+    with loops(k, depth) as at:
+        left, right = dims.places(rest, at)
+        start, end = shared or bounds(dict(enumerate(left)))
+        with k.when(both(k, not_below(k, left[d], start), below(k, left[d], end))):
             multiply_add(k, total, read(0, left), read(1, right))
     return k.convert(total.get(), result_dtype(node))
 

@@ -103,7 +103,9 @@ def _element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
     op = combiner(node.bodies[0]) if n == 1 else None
     inits = [read(n + i, ()) for i in range(n)]
     # Sums of narrow floats are kept in f32 and rounded once, as XLA's CPU backend does; long sums of any float are kept in f64.
-    dtypes = [fold_type(i.dtype, op, prod(dims[d] for d in reduced)) for i in inits]
+    # An init value may be of a narrower type than the accumulator, which is of the type of the result.
+    types = [t for t in node.type.leaves() if isinstance(t, TensorType)]
+    dtypes = [fold_type(t.dtype, op, prod(dims[d] for d in reduced)) for t in types]
     totals = [k.reg(dtype, k.convert(init, dtype)) for dtype, init in zip(dtypes, inits, strict=True)]
     with loops(k, [dims[d] for d in sorted(reduced)]) as steps:
         along, across = iter(steps), iter(index)
@@ -114,7 +116,6 @@ def _element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
         else:
             for total, value in zip(totals, k.inline(node.bodies[0], [*(t.get() for t in totals), *elements]), strict=True):
                 total.set(value)
-    types = [t for t in node.type.leaves() if isinstance(t, TensorType)]
     results = [k.convert(total.get(), t.dtype) for total, t in zip(totals, types, strict=True)]
     return results if isinstance(node.type, TupleType) else results[0]
 

@@ -32,6 +32,8 @@ class Pass:
     """The level from which ``--opt-level`` includes the pass, as TVM counts them."""
     dialects: ClassVar[tuple[Dialect, ...]] = ()
     """The dialects whose operators ``rewrite`` knows; none: all."""
+    rtol: float = 1e-4
+    """How far numbers may differ afterwards, relative to the largest of a result: what ``opt --verify`` allows."""
     needs: ClassVar[Use] = Use.PASSES
     """How sound a text must be (:mod:`irscope.analysis.soundness`)."""
     declined: Sequence[str] = ()

@@ -16,6 +16,10 @@ from irscope.passes.visitor import GraphMutator
 from irscope.source import UserError, did_you_mean
 
 WORDS = {"float16": "f16", "bfloat16": "bf16"}
+ROUNDING = {"float16": 2.0 ** -11, "bfloat16": 2.0 ** -8}
+"""The relative error of one rounding."""
+ROUNDINGS = 16
+"""Roundings that may add up in a result: one an operator that works on halves, of what lies between two sums."""
 SINGLE = "float32"
 INPUTS = hlo.named("parameter constant")
 
@@ -43,6 +47,7 @@ class ToMixedPrecision(RelayPass):
         if accumulate not in (SINGLE, dtype):
             raise UserError(f"to-mixed-precision sums in no {accumulate!r}", f"it sums in {SINGLE} or {dtype}")
         self.dtype, self.accumulate = dtype, accumulate
+        self.rtol = ROUNDINGS * ROUNDING[dtype]
         self.lists = OpTable((FOLLOWING, "follow"), (ALWAYS, "always"), (_operators(always), "always"), (_operators(follow), "follow"),
                              (_operators(never), "never"))
 

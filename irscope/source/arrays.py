@@ -154,7 +154,8 @@ def _retyped(path: str, name: str, array: Array, dtype: str) -> Array:
         raise UserError(f"{path}: {name} is said to be {dtype}, which ml_dtypes does not have")
     if np.dtype(wanted).itemsize != array.dtype.itemsize:
         raise UserError(f"{path}: {name} is said to be {dtype}, but its elements have {array.dtype.itemsize} bytes")
-    return np.ascontiguousarray(array).view(wanted)
+    typed: Array = np.ascontiguousarray(array).view(wanted)
+    return typed.reshape(array.shape)  # numpy makes a vector of a single number
 
 
 def _safetensors(path: str) -> dict[str, Array]:

@@ -120,6 +120,16 @@ def test_bfloat16_travels_as_bits(cli: Cli, tmp_path: Path) -> None:
     assert out.dtype == np.uint16 and out.tolist() == [0xBF80, 0xC000, 0xC040]
 
 
+@pytest.mark.parametrize("dtypes", [{"dtypes": json.dumps({"arg0": "bfloat16"})}, {}])
+def test_a_single_bfloat16_stays_a_scalar(cli: Cli, tmp_path: Path, dtypes: dict[str, Any]) -> None:
+    text = tmp_path / "b.hlo"
+    text.write_text("ENTRY main {\n x = bf16[] parameter(0)\n ROOT n = bf16[] negate(x)\n}\n")
+    given = arrays(tmp_path / "x.npz", arg0=np.array(0x3F80, np.uint16), **dtypes)
+    assert cli("compile-and-run", text, "--inputs", given, "--save-outputs", tmp_path / "o.npz").exit_code == 0
+    out = np.load(tmp_path / "o.npz")["out0"]
+    assert out.shape == () and out == 0xBF80
+
+
 @pytest.mark.parametrize("stage", ["loops", "llvm", "asm"])
 def test_stages_are_written(cli: Cli, text: Path, tmp_path: Path, stage: str) -> None:
     path = tmp_path / "stage.txt"

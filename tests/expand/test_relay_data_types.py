@@ -130,6 +130,7 @@ def test_functions_call_each_other_as_deep_as_they_like() -> None:
     (f"{PRELUDE}def @main(%l: List[{V}]) {{ @length(%l) }}", ("input %l has the type List", "build the value in @main")),
     (main("let %o =\nif (%c) { Some(%x) } else { None }; @or(%o, %x)"), ("the branches give Some and None (line 16)", "choose between the arrays")),
     (main("\nadd(Some(%x), %x)"), ("add takes arrays, and gets Some, a value of a data type (line 16)",)),
+    (main("let %f = fn (%a: Tensor[(2), float32]) { %a };\non_device((%f, %x))"), ("on_device takes arrays, and gets a function (line 16)",)),
     (main("\nmatch (%x) { Some(%a) => %a, None => %y }"), ("a pattern Some is compared with an array (line 16)",)),
     (main("\nmatch? (Some(%x)) { None => %y }"), ("no pattern fits Some, a value of a data type (line 16)", "the patterns are None")),
     (main("\nCons(%x)"), ("Cons takes 2 fields, and gets 1 (line 16)",)),

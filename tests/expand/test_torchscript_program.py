@@ -286,12 +286,14 @@ def test_missing_operators_are_told_all_at_once_with_their_nodes() -> None:
 
 
 @pytest.mark.parametrize(("statement", "words"), [
+    ("%y : Tensor = aten::narrow(%x, %zero, %five, %five)", ["%y = aten::narrow", "5 elements from 5 on are out of range for dimension 0"]),
     ("%y : Tensor = aten::transpose(%x, %five, %five) # /m/net.py:7:4", ["%y = aten::transpose", "dimension 5 is out of range", "/m/net.py:7"]),
     ("%y : Tensor = aten::add(%x, %s, %five) # /m/net.py:7:4", ["%y = aten::add", "no overload", "/m/net.py:7"]),
     ("%y : Tensor = aten::view(%x, %l) # /m/net.py:7:4", ["%y = aten::view", "6", "/m/net.py:7"]),
 ])
 def test_faults_name_the_node_and_its_source_line(statement: str, words: list[str]) -> None:
     text = graph(f"""
+        %zero : int = prim::Constant[value=0]()
         %five : int = prim::Constant[value=5]()
         %s : str = prim::Constant[value="s"]()
         %l : int[] = prim::ListConstruct(%five)

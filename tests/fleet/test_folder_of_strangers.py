@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -39,17 +39,17 @@ def long_text(count: int) -> str:
     return f"HloModule long\nENTRY e {{\n  x0 = f32[2] parameter(0)\n{lines}  ROOT y = f32[2] negate(x{count - 1})\n}}\n"
 
 
-POISON = {
-    "calls.hlo": doubled_calls(60).encode(),
-    "tuples.relay": doubled_tuples(60).encode(),
-    "long.hlo": long_text(1_500_000).encode(),
-    "bomb.hlo.gz": gzip.compress(b"HloModule m\n") + gzip.compress(b" " * (32 << 20), 1) * 128,
-    "brackets.hlo": b"HloModule m\nENTRY e {\n  x = " + b"(" * 200_000 + b"f32[2]" + b")" * 200_000 + b" parameter(0)\n}\n",
-    "digits.hlo": b"HloModule m\nENTRY e {\n  ROOT x = f32[" + b"9" * 200_000 + b"] parameter(0)\n}\n",
-    "huge.hlo": b"HloModule m\nENTRY e {\n  ROOT x = f32[4294967296,4294967296,4294967296] parameter(0)\n}\n",
-    "cut.hlo": b"HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] ne",
-    "zeros.hlo": b"\0" * (1 << 20),
-    "noise.relay": bytes(range(256)) * 4096,
+POISON: dict[str, Callable[[], bytes]] = {
+    "calls.hlo": lambda: doubled_calls(60).encode(),
+    "tuples.relay": lambda: doubled_tuples(60).encode(),
+    "long.hlo": lambda: long_text(1_500_000).encode(),
+    "bomb.hlo.gz": lambda: gzip.compress(b"HloModule m\n") + gzip.compress(b" " * (32 << 20), 1) * 128,
+    "brackets.hlo": lambda: b"HloModule m\nENTRY e {\n  x = " + b"(" * 200_000 + b"f32[2]" + b")" * 200_000 + b" parameter(0)\n}\n",
+    "digits.hlo": lambda: b"HloModule m\nENTRY e {\n  ROOT x = f32[" + b"9" * 200_000 + b"] parameter(0)\n}\n",
+    "huge.hlo": lambda: b"HloModule m\nENTRY e {\n  ROOT x = f32[4294967296,4294967296,4294967296] parameter(0)\n}\n",
+    "cut.hlo": lambda: b"HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] ne",
+    "zeros.hlo": lambda: b"\0" * (1 << 20),
+    "noise.relay": lambda: bytes(range(256)) * 4096,
 }
 """What ends by a limit, is refused, or is read in part; ``huge.hlo`` alone is a good text, of an array that no machine holds."""
 
@@ -61,8 +61,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for number in range(400):
         name, text = texts[number % len(texts)]
         (path / f"{number:03}.{name}").write_text(text)
-    for number, (name, data) in enumerate(POISON.items()):
-        (path / f"{number * 40 + 17:03}.poison.{name}").write_bytes(data)
+    for number, (name, made) in enumerate(POISON.items()):
+        (path / f"{number * 40 + 17:03}.poison.{name}").write_bytes(made())
     yield path
 
 
@@ -122,4 +122,7 @@ def test_poison_is_named_and_costs_no_other_file(undisturbed: list[dict[str, obj
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the workers in /proc")
 def test_killed_workers_cost_no_file(folder: Path, undisturbed: list[dict[str, object]]) -> None:
-    assert rows_of(folder, kills=8) == undisturbed
+    """Poison that takes seconds to read may lose three workers, and is then reported for that instead."""
+    rows = rows_of(folder, kills=8)
+    assert [(row["file"], row["ok"]) for row in rows] == [(row["file"], row["ok"]) for row in undisturbed]
+    assert [row for row in rows if "poison" not in str(row["file"])] == [row for row in undisturbed if "poison" not in str(row["file"])]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import irscope
 from irscope.analysis.types import check_types
 from irscope.formats.relay.algebra import layout_axes
 from irscope.formats.relay.operators import declared, names
@@ -127,6 +129,15 @@ def test_codes_of_newshape_keep_the_number_of_elements(shape: list[int], data: s
     for n in shape:
         whole *= n
     assert product == whole
+
+
+def test_long_ranges_are_counted_when_the_program_runs() -> None:
+    """A text of one line does not become a constant of gigabytes."""
+    assert result_type("def @main() { arange(0f, 2147483647f, 16f) }") == "f32[134217728]"
+    module = irscope.compile("\ndef @main() { (arange(2f, 300000f, 1.5f), arange(5, -200000, -2, dtype=\"int32\")) }")
+    floats, whole = module()
+    np.testing.assert_array_equal(floats, np.arange(2, 300000, 1.5, dtype=np.float32))
+    np.testing.assert_array_equal(whole, np.arange(5, -200000, -2, dtype=np.int32))
 
 
 def test_layouts_have_letters_and_parts() -> None:

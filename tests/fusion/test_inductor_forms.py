@@ -15,7 +15,6 @@ from irscope.fusion.inductor.forms import (
     digit_of,
     divided,
     replaced,
-    row_major,
     span,
     steps,
     unflattened,
@@ -24,6 +23,7 @@ from irscope.fusion.inductor.forms import (
     weighted,
 )
 from irscope.fusion.inductor.loops import access, nest_of, picked_order
+from irscope.fusion.views import row_major
 
 
 def flat(shape: tuple[int, ...]) -> Form:

@@ -21,7 +21,8 @@ def instructions(count: int) -> list[Instruction]:
 
 @pytest.mark.parametrize("count", [3, FEW, FEW + 1, 40])
 def test_the_last_takes_the_place_of_one_that_goes(count: int) -> None:
-    users, pick = Users(), random.Random(count)
+    users: Users[Instruction] = Users()
+    pick = random.Random(count)
     expected: list[Instruction] = []
     some = instructions(count)
     for _ in range(400):

@@ -50,7 +50,7 @@ LEFT_OUT = {
     "--warmup": "of --bench",
 }
 """Options that are not added, each with the reason."""
-ALWAYS = {"--limit-time": "8"}
+ALWAYS = {"--limit-time": "4"}
 """Options that every command line gets whose command has them: a program may loop for ever, and is to be ended in time."""
 
 

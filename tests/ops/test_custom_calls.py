@@ -192,6 +192,14 @@ def test_gradients_of_convolutions(window: str, out: tuple[int, int]) -> None:
     assert float((y * dy).sum()) == float((x * dx).sum()) == float((w * dw).sum())
 
 
+@pytest.mark.parametrize(("image", "kernel"), [("f32[2,3,4,4]", "f32[5]"), ("f32[2,3,4,4]", "f32[5,4,1,1]"), ("f32[2,3]", "f32[5,3,1,1]")])
+def test_operands_that_do_not_fit_leave_the_call(image: str, kernel: str) -> None:
+    """XLA checks no operands of a custom call: these make no convolution."""
+    module = expand(typed(read(f"ENTRY e {{ x = {image} parameter(0)\n w = {kernel} parameter(1)\n ROOT r = (f32[2,5,4,4], u8[0]) "
+                               'custom-call(x, w), window={size=1x1}, dim_labels=bf01_oi01->bf01, custom_call_target="__cudnn$convForward" }')))
+    assert not any(n.op.name == "convolution" for n in module.main().nodes)
+
+
 def test_bias_and_activation() -> None:
     x, w, bias, side = noise(2, 3, 4, 4), noise(5, 3, 1, 1), noise(5), noise(2, 5, 4, 4)
     config = '{"cudnn_conv_backend_config":{"activation_mode":"kRelu","conv_result_scale":2,"side_input_scale":0.5,"leakyrelu_alpha":0}}'

@@ -87,6 +87,21 @@ def test_a_body_that_is_no_operator() -> None:
     assert combiner(read(text).graphs["f"]) is None
 
 
+@pytest.mark.parametrize("dimension", [0, 1])
+@pytest.mark.parametrize("first", ["", "m = f64[] abs(a)\n"])
+def test_an_init_value_may_be_narrower_than_the_sum(first: str, dimension: int) -> None:
+    """The accumulator is of the type of the result: XLA's verifier lets precisions differ."""
+    x = np.linspace(0.1, 9.7, 24).reshape(4, 6)
+    text = f"""f {{ a = f64[] parameter(0)
+                    b = f64[] parameter(1)
+                    {first}ROOT r = f64[] add({"m" if first else "a"}, b) }}
+              ENTRY e {{ x = f64[4,6] parameter(0)
+                        i = f4e2m1fn[] constant(0.5)
+                        ROOT r = f64[{(6, 4)[dimension]}] reduce(x, i), dimensions={{{dimension}}}, to_apply=f }}"""
+    [got] = running.check(text, x)
+    np.testing.assert_allclose(got, x.sum(dimension) + 0.5, rtol=1e-14)
+
+
 def test_long_rows_are_combined_in_pairs() -> None:
     module = typed(read(ARGMAX + """ENTRY e { x = f32[10001] parameter(0)
         n = s32[10001] parameter(1)

@@ -9,6 +9,9 @@ from tests.programs.maker import Misfit, arithmetic, exact, keep, real, within
 from tests.programs.numbers import added, contracted, fits, is_float
 from tests.programs.program import Shape, Value
 
+MANY = 8
+"""Sums of rounded numbers are judged beside the largest of so many: fewer may all cancel."""
+
 
 def factor(value: Value) -> bool:
     return arithmetic(value) and (not is_float(value.dtype) or value.grade != "rough") and value.dtype not in ("s4", "u4")
@@ -37,6 +40,8 @@ def dot(maker: Hlo) -> None:
     rest = tuple(n for d, n in enumerate(left.shape) if d >= batches and d != axis)
     other = tuple(n for d, n in enumerate(right.shape) if d >= batches and d != place)
     made = within(keep(contracted(left, right, depth)), shape=(*left.shape[:batches], *rest, *other))
+    if made.grade == "rough" and prod(made.shape) < MANY:
+        raise Misfit
     dims = f"lhs_batch_dims={{{commas(range(batches))}}}, rhs_batch_dims={{{commas(range(batches))}}}, " if batches else ""
     result = maker.add(made, f"dot({left.name}, {right.name}), {dims}lhs_contracting_dims={{{axis}}}, rhs_contracting_dims={{{place}}}")
     if maker.draws.chance(0.3):

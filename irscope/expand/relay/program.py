@@ -29,6 +29,7 @@ from irscope.formats.relay.inference import built
 from irscope.formats.relay.operators import declared, names
 from irscope.formats.relay.primitives import is_primitive, spelled
 from irscope.graph import UNKNOWN, Graph, Module, Node, Op, TensorType, TupleType, Type, unknown_op
+from irscope.graph.walk import leaves_of
 from irscope.ops import TypeFault, hlo
 from irscope.ops.attributes import GetTupleElement
 from irscope.source import UserError, did_you_mean
@@ -270,7 +271,8 @@ class Program:
 
     def operator(self, node: Node, values: list[Any]) -> Any:
         """What an operator expands to."""
-        strange = next((v for v in values if not isinstance(v, Node | list)), None)
+        parts = leaves_of(values, lambda value: value if isinstance(value, list) else None)
+        strange = next((v for v in parts if not isinstance(v, Node)), None)
         if strange is not None:
             raise UserError(f"{node.op.name} takes arrays, and gets {told(strange)}{self.where(node)}")
         found = declared(node.op.name)

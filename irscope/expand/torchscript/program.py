@@ -100,8 +100,9 @@ class Program:
         self._say_missing()
         if structure.has_optional(results):
             raise UserError("the program returns an Optional, and data decides whether it is None", "return a tensor and a bool beside it")
-        leaves = [self._leaf(v) for v in structure.flatten(results)]
-        root = self.module.main().result()
+        root = main.root
+        with self._faults_at(root):
+            leaves = [self._leaf(v) for v in structure.flatten(results)]
         single = len(leaves) == 1 and not isinstance(results[0] if len(results) == 1 else results, list | tuple | dict)
         self.t.builder.at = (root,)
         self.graph.root = leaves[0] if single else self.t.tuple(leaves)

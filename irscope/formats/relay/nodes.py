@@ -69,11 +69,12 @@ class Nodes(Cursor):
         """The operator of a name; unknown ones are opaque and shared."""
         found = self.ops.get(name)
         if found is None:
-            known = lookup(name, "relay") if name not in structure.STRUCTURAL else None
-            # `constant(%x)` is no constant: its name is that of what is opaque.
+            structural = name in structure.STRUCTURAL
+            known = lookup(name, "relay") if not structural else None
+            # `constant(%x)` is no constant, and `constructor(%x)` makes no value of a data type: their names are those of what is opaque.
             primitive = lookup(name, "hlo")
-            leaf = primitive is not None and primitive.kind in (Kind.LEAF, Kind.TUPLE)
-            found = self.ops[name] = known or unknown_op(f"{name}?" if leaf else name, "relay")
+            taken = structural or (primitive is not None and primitive.kind in (Kind.LEAF, Kind.TUPLE))
+            found = self.ops[name] = known or unknown_op(f"{name}?" if taken else name, "relay")
         return found
 
     def claimed(self, node: Node) -> Node:

@@ -226,7 +226,7 @@ class _Rows:
         node = point.node
         operation, dtype = operation_of(node), tensor_of(node).dtype
         if operation is None:
-            return Sum(point, None, dtype, [self.k.reg(dtype, values[point.args[1]])])
+            return Sum(point, None, dtype, [self.k.reg(dtype, self.k.convert(values[point.args[1]], dtype))])
         op = combiner(node.bodies[0])
         assert op is not None
         wide = widened(dtype) if operation in ("add", "mul") else dtype

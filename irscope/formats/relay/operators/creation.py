@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, isfinite
 from typing import Any
 
 from irscope.formats.relay.algebra import Relay
@@ -12,6 +12,8 @@ from irscope.graph.dtypes import F32, PRED, S64
 from irscope.ops.faults import TypeFault
 
 E, INJ = Kind.ELEMENTWISE, Kind.INJECTIVE
+MOST_WRITTEN = 1 << 16
+"""Elements of a range that is a constant; a longer one is counted when the program runs."""
 
 
 @operator("zeros(; shape!, dtype=None)", kind=E, level=3)
@@ -60,11 +62,14 @@ def arange(t: Relay, a: Attributes, *bounds: Node) -> Node:
         raise TypeFault("start, stop and step are one number each")
     values = [v.item() for v in known if v is not None]
     first, last, by = (0, values[0], 1) if len(values) == 1 else (*values, 1)[:3]
-    if not by:
-        raise TypeFault("step is 0")
+    if not by or not all(isfinite(v) for v in (first, last, by)):
+        raise TypeFault(f"there is no range from {first} to {last} in steps of {by}")
     start = bounds[0]
     dtype = t.dtype_word(a.dtype, t.dtype(start))
     n = max(0, ceil((last - first) / by))
+    if n > MOST_WRITTEN:
+        counted = t.convert(t.iota((n,), 0, S64), dtype) if not dtype.is_integer else t.iota((n,), 0, dtype)
+        return t.plus(t.scale(counted, by), first)
     return t.array([first + i * by for i in range(n)], dtype)
 
 

@@ -45,6 +45,8 @@ def sliced(t: Relay, x: Node, begin: list[int], end: list[int], strides: list[in
     for i, d in enumerate(axes):
         n = t.shape(x)[d]
         step = 1 if mode == "size" else strides[i] if i < len(strides) else 1 if len(strides) != 1 else strides[0]
+        if step is None or (i < len(end) and end[i] is None):
+            raise TypeFault("ends and strides are numbers")
         if step == 0:
             raise TypeFault("strides are not 0")
         first = begin[i] if i < len(begin) and begin[i] is not None else 0 if step > 0 else n - 1

@@ -59,8 +59,11 @@ def slice_(t: Torch, x: Node, dim: int, start: int | None, end: int | None, step
 @view("narrow(Tensor(a) self, int dim, int start, int length)")
 def narrow(t: Torch, x: Node, dim: int, start: int, length: int) -> View:
     d = t.dim(x, dim)
-    start = start + t.shape(x)[d] if start < 0 else start
-    return piece(t, d, start, start + length)
+    n = t.shape(x)[d]
+    first = start + n if start < 0 else start
+    if length < 0 or not 0 <= first <= first + length <= n:
+        raise ValueError(f"{length} elements from {start} on are out of range for dimension {dim} of {list(t.shape(x))}")
+    return piece(t, d, first, first + length)
 
 
 @view("narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length)")
