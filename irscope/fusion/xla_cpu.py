@@ -6,13 +6,13 @@ its own operators. Every computation that runs is fused by itself, bodies of loo
 """
 from __future__ import annotations
 
-from irscope.fusion.canonicalise import Canonical, attribute_plans, canonicalise, early_signs, is_rewritten, may_be_early, unfollowed
+from irscope.fusion.canonicalise import Canonical, attribute_plans, early_signs, rewrite_early, unfollowed
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.cpu import run
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.releases import CPU_RELEASES, LATEST, CpuRelease
 from irscope.fusion.xla.report import from_text, opened, plan_of, taken_apart
-from irscope.fusion.xla.stage import computations, early_remarks, other_release, remarks
+from irscope.fusion.xla.stage import HOW, computations, early_remarks, other_release, remarks
 from irscope.graph import Graph, Module
 from irscope.graph.collector import collector_paused
 
@@ -59,7 +59,8 @@ class XlaCpuPolicy:
         signs, canonical = self._rewritten(module)
         found = other_release(module, self.version)
         if canonical is not None:
-            return found + early_remarks(module, self.version, "before_fusion", signs, unfollowed(module), NEAR, self._rewriting)
+            exact = f"before_fusion {HOW}{self._rewriting}"
+            return found + early_remarks(module, self.version, exact, signs, unfollowed(module), NEAR)
         return found + remarks(module, self.version, "before_fusion")
 
     @property
@@ -70,20 +71,8 @@ class XlaCpuPolicy:
     def _rewritten(self, module: Module) -> tuple[list[str], Canonical | None]:
         """The module as XLA would rewrite it, and what shows that it has not done so yet; None where it has."""
         if self._last is None or self._last[0] is not module:
-            self._last = (module, *_rewritten(module))
+            self._last = (module, *rewrite_early(module, early_signs(module)))
         return self._last[1:]
-
-
-def _rewritten(module: Module) -> tuple[list[str], Canonical | None]:
-    """See :meth:`XlaCpuPolicy._rewritten`."""
-    signs = early_signs(module)
-    if not signs and not may_be_early(module):
-        return [], None
-    with collector_paused():
-        canonical = canonicalise(module)
-    if not signs and is_rewritten(module, canonical.module):
-        signs = ["what XLA would still rewrite"]
-    return signs, canonical if signs else None
 
 
 POLICY = XlaCpuPolicy()

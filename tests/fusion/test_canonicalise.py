@@ -8,7 +8,8 @@ import pytest
 
 from irscope.api import load
 from irscope.fusion import EdgeVerdict, Plan
-from irscope.fusion.canonicalise import canonicalise, early_signs, is_rewritten, may_be_early
+from irscope.fusion.canonicalise import canonicalise, early_signs, may_be_early
+from irscope.fusion.canonicalise.signs import is_rewritten
 from irscope.fusion.xla.stage import computations
 from irscope.fusion.xla_cpu import POLICY
 from irscope.graph import Graph, Module, Node, TensorType

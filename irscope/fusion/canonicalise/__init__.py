@@ -1,16 +1,7 @@
 """Bringing HLO from before XLA's own rewriting near to what its fusion passes see, with a way back to the user's operators."""
 from irscope.fusion.canonicalise.attribution import SIMPLIFIED, attribute_plans
 from irscope.fusion.canonicalise.canonical import Canonical, canonicalise
-from irscope.fusion.canonicalise.signs import KEPT_ON_GPU, early_signs, is_rewritten, may_be_early, unfollowed
+from irscope.fusion.canonicalise.signs import KEPT_ON_GPU, early_signs, may_be_early, rewrite_early, unfollowed
 
-__all__ = [
-    "KEPT_ON_GPU",
-    "SIMPLIFIED",
-    "Canonical",
-    "attribute_plans",
-    "canonicalise",
-    "early_signs",
-    "is_rewritten",
-    "may_be_early",
-    "unfollowed",
-]
+__all__ = ["KEPT_ON_GPU", "SIMPLIFIED", "Canonical", "attribute_plans", "canonicalise", "early_signs", "may_be_early", "rewrite_early",
+           "unfollowed"]

@@ -58,9 +58,7 @@ def _read_part(branch: Body, param: Term, wide: TupleType) -> None:
     users = list(param.users)
     part = branch.make(hlo.get_tuple_element, param.type, (param,), {"index": 0}, param)
     for user in users:
-        for number, operand in enumerate(user.operands):
-            if operand is param:
-                user.set_operand(number, part)
+        user.replace_operand(param, part)
     if branch.root is param:
         branch.root = part
     param.set_type(wide)

@@ -9,6 +9,9 @@ from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.graph import Graph, Module, Node
 from irscope.ops import hlo
 
+Rewrite = Callable[[Body, Container[Node]], None]
+"""What rewrites a body and all that it runs; the second argument holds the calls that stay."""
+
 
 @dataclass(slots=True, eq=False)
 class Canonical:
@@ -19,13 +22,17 @@ class Canonical:
     nodes: dict[Term, Node] = field(default_factory=dict, repr=False)
 
 
-def canonicalise(module: Module, rewrite: Callable[[Body, Container[Node]], None] = run_cpu) -> Canonical:
+def is_kept_call(module: Module, node: Node) -> bool:
+    """Whether a node is a call that the text forbids to write out."""
+    return node.op is hlo.call and 'inlineable="false"' in str(module.raw(node).get("frontend_attributes", ""))
+
+
+def canonicalise(module: Module, rewrite: Rewrite = run_cpu) -> Canonical:
     """The module as XLA's CPU compiler would have rewritten it, or as ``rewrite`` does (:mod:`irscope.fusion.canonicalise.pipeline`)."""
     made = module.derived()
     result = Canonical(made)
     body = Body.of(module.main())
-    kept = {node for graph in module.graphs.values() for node in graph.nodes
-            if node.op is hlo.call and 'inlineable="false"' in str(module.raw(node).get("frontend_attributes", ""))}
+    kept = {node for graph in module.graphs.values() for node in graph.nodes if is_kept_call(module, node)}
     rewrite(body, kept)
     taken = {node.name: 0 for graph in module.graphs.values() for node in graph.nodes}
     graphs: dict[Body, Graph] = {}

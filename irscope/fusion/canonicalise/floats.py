@@ -69,9 +69,7 @@ def _narrow_result(body: Body, term: Term, narrow: str, wide: str) -> None:
         if user.op is hlo.convert and user.dtype == wide:
             body.replace(user, term)
             continue
-        for number, operand in enumerate(user.operands):
-            if operand is term:
-                user.set_operand(number, back)
+        user.replace_operand(term, back)
     if was_root:
         body.root = back
 

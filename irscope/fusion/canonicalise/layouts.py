@@ -74,10 +74,7 @@ def _copy_for_readers(body: Body, term: Term) -> None:
     users = list(term.users)
     is_root = body.root is term
     for user in users:
-        copy = body.make(hlo.copy, term.type, (term,), {}, term)
-        for number, operand in enumerate(user.operands):
-            if operand is term:
-                user.set_operand(number, copy)
+        user.replace_operand(term, body.make(hlo.copy, term.type, (term,), {}, term))
     if is_root:
         body.root = body.make(hlo.copy, term.type, (term,), {}, term)
 

@@ -107,9 +107,7 @@ def _sink_constants(term: Term) -> bool:
                     continue
                 inside = body.make(hlo.constant, source.type, (), source.attrs, source)
                 for user in users:
-                    for number, operand in enumerate(user.operands):
-                        if operand is part:
-                            user.set_operand(number, inside)
+                    user.replace_operand(part, inside)
                 body.drop(part)
                 changed = True
     return changed
@@ -179,11 +177,8 @@ def _pass_in(body: Body, term: Term, inner: Term, value: Term) -> None:
         computation.params[0].set_type(wide)
     term.set_type(wide)
     part = loop.make(hlo.get_tuple_element, inner.type, (loop.params[0],), {"index": place}, inner)
-    inner_users = list(inner.users)
-    for user in inner_users:
-        for number, operand in enumerate(user.operands):
-            if operand is inner:
-                user.set_operand(number, part)
+    for user in list(inner.users):
+        user.replace_operand(inner, part)
     root = loop.root
     loop.root = loop.make(hlo.tuple, wide, (*root.operands, part), {}, root)
     inner.into = value

@@ -5,10 +5,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 from irscope.fusion.canonicalise.calls import SHARDING
+from irscope.fusion.canonicalise.canonical import Canonical, Rewrite, canonicalise, is_kept_call
+from irscope.fusion.canonicalise.pipeline import run_cpu
 from irscope.fusion.canonicalise.simplify import RULES
 from irscope.fusion.canonicalise.terms import Body
 from irscope.fusion.xla.stage import computations, names_of
 from irscope.graph import Graph, Module, Node, Op, TensorType
+from irscope.graph.collector import collector_paused
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall, HloModule
 
@@ -42,7 +45,7 @@ def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
     graphs = computations(module)
     nodes = [node for graph in graphs for node in graph.nodes]
     signs = names_of(nodes, EARLY - KEPT_ON_GPU if on_gpu else EARLY)
-    if any(_is_inlined(module, node) for node in nodes):
+    if any(node.op is hlo.call and not is_kept_call(module, node) for node in nodes):
         signs.append("call")
     if on_gpu and any(node.op is hlo.custom_call and CustomCall.of(node).custom_call_target in SHARDING for node in nodes):
         signs.append("calls that say where values lie")
@@ -73,14 +76,20 @@ def is_rewritten(module: Module, made: Module) -> bool:
         after[op] > before[op] or (op not in REARRANGED and after[op] < before[op]) for op in before.keys() | after.keys())
 
 
+def rewrite_early(module: Module, signs: list[str], rewrite: Rewrite = run_cpu) -> tuple[list[str], Canonical | None]:
+    """The module as XLA would rewrite it, and what shows that it has not done so yet, beside ``signs``; None where it has."""
+    if not signs and not may_be_early(module):
+        return [], None
+    with collector_paused():
+        canonical = canonicalise(module, rewrite)
+    if not signs and is_rewritten(module, canonical.module):
+        signs = ["what XLA would still rewrite"]
+    return signs, canonical if signs else None
+
+
 def unfollowed(module: Module) -> list[str]:
     """The operators of a module that XLA may expand or rewrite in ways that are not followed here."""
     return names_of((node for graph in computations(module) for node in graph.nodes), UNFOLLOWED)
-
-
-def _is_inlined(module: Module, node: Node) -> bool:
-    """Whether a node is a call that XLA writes out."""
-    return node.op is hlo.call and 'inlineable="false"' not in str(module.raw(node).get("frontend_attributes", ""))
 
 
 def _has_complex(nodes: Iterable[Node]) -> bool:

@@ -49,14 +49,14 @@ class Term:
                  "users")
 
     def __init__(self, op: Op, type: Type, operands: Iterable[Term] = (), attrs: Mapping[str, Any] = NO_ATTRS,
-                 bodies: tuple[Graph, ...] = (), name: str = "", origin: tuple[Node, ...] = ()) -> None:
+                 bodies: tuple[Graph, ...] = (), origin: tuple[Node, ...] = ()) -> None:
         self.op = op
         self.operands = list(operands)
         self.users: dict[Term, None] = {}
         self.attrs = attrs
         self.bodies = bodies
         self.inner: tuple[Body, ...] = ()
-        self.name = name
+        self.name = ""
         self.origin = origin
         self.into: Term | None = None
         self.gone = False
@@ -96,6 +96,12 @@ class Term:
         if old not in self.operands:
             old.users.pop(self, None)
         new.users[self] = None
+
+    def replace_operand(self, old: Term, new: Term) -> None:
+        """Read ``new`` wherever ``old`` was read."""
+        for number, operand in enumerate(self.operands):
+            if operand is old:
+                self.set_operand(number, new)
 
     def final(self) -> Term:
         """What stands for this term after all that replaced it."""
@@ -142,7 +148,8 @@ class Body:
             for node in source.nodes:
                 check(node)
                 attrs = {**node.attrs, "dimensions": Broadcast.of(node).dimensions} if node.op is hlo.broadcast else node.attrs
-                term = Term(node.op, without_layout(node.type), [here[o] for o in node.operands], attrs, node.bodies, node.name, (node,))
+                term = Term(node.op, without_layout(node.type), [here[o] for o in node.operands], attrs, node.bodies, (node,))
+                term.name = node.name
                 here[node] = term
                 body.terms[term] = None
                 if node.op in CONTROL and all(b.root is not None for b in node.bodies):
@@ -165,7 +172,7 @@ class Body:
     def make(self, op: Op, type: Type, operands: Iterable[Term], attrs: Mapping[str, Any] = NO_ATTRS, at: Term | None = None,
              bodies: tuple[Graph, ...] = ()) -> Term:
         """A new term that stands for what ``at`` stands for."""
-        term = Term(op, type, operands, attrs, bodies, "", at.origin if at is not None else ())
+        term = Term(op, type, operands, attrs, bodies, at.origin if at is not None else ())
         self.terms[term] = None
         self.touched[term] = None
         return term

@@ -7,18 +7,15 @@ that something else reads too are not found.
 """
 from __future__ import annotations
 
-from irscope.fusion.inductor.program import Program, Unit, is_number, operator_of
+from irscope.fusion.inductor import operators
+from irscope.fusion.inductor.program import Program, Unit, is_number
 from irscope.fusion.inductor.strides import shape_of, viewed
 from irscope.graph import Node
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot, Reduce, Transpose
-from irscope.ops.sets import torchscript
 
 TURNED = (0, 2, 1, 3)
 """(batch, length, heads, size) seen as (batch, heads, length, size)."""
-SOFTMAX = torchscript("softmax _softmax")
-ADDITION = torchscript("add")
-PRODUCTS = torchscript("matmul bmm")
 
 
 def written_out(program: Program, nodes: list[Node], alive: list[bool]) -> list[Unit]:
@@ -29,14 +26,14 @@ def written_out(program: Program, nodes: list[Node], alive: list[bool]) -> list[
 def _attention(program: Program, last: Node, alive: list[bool]) -> Unit | None:
     """The attention whose result a product is."""
     chance = last.operands[0]
-    if not _is_product(last, 2) or chance.op is not hlo.divide or operator_of(chance) not in SOFTMAX:
+    if not _is_product(last, 2) or chance.op is not hlo.divide or not operators.is_of(chance, operators.SOFTMAX):
         return None
     inside = _same_operator(chance)
     scores = _softmax_of(chance, inside)
     if scores is None or not _only_read_in(program, inside, (last,), alive):
         return None
     found: list[Node] = [last, *inside]
-    masked = scores.op is hlo.add and operator_of(scores) in ADDITION
+    masked = scores.op is hlo.add and operators.is_of(scores, operators.ADDITION)
     if masked:
         found.append(scores)
         scores = scores.operands[0]
@@ -54,7 +51,7 @@ def _attention(program: Program, last: Node, alive: list[bool]) -> Unit | None:
 
 def _is_product(node: Node, contracted: int) -> bool:
     """A product of (batch, heads, ...) matrices as ``matmul`` makes them, over dimension ``contracted`` of the second unturned."""
-    if node.op is not hlo.dot or operator_of(node) not in PRODUCTS or len(shape_of(node)) != 4:
+    if node.op is not hlo.dot or not operators.is_of(node, operators.PRODUCTS) or len(shape_of(node)) != 4:
         return False
     if 1 in shape_of(node)[2:]:
         return False  # has been taken apart into a multiplication and a sum before (decompositions.py)

@@ -4,8 +4,9 @@ from __future__ import annotations
 from itertools import pairwise
 from math import prod
 
+from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.forms import variables_of
-from irscope.fusion.inductor.program import Unit, is_number, operator_of
+from irscope.fusion.inductor.program import Unit, is_number
 from irscope.fusion.inductor.state import State, itemsize_of, whole
 from irscope.fusion.inductor.strides import channels_last, ordered_strides, shape_of, viewed
 from irscope.fusion.inductor.units import is_mask, read_in_order
@@ -14,14 +15,11 @@ from irscope.fusion.views import row_major
 from irscope.graph import Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot, Transpose
-from irscope.ops.sets import torchscript
 
 CHANNELS_LAST = (1, 3, 2, 0)
 """The dimensions of an image (N, C, H, W) from the innermost outwards, as oneDNN's convolutions want them."""
 
 
-FILLED = torchscript("zeros ones full zeros_like ones_like full_like new_zeros new_ones new_full")
-"""Operators that make a tensor of one number: a tensor of that shape, not a number that is repeated."""
 ONE_RESULT = hlo.named("dot convolution scatter")
 """Calls that write their result themselves; of any other each result is taken out of the call, which is an operation more."""
 
@@ -49,7 +47,7 @@ def lower_call(state: State, unit: Unit) -> None:
                 masks.append(tensor.storage)
                 reads.append(state.copied(_unrepeated(tensor), operand))
         elif unit.attention and (tensor.storage.buffer is None or _is_turned(state, operand, unit)):
-            reads.append(_as_traced(state, tensor if operator_of(operand) in FILLED else _unrepeated(tensor), operand))
+            reads.append(_as_traced(state, tensor if operators.is_of(operand, operators.FILLED) else _unrepeated(tensor), operand))
         else:
             reads.append(_in_memory(state, tensor, operand))
     results = [n for n in unit.nodes if isinstance(n.type, TensorType) and _read_outside(state, n, inside)]
@@ -89,7 +87,7 @@ def _is_argument(tensor: Tensor, operand: Node, unit: Unit) -> bool:
     expression = tensor.storage.expression
     if expression is None or expression.loads:
         return False
-    if unit.attention and is_number(operand) and operator_of(operand) not in FILLED:
+    if unit.attention and is_number(operand) and not operators.is_of(operand, operators.FILLED):
         return True
     return not shape_of(operand) or (bool(operand.origin) and operand.origin[0] is unit.nodes[-1].origin[0])
 

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.calls import CHANNELS_LAST, lower_call
 from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.products import taken_apart
-from irscope.fusion.inductor.program import Program, Unit, operator_of
+from irscope.fusion.inductor.program import Program, Unit
 from irscope.fusion.inductor.rules import RULES, adaptive, copying_view, elementwise, upsampled, view
 from irscope.fusion.inductor.state import State, elements
 from irscope.fusion.inductor.strides import shape_of
-from irscope.fusion.inductor.units import ADAPTIVE, DEVIATIONS, elements_read, is_view
+from irscope.fusion.inductor.units import is_view
 from irscope.fusion.inductor.values import Buffer, Expression, Tensor
 from irscope.graph import Kind, Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
-from irscope.ops.sets import torchscript
-
-AT_ONCE = torchscript("mean addcmul addcdiv avg_pool1d avg_pool2d avg_pool3d")
-"""Operators of several primitives that PyTorch does not take apart."""
 
 
 def lowered(program: Program, limits: Limits) -> State:
@@ -42,10 +39,10 @@ def _lower(state: State, unit: Unit) -> None:
     node = unit.nodes[-1]
     op = node.op
     rule = _rule(state, node)
-    if unit.call and operator_of(node) in ADAPTIVE and isinstance(node.type, TensorType):
+    if unit.call and operators.is_of(node, operators.ADAPTIVE) and isinstance(node.type, TensorType):
         adaptive(state, unit)
         _settle(state, node, state.tensors[node])
-    elif unit.call and elements_read(node):
+    elif unit.call and operators.elements_read(node):
         upsampled(state, unit)
         _settle(state, node, state.tensors[node])
     elif unit.call and taken_apart(state, unit):
@@ -127,13 +124,13 @@ def _settle(state: State, node: Node, made: Tensor) -> None:
 def _is_inside(program: Program, node: Node) -> bool:
     """Whether the value is only a step within an operator that Inductor lowers as one."""
     users = program.users[node.index]
-    return operator_of(node) in AT_ONCE and bool(users) and all(u.origin and u.origin[0] is node.origin[0] for u in users)
+    return operators.is_of(node, operators.AT_ONCE) and bool(users) and all(u.origin and u.origin[0] is node.origin[0] for u in users)
 
 
 def _is_needed(state: State, node: Node, expression: Expression) -> bool:
     """Whether something that reads the value wants it in memory."""
     program = state.program
-    if node in program.means and operator_of(node) not in DEVIATIONS:
+    if node in program.means and not operators.is_of(node, operators.DEVIATIONS):
         return True
     again = program.uses[node.index] > 1
     return again and ((node in program.given and bool(expression.loads)) or (node in program.called and expression.moving() > 1))

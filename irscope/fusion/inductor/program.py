@@ -4,8 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from irscope.fusion.inductor.strides import shape_of
-from irscope.graph import Graph, Node, Op
-from irscope.ops import hlo, lookup
+from irscope.graph import Graph, Node
+from irscope.ops import hlo
 
 VIEWS = hlo.named("reshape transpose slice reverse broadcast")
 
@@ -45,12 +45,6 @@ class Program:
     pixels: set[Node] = field(default_factory=set)
     squares: set[Node] = field(default_factory=set)
     home: dict[Node, Unit] = field(default_factory=dict)
-
-
-def operator_of(node: Node) -> Op:
-    """The operator that a primitive belongs to, of one that works in place the one that does not; its own where it belongs to none."""
-    op = node.origin[0].op if node.origin else node.op
-    return lookup(op.name.rstrip("_"), op.dialect) or op
 
 
 def seen_through(node: Node) -> Node:

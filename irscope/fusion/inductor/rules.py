@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
 
+from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.calls import lower_call
 from irscope.fusion.inductor.forms import Form, coordinates, loaded, number, replaced, span, unflattened, variable, weighted
 from irscope.fusion.inductor.indexing import gathered, scattered
@@ -12,7 +13,6 @@ from irscope.fusion.inductor.joining import joined
 from irscope.fusion.inductor.program import Unit
 from irscope.fusion.inductor.state import State, whole
 from irscope.fusion.inductor.strides import shape_of, viewed
-from irscope.fusion.inductor.units import elements_read
 from irscope.fusion.inductor.values import Expression, Step, Storage, Tensor
 from irscope.fusion.views import row_major
 from irscope.graph import Node, Op, TensorType, TupleType
@@ -252,7 +252,7 @@ def upsampled(state: State, unit: Unit) -> None:
     where = coordinates(shape)
     steps: dict[Step, None] = {(n, where): None for n in unit.nodes if n.op not in (hlo.reshape, hlo.broadcast, hlo.transpose)}
     expression = Expression({}, steps, dict.fromkeys(unit.nodes), dict.fromkeys(where[2:]))
-    for k in range(elements_read(node)):
+    for k in range(operators.elements_read(node)):
         expression.take(tensor.read([*where[:2], *(loaded(("place", node.index, k, d), tensor.shape[d]) for d in range(2, len(shape)))]))
     state.tensors[node] = state.computed(node, expression)
 

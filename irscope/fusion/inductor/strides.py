@@ -8,20 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from irscope.fusion.inductor import operators
 from irscope.fusion.views import row_major
 from irscope.graph import DynamicDim, Graph, Kind, Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Slice, Transpose
-from irscope.ops.sets import torchscript
 from irscope.source import UserError
 
 KEEPS_ORDER = hlo.named("pad select-and-scatter dynamic-update-slice scatter reduce-window")
 """Results that keep the memory order of the first operand where that is a permutation of row-major."""
-COPIES = torchscript("contiguous clone")
-LAYER_NORMS = torchscript("layer_norm native_layer_norm")
-UPSAMPLES = torchscript("upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d "
-                        "upsample_trilinear3d upsample_bicubic2d")
-ATTENTION = torchscript("scaled_dot_product_attention")
 STEPS = 64
 """The expansion of attention has fewer primitives than this between its two products."""
 
@@ -48,7 +43,7 @@ def traced_strides(graph: Graph, queries: Mapping[Node, Node] = MappingProxyType
 
 def asks_for_copy(node: Node) -> bool:
     """Whether a view of the program was followed by ``contiguous()`` or ``clone()``."""
-    return bool(node.origin) and node.origin[0].op in COPIES
+    return bool(node.origin) and node.origin[0].op in operators.COPIES
 
 
 def _strides(node: Node, given: list[tuple[int, ...]]) -> tuple[int, ...]:
@@ -73,7 +68,7 @@ def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ..
         return tuple(said) if said is not None and len(said) == len(shape) else row_major(shape)
     origin = node.origin[0] if node.origin else node
     said = getattr(origin.type, "strides", None)
-    if origin.op in UPSAMPLES and shape_of(origin) == shape and said is not None and len(said) == len(shape):
+    if operators.elements_read(origin) and shape_of(origin) == shape and said is not None and len(said) == len(shape):
         return tuple(said)  # as the image that it reads
     if op is hlo.transpose:
         return tuple(given[0][d] for d in Transpose.of(node).dimensions)
@@ -93,7 +88,7 @@ def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ..
     if op is hlo.concatenate:
         last = all(like_channels_last(shape_of(o), s) for o, s in zip(node.operands, given))
         return ordered_strides(shape, (1, 3, 2, 0)) if last and len(shape) == 4 else row_major(shape)
-    if origin.op in LAYER_NORMS:
+    if origin.op in operators.LAYER_NORMS:
         return row_major(shape)  # its decomposition begins with contiguous(input)
     kept = [(shape_of(o), s) for o, s in zip(node.operands, given) if len(s) == len(shape) and s]
     if kept and node.op.kind is Kind.ELEMENTWISE:
@@ -104,7 +99,7 @@ def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ..
 def _queries(node: Node) -> Node | None:
     """The queries of attention, when the node is its result: the result lies in memory as they do (``empty_like`` in its meta function)."""
     origin = node.origin[0] if node.origin else node
-    if origin.op not in ATTENTION or node.op is not hlo.dot or len(shape_of(node)) != 4:
+    if origin.op not in operators.ATTENTION or node.op is not hlo.dot or len(shape_of(node)) != 4:
         return None
     stack, seen = [*node.operands], {node}
     while stack and len(seen) < STEPS:

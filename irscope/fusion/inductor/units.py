@@ -6,50 +6,16 @@ one primitive, or all primitives of such a call.
 """
 from __future__ import annotations
 
+from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.attention import written_out
-from irscope.fusion.inductor.program import VIEWS, Program, Unit, is_number, operator_of, seen_through
-from irscope.fusion.inductor.strides import (
-    ATTENTION,
-    LAYER_NORMS,
-    UPSAMPLES,
-    asks_for_copy,
-    row_major_already,
-    seen_strides,
-    shape_of,
-    traced_strides,
-    viewed,
-)
+from irscope.fusion.inductor.program import VIEWS, Program, Unit, is_number, seen_through
+from irscope.fusion.inductor.strides import asks_for_copy, row_major_already, seen_strides, shape_of, traced_strides, viewed
 from irscope.graph import Graph, Node, TensorType, live
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, Dot, Gather, Reduce
-from irscope.ops.sets import torchscript
 
-LINEAR = torchscript("linear")
-LIBRARY = ATTENTION | LINEAR | torchscript(
-    "addmm mm bmm baddbmm addbmm mv addmv dot _convolution convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
-    "conv_transpose3d lstm cumprod cummax cummin logcumsumexp sort argsort topk kthvalue median nanmedian mode _unique2 unique_consecutive "
-    "nonzero histc bincount searchsorted _grouped_mm scatter_add scatter_reduce")
-"""Operators of PyTorch that stay calls of its library on a CPU (addmm, convolution, flash attention, mkldnn_rnn_layer, ...): lowering.py
-gives them no loops of their own, or the C++ backend has none (scans, sorts)."""
-ADAPTIVE = torchscript("adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool1d _adaptive_avg_pool2d "
-                       "_adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d")
-"""Poolings to a given size, which PyTorch keeps as one operator."""
-UPSAMPLED = (
-    (torchscript("upsample_nearest1d upsample_nearest2d upsample_nearest3d"), 1), (torchscript("upsample_linear1d"), 2),
-    (torchscript("upsample_bilinear2d"), 4), (torchscript("upsample_trilinear3d"), 8), (torchscript("upsample_bicubic2d"), 16),
-)
-"""Interpolations, and how many elements each element of the result reads at places that are worked out."""
-TOGETHER = LIBRARY | ADAPTIVE | UPSAMPLES | torchscript("_upsample_bilinear2d_aa _upsample_bicubic2d_aa")
-"""Operators of which all primitives are lowered at once."""
-DEVIATIONS = torchscript("var std")
-MOMENTS = LAYER_NORMS | DEVIATIONS | torchscript("group_norm native_group_norm instance_norm batch_norm var_mean std_mean")
-"""Operators that PyTorch takes apart with ``var_mean``, which gives mean and variance at once."""
 WIDE = 1000
 """Calls of more operands than this are not looked through for the order of their arguments."""
-SPLITS = torchscript("chunk split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split")
-PARTED = ATTENTION | torchscript(
-    "lstm max_pool1d max_pool2d max_pool3d max_pool2d_with_indices sort topk kthvalue mode median cummax cummin")
-"""Views, and others, with several results in the traced program: each is taken out by a ``getitem``, which keeps its place."""
 OPAQUE = hlo.named(
     "dot convolution sort fft while conditional call custom-call triangular-solve cholesky rng rng-bit-generator select-and-scatter "
     "infeed outfeed send recv all-reduce all-gather all-to-all reduce-scatter collective-permute map topk scan")
@@ -100,14 +66,14 @@ def _group(program: Program, nodes: list[Node]) -> None:
         unit: Unit | None = None
         if node.op is hlo.dot and _is_turned_linear(program, node):
             turned.add(id(node.origin[0]))
-        if operator_of(node) in TOGETHER and node.op not in STRUCTURE and not (node.origin and id(node.origin[0]) in turned):
+        if operators.is_of(node, operators.TOGETHER) and node.op not in STRUCTURE and not (node.origin and id(node.origin[0]) in turned):
             unit = open_.get(id(node.origin[0]))
             if unit in closed:
                 unit = None
             if node.op in VIEWS and not any(program.home[o] is unit for o in node.operands):
                 unit = None  # an earlier view, written down where it is read
             elif unit is None:
-                unit = open_[id(node.origin[0])] = Unit([], True, operator_of(node) in ATTENTION)
+                unit = open_[id(node.origin[0])] = Unit([], True, operators.is_of(node, operators.ATTENTION))
         if unit is None:
             unit = Unit([], node.op in OPAQUE)
         unit.nodes.append(node)
@@ -119,7 +85,7 @@ def _is_turned_linear(program: Program, dot: Node) -> bool:
     """A linear layer over more than rows, which do not lie one after the other: PyTorch makes a product, and adds the bias afterwards."""
     rows = dot.operands[0]
     shape = shape_of(rows)
-    return operator_of(dot) in LINEAR and len(shape) > 2 and not row_major_already(shape, program.strides[rows.index])
+    return operators.is_of(dot, operators.LINEAR) and len(shape) > 2 and not row_major_already(shape, program.strides[rows.index])
 
 
 def _add_to_products(program: Program, nodes: list[Node], alive: list[bool]) -> None:
@@ -178,18 +144,12 @@ def _count_uses(program: Program, nodes: list[Node]) -> None:
                     theirs.update((node, reader) for reader in mine)
                 else:
                     theirs.add(unit)
-                    if elements_read(node) > 1:
+                    if operators.elements_read(node) > 1:
                         theirs.add((unit, "again"))
-            called = unit.call and not is_mask(unit, operand) and not elements_read(node)
+            called = unit.call and not is_mask(unit, operand) and not operators.elements_read(node)
             if called or (view and node in program.called and len(mine) > 1):
                 program.called.add(operand)
     program.uses = [len(found) for found in readers]
-
-
-def elements_read(node: Node) -> int:
-    """How many elements each element of an interpolation reads at places that are worked out; 0 for anything else."""
-    op = operator_of(node)
-    return next((count for ops, count in UPSAMPLED if op in ops), 0)
 
 
 def is_mask(unit: Unit, operand: Node) -> bool:
@@ -216,7 +176,7 @@ def _implicit(node: Node) -> bool:
 def _find_moments(program: Program, nodes: list[Node]) -> None:
     """Pairs of sums over the same elements, of ``x`` and of ``(x - mean)**2``, that one ``var_mean`` of PyTorch makes."""
     for node in nodes:
-        if node.op is not hlo.reduce or operator_of(node) not in MOMENTS:
+        if node.op is not hlo.reduce or not operators.is_of(node, operators.MOMENTS):
             continue
         square = seen_through(node.operands[0])
         if square.op is not hlo.multiply or square.operands[0] is not square.operands[1]:
@@ -313,5 +273,5 @@ def _keeps_place(program: Program, node: Node) -> bool:
     if node.op in (hlo.parameter, hlo.get_tuple_element) or program.home[node].attention:
         return True
     if node in program.means or node in program.second:
-        return operator_of(node) not in DEVIATIONS
-    return operator_of(node) in (SPLITS if node.op in VIEWS else PARTED)
+        return not operators.is_of(node, operators.DEVIATIONS)
+    return operators.is_of(node, operators.SPLITS if node.op in VIEWS else operators.PARTED)

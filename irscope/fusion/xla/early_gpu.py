@@ -5,7 +5,7 @@ would take, it and the softmax rewriter, which follows it, are still to come; a 
 """
 from __future__ import annotations
 
-from irscope.fusion.canonicalise import Canonical, canonicalise, early_signs, is_rewritten, may_be_early
+from irscope.fusion.canonicalise import Canonical, early_signs, may_be_early, rewrite_early
 from irscope.fusion.canonicalise.pipeline_gpu import run_gpu
 from irscope.fusion.xla import softmax
 from irscope.fusion.xla.gemm.products import rewrite
@@ -17,21 +17,14 @@ from irscope.fusion.xla.normalised import is_early
 from irscope.fusion.xla.rebuilt import rebuilt
 from irscope.fusion.xla.stage import computations
 from irscope.graph import Graph, Module, Node
-from irscope.graph.collector import collector_paused
 
 
 def rewritten(module: Module, device: Device) -> tuple[list[str], Canonical | None]:
     """The module as XLA's GPU compiler would rewrite it, and what shows that it has not done so yet; None where it has."""
     signs = early_signs(module, on_gpu=True)
-    if not signs and not may_be_early(module):
-        return [], None
-    with collector_paused():
-        canonical = canonicalise(module, lambda body, kept: run_gpu(body, device, kept))
-    if not signs and is_early(module):
+    if not signs and may_be_early(module) and is_early(module):
         signs = ["a product of other than two matrices"]
-    if not signs and is_rewritten(module, canonical.module):
-        signs = ["what XLA would still rewrite"]
-    return signs, canonical if signs else None
+    return rewrite_early(module, signs, lambda body, kept: run_gpu(body, device, kept))
 
 
 def put_kernels(computation: Computation, device: Device, early: bool, normalises: bool = True) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from irscope.fusion.xla.opcodes import COLLECTIVES, SIDE_EFFECTS
 from irscope.graph import Graph, Op
 from irscope.graph.attributes import HasAttrs
+from irscope.graph.walk import callees_first_of
 from irscope.ops import hlo
 from irscope.ops.attributes import Collective, CustomCall
 
@@ -20,13 +21,4 @@ def is_effect(op: Op, node: HasAttrs) -> bool:
 
 def graph_has_side_effect(graph: Graph) -> bool:
     """Whether any instruction of a graph, or of the graphs that it calls, has side effects."""
-    pending, seen = [graph], {id(graph)}
-    while pending:
-        for node in pending.pop().nodes:
-            if is_effect(node.op, node):
-                return True
-            for body in node.bodies:
-                if id(body) not in seen:
-                    seen.add(id(body))
-                    pending.append(body)
-    return False
+    return any(is_effect(node.op, node) for each in callees_first_of([graph]) for node in each.nodes)

@@ -32,12 +32,16 @@ def _around(dims: tuple[int, ...], order: list[int], middle: set[int]) -> tuple[
     return (prod(dims[d] for d in order[:first]), prod(dims[d] for d in order[first:last + 1]), prod(dims[d] for d in order[last + 1:]))
 
 
+def _sides(reduce: Instruction) -> tuple[list[int], set[int], set[int]]:
+    """The dimensions of what is reduced from the slowest to the fastest; those that stay, and those that are reduced."""
+    source, gone = reduce.operands[0], set(Reduce.of(reduce).dimensions)
+    return by_memory(source.dims, source.minor), {d for d in range(len(source.dims)) if d not in gone}, gone
+
+
 def reduction_dims(reduce: Instruction) -> tuple[bool, tuple[int, int, int]]:
     """Whether a reduction is one of rows, and its three sizes: (batch, kept, row) or (kept, reduced, kept)."""
     source = reduce.operands[0]
-    order = by_memory(source.dims, source.minor)
-    gone = set(Reduce.of(reduce).dimensions)
-    kept = {d for d in range(len(source.dims)) if d not in gone}
+    order, kept, gone = _sides(reduce)
     if not kept:
         return True, (1, 1, prod(source.dims))
     if consecutive(order, kept):
@@ -57,10 +61,7 @@ def is_unnested_reduction(instruction: Instruction) -> bool:
     """XLA's ``IsReductionFromOrToContiguousDimensions``: a reduction that deserves a kernel made for it."""
     if instruction.op is not hlo.reduce:
         return False
-    source = instruction.operands[0]
-    order = by_memory(source.dims, source.minor)
-    gone = set(Reduce.of(instruction).dimensions)
-    kept = {d for d in range(len(source.dims)) if d not in gone}
+    order, kept, gone = _sides(instruction)
     if not consecutive(order, kept) and not consecutive(order, gone):
         return False
     rows, (_, middle, minor) = reduction_dims(instruction)

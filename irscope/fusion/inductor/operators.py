@@ -1,0 +1,53 @@
+"""The operators of PyTorch that Inductor lowers in ways of their own."""
+from __future__ import annotations
+
+from irscope.graph import Node
+from irscope.ops import lookup
+from irscope.ops.sets import OpSet, torchscript
+
+ADDITION = torchscript("add")
+ATTENTION = torchscript("scaled_dot_product_attention")
+COPIES = torchscript("contiguous clone")
+DEVIATIONS = torchscript("var std")
+LAYER_NORMS = torchscript("layer_norm native_layer_norm")
+LINEAR = torchscript("linear")
+PRODUCTS = torchscript("matmul bmm")
+SOFTMAX = torchscript("softmax _softmax")
+ADAPTIVE = torchscript("adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool1d _adaptive_avg_pool2d "
+                       "_adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d")
+"""Poolings to a given size, which PyTorch keeps as one operator."""
+AT_ONCE = torchscript("mean addcmul addcdiv avg_pool1d avg_pool2d avg_pool3d")
+"""Operators of several primitives that PyTorch does not take apart."""
+FILLED = torchscript("zeros ones full zeros_like ones_like full_like new_zeros new_ones new_full")
+"""Operators that make a tensor of one number: a tensor of that shape, not a number that is repeated."""
+LIBRARY = ATTENTION | LINEAR | torchscript(
+    "addmm mm bmm baddbmm addbmm mv addmv dot _convolution convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
+    "conv_transpose3d lstm cumprod cummax cummin logcumsumexp sort argsort topk kthvalue median nanmedian mode _unique2 unique_consecutive "
+    "nonzero histc bincount searchsorted _grouped_mm scatter_add scatter_reduce")
+"""Operators that stay calls of PyTorch's library on a CPU (addmm, convolution, flash attention, mkldnn_rnn_layer, ...): lowering.py
+gives them no loops of their own, or the C++ backend has none (scans, sorts)."""
+MOMENTS = LAYER_NORMS | DEVIATIONS | torchscript("group_norm native_group_norm instance_norm batch_norm var_mean std_mean")
+"""Operators that PyTorch takes apart with ``var_mean``, which gives mean and variance at once."""
+SPLITS = torchscript("chunk split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split")
+PARTED = ATTENTION | torchscript(
+    "lstm max_pool1d max_pool2d max_pool3d max_pool2d_with_indices sort topk kthvalue mode median cummax cummin")
+"""Views, and others, with several results in the traced program: each is taken out by a ``getitem``, which keeps its place."""
+_READ = (
+    (torchscript("upsample_nearest1d upsample_nearest2d upsample_nearest3d"), 1), (torchscript("upsample_linear1d"), 2),
+    (torchscript("upsample_bilinear2d"), 4), (torchscript("upsample_trilinear3d"), 8), (torchscript("upsample_bicubic2d"), 16),
+)
+TOGETHER = LIBRARY | ADAPTIVE | torchscript(
+    "upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d upsample_trilinear3d "
+    "upsample_bicubic2d _upsample_bilinear2d_aa _upsample_bicubic2d_aa")
+"""Operators of which all primitives are lowered at once."""
+
+
+def is_of(node: Node, ops: OpSet) -> bool:
+    """Whether a primitive belongs to one of these operators, or to its in-place variant."""
+    op = node.origin[0].op if node.origin else node.op
+    return (lookup(op.name.rstrip("_"), op.dialect) or op) in ops
+
+
+def elements_read(node: Node) -> int:
+    """How many elements each element of an interpolation reads at places that are worked out; 0 for anything else."""
+    return next((count for ops, count in _READ if is_of(node, ops)), 0)
