@@ -12,7 +12,7 @@ from irscope.fusion.xla.cpu import run
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.releases import CPU_RELEASES, LATEST, CpuRelease
 from irscope.fusion.xla.report import from_text, opened, plan_of, taken_apart
-from irscope.fusion.xla.stage import computations, early_remarks, other_release, remarks
+from irscope.fusion.xla.stage import HOW, computations, early_remarks, other_release, remarks
 from irscope.graph import Graph, Module
 from irscope.graph.collector import collector_paused
 
@@ -59,7 +59,8 @@ class XlaCpuPolicy:
         signs, canonical = self._rewritten(module)
         found = other_release(module, self.version)
         if canonical is not None:
-            return found + early_remarks(module, self.version, "before_fusion", signs, unfollowed(module), NEAR, self._rewriting)
+            exact = f"before_fusion {HOW}{self._rewriting}"
+            return found + early_remarks(module, self.version, exact, signs, unfollowed(module), NEAR)
         return found + remarks(module, self.version, "before_fusion")
 
     @property

@@ -28,7 +28,7 @@ from irscope.fusion.xla.normalised import normalisations
 from irscope.fusion.xla.older_cost import EarlierCost, MergerCost
 from irscope.fusion.xla.releases import GPU_LATEST, GPU_RELEASES, GpuRelease
 from irscope.fusion.xla.report import from_text, groups_of, opened, plan_of, taken_apart
-from irscope.fusion.xla.stage import computations, early_remarks, other_release, remarks
+from irscope.fusion.xla.stage import HOW, computations, early_remarks, other_release, remarks
 from irscope.graph import Graph, Module, Node
 from irscope.graph.collector import collector_paused
 
@@ -138,7 +138,8 @@ class XlaGpuPolicy:
         found, chosen = other_release(module, self.version), device_named(device)
         signs, canonical = self._rewritten(module, chosen)
         if canonical is not None:
-            found += early_remarks(module, self.version, self.release.dump, signs, unfollowed(module), NEAR, MORE + self._rewriting)
+            exact = f"{self.release.dump} {HOW}{MORE}{self._rewriting}"
+            found += early_remarks(module, self.version, exact, signs, unfollowed(module), NEAR)
         else:
             found += remarks(module, self.version, self.release.dump, KEPT_ON_GPU)
         if self.release is GPU_LATEST:

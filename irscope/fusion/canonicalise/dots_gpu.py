@@ -9,7 +9,7 @@ from math import ceil, prod
 from irscope.fusion.canonicalise.dots import Places, free, places, with_places
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import bits
-from irscope.fusion.dimensions import is_sorted
+from irscope.fusion.dimensions import is_sorted, without
 from irscope.fusion.xla.gemm.products import REDUCED
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.opcodes import ELEMENTWISE
@@ -61,7 +61,7 @@ def reduce_vectors(body: Body) -> bool:
 
 
 def _elements(operand: Term, batch: Places) -> int:
-    return prod(n for d, n in enumerate(operand.dims) if d not in batch)
+    return prod(without(operand.dims, batch))
 
 
 def merge_products(body: Body) -> bool:

@@ -80,7 +80,7 @@ def _tiled(body: Body, term: Term, axis: int) -> Term:
         made = Window.make(size, None, pads)
         return body.make(hlo.reduce_window, tensor_type(array.dtype, sizes), (array, init), {"window": made}, term, term.bodies)
 
-    padded = source if columns * BASE == length else _padded(body, source, init, axis, 0, columns * BASE - length, term)
+    padded = source if columns * BASE == length else _padded(body, source, init, axis, (0, columns * BASE - length), term)
     tiles = body.reshape(padded, with_axis(columns, BASE), term)
     inner = summed(tiles, axis + 1, *((BASE - 1, 0) if forward else (0, BASE - 1)))
     last = cut(inner, BASE - 1, BASE, axis + 1) if forward else cut(inner, 0, 1, axis + 1)
@@ -91,15 +91,15 @@ def _tiled(body: Body, term: Term, axis: int) -> Term:
     flat = body.reshape(total, with_axis(columns * BASE), term)
     result = flat if columns * BASE == length else cut(flat, 0, length, axis)
     if exclusive:
-        result = _padded(body, result, init, axis, 1 if forward else 0, 0 if forward else 1, term)
+        result = _padded(body, result, init, axis, (1, 0) if forward else (0, 1), term)
     body.replace(term, result)
     return outer
 
 
-def _padded(body: Body, array: Term, value: Term, axis: int, low: int, high: int, at: Term) -> Term:
+def _padded(body: Body, array: Term, value: Term, axis: int, around: tuple[int, int], at: Term) -> Term:
     """``array`` with so much in front and behind along one dimension."""
-    dims = [n + low + high if d == axis else n for d, n in enumerate(array.dims)]
-    padding = tuple((low, high, 0) if d == axis else (0, 0, 0) for d in range(array.rank))
+    dims = [n + sum(around) if d == axis else n for d, n in enumerate(array.dims)]
+    padding = tuple((*around, 0) if d == axis else (0, 0, 0) for d in range(array.rank))
     return body.make(hlo.pad, tensor_type(array.dtype, dims), (array, value), {"padding": padding}, at)
 
 

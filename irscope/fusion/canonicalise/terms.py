@@ -79,7 +79,8 @@ class Body(Rewriter[Term]):
             for node in source.nodes:
                 check(node)
                 attrs = {**node.attrs, "dimensions": Broadcast.of(node).dimensions} if node.op is hlo.broadcast else node.attrs
-                term = Term(node.op, without_layout(node.type), [here[o] for o in node.operands], attrs, node.bodies, node.name, (node,))
+                term = Term(node.op, without_layout(node.type), [here[o] for o in node.operands], attrs, node.bodies, node.name,
+                            (node,))
                 here[node] = term
                 body.instructions[term] = None
                 if node.op in CONTROL and all(b.root is not None for b in node.bodies):

@@ -75,15 +75,14 @@ def other_release(module: Module, version: str) -> list[str]:
             f"--policy {compiler}@{near} decides as that one"]
 
 
-def early_remarks(module: Module, version: str, dump: str, signs: Sequence[str], unfollowed: Sequence[str], near: str,
-                  more: str = "") -> list[str]:
+def early_remarks(module: Module, version: str, exact: str, signs: Sequence[str], unfollowed: Sequence[str], near: str) -> list[str]:
     """What to know of the verdicts on a module that was rewritten first as XLA would.
 
     ``signs`` show that XLA has not done so yet; ``unfollowed`` are its operators that XLA rewrites in ways of its own; ``near`` is how
-    often the rewriting was right, ``more`` is to be known of it.
+    often the rewriting was right; ``exact`` names the dump that needs none, and what else to know.
     """
     found = [f"the text is HLO from before XLA's own rewriting ({', '.join(signs)}): {version} judges it rewritten as XLA would, and tells "
-            f"that in its own operators; confidence: near ({near}); exact answers need the dump named {dump} {HOW}{more}"]
+            f"that in its own operators; confidence: near ({near}); exact answers need the dump named {exact}"]
     if unfollowed:
         found.append(f"confidence: low around {', '.join(unfollowed)}, which XLA may write out in ways that are not followed here")
     if isinstance(parts := HloModule.of(module).num_partitions, int) and parts > 1:

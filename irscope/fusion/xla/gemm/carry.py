@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
+from irscope.fusion.dimensions import inverse
 from irscope.fusion.xla.gemm.orders import Order, Piece
 from irscope.fusion.xla.gemm.rules import (
     BITCAST,
@@ -173,10 +174,8 @@ def _sources(instruction: Instruction, rank: int, upwards: bool) -> list[int]:
         return list(Broadcast.of(instruction).dimensions)
     if instruction.op is not hlo.transpose:
         return list(range(rank))
-    swapped = list(Transpose.of(instruction).dimensions)
-    if not upwards:
-        return swapped
-    return sorted(range(rank), key=swapped.__getitem__)
+    order = Transpose.of(instruction).dimensions
+    return list(inverse(order) if upwards else order)
 
 
 def _by_dimension(order: Order, tensor: Instruction) -> list[list[int]] | None:

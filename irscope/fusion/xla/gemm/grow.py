@@ -83,7 +83,7 @@ def grown(dot: Instruction, device: Device, root: Instruction) -> Kernel:
     operands = []
     for number, operand in enumerate(dot.operands):
         side = side_of(dot, number)
-        tree = _tree(operand, order_of(operand), LIMIT, side, NO_SPLIT, device, dot, kernel.asked)
+        tree = _tree(_Node(operand, order_of(operand), dot), LIMIT, side, NO_SPLIT, device, kernel.asked)
         operands.append(_copied(tree, kernel))
         split = tree.split if number == 0 else split
     kernel.body.root = kernel.copy(dot, operands)
@@ -106,14 +106,13 @@ class _Tree:
     split: int
 
 
-def _tree(top: Instruction, order: Order, limit: int | None, side: Side, split: int, device: Device, reader: Instruction,
-          asked: list[Asked]) -> _Tree:
+def _tree(top: _Node, limit: int | None, side: Side, split: int, device: Device, asked: list[Asked]) -> _Tree:
     """What the kernel computes of an instruction and of what it reads, breadth first.
 
     One that would make the kernel read too many arrays waits until others have made them fewer.
     """
-    nodes = [_Node(top, order, reader)]
-    known: dict[object, int] = {(top, frozen(strides_of(order))): 0}
+    nodes = [top]
+    known: dict[object, int] = {(top.instruction, frozen(strides_of(top.order))): 0}
     edge = {0}
     queue = deque((0,))
     waited = 0
@@ -204,7 +203,7 @@ def _grow_down(kernel: Kernel, split: int, device: Device, root: Instruction) ->
             if operand is last or not isinstance(above, Carried):
                 operands.append(kernel.body.root)
                 continue
-            tree = _tree(operand, above.orders[number], None, side, split, device, user, kernel.asked)
+            tree = _tree(_Node(operand, above.orders[number], user), None, side, split, device, kernel.asked)
             split = tree.split
             operands.append(_copied(tree, kernel))
         kernel.body.root = kernel.copy(user, operands)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
+from irscope.fusion.dimensions import without
 from irscope.fusion.xla.gemm.bitcasts import bitcast_of, form_of
 from irscope.fusion.xla.gemm.grow import Asked, Kernel, grown
 from irscope.fusion.xla.gemm.rules import FOUR_BITS, PURE, TINY, VECTOR, No
@@ -91,10 +92,7 @@ def product_of(dot: Instruction, computation: Computation, device: Device, setti
 
 def _small(dot: Instruction) -> int:
     """Elements of both operands, batches left out (``IsMatrixMultiplicationTooSmallForRewriting``)."""
-    total = 0
-    for operand, batch in zip(dot.operands, Dot.of(dot).batch_dims, strict=False):
-        total += prod(size for d, size in enumerate(operand.dims) if d not in batch)
-    return total
+    return sum(prod(without(operand.dims, batch)) for operand, batch in zip(dot.operands, Dot.of(dot).batch_dims, strict=False))
 
 
 def _has_vector(dot: Instruction) -> bool:
