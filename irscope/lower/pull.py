@@ -40,6 +40,7 @@ class Pull:
         self.views = self.call.views
         self._known: dict[tuple[Node, Index], tuple[Any, Any]] = {}
         self._reshaped: dict[tuple[Index, tuple[int, ...]], tuple[Index, tuple[int, ...]]] = {}
+        self._mirrors: dict[tuple[Any, int], Any] = {}
 
     # ---- values
 
@@ -168,7 +169,15 @@ class Pull:
                 return [i * step + start for i, (start, _, step) in zip(at, Slice.of(node).slice)]
             case _:
                 turned = Reverse.of(node).dimensions
-                return [i * -1 + (n - 1) if d in turned else i for d, (i, n) in enumerate(zip(at, dims_of(node)))]
+                return [self._mirrored(i, n) if d in turned else i for d, (i, n) in enumerate(zip(at, dims_of(node)))]
+
+    def _mirrored(self, i: Any, n: int) -> Any:
+        """An index from the other end of a dimension of ``n``. Mirrored twice, it is the index that it was, as in :meth:`_reindexed`."""
+        found = self._mirrors.get((i, n))
+        if found is None:
+            found = i * -1 + (n - 1)
+            self._mirrors[found, n] = i
+        return found
 
     def _reindexed(self, at: Index, dims: tuple[int, ...], wanted: tuple[int, ...]) -> Index:
         """An index into one shape as one into another. Reshaped there and back again, it is the index that it was, although the

@@ -198,6 +198,20 @@ def test_many_rows_and_few_weights() -> None:
     assert any(k.schedule.get("rows_outer") for k in program.kernels())
 
 
+@pytest.mark.parametrize("product", [
+    "x = f64[1,1,3,3] parameter(0)\n c = f64[1,1,3,3] convolution(x, x), window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01",
+    "x = f64[1,4,5,1] parameter(0)\n w = f64[3,3,1,8] parameter(1)\n"
+    "c = f64[1,4,5,8] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f",
+    "x = u8[1,2] parameter(0)\n w = u8[1,1] parameter(1)\n"
+    "c = u8[2,1] dot(x, w), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+])
+@pytest.mark.parametrize("between", ["", "negate"])
+def test_what_is_reversed_twice_is_the_result_in_its_place(product: str, between: str) -> None:
+    shape = product.split("c = ")[1].split(" ")[0]
+    last = f"n = {shape} negate(a)\n ROOT r = {shape} reverse(n)" if between else f"ROOT r = {shape} reverse(a)"
+    check(entry(f"{product}\n a = {shape} reverse(c), dimensions={{0,1}}\n {last}, dimensions={{0,1}}"))
+
+
 def test_concatenations_and_pointwise_values_lie_as_convolutions_wish() -> None:
     """A dense block and a squeeze-and-excite block, channels first in the text: nothing is turned around inside."""
     t = "f32[1,{},9,9]".format

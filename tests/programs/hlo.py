@@ -158,6 +158,8 @@ class Hlo(Maker):
         if value.most > most:
             value = self.limited(value, -most, most)
         if value.grain < (0.5 if value.dtype in NARROW else 0.125):
+            if is_complex(value.dtype):
+                raise Misfit
             value = self.add(rounded(value), f"{self.draws.one(('floor', 'round-nearest-even'))}({value.name})")
         return value
 
