@@ -12,7 +12,7 @@ from irscope.analysis.outline import Section
 from irscope.analysis.survey import Survey
 from irscope.graph import Dialect, Graph, Module, Node, TensorType, TupleType, Type, bytes_of
 from irscope.ops import hlo
-from irscope.ops.attributes import HloModule
+from irscope.ops.module_attributes import HloModule
 
 # Asking each of a million nodes for its source line is for the one who asks; a summary looks at this many.
 MAX_ASKED = 20_000

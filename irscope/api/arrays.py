@@ -12,7 +12,7 @@ from irscope.backends.model import ports_of
 from irscope.graph import Module, TupleType
 from irscope.lazy import Array
 from irscope.lower.values import leaf_paths
-from irscope.ops.attributes import Prepared
+from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError
 from irscope.source.arrays import Joined, read_arrays
 

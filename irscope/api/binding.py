@@ -19,7 +19,7 @@ from irscope.lazy import Array
 from irscope.lower.faults import cannot_run
 from irscope.lower.options import Options
 from irscope.ops import hlo
-from irscope.ops.attributes import HloModule
+from irscope.ops.module_attributes import HloModule
 from irscope.source import Finding, Severity, UserError, did_you_mean
 
 FIRST_CONSTANT = 1_000_000

@@ -24,7 +24,7 @@ from irscope.backends.varying import reference_results
 from irscope.graph import Module, dtype_of
 from irscope.lazy import Array, np
 from irscope.ops import hlo
-from irscope.ops.attributes import Prepared
+from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError, did_you_mean
 from irscope.source.arrays import read_arrays, write_arrays
 from irscope.version import __version__

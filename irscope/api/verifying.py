@@ -20,8 +20,9 @@ from irscope.graph.rewrite import copy_node
 from irscope.lazy import Array, np
 from irscope.lower.kernels import flops_of_node
 from irscope.lower.options import Options
-from irscope.ops.attributes import Constant, Prepared
+from irscope.ops.attributes import Constant
 from irscope.ops.attrs import Literal
+from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError
 
 MAX_REFERENCE = 2e8

@@ -17,8 +17,8 @@ from math import prod
 
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
 from irscope.ops import hlo
-from irscope.ops.attributes import HloModule
 from irscope.ops.custom_calls import target_of
+from irscope.ops.module_attributes import HloModule
 from irscope.ops.tensors import Tensors
 from irscope.source import UserError
 

@@ -14,8 +14,8 @@ from irscope.lint.edits import Edit, built
 from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
 from irscope.lint.regions import Region, Shapes, Surroundings
-from irscope.ops.attributes import HloModule
 from irscope.ops.faults import TypeFault
+from irscope.ops.module_attributes import HloModule
 from irscope.passes import pass_named
 from irscope.source import UserError
 

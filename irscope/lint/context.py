@@ -23,7 +23,7 @@ from irscope.lint.machine import Machine
 from irscope.lint.settings import Settings
 from irscope.lint.values import uniform_axes
 from irscope.ops import hlo
-from irscope.ops.attributes import HloModule
+from irscope.ops.module_attributes import HloModule
 from irscope.ops.sets import OpSet
 from irscope.source import Finding, Note, Severity, UserError
 

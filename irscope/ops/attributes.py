@@ -5,7 +5,6 @@ reader does not let pass. Operators that have the same attributes share a record
 """
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from irscope.graph import Type
@@ -379,25 +378,3 @@ class Ordering(Attributes):
 
     __slots__ = ()
     control_predecessors = attribute[tuple[Any, ...]](())
-
-
-class HloModule(Attributes):
-    """What the head of an HLO module says."""
-
-    __slots__ = ()
-    is_scheduled = attribute[bool](False)
-    frontend_attributes = attribute[Any]("")
-    entry_computation_layout = attribute[Any](None)
-    input_output_alias = attribute[Any](None)
-    buffer_donor = attribute[Any](None)
-    num_partitions = attribute[Any](1)
-    replica_count = attribute[Any](1)
-
-
-class Prepared(Attributes):
-    """What preparing a module to run says of it: arrays that became numbers, inputs that are weights of the model, simulated devices."""
-
-    __slots__ = ()
-    consumed = attribute[Collection[str]](())
-    weights = attribute[Collection[str]](())
-    partitions = attribute[int](1)

@@ -8,8 +8,9 @@ from irscope.analysis.verify.faults import Fault
 from irscope.analysis.verify.layouts import assigned, differ
 from irscope.graph import Graph, Module, NamedType, Node, TupleType, Type
 from irscope.ops import hlo
-from irscope.ops.attributes import CustomCall, HloModule
+from irscope.ops.attributes import CustomCall
 from irscope.ops.infer import plain
+from irscope.ops.module_attributes import HloModule
 from irscope.ops.shapes import fits
 
 

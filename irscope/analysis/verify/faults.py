@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irscope.graph import Graph, Module, Node
-from irscope.ops.attributes import HloModule
+from irscope.ops.module_attributes import HloModule
 from irscope.source import Finding, Severity
 
 CODES = {"shape": "SHP006", "type": "SHP006", "dtype": "DTY006", "layout": "LAY006", "rule": "SHP006"}

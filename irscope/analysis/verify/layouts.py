@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from irscope.analysis.verify.faults import Fault
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
 from irscope.ops import hlo
-from irscope.ops.attributes import GetTupleElement, HloModule, Scan
+from irscope.ops.attributes import GetTupleElement, Scan
 from irscope.ops.infer import plain
+from irscope.ops.module_attributes import HloModule
 
 HOST = 5
 """The memory space of the host in XLA's layouts."""

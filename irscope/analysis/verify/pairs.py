@@ -7,7 +7,8 @@ from irscope.analysis.verify.faults import Fault
 from irscope.analysis.verify.texts import Texts, fields, inside, split
 from irscope.graph import Graph, Module, Node, Op
 from irscope.ops import hlo
-from irscope.ops.attributes import HloModule, Transfer
+from irscope.ops.attributes import Transfer
+from irscope.ops.module_attributes import HloModule
 
 _STARTS, _UPDATES = (hlo.async_start, hlo.async_update), (hlo.async_update, hlo.async_done)
 USERS: dict[Op, tuple[Op, ...]] = {

@@ -13,7 +13,8 @@ from irscope.fusion.xla.stage import computations, names_of
 from irscope.graph import Graph, Module, Node, Op, TensorType
 from irscope.graph.collector import collector_paused
 from irscope.ops import hlo
-from irscope.ops.attributes import CustomCall, HloModule
+from irscope.ops.attributes import CustomCall
+from irscope.ops.module_attributes import HloModule
 
 EARLY = hlo.named("reshape logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape rng-bit-generator "
                   "topk cholesky")

@@ -17,7 +17,7 @@ from irscope.fusion.xla.stage import computations
 from irscope.graph import Module, Node
 from irscope.graph.collector import collector_paused
 from irscope.ops import hlo
-from irscope.ops.attributes import HloModule
+from irscope.ops.module_attributes import HloModule
 from irscope.source import UserError
 
 PASS = "XLA's GemmFusion, which runs before this pass"

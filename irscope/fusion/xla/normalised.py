@@ -12,7 +12,8 @@ from irscope.fusion.xla.stage import computations
 from irscope.graph import Module, Node, TensorType
 from irscope.graph.collector import collector_paused
 from irscope.ops import hlo
-from irscope.ops.attributes import Dot, HloModule
+from irscope.ops.attributes import Dot
+from irscope.ops.module_attributes import HloModule
 from irscope.source import UserError
 
 SHOWN = 4

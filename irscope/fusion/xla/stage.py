@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from irscope.fusion.xla.releases import RELEASES
 from irscope.graph import Graph, Module, Node, Op, TensorType, callees_first
 from irscope.ops import hlo
-from irscope.ops.attributes import Fusion, HloModule
+from irscope.ops.attributes import Fusion
+from irscope.ops.module_attributes import HloModule
 
 REWRITTEN = hlo.named("logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape call")
 """What XLA's passes replace before they fuse."""

@@ -9,7 +9,7 @@ from irscope.analysis.survey import Survey
 from irscope.graph import Module, TensorType, bytes_of
 from irscope.lint.audits.table import Table
 from irscope.lint.savings import human_bytes
-from irscope.ops.attributes import HloModule
+from irscope.ops.module_attributes import HloModule
 
 MAX_ROWS = 25
 

@@ -12,7 +12,7 @@ from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
 from irscope.ops import hlo
-from irscope.ops.attributes import HloModule
+from irscope.ops.module_attributes import HloModule
 from irscope.source import Note, Severity
 
 WORTH_BYTES = 64 * 1024

@@ -80,15 +80,9 @@ class Depthwise:
         y, x = dims.lhs_spatial
         size, step, reach = ((pair[0], pair[1]) for pair in (window.size, window.stride, window.rhs_dilate))
 
-        def finish(value: Any, place: tuple[Any, Any, Any, Any], mask: Any) -> None:
-            index: list[Any] = [None] * 4
-            for d, i in zip((dims.out_batch, *dims.out_spatial, dims.out_feature), place):
-                index[d] = i
-            epilogue(value, index, mask)
-
         DepthwiseNest(k, geometry.first_tap(image), tap, (image.strides[dims.lhs_batch], image.strides[y], image.strides[x]),
                       (conv.batch, conv.out_spatial[0], conv.out_spatial[1]), conv.outputs, size, step, reach, schedule["pixels"],
-                      dtype, lanes, finish).write()
+                      dtype, lanes, epilogue.of_image(dims)).write()
         kernel = k.finish(flops=2.0 * prod(window.size) * conv.batch * prod(conv.out_spatial) * conv.outputs, schedule=schedule)
         return Built([*edges.before, epilogue.call.stage(kernel), *edges.after])
 

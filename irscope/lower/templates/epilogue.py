@@ -1,7 +1,7 @@
 """What happens to the results of an anchor on their way to memory: the pointwise nodes of the group, in registers."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.fusion.drafts import dims_of
@@ -14,6 +14,7 @@ from irscope.lower.tile import Expr
 from irscope.lower.values import is_scalar_constant
 from irscope.ops import hlo
 from irscope.ops.attributes import Iota
+from irscope.ops.attrs import ConvDims
 
 Walk = tuple[int, ...]
 
@@ -81,6 +82,15 @@ class Epilogue(Pull):
         self.give(anchor, at, value if value.dtype is anchor.type.dtype else self.k.convert(value, anchor.type.dtype))
         for output in self.problem.group.outputs:
             self.store(output, at, self.k.splat(self.value(output, at), value.lanes), mask)
+
+    def of_image(self, dims: ConvDims) -> Callable[[Any, Sequence[Any], Expr | None], None]:
+        """The same for a convolution: takes a value, its batch, spatial places and feature, and a mask."""
+        def finish(value: Any, place: Sequence[Any], mask: Expr | None) -> None:
+            index: list[Any] = [None] * len(place)
+            for d, i in zip((dims.out_batch, *dims.out_spatial, dims.out_feature), place, strict=True):
+                index[d] = i
+            self(value, index, mask)
+        return finish
 
     def load(self, node: Node, index: Sequence[Any], mask: Expr | None = None) -> Expr:
         """Lanes that do not exist are not read."""

@@ -96,15 +96,9 @@ class Winograd:
         image = epilogue.call.bind(match.image, "in", "image")
         y, x = dims.lhs_spatial
 
-        def finish(value: Any, place: tuple[Any, Any, Any, Any], mask: Any) -> None:
-            index: list[Any] = [None] * 4
-            for d, i in zip((dims.out_batch, *dims.out_spatial, dims.out_feature), place):
-                index[d] = i
-            epilogue(value, index, mask)
-
         WinogradNest(k, geometry.first_tap(image), transformed, Image(image.strides[dims.lhs_batch], image.strides[y], image.strides[x]),
                      conv.batch, conv.out_spatial[0], conv.out_spatial[1], conv.features, conv.outputs, m, schedule["block_rows"], chosen,
-                     dtype, lanes, finish, schedule["groups"]).write()
+                     dtype, lanes, epilogue.of_image(dims), schedule["groups"]).write()
         kernel = k.finish(flops=_flops(geometry), schedule=schedule)
         return Built([*edges.before, epilogue.call.stage(kernel), *edges.after])
 
