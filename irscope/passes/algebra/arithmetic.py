@@ -1,45 +1,46 @@
 """Pointwise arithmetic: what changes nothing, what is cheaper said otherwise, and work that is done before values are repeated."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import frexp, isfinite
 from typing import Any
 
+from irscope.analysis.identities import IDENTITIES
 from irscope.graph import DType, Node, TensorType
-from irscope.ops import hlo
+from irscope.ops import get, hlo
 from irscope.ops.attributes import Broadcast
 from irscope.passes.algebra.movement import unit_reshape
-from irscope.passes.algebra.simplifier import Draft, Rules, Simplifier, dims_of, is_static, of, scalar_of
+from irscope.passes.algebra.simplifier import Draft, Rule, Rules, Simplifier, dims_of, is_static, of, scalar_of
 
 
-def add(s: Simplifier, d: Draft) -> Node | None:
-    """``x + 0``."""
-    x, y = d.operands
-    if not _is_number(d.tensor.dtype):
-        return None
-    return x if _is(y, 0) else y if _is(x, 0) else None
+class _Maker:
+    """Builds the replacement of a draft: nodes of its type."""
+
+    def __init__(self, s: Simplifier, d: Draft) -> None:
+        self.s, self.d = s, d
+
+    def build(self, op: str, operands: Sequence[Node]) -> Node:
+        """A node, simplified in its turn."""
+        return self.s.make(get(op), operands, self.d.tensor)
+
+    def full(self, value: float) -> Node:
+        """An array of one value."""
+        return self.s.broadcast(self.s.constant(value, self.d.tensor), (), self.d.tensor.dims())
 
 
-def subtract(s: Simplifier, d: Draft) -> Node | None:
-    """``x - 0``."""
-    x, y = d.operands
-    return x if _is_number(d.tensor.dtype) and _is(y, 0) else None
+def row(name: str) -> Rule:
+    """A row of the table of identities as a rule."""
+    identity = IDENTITIES[name]
 
-
-def multiply(s: Simplifier, d: Draft) -> Node | None:
-    """``x * 1``."""
-    x, y = d.operands
-    if not _is_number(d.tensor.dtype):
-        return None
-    return x if _is(y, 1) else y if _is(x, 1) else None
+    def rule(s: Simplifier, d: Draft) -> Node | None:
+        found: Node | None = identity.apply(d, d.tensor.dtype.kind, _Maker(s, d), _is, {})
+        return found
+    return rule
 
 
 def divide(s: Simplifier, d: Draft) -> Node | None:
-    """``x / 1``, and ``x / 8``, which is ``x * 0.125`` to the last bit."""
+    """``x / 8`` is ``x * 0.125`` to the last bit."""
     x, y = d.operands
-    if not _is_number(d.tensor.dtype):
-        return None
-    if _is(y, 1):
-        return x
     value = scalar_of(y)
     if value is None or d.tensor.dtype.kind != "float" or d.tensor.dtype.bits < 16:
         return None
@@ -65,17 +66,6 @@ def convert(s: Simplifier, d: Draft) -> Node | None:
     if x.op is hlo.convert and passes_through(of(x.operands[0]).dtype, of(x).dtype, d.tensor.dtype):
         return s.make(hlo.convert, (x.operands[0],), d.tensor)
     return None
-
-
-def select(s: Simplifier, d: Draft) -> Node | None:
-    """Between two equal values, and by a condition that is known."""
-    condition, x, y = d.operands
-    if x is y:
-        return x if dims_of(x) == d.tensor.dims() else None
-    known = scalar_of(condition)
-    if known is None or dims_of(x) != d.tensor.dims() or dims_of(y) != d.tensor.dims():
-        return None
-    return x if known else y
 
 
 def before_repeating(s: Simplifier, d: Draft) -> Node | None:
@@ -115,13 +105,9 @@ def before_reshaping(s: Simplifier, d: Draft) -> Node | None:
     return s.reshape(s.make(d.op, smalls, TensorType(d.tensor.dtype, shape), d.attrs), d.tensor.dims())
 
 
-def _is(node: Node, value: int) -> bool:
+def _is(node: Node, value: float) -> bool:
     found: Any = scalar_of(node)
     return found is not None and bool(found == value)
-
-
-def _is_number(dtype: DType) -> bool:
-    return dtype.kind in ("int", "uint", "float", "complex")
 
 
 def passes_through(source: DType, middle: DType, target: DType) -> bool:
@@ -136,7 +122,8 @@ def passes_through(source: DType, middle: DType, target: DType) -> bool:
 
 
 RULES: Rules = {
-    hlo.add: (add,), hlo.subtract: (subtract,), hlo.multiply: (multiply,), hlo.divide: (divide,), hlo.negate: (negate,),
-    hlo.convert: (convert,), hlo.select: (select,),
+    hlo.add: (row("add-zero"),), hlo.subtract: (row("subtract-zero"),), hlo.multiply: (row("multiply-one"),),
+    hlo.divide: (row("divide-one"), divide), hlo.negate: (negate,), hlo.convert: (convert,),
+    hlo.select: (row("select-same"), row("select-true"), row("select-false")),
 }
 POINTWISE = (before_repeating, before_reshaping)
