@@ -1,0 +1,52 @@
+"""Patterns: what they match, in which order, and what is no pattern."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from irscope.formats import hlo as hlo_format
+from irscope.graph import Node
+from irscope.graph.pattern import Pattern, parse_term
+from irscope.source import SourceText
+
+
+def root(instructions: str) -> Node:
+    reading = hlo_format.read(SourceText("t.hlo", f"HloModule t\nENTRY e {{\n x = f32[2] parameter(0)\n y = f32[2] parameter(1)\n{instructions}\n}}\n"))
+    assert reading.ok, [f.message for f in reading.findings]
+    return reading.module().main().result()
+
+
+def is_all(node: Any, value: float) -> bool:
+    return node.op.name == "constant" and bool((node.attrs["literal"].value() == value).all())
+
+
+@pytest.mark.parametrize(("pattern", "text", "names"), [
+    ("add(a, b)", "ROOT r = f32[2] add(x, y)", {"a": "x", "b": "y"}),
+    ("add(a, a)", "ROOT r = f32[2] add(x, y)", None),
+    ("add(a, a)", "ROOT r = f32[2] add(x, x)", {"a": "x"}),
+    ("add(a, negate(b))", "n = f32[2] negate(x)\n ROOT r = f32[2] add(n, y)", {"a": "y", "b": "x"}),
+    ("subtract(a, negate(b))", "n = f32[2] negate(x)\n ROOT r = f32[2] subtract(n, y)", None),
+    ("add(a, 0)", "z = f32[2] constant({0, 0})\n ROOT r = f32[2] add(z, y)", {"a": "y"}),
+    ("add(a, zero:0)", "z = f32[2] constant({0, 0})\n ROOT r = f32[2] add(y, z)", {"a": "y", "zero": "z"}),
+    ("add(a, n:negate(a))", "n = f32[2] negate(x)\n ROOT r = f32[2] add(n, x)", {"a": "x", "n": "n"}),
+    ("sqrt|rsqrt(a)", "ROOT r = f32[2] rsqrt(x)", {"a": "x"}),
+    ("add(negate'(a), b)", "n = f32[2] negate(x)\n ROOT r = f32[2] multiply(n, n)", None),
+    ("compare[direction=GT](a, b)", "ROOT r = pred[2] compare(x, y), direction=GT", {"a": "x", "b": "y"}),
+    ("compare[direction=GT](a, b)", "ROOT r = pred[2] compare(x, y), direction=LT", None),
+])
+def test_patterns_match(pattern: str, text: str, names: dict[str, str] | None) -> None:
+    found = Pattern(pattern).match(root(text), is_all)
+    assert (None if found is None else {name: node.name for name, node in found.items() if name != "root"}) == names
+
+
+def test_the_first_match_that_meets_the_condition_counts() -> None:
+    add = root("n = f32[2] negate(x)\n m = f32[2] negate(y)\n ROOT r = f32[2] add(n, m)")
+    found = Pattern("add(negate(a), negate(b))").match(add, is_all, lambda bound: bound["a"].name == "y")
+    assert found is not None and found["b"].name == "x"
+
+
+@pytest.mark.parametrize("text", ["add(x", "add(x,)", "add()", "add(x) y", "add{x}", "", "compare[direction](x, y)"])
+def test_what_is_no_pattern_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected|unexpected"):
+        parse_term(text)
