@@ -80,3 +80,10 @@ def test_links_lead_somewhere(page: Path) -> None:
 def inside(folder: Path, words: list[str]) -> list[str]:
     """The words of a command, with what it writes (``-o FILE``) put into a folder of the test."""
     return [str(folder / word) if i and words[i - 1] == "-o" else word for i, word in enumerate(words)]
+
+
+def test_the_glossary_names_files_that_exist() -> None:
+    page = (REPO / "docs" / "glossary.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`", page))
+    assert len(named) > 20
+    assert not [path for path in named if not (REPO / "irscope" / path).exists()]
