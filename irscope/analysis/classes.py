@@ -117,11 +117,6 @@ def _is_leaf(op: Op) -> bool:
     return op.kind is Kind.LEAF or op is hlo.iota or op in VALUES
 
 
-def is_scalar(node: Node) -> bool:
-    """Whether the node gives a single number."""
-    return isinstance(node.type, TensorType) and not node.type.shape
-
-
 # Operators of libraries, by their own words: what they are does not depend on whether irscope can take them apart.
 _WORDS = {
     "contraction": frozenset("""

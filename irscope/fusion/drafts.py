@@ -102,10 +102,6 @@ class Drafts:
         """The node's value is a result, or part of a tuple: it must be in memory of its own."""
         self._stored[node.index] = self._result[node.index] = True
 
-    def store_view(self, node: Node) -> None:
-        """The node's value must be in memory, because a view of it must."""
-        self._stored[node.index] = True
-
     def is_stored(self, node: Node) -> bool:
         return self._stored[node.index]
 

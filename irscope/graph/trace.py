@@ -16,14 +16,11 @@ class Trace:
 
     became: dict[Node, Node] = field(default_factory=dict)
 
-    def origins(self, node: Node) -> tuple[Node, ...]:
-        """The nodes of the graph before that a node stands for; empty for one that a pass made of nothing."""
-        return node.origin
-
     def result(self, node: Node) -> Node | None:
         """What stands for a node of the graph before; None where it was removed."""
         return self.became.get(node)
 
-    def to_text(self, nodes: Iterable[Node]) -> list[Node]:
-        """The nodes of the text that these stand for, the first origin of each, without repeats."""
-        return list(dict.fromkeys(node.origin[0] for node in nodes if node.origin))
+
+def to_text(nodes: Iterable[Node]) -> list[Node]:
+    """The nodes of the text that these stand for, the first origin of each, without repeats."""
+    return list(dict.fromkeys(node.origin[0] for node in nodes if node.origin))

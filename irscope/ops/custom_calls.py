@@ -104,11 +104,6 @@ def _custom_call_cost(node: Node) -> float:
 _COSTS: Mapping[str, Callable[[Node], float]] = {**lapack.COSTS, **vendor_calls.COSTS}
 
 
-def is_known(node: Node) -> bool:
-    """Whether irscope knows what a custom call does."""
-    return target_of(node) in MEANINGS
-
-
 custom_call = declare(Op(
     name="custom-call",
     doc="A function from outside, by name. Annotations, LAPACK and the libraries of GPUs are known; others keep the type they declare.",

@@ -75,7 +75,7 @@ def test_what_is_rewritten_keeps_its_way_to_the_text(name: str) -> None:
         for place, node in enumerate(graph.nodes):
             assert node.index == place and all(o.index < place and graph.nodes[o.index] is o for o in node.operands)
             assert (node.origin and set(node.origin) <= here) or node.op in (hlo.parameter, hlo.tuple, hlo.constant)
-    assert set(canonical.became) <= here
+    assert set(canonical.trace.became) <= here
     by_name = {node.name: node for node in here}
     for graph in computations(canonical.module):
         for node in graph.nodes:

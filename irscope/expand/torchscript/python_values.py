@@ -203,10 +203,6 @@ def _derive_index(index: int, start: int, step: int) -> int:
     return start + index * step
 
 
-def _int_div(a: Any, b: Any) -> Any:
-    return a / b
-
-
 def _is(a: Any, b: Any) -> bool:
     return a is b or (a is None and b is None)
 

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 from irscope.formats.torchscript.types import parse_type, split_commas
-from irscope.graph import Type
 from irscope.lazy import np
 
 INT = re.compile(r"[+-]?\d+$")
@@ -182,8 +181,3 @@ def _printed_array(text: str) -> np.ndarray[Any, Any]:
     if int(np.prod(shape)) != len(values):
         raise ValueError(f"{len(values)} elements are printed for shape {shape}")
     return np.array(values).reshape(shape)
-
-
-def type_value(value: Any) -> Type | None:
-    """The value as a type, where an attribute holds one."""
-    return value if isinstance(value, Type) else None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from irscope.fusion.canonicalise.canonical import Canonical
 from irscope.fusion.plan import UNREPORTED, EdgeVerdict, Group, Plan
 from irscope.graph import Graph, Kind, Node
+from irscope.graph.trace import to_text
 from irscope.ops import hlo
 
 SIMPLIFIED = "simplified"
@@ -51,8 +52,8 @@ def _attribute_groups(plans: Sequence[Plan], attributed: Sequence[Plan]) -> None
     seen: set[tuple[Node, ...]] = set()
     for plan in plans:
         for group in plan.groups:
-            nodes = _origins(group.nodes)
-            home = next((home_of[node] for node in reversed(_origins(group.outputs) or nodes) if node in home_of), None)
+            nodes = to_text(group.nodes)
+            home = next((home_of[node] for node in reversed(to_text(group.outputs) or nodes) if node in home_of), None)
             if home is None:
                 continue
             nodes = [node for node in nodes if home_of.get(node) is home]
@@ -66,22 +67,18 @@ def _attribute_groups(plans: Sequence[Plan], attributed: Sequence[Plan]) -> None
 def _group(group: Group, nodes: list[Node]) -> Group:
     """A kernel in these nodes of the text."""
     here = set(nodes)
-    outputs = [node for node in _origins(group.outputs) if node in here]
+    outputs = [node for node in to_text(group.outputs) if node in here]
     anchor = next((node for node in (group.anchor.origin if group.anchor is not None else ()) if node in here), None)
     worked = {node.origin[0] for node in group.nodes if node.origin and node.op.kind not in MOVED}
     aside = frozenset(node for node in nodes if node.op.kind is Kind.CONTRACTION and node not in worked)
-    return replace(group, nodes=nodes, outputs=outputs or nodes[-1:], inputs=[n for n in _origins(group.inputs) if n not in here],
+    return replace(group, nodes=nodes, outputs=outputs or nodes[-1:], inputs=[n for n in to_text(group.inputs) if n not in here],
                    anchor=anchor, chains={}, aside=aside)
-
-
-def _origins(nodes: Iterable[Node]) -> list[Node]:
-    return list(dict.fromkeys(node.origin[0] for node in nodes if node.origin))
 
 
 def _verdict(graph: Graph, producer: Node, consumer: Node, canonical: Canonical, edges: dict[tuple[Node, Node], EdgeVerdict],
              used: set[tuple[Node, Node]]) -> EdgeVerdict:
     """What became of one edge of the text."""
-    source, target = canonical.became.get(producer), canonical.became.get(consumer)
+    source, target = canonical.trace.result(producer), canonical.trace.result(consumer)
 
     def gone(cause: str) -> EdgeVerdict:
         return EdgeVerdict(graph, producer, consumer, "all", None, SIMPLIFIED, cause)

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from irscope.fusion.canonicalise.terms import Body, Term, without_layout
-from irscope.graph import Graph, Node
+from irscope.fusion.canonicalise.terms import Body, Term
+from irscope.graph import Node
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall, GetTupleElement
 
@@ -43,15 +43,6 @@ def move_in(body: Body, term: Term, called: Body, operands: list[Term]) -> None:
             body.worklist[inner] = None
     body.of_node.update((n, t) for n, t in called.of_node.items() if n not in body.of_node)
     body.replace(term, called.root)
-
-
-def write_out(body: Body, term: Term, graph: Graph, operands: list[Term]) -> None:
-    """Replace a term by what a graph that is not of the text makes of its operands."""
-    here: dict[Node, Term] = dict(zip(graph.params, operands, strict=True))
-    for node in graph.nodes:
-        if node not in here:
-            here[node] = body.make(node.op, without_layout(node.type), [here[o] for o in node.operands], node.attrs, term, node.bodies)
-    body.replace(term, here[graph.result()])
 
 
 SHARDING = frozenset(("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from irscope.fusion.canonicalise.pipeline import run_cpu
 from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.graph import Graph, Module, Node
+from irscope.graph.trace import Trace
 from irscope.ops import hlo
 
 Rewrite = Callable[[Body, Container[Node]], None]
@@ -15,10 +16,10 @@ Rewrite = Callable[[Body, Container[Node]], None]
 
 @dataclass(slots=True, eq=False)
 class Canonical:
-    """The rewritten module; ``became`` says for each node of the text what stands for it (missing: it was simplified away)."""
+    """The rewritten module; ``trace`` says for each node of the text what stands for it."""
 
     module: Module
-    became: dict[Node, Node] = field(default_factory=dict)
+    trace: Trace = field(default_factory=Trace)
     nodes: dict[Term, Node] = field(default_factory=dict, repr=False)
 
 
@@ -44,8 +45,8 @@ def canonicalise(module: Module, rewrite: Rewrite = run_cpu) -> Canonical:
     for inner in body.computations():
         for node, term in inner.of_node.items():
             final = term.final()
-            if node not in result.became and final in result.nodes:
-                result.became[node] = result.nodes[final]
+            if node not in result.trace.became and final in result.nodes:
+                result.trace.became[node] = result.nodes[final]
     return result
 
 

@@ -17,6 +17,7 @@ from irscope.fusion.xla.normalised import is_early
 from irscope.fusion.xla.rebuilt import rebuilt
 from irscope.fusion.xla.stage import computations
 from irscope.graph import Graph, Module, Node
+from irscope.graph.trace import Trace
 
 
 def rewritten(module: Module, device: Device) -> tuple[list[str], Canonical | None]:
@@ -61,5 +62,5 @@ def with_kernels(canonical: Canonical, device: Device, normalises: bool = True) 
         became |= here
         found.append((graphs[graph], computation))
     module.graphs.update({graph.name: graphs.get(graph, graph) for graph in canonical.module.graphs.values()})
-    made.became = {old: became[node] for old, node in canonical.became.items() if node in became}
+    made.trace = Trace({old: became[node] for old, node in canonical.trace.became.items() if node in became})
     return made, found
