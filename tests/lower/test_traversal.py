@@ -29,7 +29,7 @@ def test_what_reads_tile_ir_is_known() -> None:
 def test_every_kind_has_a_function(reader: type[Visitor]) -> None:
     of_steps = any(issubclass(kind, Step) for kind in reader.functions)
     for kind in Step.__subclasses__() if of_steps else STATEMENTS:
-        assert kind in reader.functions
+        assert callable(reader.functions[kind])
 
 
 @pytest.mark.parametrize("kind", STATEMENTS)
