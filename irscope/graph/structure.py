@@ -30,9 +30,13 @@ class Structure:
             found = self._attrs[id(attrs)] = (attrs, key)
         return found[1]
 
+    def attrs_of(self, node: Node) -> Hashable:
+        """The key of a node's attributes; a node whose value the text elides is like no other, although readers share its attributes."""
+        return node if is_elided(node) else self.attrs(node.attrs)
+
     def shape_of(self, node: Node) -> Hashable:
         """What a node does, without its operands and its name."""
-        return (node.op.dialect, node.op.name, node.type, self.attrs(node.attrs), tuple(self.graph(body) for body in node.bodies))
+        return (node.op.dialect, node.op.name, node.type, self.attrs_of(node), tuple(self.graph(body) for body in node.bodies))
 
     def graph(self, graph: Graph) -> int:
         """A number that equal graphs share."""
@@ -46,12 +50,17 @@ class Structure:
 
     def _number(self, graph: Graph) -> int:
         key = (
-            tuple((n.op.dialect, n.op.name, n.type, self.attrs(n.attrs), tuple(o.index for o in n.operands),
+            tuple((n.op.dialect, n.op.name, n.type, self.attrs_of(n), tuple(o.index for o in n.operands),
                    # A function that calls itself, by whatever way, is like no other.
                    tuple(self._graphs.get(b, b) for b in n.bodies)) for n in graph.nodes),
             tuple(p.index for p in graph.params), graph.root.index if graph.root else -1,
         )
         return self._numbers.setdefault(key, len(self._numbers))
+
+
+def is_elided(node: Node) -> bool:
+    """Whether a node is a constant whose value the text leaves out."""
+    return not node.operands and any(getattr(value, "elided", False) for value in node.attrs.values())
 
 
 def _callees_first(graph: Graph) -> list[Graph]:

@@ -50,7 +50,7 @@ class _Sharing:
         if node.op.effect is not Effect.PURE or node.op.name == "parameter" or node.op.name in self.skip:
             return None
         bodies = tuple(self.structure.graph(self.bodies.get(b, b)) for b in node.bodies)
-        key = (id(node.op), node.type, self.structure.attrs(node.attrs), tuple(o.index for o in operands), bodies)
+        key = (id(node.op), node.type, self.structure.attrs_of(node), tuple(o.index for o in operands), bodies)
         found = self.seen.get(key)
         if found is not None:
             return found

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from irscope.graph import Effect, Graph, Kind, Node, bytes_of
+from irscope.graph.structure import is_elided
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
@@ -157,7 +158,7 @@ def _twins(graph: Graph) -> list[Node]:
     seen: dict[object, Node] = {}
     first: list[Node] = []
     for node in graph.nodes:
-        if node.op.effect is not Effect.PURE or node.op.name == "parameter" or not node.op.known:
+        if node.op.effect is not Effect.PURE or node.op.name == "parameter" or not node.op.known or is_elided(node):
             first.append(node)
             continue
         attrs = tuple(sorted([(key, repr(value)) for key, value in node.attrs.items()])) if node.attrs else ()
