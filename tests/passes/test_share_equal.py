@@ -42,6 +42,27 @@ ENTRY e {
     assert len(pass_named("share-equal").run(module).main().nodes) == len(module.main().nodes)
 
 
+def test_values_that_the_text_elides_stay_apart() -> None:
+    """Two weights of one type whose values are left out are two weights, in functions that look alike too."""
+    text = """HloModule m
+        f { p = f32[4] parameter(0)
+            w = f32[4] constant({...})
+            ROOT r = f32[4] multiply(p, w) }
+        g { p = f32[4] parameter(0)
+            w = f32[4] constant({...})
+            ROOT r = f32[4] multiply(p, w) }
+        ENTRY e { a = f32[4] constant({...})
+                  b = f32[4] constant({...})
+                  x = f32[4] parameter(0)
+                  c = f32[4] call(x), to_apply=f
+                  d = f32[4] call(x), to_apply=g
+                  ROOT t = (f32[4], f32[4], f32[4], f32[4]) tuple(a, b, c, d) }"""
+    module = irscope.load(text).module()
+    made = pass_named("share-equal").run(module)
+    assert len(set(made.main().result().operands)) == 4
+    assert len({node.bodies[0] for node in made.main().nodes if node.bodies}) == 2
+
+
 def test_levels_are_those_of_tvm() -> None:
     levels = {"share-equal": 3, "fold-constants": 2, "combine-parallel": 4, "simplify-algebra": 0, "simplify-inference": 0, "canonicalize-cast": 3,
               "fast-math": 4}
