@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 
 from irscope.graph import Module
 from irscope.lower.kernels import names_of
@@ -16,7 +15,6 @@ MOST_REPEATED = 4.0
 EXCEPTIONS: dict[str, tuple[float, str]] = {
     "topk": (16.0, "each element is compared with those that are kept so far"),
     "bitcast-convert": (8.0, "an element that several narrower ones make up is shifted together of them"),
-    "ragged-dot": (inf, "a row is counted with every group, and multiplied with the matrix of its own group alone"),
     "rng-bit-generator": (256.0, "a random number counts as one operation, and takes the rounds of its algorithm"),
 }
 """Operators whose kernels may do more, by the name of the anchor: how many times, and why. :func:`irscope.lower.work.padding` is counted

@@ -199,9 +199,11 @@ def padding(problem: Problem) -> float:
     """By how much vectors along the columns of a product, or the features of a convolution, raise the operations of a group.
 
     The columns of a product are whatever lies side by side in its result. The zeros between the elements of a dilated image are
-    multiplied like elements.
+    multiplied like elements. A row of a ragged product is compared with every group, and its products count as if it were in each.
     """
     anchor, lanes, holes = problem.group.anchor, problem.lanes, 1
+    if anchor is not None and anchor.op is hlo.ragged_dot:
+        return float(max(1, dims_of(anchor.operands[2])[-1]))
     if anchor is None or anchor.op not in (hlo.dot, hlo.convolution):
         return 1.0
     if anchor.op is hlo.dot:

@@ -276,7 +276,7 @@ def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read
     sizes = infer.array(node, 2)
     count = sizes.dims()[-1]
 
-    def told(place_of: dict[int, Any], group: Any) -> Any:
+    def group_size(place_of: dict[int, Any], group: Any) -> Any:
         return as_index(k, read(2, [*(place_of[p] for p in prefix), group] if sizes.rank > 1 else [group]))
 
     if role == "free":
@@ -284,7 +284,7 @@ def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read
         end = k.reg(S64, k.index(0))
         with k.loop(0, count) as group:
             start = end.get()
-            end.set(start + told(row_place, group))
+            end.set(start + group_size(row_place, group))
             with k.when(both(k, not_below(k, row_place[d], start), below(k, row_place[d], end.get()))), loops(k, depth) as at:
                 left, right = _free_places(node, dims, index, at, group)
                 multiply_add(k, total, read(0, left), read(1, right))
@@ -295,8 +295,8 @@ def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read
         """Where the rows of the group begin and end."""
         before = k.reg(S64, k.index(0))
         with k.loop(0, group) as earlier:
-            before.set(before.get() + told(place_of, earlier))
-        return before.get(), before.get() + told(place_of, group)
+            before.set(before.get() + group_size(place_of, earlier))
+        return before.get(), before.get() + group_size(place_of, group)
 
     shared = None if sizes.rank > 1 and set(prefix) & set(dims.lhs_contracting) else bounds(dict(zip(dims.lhs_batch, rest, strict=False)))
     with loops(k, depth) as at:
