@@ -1,84 +1,66 @@
 """Layer normalisation and root-mean-square normalisation."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.graph import Graph, Node, Op
-from irscope.lint.context import Context
-from irscope.lint.patterns.composite import Composite, Odd
-from irscope.lint.patterns.parts import NEAR, axes_text, readers, squared, summed, terms
-from irscope.lint.values import SPREADS, behind, cone, dims, number, reduces
+from irscope.analysis.recognise.parts import NEAR, Composite, Odd, Users, axes_text, find, patterns, readers, squared, summed, terms
+from irscope.analysis.values import SPREADS, cone, dims, reduces
+from irscope.graph import Node
+from irscope.graph.walk import behind
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
 
 LAYER, RMS = "layer normalisation", "RMS normalisation"
-ADDS = hlo.named("add maximum")
+WITH_EPSILON = patterns("add|maximum(mean, epsilon)", through=SPREADS)
 """How a small number is put under a root."""
+BEHIND_ROOT = patterns("add(sqrt, epsilon)", through=SPREADS)
+DIVIDED = {hlo.rsqrt: patterns("multiply(value, root)", through=()), hlo.sqrt: patterns("divide(value, root)", through=())}
 
 
-def found(context: Context) -> Iterator[Composite]:
-    """Every division of a value, or of its difference from its mean, by the root of its mean square."""
-    for root, graph in context.primitives(hlo.rsqrt, hlo.sqrt):
-        if root.operands and graph not in context.inlined:
-            yield from _behind(context, graph, root)
-
-
-def _behind(context: Context, graph: Graph, root: Node) -> Iterator[Composite]:
-    at, inside = _without_epsilon(behind(root.operands[0], SPREADS))
-    spread, count = summed(at)
-    if spread is None:
+def normalisations(root: Node, users: Users) -> Iterator[Composite]:
+    """The division of a value, or of its difference from its mean, by the root of its mean square, which a node is."""
+    mean_square = behind(root.operands[0], SPREADS) if root.operands else root
+    inside = find(mean_square, WITH_EPSILON, "epsilon")
+    spread, count = summed(inside["mean"] if inside else mean_square)
+    x = None if spread is None else squared(spread.operands[0])
+    if spread is None or x is None:
         return
-    x = squared(spread.operands[0])
-    if x is None:
-        return
-    result, outside = _normalised(context, graph, root, x)
+    result, outside = _division(users, root, x)
     if result is None:
         return
+    odd_root = _odd_root(root, inside is not None, outside)
     if x.op is hlo.subtract and len(x.operands) == 2:
         mean = next((n for n in cone(x.operands[1], NEAR) if reduces(n, hlo.add) and dims(n.operands[0]) == dims(x)), None)
-        if mean is None or behind(mean.operands[0], SPREADS) is not behind(x.operands[0], SPREADS):
-            return
-        odd = _other_axes(mean, spread) or _odd_root(root, inside, outside) or _odd_count(root, spread, count)
-        yield Composite(LAYER, graph, result, (root, mean, spread), odd)
+        if mean is not None and behind(mean.operands[0], SPREADS) is behind(x.operands[0], SPREADS):
+            odd = _odd_axes(mean, spread) or odd_root or _odd_count(root, spread, count)
+            yield Composite(LAYER, result, (root, mean, spread), odd)
     elif count > 1:
-        yield Composite(RMS, graph, result, (root, spread), _odd_root(root, inside, outside) or _odd_count(root, spread, count))
+        yield Composite(RMS, result, (root, spread), odd_root or _odd_count(root, spread, count))
 
 
-def _without_epsilon(node: Node) -> tuple[Node, bool]:
-    """The mean square under a root, and whether a small number is added to it."""
-    if node.op in ADDS and len(node.operands) == 2 and any(number(o) is not None for o in node.operands):
-        return next((o for o in node.operands if number(o) is None), node.operands[0]), True
-    return node, False
-
-
-def _normalised(context: Context, graph: Graph, root: Node, x: Node) -> tuple[Node | None, Node | None]:
+def _division(users: Users, root: Node, x: Node) -> tuple[Node | None, Node | None]:
     """Where the value is divided by the root, and what adds to the root before, if anything does."""
-    outside = None
-    for user, operand in readers(context, graph, root):
-        if user.op is hlo.add and root.op is hlo.sqrt and any(number(o) is not None for o in user.operands):
-            outside = user
-            for behind_it, by in readers(context, graph, user):
-                if _divides(behind_it, by, x, hlo.sqrt):
-                    return behind_it, outside
-        elif _divides(user, operand, x, root.op):
+    for user, operand in readers(users, root):
+        if root.op is hlo.sqrt and find(user, BEHIND_ROOT, "epsilon"):
+            for divided, sum_ in readers(users, user):
+                if _divides(divided, sum_, x, root):
+                    return divided, user
+        elif _divides(user, operand, x, root):
             return user, None
     return None, None
 
 
-def _divides(user: Node, operand: Node, x: Node, root: Op) -> bool:
+def _divides(user: Node, operand: Node, x: Node, root: Node) -> bool:
     """Whether ``user`` is the value times the inverse root, or over the root."""
-    if root is hlo.rsqrt and user.op is hlo.multiply:
-        rest = [o for o in user.operands if o is not operand]
-    elif root is hlo.sqrt and user.op is hlo.divide and user.operands[1] is operand:
-        rest = [user.operands[0]]
-    else:
+    found = find(user, DIVIDED[root.op], root=operand)
+    if found is None:
         return False
+    value = behind(found["value"], SPREADS)
     sources = (x, behind(x.operands[0], SPREADS)) if x.op is hlo.subtract and x.operands else (x,)
-    return any(behind(o, SPREADS) is source or _same_difference(behind(o, SPREADS), x) for o in rest for source in sources)
+    return any(value is source for source in sources) or _is_same_difference(value, x)
 
 
-def _same_difference(node: Node, x: Node) -> bool:
+def _is_same_difference(node: Node, x: Node) -> bool:
     """Whether a node is the difference from the mean, computed once more (jnp.var takes its own mean)."""
     if node.op is not hlo.subtract or x.op is not hlo.subtract or behind(node.operands[0], SPREADS) is not behind(x.operands[0], SPREADS):
         return False
@@ -86,7 +68,7 @@ def _same_difference(node: Node, x: Node) -> bool:
     return one is not None and two is not None and behind(one.operands[0], SPREADS) is behind(two.operands[0], SPREADS)
 
 
-def _other_axes(mean: Node, spread: Node) -> Odd | None:
+def _odd_axes(mean: Node, spread: Node) -> Odd | None:
     one, two = (tuple(sorted(Reduce.of(n).dimensions)) for n in (mean, spread))
     if one == two or dims(mean.operands[0]) != dims(spread.operands[0]):
         return None
