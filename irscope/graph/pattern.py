@@ -67,8 +67,9 @@ class Pattern:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", parse_term(self.text))
-        heads = (frozenset(o.ops) if o.ops else NUMBERS if o.number is not None else None for o in self.root.operands)
-        object.__setattr__(self, "_heads", tuple(head for head in heads if head is not None and not self.through))
+        numbers = None if self.through else NUMBERS
+        heads = (frozenset(o.ops) if o.ops else numbers if o.number is not None else None for o in self.root.operands)
+        object.__setattr__(self, "_heads", tuple(head for head in heads if head is not None))
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -81,14 +82,15 @@ class Pattern:
 
         ``bound`` are names whose instructions are known before.
         """
+        through = self.through
         for head in self._heads:
             for operand in instruction.operands:
-                if operand.op.name in head:
+                if (behind(operand, through) if through else operand).op.name in head:
                     break
             else:
                 return None
         known = {"root": instruction, **(bound or {})}
-        found = _matches(self.root, instruction, known, _Look(is_all, self.through), is_root=True)
+        found = _matches(self.root, instruction, known, _Look(is_all, through), is_root=True)
         return next(found if where is None else filter(where, found), None)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from irscope.analysis.recognise.attention import attentions
+from irscope.analysis.recognise.attention import softmaxes
 from irscope.analysis.recognise.epilogues import biased_gelus, normalised_convolutions
 from irscope.analysis.recognise.gated import swiglus
 from irscope.analysis.recognise.gelu import gelus
 from irscope.analysis.recognise.norms import normalisations
 from irscope.analysis.recognise.parts import Composite, Users
 from irscope.analysis.recognise.rope import rotations_of_halves, rotations_of_pairs
-from irscope.analysis.recognise.softmax import softmaxes
 from irscope.graph import Node, Op
 from irscope.ops import hlo
 
@@ -30,7 +29,6 @@ class Recogniser(NamedTuple):
 _GELU = (hlo.tanh, hlo.erf, hlo.constant)
 RECOGNISERS = (
     Recogniser((hlo.divide,), softmaxes),
-    Recogniser((hlo.divide,), attentions),
     Recogniser((hlo.rsqrt, hlo.sqrt), normalisations),
     Recogniser(_GELU, gelus, in_fusions=True),
     Recogniser((hlo.logistic, hlo.divide), swiglus),

@@ -1,10 +1,10 @@
-"""Attention: a product behind a softmax that sums over the axis of the softmax."""
+"""Softmax, and attention: a product behind it that sums over the axis of the softmax."""
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from irscope.analysis.recognise.parts import Composite, Odd, Users, axes_text
-from irscope.analysis.recognise.softmax import Softmax, softmax
+from irscope.analysis.recognise.softmax import Softmax, odd_shift, softmax
 from irscope.analysis.values import SPREADS, dims
 from irscope.graph import Kind, Node
 from irscope.graph.walk import behind
@@ -15,17 +15,24 @@ STEPS = 4
 """Operators between a softmax and the product that reads it, at most."""
 
 
-def attentions(node: Node, users: Users) -> Iterator[Composite]:
-    """The attention of the softmax that ends in a node; odd where the product sums over another axis, or the softmax is scaled."""
+def softmaxes(node: Node, users: Users) -> Iterator[Composite]:
+    """The softmax that ends in a node, and the attention that reads it."""
     found = softmax(node)
-    at, scale = node, None
-    for _ in range(STEPS if found is not None else 0):
+    if found is not None:
+        parts = (found.exponential, found.total, found.largest)
+        yield Composite("softmax", node, tuple(part for part in parts if part is not None), odd_shift(found))
+        yield from _attention(found, users)
+
+
+def _attention(found: Softmax, users: Users) -> Iterator[Composite]:
+    """The attention of a softmax; odd where the product sums over another axis, or the softmax is scaled."""
+    at, scale = found.result, None
+    for _ in range(STEPS):
         if len(users[at.index]) != 1:
             return
         user, = users[at.index]
         if user.op is hlo.dot:
-            assert found is not None
-            yield Composite("attention", user, (node,), _odd_product(found, at, user, scale))
+            yield Composite("attention", user, (found.result,), _odd_product(found, at, user, scale))
             return
         if user.op is hlo.multiply and any(behind(o, SPREADS).op.kind is Kind.LEAF for o in user.operands):
             scale = user

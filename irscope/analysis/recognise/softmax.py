@@ -1,10 +1,9 @@
 """Softmax: exponentials of differences from the maximum, divided by their sum."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from irscope.analysis.recognise.parts import NEAR, Composite, Odd, Users, axes_text, find, patterns
+from irscope.analysis.recognise.parts import NEAR, Odd, axes_text, find, patterns
 from irscope.analysis.values import SPREADS, cone, dims, reduces
 from irscope.graph import Node
 from irscope.graph.walk import behind
@@ -49,15 +48,7 @@ def softmax(node: Node) -> Softmax | None:
     return Softmax(node, exponential, found["total"], difference, largest)
 
 
-def softmaxes(node: Node, _: Users) -> Iterator[Composite]:
-    """The softmax that ends in a node; odd where its maximum is taken over other axes than its sum."""
-    found = softmax(node)
-    if found is not None:
-        parts = (found.exponential, found.total, found.largest)
-        yield Composite("softmax", node, tuple(part for part in parts if part is not None), _odd_shift(found))
-
-
-def _odd_shift(found: Softmax) -> Odd | None:
+def odd_shift(found: Softmax) -> Odd | None:
     """A maximum that is taken over other axes than the sum."""
     if found.largest is None:
         return None

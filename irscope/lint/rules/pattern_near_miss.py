@@ -176,7 +176,8 @@ class PatternNearMiss(Rule):
 def composites(context: Context) -> Iterator[tuple[Composite, Graph]]:
     """Every composite of a module with its graph, canonical or with an odd node, family by family."""
     for ops, recognise, in_fusions in RECOGNISERS:
+        left_out = frozenset[Graph]() if in_fusions else context.inlined
         for node, graph in context.primitives(*ops):
-            if in_fusions or graph not in context.inlined:
+            if graph not in left_out:
                 for found in recognise(node, context.all_users(graph)):
                     yield found, graph
