@@ -7,7 +7,8 @@
     compare[direction=GT](x, y)            an attribute has this value
 
 Operands of commutative operators match in either order. A pattern matches whatever has an operator and operands: a node, an instruction of
-a rewriter, a draft of a node.
+a rewriter, a draft of a node. One that looks ``through`` operators (casts, movement) skips them in front of each operand: a name then
+stands for the operand itself, and counts as the same instruction wherever nothing but those operators lies between.
 """
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from irscope.graph.op import Op
+from irscope.graph.walk import Operators, behind
 
 COMMUTATIVE = frozenset("add multiply maximum minimum and or xor".split())
 NUMBERS = frozenset("constant broadcast reshape".split())
@@ -55,9 +57,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A parsed pattern. ``ops`` are the operators of its root, by which patterns are indexed."""
+    """A parsed pattern, and the operators that it looks through. ``ops`` are those of its root, by which patterns are indexed."""
 
     text: str
+    through: Operators = ()
     root: Term = field(init=False)
     _heads: tuple[frozenset[str], ...] = field(init=False, repr=False)
     """The operators that operands must have, for those that must have one. Most instructions are refused by this alone."""
@@ -65,21 +68,27 @@ class Pattern:
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", parse_term(self.text))
         heads = (frozenset(o.ops) if o.ops else NUMBERS if o.number is not None else None for o in self.root.operands)
-        object.__setattr__(self, "_heads", tuple(head for head in heads if head is not None))
+        object.__setattr__(self, "_heads", tuple(head for head in heads if head is not None and not self.through))
 
     @property
     def ops(self) -> tuple[str, ...]:
         return self.root.ops
 
-    def match(self, instruction: Instruction, is_all: IsAll, where: Callable[[Bindings], bool] | None = None) -> Bindings | None:
-        """What the names stand for in the first match for which the condition holds, ``root`` among them; None where there is none."""
+    def match(
+        self, instruction: Instruction, is_all: IsAll, where: Callable[[Bindings], bool] | None = None, bound: Bindings | None = None
+    ) -> Bindings | None:
+        """What the names stand for in the first match for which the condition holds, ``root`` among them; None where there is none.
+
+        ``bound`` are names whose instructions are known before.
+        """
         for head in self._heads:
             for operand in instruction.operands:
                 if operand.op.name in head:
                     break
             else:
                 return None
-        found = _matches(self.root, instruction, {"root": instruction}, is_all, is_root=True)
+        known = {"root": instruction, **(bound or {})}
+        found = _matches(self.root, instruction, known, _Look(is_all, self.through), is_root=True)
         return next(found if where is None else filter(where, found), None)
 
 
@@ -140,18 +149,32 @@ def _term(tokens: list[str], text: str) -> Term:
     return Term(tuple(ops), tuple(operands), name, None, tuple(attrs), one_user)
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """How a pattern looks at instructions: which hold a number everywhere, which operators are skipped."""
+
+    is_all: IsAll
+    through: Operators
+
+    def same(self, one: Any, two: Any) -> bool:
+        """Whether two instructions count as the same."""
+        return one is two or bool(self.through and behind(one, self.through) is behind(two, self.through))
+
+
 # A pattern is as deep as it was written; the depth of the graph does not count here.
-def _matches(term: Term, at: Any, bound: Bindings, is_all: IsAll, is_root: bool = False) -> Iterator[Bindings]:
+def _matches(term: Term, at: Any, bound: Bindings, look: _Look, is_root: bool = False) -> Iterator[Bindings]:
     """Every way in which a term matches an instruction, given what names stand for already."""
     if term.number is not None:
-        if is_all(at, term.number):
+        if look.is_all(at, term.number):
             yield {**bound, term.name: at} if term.name else bound
         return
     if term.name and term.name in bound:
-        if bound[term.name] is at:
+        if look.same(bound[term.name], at):
             yield bound
         return
     if term.ops:
+        if look.through and not is_root:
+            at = behind(at, look.through)
         if at.op.name not in term.ops or not at.op.is_primitive or len(at.operands) != len(term.operands):
             return
         if term.one_user and not is_root and len(at.users) != 1:
@@ -163,19 +186,19 @@ def _matches(term: Term, at: Any, bound: Bindings, is_all: IsAll, is_root: bool 
     if not term.operands:
         yield bound
     elif len(term.operands) == 1:
-        yield from _matches(term.operands[0], at.operands[0], bound, is_all)
+        yield from _matches(term.operands[0], at.operands[0], bound, look)
     else:
-        yield from _all_match(term.operands, at.operands, bound, is_all)
+        yield from _all_match(term.operands, at.operands, bound, look)
         if len(term.operands) == 2 and at.op.name in COMMUTATIVE:
-            yield from _all_match(term.operands, at.operands[::-1], bound, is_all)
+            yield from _all_match(term.operands, at.operands[::-1], bound, look)
 
 
-def _all_match(terms: Sequence[Term], operands: Sequence[Any], bound: Bindings, is_all: IsAll) -> Iterator[Bindings]:
+def _all_match(terms: Sequence[Term], operands: Sequence[Any], bound: Bindings, look: _Look) -> Iterator[Bindings]:
     if not terms:
         yield bound
         return
-    for found in _matches(terms[0], operands[0], bound, is_all):
-        yield from _all_match(terms[1:], operands[1:], found, is_all)
+    for found in _matches(terms[0], operands[0], bound, look):
+        yield from _all_match(terms[1:], operands[1:], found, look)
 
 
 class Maker(Protocol):

@@ -2,15 +2,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from irscope.graph.node import Graph, Module, Node
-from irscope.graph.op import Effect
+from irscope.graph.op import Effect, Op
 from irscope.source.budget import require_parts
 
 T = TypeVar("T", bound=Hashable)
+I = TypeVar("I", bound="_Instruction")  # noqa: E741
 LASTING = (Effect.WRITES, Effect.CONTROL)
 """Effects for the sake of which a node lives that nobody reads."""
+
+
+class Operators(Protocol):
+    """A set of operators, of one dialect or of several."""
+
+    def __contains__(self, op: Op, /) -> bool: ...
+
+
+class _Instruction(Protocol):
+    @property
+    def op(self) -> Op: ...
+    @property
+    def operands(self: I) -> Sequence[I]: ...
+
+
+def behind(instruction: I, ops: Operators) -> I:
+    """The first instruction, going up first operands, whose operator is none of ``ops``."""
+    while instruction.op in ops and instruction.operands:
+        instruction = instruction.operands[0]
+    return instruction
 
 
 def reachable(graph: Graph, roots: Iterable[Node], ends: Container[Node] = ()) -> list[bool]:

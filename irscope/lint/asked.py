@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
 
+from irscope.analysis.values import written
 from irscope.fusion import EdgeVerdict, Plan
 from irscope.graph import Graph, Module, Node
-from irscope.lint.values import written
 from irscope.source import UserError
 
 NEAREST = 5

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from irscope.analysis.values import is_annotation, size, written
 from irscope.fusion import EdgeVerdict
 from irscope.graph import Graph, Node
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import is_annotation, size, written
 from irscope.ops import hlo
 from irscope.source import Note
 

@@ -12,6 +12,7 @@ from irscope.analysis.calls import Calls
 from irscope.analysis.scopes import scope_of
 from irscope.analysis.soundness import Degree, Soundness, held_together, soundness
 from irscope.analysis.survey import Survey
+from irscope.analysis.values import uniform_axes
 from irscope.expand import expand
 from irscope.expand.expand import inline
 from irscope.expand.torchscript import Given, TypesSeen, types_of_run
@@ -21,7 +22,6 @@ from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
 from irscope.lint.machine import Machine
 from irscope.lint.settings import Settings
-from irscope.lint.values import uniform_axes
 from irscope.ops import hlo
 from irscope.ops.module_attributes import HloModule
 from irscope.ops.sets import OpSet

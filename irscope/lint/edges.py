@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from irscope.analysis.calls import Calls
 from irscope.analysis.scopes import split_scope
 from irscope.analysis.summary import describe_type, source_line
+from irscope.analysis.values import in_library
 from irscope.fusion.plan import EdgeVerdict
 from irscope.graph import Node, bytes_of
 from irscope.lint.asked import Kernel
 from irscope.lint.context import Context
-from irscope.lint.values import in_library
 from irscope.ops import hlo
 from irscope.source import Place
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from irscope.analysis.summary import describe_type, source_line
+from irscope.analysis.values import written
 from irscope.fusion import Group, Plan
 from irscope.graph import Graph, Kind, Node, Type
 from irscope.lint.context import Context
 from irscope.lint.estimate import Works
 from irscope.lint.findings import RuleFinding
-from irscope.lint.values import written
 from irscope.ops.sets import hlo, torchscript
 from irscope.source import Finding, Step
 

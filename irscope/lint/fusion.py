@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from irscope.analysis.values import written
 from irscope.expand import expand
 from irscope.expand.torchscript.constants import elided_constants
 from irscope.fusion import AsWritten, EdgeVerdict, Plan, compiler_of, policy_named
@@ -14,7 +15,6 @@ from irscope.graph import Module, Node, Typing, callees_first
 from irscope.lint.asked import Kernel, kernels_of, must_exist, not_joined
 from irscope.lint.context import Context
 from irscope.lint.settings import Settings
-from irscope.lint.values import written
 from irscope.source import UserError
 from irscope.version import __version__
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from irscope.analysis.calls import BodyUse, body_use
 from irscope.analysis.cost import is_free
 from irscope.analysis.survey import Survey
+from irscope.analysis.values import written as origin
 from irscope.fusion import EdgeVerdict
 from irscope.fusion.plan import Group, Plan
 from irscope.graph import Graph, Module, Node, bytes_of
@@ -16,7 +17,6 @@ from irscope.lint.estimate import Works, scattered
 from irscope.lint.flows import Flows, has_body
 from irscope.lint.fusion import plans
 from irscope.lint.machine import Machine
-from irscope.lint.values import written as origin
 from irscope.ops import hlo
 from irscope.source import UserError
 

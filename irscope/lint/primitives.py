@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
+from irscope.analysis.values import written
 from irscope.graph import Kind, Node
 from irscope.lint.context import Context, place_of
 from irscope.lint.rule import Rule
-from irscope.lint.values import written
 from irscope.lint.weigh import found_by
 from irscope.source import Finding, Note
 

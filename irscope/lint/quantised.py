@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import ARITHMETIC, CASTS_AND_MOVES, FILLS, LEAVES
 from irscope.graph import Graph, Node, TensorType
+from irscope.graph.walk import behind
 from irscope.lint.context import Context
-from irscope.lint.values import ARITHMETIC, CASTS_AND_MOVES, FILLS, LEAVES, behind
 from irscope.ops import hlo
 
 STEPS = 16

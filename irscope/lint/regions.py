@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from irscope.analysis.values import LEAVES
 from irscope.fusion import Plan
 from irscope.graph import Graph, Node
 from irscope.lint.edits import Edit
-from irscope.lint.values import LEAVES
 from irscope.ops import hlo
 
 HOPS = 2

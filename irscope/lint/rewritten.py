@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irscope.analysis.recognise.parts import Composite
 from irscope.fusion import policy_named
 from irscope.fusion.xla.gpu_device import device_named
 from irscope.fusion.xla.normalised import decisions, in_text
 from irscope.fusion.xla.softmax import Decision, Diamond, bails_out
-from irscope.graph import Node
+from irscope.graph import Graph, Node
 from irscope.lint.context import Context
-from irscope.lint.patterns import Composite
 from irscope.source import Note, UserError
 
 
@@ -34,12 +34,12 @@ class Rewriter:
         self._context = context
         self._known: dict[Node, Decision] | None = None
 
-    def answer(self, found: Composite) -> Answer | None:
+    def answer(self, found: Composite, graph: Graph) -> Answer | None:
         """What becomes of a composite; None under other policies, and where none of its reductions is broadcast back."""
         if self._device is None:
             return None
         told = self._decisions()
-        own = {mine: node for node in found.nodes if (mine := self._context.own(node, found.graph)) in told and mine is not None}
+        own = {mine: node for node in found.nodes if (mine := self._context.own(node, graph)) in told and mine is not None}
         reductions = sorted(own, key=lambda node: own[node].index)
         if not reductions:
             return None
@@ -52,9 +52,9 @@ class Rewriter:
                 return Answer(in_text(decision.at.node), node, f'"{decision.words}": {decision.cause}', decision.way_out)
         return Answer(first, first)
 
-    def notes(self, found: Composite) -> tuple[Note, ...]:
+    def notes(self, found: Composite, graph: Graph) -> tuple[Note, ...]:
         """What becomes of a near miss, as notes under what is odd about it."""
-        answer = self.answer(found)
+        answer = self.answer(found, graph)
         if answer is None:
             return ()
         if answer.refused is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from irscope.analysis.values import dims
 from irscope.graph import Node, TensorType
 from irscope.lint.edits import Edit, Site
-from irscope.lint.values import dims
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Dot, Sort
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from irscope.analysis.calls import Calls
 from irscope.analysis.cost import is_free
+from irscope.analysis.values import PLUMBING, written
 from irscope.expand.expand import inline
 from irscope.formats.torchscript.names import is_library_call
 from irscope.fusion import Group, Plan
@@ -19,7 +20,6 @@ from irscope.lint.edits import Edit, built, together
 from irscope.lint.findings import RuleFinding
 from irscope.lint.planned import Planned
 from irscope.lint.rule import Fix, Rule, all_rules
-from irscope.lint.values import PLUMBING, written
 
 SAID = 3
 """Operators that are named where a policy computes them in several kernels."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from irscope.analysis.values import in_library, written
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Rule
-from irscope.lint.values import in_library, written
 from irscope.source import Finding, Note, Severity
 
 SHARE = 0.02

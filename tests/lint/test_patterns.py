@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import irscope
+from irscope.analysis.recognise.parts import Composite
 from irscope.lint import Context, find_rule, lint_module
-from irscope.lint.patterns import Composite, composites
+from irscope.lint.rules.pattern_near_miss import composites
 from irscope.source import Severity
 
 FOLDER = Path(__file__).parent / "patterns"
@@ -31,7 +32,7 @@ EXPECTED = {
 def found(text: str, format: str) -> list[Composite]:
     context = Context(irscope.load(text, format=format).module())
     assert context.primitive is not None
-    return list(composites(context if context.primitive is context.module else Context(context.primitive)))
+    return [found for found, _ in composites(context if context.primitive is context.module else Context(context.primitive))]
 
 
 @pytest.mark.parametrize("suffix", ["hlo", "txt", "relay"])

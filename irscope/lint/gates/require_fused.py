@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice, pairwise
 
+from irscope.analysis.values import written
 from irscope.graph import Graph, Kind, Node
 from irscope.lint.gate import Gate
 from irscope.lint.planned import Planned
-from irscope.lint.values import written
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import GetTupleElement
 from irscope.source import Finding, Note, UserError, did_you_mean

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from irscope.analysis.values import dims
 from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.quantised import products, stored
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.values import dims
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot
 from irscope.source import Severity

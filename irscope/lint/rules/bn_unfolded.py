@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from irscope.analysis.values import ARITHMETIC, MOVES, dims, number, other, size
 from irscope.graph import Graph, Kind, Node
+from irscope.graph.walk import behind
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.patterns.parts import other
 from irscope.lint.quantised import products, stored
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import counted, human_bytes
-from irscope.lint.values import ARITHMETIC, MOVES, behind, dims, number, size
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Convolution
 from irscope.source import Note, Severity

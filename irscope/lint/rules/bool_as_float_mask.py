@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import MOVES, number
 from irscope.graph import Node, TensorType
+from irscope.graph.walk import behind
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.values import MOVES, behind, number
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 

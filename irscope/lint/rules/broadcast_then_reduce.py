@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from functools import partial
 from math import prod
 
+from irscope.analysis.recognise.parts import axes_text
+from irscope.analysis.values import body_operator, dims, number, size
 from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.patterns.parts import axes_text
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.lint.values import body_operator, dims, number, size
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
 from irscope.source import Severity

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from irscope.analysis.values import MOVES, dims, size
 from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.graph.walk import behind
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Make, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import MOVES, behind, dims, size
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, Slice
 from irscope.source import Note, Severity

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.constant import known_early
+from irscope.analysis.values import CALLS, MOVES, cone, size
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.lint.values import CALLS, MOVES, cone, size
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import dims, size, written
 from irscope.graph import Graph, Kind, Node
+from irscope.graph.walk import behind
 from irscope.lint.claims import TIDY
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.torch_nodes import TURNS
-from irscope.lint.values import behind, dims, size, written
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Transpose
 from irscope.source import Note, Severity

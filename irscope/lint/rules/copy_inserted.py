@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import LEAVES, MOVES, size
 from irscope.graph import Graph, Layout, Node, TensorType
+from irscope.graph.walk import behind
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import LEAVES, MOVES, behind, size
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 

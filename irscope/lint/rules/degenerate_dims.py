@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import dims
 from irscope.graph import Kind, Node
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.values import dims
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 

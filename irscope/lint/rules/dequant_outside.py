@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import size
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.multiplied import Kernels
 from irscope.lint.quantised import dequantised, products
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import size
 from irscope.source import Note, Severity
 
 WORTH_BYTES = 16 * 1024

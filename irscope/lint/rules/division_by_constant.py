@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import frexp
 
+from irscope.analysis.values import number
 from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.values import number
 from irscope.ops import hlo
 from irscope.source import Severity
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from irscope.analysis.values import written
 from irscope.graph import DTYPES, Graph, Node, TensorType, Type
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
@@ -12,7 +13,6 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import counted, human_bytes
 from irscope.lint.torch_nodes import CONSTANT
-from irscope.lint.values import written
 from irscope.ops import hlo, sets
 from irscope.source import Note, Severity
 

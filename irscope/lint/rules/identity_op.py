@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import dims, number
 from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.values import dims, number
 from irscope.ops import hlo
 from irscope.ops.attributes import Pad, Transpose
 from irscope.source import Severity

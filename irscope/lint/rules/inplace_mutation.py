@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import size
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.names import functional, is_in_place
 from irscope.graph import Graph, Node
@@ -12,7 +13,6 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import saving
 from irscope.lint.torch_nodes import POINTWISE
-from irscope.lint.values import size
 from irscope.source import Note, Severity
 
 LISTED = 5

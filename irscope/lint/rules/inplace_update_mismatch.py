@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import number
 from irscope.lint.blocked import told_by_producer
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.values import number
 from irscope.source import Severity
 
 _UPDATE = """

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import CASTS_AND_MOVES, size
 from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.graph.walk import behind
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import CASTS_AND_MOVES, behind, size
 from irscope.ops import hlo
 from irscope.ops.sets import torchscript
 from irscope.source import Note, Severity

@@ -7,13 +7,13 @@ from functools import partial
 from textwrap import dedent
 
 from irscope.analysis.trips import trip_count
+from irscope.analysis.values import size
 from irscope.graph import Effect, Graph, Kind, Node
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.lint.values import size
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
 from irscope.source import Note, Severity

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import CASTS_AND_MOVES, is_annotation
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.smaller import with_small
-from irscope.lint.values import CASTS_AND_MOVES, is_annotation
 from irscope.ops import hlo
 from irscope.source import Severity
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from irscope.analysis.values import size
 from irscope.graph import Node
 from irscope.lint.blocked import Blocked, blocked
 from irscope.lint.context import Context
@@ -13,7 +14,6 @@ from irscope.lint.estimate import weight
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.lint.values import size
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 

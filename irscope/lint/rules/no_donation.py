@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from irscope.analysis.values import size
 from irscope.graph import Node, TensorType, Type
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.lint.values import size
 from irscope.ops import hlo
 from irscope.ops.module_attributes import HloModule
 from irscope.source import Note, Severity

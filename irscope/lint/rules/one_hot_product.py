@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from irscope.analysis.values import SPREADS, dims, number
 from irscope.graph import Graph, Node, TensorType
+from irscope.graph.walk import behind
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.values import SPREADS, behind, dims, number
 from irscope.ops import hlo
 from irscope.ops.attributes import Compare, Dot
 from irscope.source import Note, Severity

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import size
 from irscope.graph import Graph, Kind, Node
 from irscope.lint.blocked import Blocked, blocked
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import size
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall
 from irscope.source import Note, Severity

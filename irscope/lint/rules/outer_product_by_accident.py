@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import MOVES, dims, reduces, size
 from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.graph.walk import behind
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import saving
-from irscope.lint.values import MOVES, behind, dims, reduces, size
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Reduce
 from irscope.source import Note, Severity

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.recognise import RECOGNISERS
+from irscope.analysis.recognise.parts import Composite
+from irscope.graph import Graph
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
-from irscope.lint.patterns import Composite, composites
 from irscope.lint.rewritten import Rewriter
 from irscope.lint.rule import Fixture, Rule
 from irscope.source import Note, Severity
@@ -144,28 +146,37 @@ class PatternNearMiss(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         rewriter = Rewriter(context)
-        for found in composites(context):
+        for found, graph in composites(context):
             odd = found.odd
             if odd is None:
-                yield from self._apart(context, rewriter, found)
+                yield from self._apart(context, rewriter, found, graph)
                 continue
             yield context.finding(
-                self, odd.node, found.graph,
+                self, odd.node, graph,
                 f"this is {found.article} {found.what}, but {odd.says}",
                 severity=None if odd.wrong else Severity.INFO,
-                notes=tuple(Note(f"%{node.name} {role}", node.loc) for node, role in odd.others) + rewriter.notes(found),
+                notes=tuple(Note(f"%{node.name} {role}", node.loc) for node, role in odd.others) + rewriter.notes(found, graph),
                 help=odd.help,
             )
 
-    def _apart(self, context: Context, rewriter: Rewriter, found: Composite) -> Iterator[RuleFinding]:
+    def _apart(self, context: Context, rewriter: Rewriter, found: Composite, graph: Graph) -> Iterator[RuleFinding]:
         """A canonical softmax or normalisation that XLA's rewriter does not take."""
-        answer = rewriter.answer(found)
+        answer = rewriter.answer(found, graph)
         if answer is None or answer.refused is None:
             return
         yield context.finding(
-            self, answer.node, found.graph,
+            self, answer.node, graph,
             f"XLA's softmax rewriter does not make one kernel of this {found.what}: {answer.refused}",
             severity=Severity.INFO,
             notes=(Note(f"%{answer.reduce.name} is the reduction", answer.reduce.loc),),
             help=answer.help,
         )
+
+
+def composites(context: Context) -> Iterator[tuple[Composite, Graph]]:
+    """Every composite of a module with its graph, canonical or with an odd node, family by family."""
+    for ops, recognise, in_fusions in RECOGNISERS:
+        for node, graph in context.primitives(*ops):
+            if in_fusions or graph not in context.inlined:
+                for found in recognise(node, context.all_users(graph)):
+                    yield found, graph

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import CASTS_AND_MOVES, size
 from irscope.graph import Node
+from irscope.graph.walk import behind
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.quantised import dequantised, narrow, products, stored
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.lint.values import CASTS_AND_MOVES, behind, size
 from irscope.source import Note, Severity
 
 WORTH_BYTES = 16 * 1024

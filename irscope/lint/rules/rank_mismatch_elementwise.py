@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import dropwhile
 
+from irscope.analysis.values import FILLS, dims
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.values import FILLS, dims
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import Broadcast
 from irscope.source import Severity

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from irscope.analysis.values import body_operator, dims, number, size
 from irscope.graph import Graph, Node
 from irscope.lint.blocked import blocked
 from irscope.lint.context import Context
@@ -12,7 +13,6 @@ from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.lint.values import body_operator, dims, number, size
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
 from irscope.source import Note, Severity

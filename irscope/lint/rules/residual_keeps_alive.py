@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import size
 from irscope.graph import Graph, Kind, Node
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.lint.values import size
 from irscope.ops.sets import hlo, relay
 from irscope.source import Note, Severity
 

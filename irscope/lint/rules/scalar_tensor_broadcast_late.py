@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from irscope.analysis.values import COPIES, dims, number
 from irscope.graph import Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.values import COPIES, dims, number
 from irscope.ops import hlo
 from irscope.source import Severity
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import is_annotation
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.values import is_annotation
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall, GetTupleElement
 from irscope.ops.sets import relay, torchscript

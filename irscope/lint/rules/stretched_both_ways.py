@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.values import dims
 from irscope.formats.torchscript.names import functional
 from irscope.graph import Node, TensorType
+from irscope.graph.walk import behind
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.values import behind, dims
 from irscope.ops.sets import relay, torchscript
 from irscope.source import Severity
 

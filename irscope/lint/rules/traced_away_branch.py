@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from irscope.analysis.values import in_library
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.origin import is_function, origin
 from irscope.graph import Graph, Node, TensorType
@@ -13,7 +14,6 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.torch_nodes import CONSTANT, READS
-from irscope.lint.values import in_library
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
 from irscope.ops.sets import torchscript

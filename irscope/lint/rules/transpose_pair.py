@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from irscope.analysis.classes import work_class
+from irscope.analysis.values import written
 from irscope.formats.relay.attributes import Transpose as RelayTranspose
 from irscope.graph import Kind, Node, TensorType, bytes_of
 from irscope.lint.context import Context
@@ -13,7 +14,6 @@ from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.lint.values import written
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import Broadcast, Transpose
 from irscope.source import Note, Severity

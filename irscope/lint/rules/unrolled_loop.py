@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.repeats import Repeat, repeats
+from irscope.analysis.values import PLUMBING
 from irscope.graph import Graph, Node
 from irscope.graph.numbering import Numbering
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.values import PLUMBING
 from irscope.source import Note, Severity
 
 TIMES = 8

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.recognise.norms import LAYER, normalisations
+from irscope.analysis.recognise.parts import readers
+from irscope.analysis.recognise.softmax import softmax
+from irscope.analysis.values import CALLS, SPREADS, body_operator, cone, reduces, size, written
 from irscope.graph import Graph, Node, TensorType
+from irscope.graph.walk import behind
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
-from irscope.lint.patterns import norms
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import CALLS, SPREADS, behind, body_operator, cone, reduces, size, written
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
@@ -214,8 +217,10 @@ class UnstableSoftmax(Rule):
 
     def _two_walks(self, context: Context) -> Iterator[RuleFinding]:
         """Normalisations whose mean and variance are in two kernels."""
-        for found in norms.found(context):
-            if found.what != norms.LAYER or context.planned is None:
+        norms = ((found, graph) for root, graph in context.primitives(hlo.rsqrt, hlo.sqrt) if graph not in context.inlined
+                 for found in normalisations(root, context.all_users(graph)))
+        for found, graph in norms:
+            if found.what != LAYER or context.planned is None:
                 continue
             _, mean, spread = found.nodes
             own = written(mean) is written(spread)  # one operator of the text: how it walks is its own affair
@@ -223,7 +228,7 @@ class UnstableSoftmax(Rule):
             if own or size(x) < WORTH_BYTES or _together(context, mean, spread):
                 continue
             yield context.finding(
-                self, spread, found.graph,
+                self, spread, graph,
                 f"the variance is a second walk over %{x.name} ({human_bytes(size(x))}), behind that of its mean",
                 severity=Severity.INFO,
                 notes=(Note(f"%{mean.name} is the mean's sum", mean.loc),),
@@ -241,15 +246,11 @@ def _together(context: Context, one: Node, two: Node) -> bool:
 
 def _normalised(context: Context, graph: Graph, node: Node, total: Node) -> str:
     """What is done with the exponentials and their sum, in words; empty when it is neither softmax nor log-sum-exp."""
-    todo = [total]
-    for at in todo:
-        for user in context.users(at, graph):
-            if user.op is hlo.log:
-                return "the logarithm of a sum of exponentials"
-            if user.op is hlo.divide and behind(user.operands[1], SPREADS) is total and behind(user.operands[0], SPREADS) is node:
-                return "a softmax"
-            if user.op in SPREADS and len(todo) < 16:
-                todo.append(user)
+    for user, _ in readers(context.all_users(graph), total):
+        if user.op is hlo.log:
+            return "the logarithm of a sum of exponentials"
+        if (found := softmax(user)) is not None and found.exponential is node and found.total is total:
+            return "a softmax"
     return ""
 
 

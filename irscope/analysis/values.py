@@ -1,4 +1,4 @@
-"""Small questions about values that many rules ask: what a node is behind its moves, which number fills it, where it is uniform."""
+"""What a value is: behind its moves, by the number that fills it, along which axes it is uniform, what it is computed from."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import operator
 from collections.abc import Callable
 
 from irscope.graph import Graph, Kind, Node, Op, TensorType
+from irscope.graph.walk import behind
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Constant, CustomCall
-from irscope.ops.sets import OpSet
 
 MOVES = hlo.named("reshape bitcast copy transpose")
 """Operators that give the same elements under another shape or order."""
@@ -51,13 +51,6 @@ def is_annotation(node: Node) -> bool:
     return node.op is hlo.custom_call and CustomCall.of(node).custom_call_target.startswith(ANNOTATIONS)
 
 
-def behind(node: Node, ops: frozenset[Op] | OpSet) -> Node:
-    """The first node, going up first operands, whose operator is none of ``ops``."""
-    while node.op in ops and node.operands:
-        node = node.operands[0]
-    return node
-
-
 def number(node: Node, steps: int = 3) -> float | None:
     """The number that fills a value all over: a constant of one element, also behind broadcasts; None where it is not known.
 
@@ -97,6 +90,11 @@ def dims(node: Node) -> tuple[int, ...]:
 def size(node: Node) -> int:
     """Bytes of a tensor; 0 for what is none."""
     return node.type.bytes if isinstance(node.type, TensorType) else 0
+
+
+def other(node: Node, operand: Node) -> Node:
+    """The other operand of a node with two."""
+    return node.operands[1] if node.operands[0] is operand else node.operands[0]
 
 
 def body_operator(node: Node) -> Op | None:

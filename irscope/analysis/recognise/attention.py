@@ -1,0 +1,45 @@
+"""Attention: a product behind a softmax that sums over the axis of the softmax."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.recognise.parts import Composite, Odd, Users, axes_text
+from irscope.analysis.recognise.softmax import Softmax, softmax
+from irscope.analysis.values import SPREADS, dims
+from irscope.graph import Kind, Node
+from irscope.graph.walk import behind
+from irscope.ops import hlo
+from irscope.ops.attributes import Dot
+
+STEPS = 4
+"""Operators between a softmax and the product that reads it, at most."""
+
+
+def attentions(node: Node, users: Users) -> Iterator[Composite]:
+    """The attention of the softmax that ends in a node; odd where the product sums over another axis, or the softmax is scaled."""
+    found = softmax(node)
+    at, scale = node, None
+    for _ in range(STEPS if found is not None else 0):
+        if len(users[at.index]) != 1:
+            return
+        user, = users[at.index]
+        if user.op is hlo.dot:
+            assert found is not None
+            yield Composite("attention", user, (node,), _odd_product(found, at, user, scale))
+            return
+        if user.op is hlo.multiply and any(behind(o, SPREADS).op.kind is Kind.LEAF for o in user.operands):
+            scale = user
+        elif user.op is not hlo.convert:
+            return
+        at = user
+
+
+def _odd_product(found: Softmax, at: Node, product: Node, scale: Node | None) -> Odd | None:
+    others = ((found.result, "is the softmax"),)
+    summed = tuple(sorted(Dot.of(product).contracting_dims[product.operands[0] is not at]))
+    if dims(at) == dims(found.result) and len(summed) == 1 and len(found.axes) == 1 and summed != found.axes:
+        says = f"the softmax is over {axes_text(found.axes)} and the product sums over {axes_text(summed)}"
+        return Odd(product, says, "take the softmax over the axis of the keys, which the product with the values sums over", True, others)
+    if scale is None:
+        return None
+    return Odd(scale, f"%{scale.name} scales behind the softmax", "scale the queries, or the result", others=others)

@@ -1,0 +1,71 @@
+"""Softmax: exponentials of differences from the maximum, divided by their sum."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from irscope.analysis.recognise.parts import NEAR, Composite, Odd, Users, axes_text, find, patterns
+from irscope.analysis.values import SPREADS, cone, dims, reduces
+from irscope.graph import Node
+from irscope.graph.walk import behind
+from irscope.ops import hlo
+from irscope.ops.attributes import Reduce
+
+SOFTMAX = patterns("divide(exponentials:exponential(x), total:reduce(exponentials, zero))", through=SPREADS)
+
+
+@dataclass(frozen=True, slots=True)
+class Softmax:
+    """``result = exponential / total`` where ``total`` sums ``exponential``.
+
+    ``difference`` is the ``subtract`` that the exponential is taken of, ``largest`` the reduction that it subtracts; None where there is
+    none.
+    """
+
+    result: Node
+    exponential: Node
+    total: Node
+    difference: Node | None
+    largest: Node | None
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes that are summed over, without those of length 1."""
+        shape = dims(self.total.operands[0])
+        return tuple(sorted(d for d in Reduce.of(self.total).dimensions if d < len(shape) and shape[d] != 1))
+
+
+def softmax(node: Node) -> Softmax | None:
+    """The softmax whose result a division is; None where it is none."""
+    found = find(node, SOFTMAX)
+    if found is None or not reduces(found["total"], hlo.add):
+        return None
+    exponential = found["exponentials"]
+    difference = behind(exponential.operands[0], SPREADS)
+    if difference.op is not hlo.subtract or len(difference.operands) != 2:
+        return Softmax(node, exponential, found["total"], None, None)
+    near = (n for n in cone(difference.operands[1], NEAR) if reduces(n, hlo.maximum))
+    largest = next((n for n in near if dims(n.operands[0]) == dims(exponential)), None)
+    return Softmax(node, exponential, found["total"], difference, largest)
+
+
+def softmaxes(node: Node, _: Users) -> Iterator[Composite]:
+    """The softmax that ends in a node; odd where its maximum is taken over other axes than its sum."""
+    found = softmax(node)
+    if found is not None:
+        parts = (found.exponential, found.total, found.largest)
+        yield Composite("softmax", node, tuple(part for part in parts if part is not None), _odd_shift(found))
+
+
+def _odd_shift(found: Softmax) -> Odd | None:
+    """A maximum that is taken over other axes than the sum."""
+    if found.largest is None:
+        return None
+    shift, axes = (tuple(sorted(Reduce.of(reduction).dimensions)) for reduction in (found.largest, found.total))
+    if shift == axes:
+        return None
+    wrong = not set(axes) <= set(shift)
+    says = f"it sums over {axes_text(axes)} and takes its maximum over {axes_text(shift)}"
+    says += ": the shift changes along the sum, and the result is wrong" if wrong else ""
+    others = ((found.total, "is the sum"),)
+    return Odd(found.largest, says, "take both over the same axes: softmax(x, axis=...)", wrong, others)
