@@ -59,28 +59,50 @@ class Pattern:
 
     text: str
     root: Term = field(init=False)
-    _heads: tuple[frozenset[str], ...] = field(init=False, repr=False)
-    """The operators that operands must have, for those that must have one. Most instructions are refused by this alone."""
+    _heads: tuple[tuple[frozenset[str] | None, ...], ...] = field(init=False, repr=False)
+    """For each order of the operands, the operators that they must have (None: any)."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "root", parse_term(self.text))
-        heads = (frozenset(o.ops) if o.ops else NUMBERS if o.number is not None else None for o in self.root.operands)
-        object.__setattr__(self, "_heads", tuple(head for head in heads if head is not None))
+        root = parse_term(self.text)
+        heads = tuple(frozenset(o.ops) if o.ops else NUMBERS if o.number is not None else None for o in root.operands)
+        is_commutative = len(heads) == 2 and not COMMUTATIVE.isdisjoint(root.ops)
+        object.__setattr__(self, "root", root)
+        object.__setattr__(self, "_heads", (heads, heads[::-1]) if is_commutative and heads != heads[::-1] else (heads,))
 
     @property
     def ops(self) -> tuple[str, ...]:
         return self.root.ops
 
-    def match(self, instruction: Instruction, is_all: IsAll, where: Callable[[Bindings], bool] | None = None) -> Bindings | None:
-        """What the names stand for in the first match for which the condition holds, ``root`` among them; None where there is none."""
-        for head in self._heads:
-            for operand in instruction.operands:
-                if operand.op.name in head:
+    def may_match(self, operands: Sequence[Op]) -> bool:
+        """Whether an instruction with operands of these operators may match. Most are refused by this alone."""
+        for heads in self._heads:
+            for head, op in zip(heads, operands):
+                if head is not None and op.name not in head:
                     break
             else:
-                return None
-        found = _matches(self.root, instruction, {"root": instruction}, is_all, is_root=True)
-        return next(found if where is None else filter(where, found), None)
+                return True
+        return False
+
+    def match(self, instruction: Instruction, is_all: IsAll, where: Callable[[Bindings], bool] | None = None) -> Bindings | None:
+        """What the names stand for in the first match for which the condition holds, ``root`` among them; None where there is none."""
+        root = self.root
+        if not self.may_match([operand.op for operand in instruction.operands]) or not _has_head(root, instruction):
+            return None
+        for operands in _orders(instruction):
+            for term, operand in zip(root.operands, operands):
+                if term.number is not None:
+                    if not is_all(operand, term.number):
+                        break
+                elif term.ops and (operand.op.name not in term.ops or (term.one_user and len(operand.users) != 1)):
+                    break
+            else:
+                bound: Bindings = {"root": instruction}
+                if root.name:
+                    bound[root.name] = instruction
+                for found in _all_match(root.operands, operands, bound, is_all):
+                    if where is None or where(found):
+                        return dict(found)
+        return None
 
 
 def parse_term(text: str) -> Term:
@@ -140,39 +162,45 @@ def _term(tokens: list[str], text: str) -> Term:
     return Term(tuple(ops), tuple(operands), name, None, tuple(attrs), one_user)
 
 
+def _has_head(term: Term, at: Any) -> bool:
+    """Whether an instruction has an operator, the number of operands and the attributes of a term."""
+    return at.op.name in term.ops and at.op.is_primitive and len(at.operands) == len(term.operands) \
+        and (not term.attrs or all(str(at.attrs.get(key)) == value for key, value in term.attrs))
+
+
+def _orders(at: Any) -> tuple[Sequence[Any], ...]:
+    """The orders in which the operands of an instruction may stand."""
+    operands = at.operands
+    return (operands, operands[::-1]) if len(operands) == 2 and at.op.name in COMMUTATIVE else (operands,)
+
+
 # A pattern is as deep as it was written; the depth of the graph does not count here.
-def _matches(term: Term, at: Any, bound: Bindings, is_all: IsAll, is_root: bool = False) -> Iterator[Bindings]:
-    """Every way in which a term matches an instruction, given what names stand for already."""
-    if term.number is not None:
-        if is_all(at, term.number):
-            yield {**bound, term.name: at} if term.name else bound
-        return
-    if term.name and term.name in bound:
-        if bound[term.name] is at:
+def _matches(term: Term, at: Any, bound: Bindings, is_all: IsAll) -> Iterator[Bindings]:
+    """Every way in which a term matches an instruction, given what names stand for already. ``bound`` holds until the next one."""
+    name = term.name
+    if name and name in bound:
+        if bound[name] is at:
             yield bound
         return
-    if term.ops:
-        if at.op.name not in term.ops or not at.op.is_primitive or len(at.operands) != len(term.operands):
+    if term.number is not None:
+        if not is_all(at, term.number):
             return
-        if term.one_user and not is_root and len(at.users) != 1:
-            return
-        if any(str(at.attrs.get(key)) != value for key, value in term.attrs):
-            return
-    if term.name:
-        bound = {**bound, term.name: at}
+    elif term.ops and (not _has_head(term, at) or (term.one_user and len(at.users) != 1)):
+        return
+    if name:
+        bound[name] = at
     if not term.operands:
         yield bound
-    elif len(term.operands) == 1:
-        yield from _matches(term.operands[0], at.operands[0], bound, is_all)
     else:
-        yield from _all_match(term.operands, at.operands, bound, is_all)
-        if len(term.operands) == 2 and at.op.name in COMMUTATIVE:
-            yield from _all_match(term.operands, at.operands[::-1], bound, is_all)
+        for operands in _orders(at):
+            yield from _all_match(term.operands, operands, bound, is_all)
+    if name:
+        del bound[name]
 
 
 def _all_match(terms: Sequence[Term], operands: Sequence[Any], bound: Bindings, is_all: IsAll) -> Iterator[Bindings]:
-    if not terms:
-        yield bound
+    if len(terms) == 1:
+        yield from _matches(terms[0], operands[0], bound, is_all)
         return
     for found in _matches(terms[0], operands[0], bound, is_all):
         yield from _all_match(terms[1:], operands[1:], found, is_all)
