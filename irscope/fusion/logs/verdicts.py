@@ -12,7 +12,7 @@ from types import ModuleType
 from irscope.expand import expand
 from irscope.formats.detect import decode
 from irscope.fusion.inductor.policy import InductorPolicy
-from irscope.fusion.inductor.reasons import written
+from irscope.fusion.inductor.report import written
 from irscope.fusion.logs import torch_log, xla_dump, xla_vlog
 from irscope.fusion.logs.events import FusionLog, Step
 from irscope.fusion.logs.torch_replay import matched, replayed
@@ -140,7 +140,7 @@ def _by_inductor(module: Module, log: FusionLog) -> tuple[list[EdgeVerdict], lis
     again = set(found.values())
     seen = {written(node) for kernel in kernels if kernel.buffers[0].name in again for node in kernel.buffers[0].members}
     replayed(prepared.scheduler, found, steps)
-    by_log = {(v.producer, v.consumer): v for v in prepared.report().plan().verdicts}
+    by_log = {(v.producer, v.consumer): v for v in prepared.plan().verdicts}
     merged: list[EdgeVerdict] = []
     covered: list[tuple[EdgeVerdict, EdgeVerdict]] = []
     for verdict in own:

@@ -33,7 +33,8 @@ def row(name: str) -> Rule:
     identity = IDENTITIES[name]
 
     def rule(s: Simplifier, d: Draft) -> Node | None:
-        found: Node | None = identity.apply(d, d.tensor.dtype.kind, _Maker(s, d), _is, {})
+        bound = identity.match(d, _is, {}) if d.tensor.dtype.kind in identity.kinds else None
+        found: Node | None = None if bound is None else identity.build(bound, _Maker(s, d))
         return found
     return rule
 
