@@ -4,21 +4,18 @@ from __future__ import annotations
 import math
 import re
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.formats.hlo.arrays import array_of
 from irscope.formats.hlo.faults import LIMIT, LITERAL, Refused
 from irscope.formats.hlo.lexer import Cursor
 from irscope.formats.hlo.plain import int_range, is_plain, real_fits
+from irscope.formats.hlo.types import TypeTable
 from irscope.graph import DTYPES, DType, TensorType, TupleType, Type
 from irscope.ops.attrs import Literal
 
-if TYPE_CHECKING:
-    from irscope.formats.hlo.types import TypeTable
-
 # Longer texts are not copied out of the dump: a constant table of 100 MB would stand in memory twice.
 MAX_COPIED = 256
-# What one constant may hold when its array is made.
-MAX_ELEMENTS = 1 << 31
 
 REAL_END = re.compile(r"[^()\"'/]*+(?=\))")
 
@@ -41,8 +38,7 @@ class TextLiteral(Literal):
 
 
 def parse_literal(literal: Literal) -> Any:
-    """The array (or tuple of arrays) that a literal's text gives; numpy is imported here."""
-    from irscope.formats.hlo.arrays import array_of
+    """The array (or tuple of arrays) that a literal's text gives."""
     return array_of(literal.text or "", literal.type)
 
 
