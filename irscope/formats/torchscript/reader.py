@@ -15,7 +15,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from irscope.formats.torchscript.cursor import HEAD, TAIL, Cursor, SyntaxFault, split_attributes
+from irscope.formats.syntax import SyntaxFault
+from irscope.formats.torchscript import operators
+from irscope.formats.torchscript.cursor import HEAD, TAIL, Cursor, split_attributes
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.pasted import FX, HEADER, clean
 from irscope.formats.torchscript.provenance import TorchProvenance
@@ -308,7 +310,8 @@ class _Reader:
     def _op(self, name: str) -> Op:
         op = self.ops.get(name)
         if op is None:
-            op = self.ops[name] = _declared_op(name) or unknown_op(name, "torchscript")
+            operators.load()  # with the first operator, so that every reading finds the same
+            op = self.ops[name] = lookup(name, "torchscript") or unknown_op(name, "torchscript")
         return op
 
     # ------------------------------------------------------------------ places and faults
@@ -344,11 +347,3 @@ class _Reader:
         """One error; the text is no longer ok."""
         self.reading.ok = False
         self.reading.findings.append(Finding(code, name, Severity.ERROR, message, self.source, self.place(offset), length, help=help))
-
-
-def _declared_op(name: str) -> Op | None:
-    """The declaration of an operator of torch; its table is imported with the first, so that every reading finds the same."""
-    from irscope.formats.torchscript import operators
-
-    operators.load()
-    return lookup(name, "torchscript")
