@@ -99,13 +99,20 @@ def _value(cursor: Cursor, type: Type) -> int:
     return _dense(cursor, type)
 
 
-def _dense(cursor: Cursor, type: TensorType) -> int:
+def _sizes(cursor: Cursor, type: TensorType) -> list[int]:
+    """The sizes of a constant, which must be known and hold what fits into a memory."""
     sizes = [d if isinstance(d, int) else d.bound for d in type.shape]
     if None in sizes:
         cursor.refuse(f"a constant cannot have the open type {type}", LITERAL, sees=False)
     dims = [d for d in sizes if d is not None]
     if prod(dims) >= 1 << 62:
         cursor.refuse(f"a constant of type {type} does not fit into any memory", LIMIT, sees=False)
+    return dims
+
+
+def _dense(cursor: Cursor, type: TensorType) -> int:
+    """Step over the braces and numbers of an array."""
+    dims = _sizes(cursor, type)
     rank = len(dims)
     seen = [0] * rank
     level = 0

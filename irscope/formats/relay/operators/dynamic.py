@@ -81,7 +81,7 @@ def squeeze(t: Relay, a: Attributes, x: Node, axes: Node) -> Node:
           values=True)
 def strided_slice(t: Relay, a: Attributes, x: Node, begin: Node, end: Node, strides: Node) -> Node:
     """``strided_slice`` by operands."""
-    return sliced(t, x, t.ints(begin, "begin"), t.ints(end, "end"), t.ints(strides, "strides"), a.slice_mode, a.axes)
+    return sliced(t, x, a, t.ints(begin, "begin"), t.ints(end, "end"), t.ints(strides, "strides"))
 
 
 @operator("dyn.topk(data, k; k=None, axis=-1, ret_type='both', is_ascend=False, dtype='int32')", values=True)

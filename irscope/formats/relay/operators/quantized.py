@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
@@ -58,59 +59,59 @@ def dequantize(t: Relay, a: Attributes, x: Node, scale: Node, zero: Node) -> Nod
           "compute_dtype='None', out_dtype='int8')", kind=E)
 def requantize(t: Relay, a: Attributes, x: Node, scale: Node, zero: Node, out_scale: Node, out_zero: Node) -> Node:
     """Quantised integers in another scale; halves go up, or away from zero by ``rounding="TONEAREST"``."""
-    return requantized(
-        t, x, scale, zero, out_scale, out_zero, t.dtype_word(a.out_dtype, S8), a.axis, str(a.rounding).upper() == "TONEAREST"
-    )
+    away = str(a.rounding).upper() == "TONEAREST"
+    return requantized(t, Quantized(x, scale, zero, a.axis), (out_scale, out_zero), t.dtype_word(a.out_dtype, S8), away)
 
 
-def requantized(
-    t: Relay,
-    x: Node,
-    scale: Node,
-    zero: Node,
-    out_scale: Node,
-    out_zero: Node,
-    dtype: DType,
-    axis: int = -1,
-    away: bool = False,
-) -> Node:
+@dataclass(frozen=True, slots=True)
+class Quantized:
+    """Integers that stand for ``scale * (values - zero)``; the scale and the zero point may be vectors along an axis."""
+
+    values: Node
+    scale: Node
+    zero: Node
+    axis: int = -1
+
+
+Target = tuple[Node, Node]
+"""The scale and the zero point of a result, one number each."""
+
+
+def requantized(t: Relay, x: Quantized, target: Target, dtype: DType, away: bool = False) -> Node:
     """In float64, which holds every product of the fixed-point arithmetic that machines use here."""
-    shifted = t.convert(t.sub(t.convert(x, S32), per_axis(t, t.convert(zero, S32), x, axis)), F64)
-    factor = t.div(t.convert(t.convert(scale, F32), F64), t.convert(t.convert(t.reshape(out_scale, ()), F32), F64))
-    value = t.mul(shifted, per_axis(t, factor, x, axis))
+    scale, zero = target
+    shifted = t.convert(t.sub(t.convert(x.values, S32), per_axis(t, t.convert(x.zero, S32), x.values, x.axis)), F64)
+    factor = t.div(t.convert(t.convert(x.scale, F32), F64), t.convert(t.convert(t.reshape(scale, ()), F32), F64))
+    value = t.mul(shifted, per_axis(t, factor, x.values, x.axis))
     steps = t.unary("round-nearest-afz", value) if away else t.unary("floor", t.plus(value, 0.5))
-    return saturated(t, t.add(steps, t.broadcast_to(t.convert(t.reshape(out_zero, ()), F64), t.shape(x))), dtype)
+    return saturated(t, t.add(steps, t.broadcast_to(t.convert(t.reshape(zero, ()), F64), t.shape(x.values))), dtype)
 
 
-def _binary(name: str, compute: Callable[..., Node]) -> None:
-    def build(t: Relay, a: Attributes, x: Node, y: Node, sx: Node, zx: Node, sy: Node, zy: Node, so: Node, zo: Node) -> Node:
-        return saturated(t, compute(t, a, x, y, sx, zx, sy, zy, so, zo), t.dtype(x))
+def _binary(name: str, compute: Callable[[Relay, Quantized, Quantized, Target], Node]) -> None:
+    def build(t: Relay, a: Attributes, x: Node, y: Node, *scales: Node) -> Node:
+        sx, zx, sy, zy, so, zo = scales
+        return saturated(t, compute(t, Quantized(x, sx, zx, a.lhs_axis), Quantized(y, sy, zy, a.rhs_axis), (so, zo)), t.dtype(x))
 
     build.__doc__ = f"``{name}`` of what the integers stand for."
     operator(f"qnn.{name}(lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, output_zero_point; "
              "lhs_axis=-1, rhs_axis=-1)", kind=B)(build)
 
 
-def _summed(sign: int) -> Callable[..., Node]:
+def _sum(t: Relay, x: Quantized, y: Quantized, target: Target) -> Node:
     """Both sides in the scale of the result first, each rounded: as TVM does it."""
-
-    def compute(
-        t: Relay, a: Attributes, x: Node, y: Node, sx: Node, zx: Node, sy: Node, zy: Node, so: Node, zo: Node
-    ) -> Node:
-        left = requantized(t, x, sx, zx, so, zo, S32, a.lhs_axis)
-        right = requantized(t, y, sy, zy, so, zo, S32, a.rhs_axis)
-        zero = t.convert(t.reshape(zo, ()), S32)
-        return t.sub(t.add(left, right), zero) if sign > 0 else t.add(t.sub(left, right), zero)
-
-    return compute
+    total = t.add(requantized(t, x, target, S32), requantized(t, y, target, S32))
+    return t.sub(total, t.convert(t.reshape(target[1], ()), S32))
 
 
-def _multiplied(
-    t: Relay, a: Attributes, x: Node, y: Node, sx: Node, zx: Node, sy: Node, zy: Node, so: Node, zo: Node
-) -> Node:
-    product = t.mul(centred(t, x, zx, a.lhs_axis), centred(t, y, zy, a.rhs_axis))
-    scale = t.mul(t.reshape(sx, ()), t.reshape(sy, ()))
-    return requantized(t, product, scale, t.array(0, S32), so, zo, S32)
+def _difference(t: Relay, x: Quantized, y: Quantized, target: Target) -> Node:
+    rest = t.sub(requantized(t, x, target, S32), requantized(t, y, target, S32))
+    return t.add(rest, t.convert(t.reshape(target[1], ()), S32))
+
+
+def _product(t: Relay, x: Quantized, y: Quantized, target: Target) -> Node:
+    made = t.mul(centred(t, x.values, x.zero, x.axis), centred(t, y.values, y.zero, y.axis))
+    scale = t.mul(t.reshape(x.scale, ()), t.reshape(y.scale, ()))
+    return requantized(t, Quantized(made, scale, t.array(0, S32)), target, S32)
 
 
 def centred(t: Relay, x: Node, zero: Node, axis: int) -> Node:
@@ -122,9 +123,9 @@ def centred(t: Relay, x: Node, zero: Node, axis: int) -> Node:
     return t.sub(wide, per_axis(t, t.convert(zero, S32), x, axis))
 
 
-_binary("add", _summed(1))
-_binary("subtract", _summed(-1))
-_binary("mul", _multiplied)
+_binary("add", _sum)
+_binary("subtract", _difference)
+_binary("mul", _product)
 
 
 @operator("qnn.conv2d(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; strides=[1, 1], padding=[0, 0], "
@@ -174,7 +175,7 @@ def concatenate(t: Relay, a: Attributes, xs: list[Node], scales: list[Node], zer
     """One behind the other, each in the scale of the result."""
     if not len(xs) == len(scales) == len(zeros):
         raise TypeFault(f"{len(xs)} tensors with {len(scales)} scales and {len(zeros)} zero points")
-    made = [requantized(t, x, s, z, so, zo, t.dtype(x)) for x, s, z in zip(xs, scales, zeros, strict=True)]
+    made = [requantized(t, Quantized(x, s, z), (so, zo), t.dtype(x)) for x, s, z in zip(xs, scales, zeros, strict=True)]
     return t.concat(made, t.axis(xs[0], a.axis))
 
 
@@ -219,7 +220,8 @@ def _pointwise(name: str) -> None:
         "abs": "abs",
     }[name]  # fmt: skip
 
-    def build(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
+    def build(t: Relay, a: Attributes, x: Node, *scales: Node) -> Node:
+        s, z, so, zo = scales
         return quantized(t, t.unary(primitive, dequantized(t, x, s, z)), so, zo, t.dtype(x))
 
     build.__doc__ = f"``{name}`` of what the integers stand for."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 from irscope.formats.relay.algebra import Relay, shape_text, table_of
 from irscope.formats.relay.operators import Attributes, operator
@@ -33,11 +32,12 @@ def split(t: Relay, a: Attributes, x: Node) -> list[Node]:
 @operator('strided_slice(data; begin!, end!, strides: places=[1], slice_mode="end", axes=None)', kind=INJ)
 def strided_slice(t: Relay, a: Attributes, x: Node) -> Node:
     """From begin to below end in steps; negative places count from the end, negative steps go back."""
-    return sliced(t, x, list(a.begin), list(a.end), list(a.strides or [1]), a.slice_mode, a.axes)
+    return sliced(t, x, a, list(a.begin), list(a.end), list(a.strides or [1]))
 
 
-def sliced(t: Relay, x: Node, begin: list[int], end: list[int], strides: list[int], mode: str, axes: Any) -> Node:
+def sliced(t: Relay, x: Node, a: Attributes, begin: list[int], end: list[int], strides: list[int]) -> Node:
     """Slices as Python has them, each along its axis; without ``axes`` along the first ones, as many as the longest list names."""
+    mode, axes = a.slice_mode, a.axes
     axes = [t.axis(x, d) for d in axes] if axes else list(range(max(len(begin), len(end), len(strides) if len(strides) > 1 else 0)))
     if len(axes) > t.rank(x):
         raise TypeFault(f"{len(axes)} places for data of {shape_text(t.shape(x))}")
