@@ -4,7 +4,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Array", "ml_dtypes", "np"]
+__all__ = ["Array", "ml_dtypes", "np", "resource", "zipfile"]
 
 
 class LazyModule:
@@ -20,6 +20,9 @@ class LazyModule:
 
 
 if TYPE_CHECKING:
+    import resource
+    import zipfile
+
     import ml_dtypes
     import numpy as np
 
@@ -27,4 +30,6 @@ if TYPE_CHECKING:
 else:
     ml_dtypes = LazyModule("ml_dtypes")
     np = LazyModule("numpy")
+    resource = LazyModule("resource")
+    zipfile = LazyModule("zipfile")
     Array = Any

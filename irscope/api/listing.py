@@ -5,7 +5,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from irscope.formats import FORMATS, TITLES, readable
+from irscope.formats import FORMATS, format_named
 from irscope.lazy import LazyModule
 from irscope.source import UserError, did_you_mean
 
@@ -34,9 +34,8 @@ TRIPLES = {
 
 
 def _formats() -> list[Row]:
-    """The formats, and which of them this version reads."""
-    known = readable()
-    return [{"name": name, "title": TITLES[name], "reads": "yes" if name in known else "not yet"} for name in FORMATS]
+    """The formats that this version reads."""
+    return [{"name": name, "title": format_named(name).TITLE, "reads": "yes"} for name in FORMATS]
 
 
 def _ops() -> list[Row]:

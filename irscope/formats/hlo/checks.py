@@ -15,6 +15,7 @@ from irscope.formats.hlo.faults import (
     OPERAND_TYPE,
     RESULT_TYPE,
     Fault,
+    Span,
 )
 from irscope.formats.hlo.types import compatible
 from irscope.graph import Node, TensorType, TupleType
@@ -40,7 +41,7 @@ def check(assembly: Assembly, node: Node) -> None:
 
 
 def _tell(assembly: Assembly, node: Node, fault: Fault, message: str, help: str = "") -> None:
-    assembly.tell(fault, message, node.loc, len(node.name), help, node.name)
+    assembly.tell(fault, message, Span(node.loc, len(node.name), node.name), help)
 
 
 def _count(assembly: Assembly, node: Node, ok: bool, wanted: str) -> bool:
@@ -120,7 +121,7 @@ def check_branches(assembly: Assembly, node: Node, at: dict[str, int]) -> None:
     for name in other:
         if name in at:
             message = f'unexpected attribute "{name}": the first operand of this conditional is {first}'
-            assembly.tell(MISPLACED_ATTRIBUTE, message, at[name], len(name), f"it takes {' and '.join(wanted)}", node.name)
+            assembly.tell(MISPLACED_ATTRIBUTE, message, Span(at[name], len(name), node.name), f"it takes {' and '.join(wanted)}")
     for name in wanted:
         if name not in at:
             _tell(assembly, node, MISSING_ATTRIBUTE, f"conditional on {first} needs the attribute {name}")

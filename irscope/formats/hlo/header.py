@@ -14,6 +14,7 @@ from irscope.formats.hlo.faults import (
     UNKNOWN_ATTRIBUTE,
     Faults,
     Refused,
+    Span,
 )
 from irscope.formats.hlo.lexer import Cursor
 from irscope.formats.hlo.opcodes import KNOWN_ATTRIBUTES
@@ -50,13 +51,8 @@ def read_header(assembly: Assembly, cursor: Cursor) -> int:
     cursor.next()
     module = assembly.module
     if cursor.sees(","):
-        assembly.faults.add(
-            LOSSY_PRINT,
-            "the module has no name: the text was printed without names (fingerprint or canonical options)",
-            cursor.at,
-            1,
-            "print it again with the default HloPrintOptions",
-        )
+        assembly.faults.add(LOSSY_PRINT, "the module has no name: the text was printed without names (fingerprint or canonical options)",
+                            Span(cursor.at), "print it again with the default HloPrintOptions")
     else:
         module.name = cursor.name("the name of the module", MODULE_ATTRIBUTE)
     seen: set[str] = set()
@@ -84,12 +80,12 @@ def check_aliases(assembly: Assembly) -> None:
         for i in index:
             if not isinstance(type, TupleType) or not 0 <= i < len(type.elements):
                 message = f"input_output_alias names the output {{{', '.join(map(str, index))}}}, but the entry gives {root.type}"
-                assembly.tell(MODULE_ATTRIBUTE, message, assembly.aliases_at, 18, "", "", (Note("its root stands here", root.loc),))
+                assembly.tell(MODULE_ATTRIBUTE, message, Span(assembly.aliases_at, 18), "", (Note("its root stands here", root.loc),))
                 return
             type = type.elements[i]
         if index in seen:
             message = f"input_output_alias names the output {{{', '.join(map(str, index))}}} twice"
-            assembly.tell(MODULE_ATTRIBUTE, message, assembly.aliases_at, 18)
+            assembly.tell(MODULE_ATTRIBUTE, message, Span(assembly.aliases_at, 18))
             return
         seen.add(index)
 
@@ -101,19 +97,15 @@ def _attribute(assembly: Assembly, cursor: Cursor, seen: set[str]) -> None:
     cursor.next()
     value_at = cursor.at
     if name in seen:
-        faults.add(REPEATED_ATTRIBUTE, f"the module gives {name} twice", at, len(name))
+        faults.add(REPEATED_ATTRIBUTE, f"the module gives {name} twice", Span(at, len(name)))
         kind = "any"
     elif kind is None:
         if name in KNOWN_ATTRIBUTES:
-            faults.add(MISPLACED_ATTRIBUTE, f'unexpected attribute "{name}" on the module', at, len(name), "it belongs to instructions")
+            faults.add(MISPLACED_ATTRIBUTE, f'unexpected attribute "{name}" on the module', Span(at, len(name)),
+                       "it belongs to instructions")
         else:
-            faults.add(
-                UNKNOWN_ATTRIBUTE,
-                f"the module has an attribute {name} that irscope does not know; it is kept as text",
-                at,
-                len(name),
-                did_you_mean(name, MODULE_ATTRIBUTES),
-            )
+            faults.add(UNKNOWN_ATTRIBUTE, f"the module has an attribute {name} that irscope does not know; it is kept as text",
+                       Span(at, len(name)), did_you_mean(name, MODULE_ATTRIBUTES))
         kind = "any"
     seen.add(name)
     if kind == "aliases":

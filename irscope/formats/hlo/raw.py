@@ -5,7 +5,7 @@ from collections.abc import Callable
 from math import prod
 
 from irscope.formats.hlo.devices import ints, read_axes, read_iota, read_mesh
-from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, DEVICES, UNKNOWN_ATTRIBUTE, Faults, Refused
+from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, DEVICES, UNKNOWN_ATTRIBUTE, Faults, Refused, Span
 from irscope.formats.hlo.lexer import Cursor
 from irscope.source import did_you_mean
 
@@ -52,13 +52,8 @@ def _metadata(cursor: Cursor, faults: Faults) -> None:
         cursor.next()
         kind = METADATA.get(name)
         if kind is None:
-            faults.add(
-                UNKNOWN_ATTRIBUTE,
-                f"the metadata has a field {name}, which irscope does not know",
-                at,
-                len(name),
-                did_you_mean(name, METADATA),
-            )
+            faults.add(UNKNOWN_ATTRIBUTE, f"the metadata has a field {name}, which irscope does not know", Span(at, len(name)),
+                       did_you_mean(name, METADATA))
             step_over_value(cursor)
         elif kind == "string":
             cursor.string(f"a string for {name}", ATTRIBUTE_VALUE)
@@ -131,9 +126,8 @@ def _one_sharding(cursor: Cursor, faults: Faults) -> None:
             cursor.next()
             _tile_types(cursor)
         else:
-            cursor.refuse(
-                "expected replicated, maximal, manual, unknown, unreduced, devices=, device=, last_tile_dims= or metadata=", ATTRIBUTE_VALUE
-            )
+            cursor.refuse("expected replicated, maximal, manual, unknown, unreduced, devices=, device=, last_tile_dims= or metadata=",
+                          ATTRIBUTE_VALUE)
     length = cursor.after - begin
     cursor.next()
     whole = words & {"replicated", "manual", "unknown", "unreduced"}
@@ -166,7 +160,7 @@ def _tiles(cursor: Cursor, faults: Faults) -> tuple[int, int]:
     if count < 2:
         raise Refused(ATTRIBUTE_VALUE, "a sharding that is not maximal has more than one device", begin, length)
     if count != prod(dims):
-        faults.add(DEVICES, f"{count} devices do not fill {'x'.join(map(str, dims))}", begin, length)
+        faults.add(DEVICES, f"{count} devices do not fill {'x'.join(map(str, dims))}", Span(begin, length))
     return len(dims), count
 
 

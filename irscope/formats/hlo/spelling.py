@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from irscope.formats.hlo.arrays import text_of
 from irscope.formats.hlo.lexer import RESERVED_TYPES
 from irscope.graph import Graph, Node, TensorType, TupleType, Type
 from irscope.ops.attrs import Literal, Window
@@ -49,7 +50,6 @@ def spell_literal(literal: Literal) -> str:
     """The value of a constant: as it was written, or from its array; ``{...}`` where it is left out."""
     text = literal.text
     if text is None:
-        from irscope.formats.hlo.arrays import text_of  # numpy, which most printing does without
         return text_of(literal.value(), literal.type)
     if "\n" in text or "/" in text:
         text = " ".join(COMMENT.sub(" ", text).split())

@@ -29,7 +29,7 @@ def _dense_type(a: Attributes, x: Type, w: Type) -> Type | None:
     return TensorType(dtype_named(str(a.out_dtype)) or x.dtype, (*x.shape[:-1], w.shape[0]))
 
 
-@operator("nn.dense(data: 1d+, weight: 2d; units=None, out_dtype=None)", kind=C, level=1, infer=_dense_type)
+@operator("nn.dense(data: 1d+, weight: 2d; units=None, out_dtype=None)", kind=C, infer=_dense_type)
 def dense(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """The last axis of the data times each row of the weight."""
     if t.shape(x)[-1] != t.shape(w)[1]:
@@ -39,7 +39,7 @@ def dense(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     return product(t, x, w, ([t.rank(x) - 1], [1]), t.dtype_word(a.out_dtype, t.dtype(x)))
 
 
-@operator("nn.contrib_dense_pack(data: 1d+, weight: 3d; units=None, out_dtype=None, weight_layout='NK8n')", kind=C, level=10)
+@operator("nn.contrib_dense_pack(data: 1d+, weight: 3d; units=None, out_dtype=None, weight_layout='NK8n')", kind=C)
 def dense_pack(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """``nn.dense`` with a packed weight: its last axis holds several units."""
     n, k, part = t.shape(w)
@@ -47,7 +47,7 @@ def dense_pack(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     return product(t, x, flat, ([t.rank(x) - 1], [1]), t.dtype_word(a.out_dtype, t.dtype(x)))
 
 
-@operator("nn.matmul(tensor_a: 1d+, tensor_b: 2d; units=None, out_dtype=None, transpose_a=False, transpose_b=False)", kind=C, level=1)
+@operator("nn.matmul(tensor_a: 1d+, tensor_b: 2d; units=None, out_dtype=None, transpose_a=False, transpose_b=False)", kind=C)
 def matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """A product of matrices, each of which may be transposed."""
     if a.transpose_a and t.rank(x) > 1:
@@ -67,7 +67,7 @@ def _batch_type(a: Attributes, x: Type, y: Type) -> Type | None:
     return TensorType(dtype_named(str(a.out_dtype)) or x.dtype, (*common(x.shape[:-2], y.shape[:-2]), m, n))
 
 
-@operator("nn.batch_matmul(tensor_a, tensor_b; out_dtype=None, transpose_a=False, transpose_b=False)", kind=C, level=10, infer=_batch_type)
+@operator("nn.batch_matmul(tensor_a, tensor_b; out_dtype=None, transpose_a=False, transpose_b=False)", kind=C, infer=_batch_type)
 def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """A product of matrices for each batch. Texts up to 0.7 transpose the second one without saying so: the shapes tell."""
     xs, ys = t.shape(x), t.shape(y)
@@ -88,7 +88,7 @@ def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     )
 
 
-@operator("nn.bias_add(data: 1d+, bias; axis=1)", kind=Kind.BROADCAST, level=1)
+@operator("nn.bias_add(data: 1d+, bias; axis=1)", kind=Kind.BROADCAST)
 def bias_add(t: Relay, a: Attributes, x: Node, bias: Node) -> Node:
     """A number for each channel added."""
     t.same_dtype(x, bias)

@@ -65,12 +65,8 @@ def _pool(n: int, kind: str) -> None:
     build.__doc__ = f"The {'largest' if kind == 'max' else 'average'} element under each window."
     ones, zeros = ", ".join(["1"] * n), ", ".join(["0"] * n)
     tail = ", count_include_pad=False" if kind == "avg" else ""
-    operator(
-        f"nn.{kind}_pool{n}d(data; pool_size=None, strides=[{ones}], dilation=[{ones}], padding=[{zeros}], layout={LAYOUT[n]!r}, "
-        f"out_layout='', ceil_mode=False{tail})",
-        kind=C,
-        level=2,
-    )(build)
+    operator(f"nn.{kind}_pool{n}d(data; pool_size=None, strides=[{ones}], dilation=[{ones}], padding=[{zeros}], layout={LAYOUT[n]!r}, "
+             f"out_layout='', ceil_mode=False{tail})", kind=C)(build)
 
 
 def _global(n: int, kind: str) -> None:
@@ -82,7 +78,7 @@ def _global(n: int, kind: str) -> None:
         return t.to_layout(made, plain, a.out_layout or a.layout)
 
     build.__doc__ = f"The {'largest' if kind == 'max' else 'average'} element of each plane."
-    operator(f"nn.global_{kind}_pool{n}d(data; layout={LAYOUT[n]!r}, out_layout='')", kind=C, level=2)(build)
+    operator(f"nn.global_{kind}_pool{n}d(data; layout={LAYOUT[n]!r}, out_layout='')", kind=C)(build)
 
 
 def adaptive(t: Relay, x: Node, size: Any, n: int, average: bool) -> Node:
@@ -113,7 +109,7 @@ def _adaptive(n: int, kind: str) -> None:
     build.__doc__ = "Pooling into a given number of windows."
     rest = f"(data; output_size=[], layout={LAYOUT[n]!r}, out_layout='')"
     schemas = [f"nn.adaptive_{kind}_pool{n}d{rest}"] + ([f"contrib.adaptive_{kind}_pool2d{rest}"] if n == 2 else [])
-    operator(*schemas, kind=C, level=10)(build)
+    operator(*schemas, kind=C)(build)
 
 
 for _n in (1, 2, 3):
@@ -130,8 +126,7 @@ for _n in (1, 2, 3):
 @operator(
     "nn.avg_pool2d_grad(out_grad: 4d, data: 4d; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
     "ceil_mode=False, count_include_pad=False)",
-    kind=C,
-    level=2,
+    kind=C
 )
 def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     """What flows back through an average: each element gets its share of every window that holds it."""
@@ -151,12 +146,8 @@ def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     return t.window("add", share, 0, back)
 
 
-@operator(
-    "nn.max_pool2d_grad(out_grad, data; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
-    "ceil_mode=False)",
-    kind=C,
-    level=2,
-)
+@operator("nn.max_pool2d_grad(out_grad, data; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
+          "ceil_mode=False)", kind=C)
 def max_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     """What comes back to the data: the gradient of each window, at the first of its largest elements."""
     if any(d != 1 for d in each(a.dilation, 2)):

@@ -17,8 +17,7 @@ from irscope.ops.tensors import Tensors
 
 @operator(
     "vision.multibox_transform_loc(cls_prob: 3d, loc_pred: 2d, anchor: 3d; clip=True, threshold=0.01, variances=[0.1, 0.1, 0.2, 0.2], "
-    "keep_background=False)",
-    level=5,
+    "keep_background=False)"
 )
 def multibox_transform_loc(t: Relay, a: Attributes, prob: Node, loc: Node, anchor: Node) -> list[Node]:
     """Anchors moved by what was predicted, as (class, score, box), those of a class first; -1 behind them; and how many there are."""
@@ -70,8 +69,7 @@ def anchors(a: Attributes) -> list[tuple[float, float, float, float]]:
 
 @operator(
     "vision.proposal(cls_prob: 4d, bbox_pred: 4d, im_info: 2d; scales=[4.0, 8.0, 16.0, 32.0], ratios=[0.5, 1.0, 2.0], feature_stride=16, "
-    "threshold=0.7, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300, rpn_min_size=16, iou_loss=False)",
-    level=5,
+    "threshold=0.7, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300, rpn_min_size=16, iou_loss=False)"
 )
 def proposal(t: Relay, a: Attributes, prob: Node, moved_by: Node, info: Node) -> Node:
     """The best boxes as (batch, box), one after the other again where there are fewer than asked for."""

@@ -1,6 +1,7 @@
 """Resizing and padding of images and signals."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import floor
 from typing import Any
 
@@ -28,8 +29,17 @@ def positions(have: int, want: int, align: bool, scale: float | None) -> np.ndar
     return (at + 0.5) * factor - 0.5
 
 
-def resize(t: Torch, x: Node, d: int, want: int, mode: str, align: bool, scale: float | None) -> Node:
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How elements are made of those around them, and whether the corners of both grids lie on each other."""
+
+    mode: str
+    align: bool = False
+
+
+def resize(t: Torch, x: Node, d: int, want: int, how: Resampling, scale: float | None) -> Node:
     """One dimension of ``x`` in another size."""
+    mode, align = how.mode, how.align
     have = t.shape(x)[d]
     if mode in ("nearest", "exact"):
         factor = 1 / scale if scale else have / want
@@ -128,22 +138,23 @@ def _upsample(name: str, mode: str, n: int) -> None:
         corners, factors = (rest[0], rest[1]) if align else (False, rest[0])
         spatial = t.shape(x)[-n:]
         sizes = size or [int(s * f) for s, f in zip(spatial, factors, strict=True)]
-        return _all(t, x, n, sizes, mode, corners, factors if size is None and factors else [None] * n)
+        return _all(t, x, sizes, Resampling(mode, corners), factors if size is None and factors else [None] * n)
 
     @operator(f"{name}{n}d{tail}(Tensor self, int[{n}] output_size, {flag}{each})")
     def by_size(t: Torch, x: Node, size: list[int], *rest: Any) -> Node:
         corners, factors = (rest[0], rest[1:]) if align else (False, rest)
-        return _all(t, x, n, size, mode, corners, list(factors) or [None] * n)
+        return _all(t, x, size, Resampling(mode, corners), list(factors) or [None] * n)
 
 
-def _all(t: Torch, x: Node, n: int, size: list[int], mode: str, corners: bool, factors: list[float | None]) -> Node:
+def _all(t: Torch, x: Node, size: list[int], how: Resampling, factors: list[float | None]) -> Node:
+    n = len(factors)
     lead = t.rank(x) - n
-    if t.dtype(x).is_integer and mode not in ("nearest", "exact"):
+    if t.dtype(x).is_integer and how.mode not in ("nearest", "exact"):
         if t.dtype(x) is not U8:
             raise ValueError(f"torch interpolates floating numbers and bytes, not {t.dtype(x)}")
         # Bytes are rounded between the dimensions, and ATen begins with the last.
     for i in reversed(range(n)):
-        x = resize(t, x, lead + i, size[i], mode, corners, factors[i])
+        x = resize(t, x, lead + i, size[i], how, factors[i])
     return x
 
 
