@@ -10,7 +10,7 @@ from typing import Any
 
 from irscope.analysis.types import check_types
 from irscope.analysis.verify.faults import CODES
-from irscope.expand.torchscript import Given, run_program
+from irscope.expand.programs import relay, torchscript
 from irscope.graph import DTYPES, Graph, Module, NamedType, TensorType, TupleType, dtype_of
 from irscope.graph.dialect import Typing
 from irscope.graph.dtypes import F32
@@ -70,7 +70,7 @@ def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Ar
         assert measure is not None
         return measure(part, arrays)
 
-    made = run_program(module, Given(given, known, constants, run if inputs and measure is not None else None))
+    made = torchscript.run_program(module, torchscript.Given(given, known, constants, run if inputs and measure is not None else None))
     made.attrs.update(primitive=True, consumed=consumed)
     return made
 
@@ -88,9 +88,6 @@ def require_sound(module: Module) -> None:
 def _opened_inferred(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Array], constants: Mapping[str, Array],
                      shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str]) -> Module:
     """The same where types are inferred. Types in the text hold; what it leaves open comes from arrays and ``--shape``."""
-    from irscope.expand.relay import parameter_names, rebound
-    from irscope.expand.relay import run_program as run_relay
-
     params = module.main().params
     names = [p.name for p in params]
     for name in [*shapes, *dtypes]:
@@ -106,10 +103,10 @@ def _opened_inferred(module: Module, inputs: Mapping[str, Array], weights: Mappi
             given[param.name] = TensorType(dtype, shapes.get(param.name, said.shape if said is not None else ()))
         elif array is not None and not isinstance(param.type, TupleType) and (said is None or not said.is_static):
             given[param.name] = TensorType(said.dtype if said is not None else _dtype(array, param.name), array.shape)
-    module = rebound(module, given)
+    module = relay.rebound(module, given)
     require_sound(module)
-    made = run_relay(module, given, constants)
-    made.attrs.update(primitive=True, weights=parameter_names(module))
+    made = relay.run_program(module, given, constants)
+    made.attrs.update(primitive=True, weights=relay.parameter_names(module))
     return made
 
 

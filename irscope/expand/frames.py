@@ -54,6 +54,16 @@ class Frame:
         self.graph.root = root
 
 
+def captures(node: Node, values: Sequence[Any]) -> list[list[Any]]:
+    """What each body of a node takes from outside, of the values that the node captures for all of them."""
+    taken, at = [], 0
+    for body in node.bodies:
+        count = body.notes.get("captures", 0)
+        taken.append(list(values[at:at + count]))
+        at += count
+    return taken
+
+
 class Framed(Tensors):
     """An algebra of tensors in the innermost frame; operands from outer frames are captured on the way in.
 

@@ -143,7 +143,7 @@ class Arithmetic(Expressions):
         x, y = self._pair(x, y)
         dtype = x.dtype
         if dtype is S64 and x.lanes == 1 and y.lanes == 1:
-            folded = integers.index_binary(self, name, x, y)
+            folded = self.index_binary(name, x, y)
             if folded is not None:
                 return folded
         if name in ("floordiv", "floormod"):

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from irscope.graph import DType
 from irscope.graph.dtypes import F32, F64, S32, S64, U32, U64
+from irscope.lower.expressions import Scalars
 from irscope.lower.tile import Expr
-
-if TYPE_CHECKING:
-    from irscope.lower.arithmetic import Arithmetic
 
 Pair = tuple[Expr, Expr]
 
 
-def unary(k: Arithmetic, name: str, x: Expr) -> Expr:
+def unary(k: Scalars, name: str, x: Expr) -> Expr:
     """An operation on one complex operand."""
     re, im = k.real(x), k.imag(x)
     if name == "real":
@@ -39,7 +36,7 @@ def unary(k: Arithmetic, name: str, x: Expr) -> Expr:
     return k.complex(_narrowed(k, re.dtype, out[0]), _narrowed(k, re.dtype, out[1]))
 
 
-def binary(k: Arithmetic, name: str, x: Expr, y: Expr) -> Expr:
+def binary(k: Scalars, name: str, x: Expr, y: Expr) -> Expr:
     """An operation on two complex operands."""
     a, b, c, d = k.real(x), k.imag(x), k.real(y), k.imag(y)
     if name in ("add", "sub"):
@@ -53,7 +50,7 @@ def binary(k: Arithmetic, name: str, x: Expr, y: Expr) -> Expr:
     return k.complex(_narrowed(k, a.dtype, out[0]), _narrowed(k, a.dtype, out[1]))
 
 
-def compare(k: Arithmetic, direction: str, x: Expr, y: Expr) -> Expr:
+def compare(k: Scalars, direction: str, x: Expr, y: Expr) -> Expr:
     """EQ and NE; there is no order."""
     if direction not in ("EQ", "NE"):
         raise TypeError(f"comparison {direction} of {x.dtype}")
@@ -61,7 +58,7 @@ def compare(k: Arithmetic, direction: str, x: Expr, y: Expr) -> Expr:
     return k.binary("and" if direction == "EQ" else "or", re, im)
 
 
-def bitcast(k: Arithmetic, x: Expr, dtype: DType) -> Expr:
+def bitcast(k: Scalars, x: Expr, dtype: DType) -> Expr:
     """c64 to and from 64 bits, the real part low."""
     if x.dtype.is_complex:
         low = k.convert(k.bitcast(k.real(x), U32), U64)
@@ -73,66 +70,66 @@ def bitcast(k: Arithmetic, x: Expr, dtype: DType) -> Expr:
     return k.complex(re, im)
 
 
-def _widened(k: Arithmetic, re: Expr, im: Expr) -> Pair:
+def _widened(k: Scalars, re: Expr, im: Expr) -> Pair:
     return k.convert(re, F64), k.convert(im, F64)
 
 
-def _narrowed(k: Arithmetic, part: DType, x: Expr) -> Expr:
+def _narrowed(k: Scalars, part: DType, x: Expr) -> Expr:
     return k.convert(x, part)
 
 
 # ---- pieces, on f64 parts
 
-def _negative(k: Arithmetic, x: Expr) -> Expr:
+def _negative(k: Scalars, x: Expr) -> Expr:
     """Whether the sign bit is set."""
     return k.compare("LT", k.bitcast(x, S64 if x.dtype is F64 else S32), 0)
 
 
-def _with_sign(k: Arithmetic, magnitude: Expr | float, sign: Expr) -> Expr:
+def _with_sign(k: Scalars, magnitude: Expr | float, sign: Expr) -> Expr:
     """A magnitude (not negative) with the sign of ``sign``."""
     m = magnitude if isinstance(magnitude, Expr) else k.const(magnitude, sign.dtype)
     return k.select(_negative(k, sign), k.unary("neg", m), m)
 
 
-def _is(k: Arithmetic, x: Expr, value: float) -> Expr:
+def _is(k: Scalars, x: Expr, value: float) -> Expr:
     return k.compare("EQ", x, value)
 
 
-def _isnan(k: Arithmetic, x: Expr) -> Expr:
+def _isnan(k: Scalars, x: Expr) -> Expr:
     return k.compare("NE", x, x)
 
 
-def _both(k: Arithmetic, x: Expr, y: Expr) -> Expr:
+def _both(k: Scalars, x: Expr, y: Expr) -> Expr:
     return k.binary("and", x, y)
 
 
-def _either(k: Arithmetic, x: Expr, y: Expr) -> Expr:
+def _either(k: Scalars, x: Expr, y: Expr) -> Expr:
     return k.binary("or", x, y)
 
 
-def _choose(k: Arithmetic, condition: Expr, x: Pair, y: Pair) -> Pair:
+def _choose(k: Scalars, condition: Expr, x: Pair, y: Pair) -> Pair:
     return k.select(condition, x[0], y[0]), k.select(condition, x[1], y[1])
 
 
-def _times(k: Arithmetic, x: Expr, y: Expr) -> Expr:
+def _times(k: Scalars, x: Expr, y: Expr) -> Expr:
     """``x * y`` where a zero ``x`` gives zero even for an infinite ``y``."""
     return k.select(_is(k, x, 0.0), x, k.binary("mul", x, y))
 
 
-def _mul(k: Arithmetic, x: Pair, y: Pair) -> Pair:
+def _mul(k: Scalars, x: Pair, y: Pair) -> Pair:
     (a, b), (c, d) = x, y
     re = k.binary("sub", k.binary("mul", a, c), k.binary("mul", b, d))
     im = k.binary("add", k.binary("mul", a, d), k.binary("mul", b, c))
     return re, im
 
 
-def _ordered(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _ordered(k: Scalars, a: Expr, b: Expr) -> Pair:
     """The larger and the smaller magnitude; a NaN stays."""
     x, y = k.unary("abs", a), k.unary("abs", b)
     return k.binary("max", x, y), k.binary("min", x, y)
 
 
-def _abs(k: Arithmetic, a: Expr, b: Expr) -> Expr:
+def _abs(k: Scalars, a: Expr, b: Expr) -> Expr:
     large, small = _ordered(k, a, b)
     ratio = k.binary("div", small, large)
     length = k.binary("mul", large, k.unary("sqrt", k.binary("add", k.binary("mul", ratio, ratio), 1.0)))
@@ -141,7 +138,7 @@ def _abs(k: Arithmetic, a: Expr, b: Expr) -> Expr:
     return k.select(infinite, k.const(math.inf, F64), length)
 
 
-def _div(k: Arithmetic, x: Pair, y: Pair) -> Pair:
+def _div(k: Scalars, x: Pair, y: Pair) -> Pair:
     a, b = x
     # Scale the divisor by a power of two so that its larger part lies in [1, 2): no square overflows or vanishes.
     large = _ordered(k, *y)[0]
@@ -183,7 +180,7 @@ def _div(k: Arithmetic, x: Pair, y: Pair) -> Pair:
     return _choose(k, lost, fixed, out)
 
 
-def _exp(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _exp(k: Scalars, a: Expr, b: Expr) -> Pair:
     # e**a in two halves, so that a large a with a small cosine does not overflow early.
     far = k.compare("GT", a, 709.0)
     rest = k.select(far, k.binary("mul", k.binary("sub", a, 709.0), 1.0), k.const(0.0, F64))
@@ -198,7 +195,7 @@ def _exp(k: Arithmetic, a: Expr, b: Expr) -> Pair:
     return _choose(k, gone, (zero, zero), (re, im))
 
 
-def _log_abs(k: Arithmetic, a: Expr, b: Expr) -> Expr:
+def _log_abs(k: Scalars, a: Expr, b: Expr) -> Expr:
     """log|a + bi|, also close to the unit circle and far from it."""
     large, small = _ordered(k, a, b)
     near = k.binary("add", k.binary("mul", k.binary("sub", large, 1.0), k.binary("add", large, 1.0)), k.binary("mul", small, small))
@@ -210,11 +207,11 @@ def _log_abs(k: Arithmetic, a: Expr, b: Expr) -> Expr:
     return k.select(infinite, k.const(math.inf, F64), k.select(around, close, wide))
 
 
-def _log(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _log(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _log_abs(k, a, b), k.binary("atan2", b, a)
 
 
-def _log1p(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _log1p(k: Scalars, a: Expr, b: Expr) -> Pair:
     shifted = k.binary("add", a, 1.0)
     square = k.binary("add", k.binary("mul", a, k.binary("add", a, 2.0)), k.binary("mul", b, b))
     close = k.binary("mul", k.unary("log1p", square), 0.5)
@@ -222,7 +219,7 @@ def _log1p(k: Arithmetic, a: Expr, b: Expr) -> Pair:
     return k.select(small, close, _log_abs(k, shifted, b)), k.binary("atan2", b, shifted)
 
 
-def _expm1(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _expm1(k: Scalars, a: Expr, b: Expr) -> Pair:
     half = k.unary("sin", k.binary("mul", b, 0.5))
     re = k.binary("sub", k.binary("mul", k.unary("expm1", a), k.unary("cos", b)), k.binary("mul", k.binary("mul", half, half), 2.0))
     far = k.compare("GT", k.unary("abs", a), 40.0)
@@ -230,7 +227,7 @@ def _expm1(k: Arithmetic, a: Expr, b: Expr) -> Pair:
     return k.select(far, k.binary("sub", full[0], 1.0), re), full[1]
 
 
-def _sqrt(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _sqrt(k: Scalars, a: Expr, b: Expr) -> Pair:
     # Scale by a power of four where |z| + |a| could overflow, or is denormal.
     large = _ordered(k, a, b)[0]
     big, tiny = k.compare("GT", large, 2.0 ** 1000), k.compare("LT", large, 2.0 ** -960)
@@ -256,15 +253,15 @@ def _sqrt(k: Arithmetic, a: Expr, b: Expr) -> Pair:
     return k.select(up, inf, re), k.select(up, b, im)
 
 
-def _one(k: Arithmetic) -> Pair:
+def _one(k: Scalars) -> Pair:
     return k.const(1.0, F64), k.const(0.0, F64)
 
 
-def _rsqrt(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _rsqrt(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _div(k, _one(k), _sqrt(k, a, b))
 
 
-def _tanh(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _tanh(k: Scalars, a: Expr, b: Expr) -> Pair:
     # Kahan: with t = tan b and s = sinh a, tanh z = ((1+t*t) * sqrt(1+s*s) * s + i t) / (1 + (1+t*t)*s*s).
     t, s = k.unary("tan", b), k.unary("sinh", k.select(k.compare("GT", k.unary("abs", a), 20.0), k.const(0.0, F64), a))
     beta = k.binary("add", k.binary("mul", t, t), 1.0)
@@ -281,39 +278,39 @@ def _tanh(k: Arithmetic, a: Expr, b: Expr) -> Pair:
     return k.select(far, _with_sign(k, 1.0, a), re), k.select(far, tail, k.select(_is(k, b, 0.0), b, im))
 
 
-def _tan(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _tan(k: Scalars, a: Expr, b: Expr) -> Pair:
     re, im = _tanh(k, k.unary("neg", b), a)
     return im, k.unary("neg", re)
 
 
-def _sinh(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _sinh(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _times(k, k.unary("cos", b), k.unary("sinh", a)), _times(k, k.unary("sin", b), k.unary("cosh", a))
 
 
-def _cosh(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _cosh(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _times(k, k.unary("cos", b), k.unary("cosh", a)), _times(k, k.unary("sin", b), k.unary("sinh", a))
 
 
-def _sin(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _sin(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _times(k, k.unary("sin", a), k.unary("cosh", b)), _times(k, k.unary("cos", a), k.unary("sinh", b))
 
 
-def _cos(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _cos(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _times(k, k.unary("cos", a), k.unary("cosh", b)), k.unary("neg", _times(k, k.unary("sin", a), k.unary("sinh", b)))
 
 
-def _logistic(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _logistic(k: Scalars, a: Expr, b: Expr) -> Pair:
     e = _exp(k, k.unary("neg", a), k.unary("neg", b))
     return _div(k, _one(k), (k.binary("add", e[0], 1.0), e[1]))
 
 
-def _sign(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _sign(k: Scalars, a: Expr, b: Expr) -> Pair:
     length = _abs(k, a, b)
     zero = _is(k, length, 0.0)
     return k.select(zero, k.const(0.0, F64), k.binary("div", a, length)), k.select(zero, k.const(0.0, F64), k.binary("div", b, length))
 
 
-def _pow(k: Arithmetic, x: Pair, y: Pair) -> Pair:
+def _pow(k: Scalars, x: Pair, y: Pair) -> Pair:
     (a, b), (c, d) = x, y
     product = _mul(k, y, _log(k, a, b))
     out = _exp(k, *product)
@@ -324,11 +321,11 @@ def _pow(k: Arithmetic, x: Pair, y: Pair) -> Pair:
     return _choose(k, no_power, _one(k), out)
 
 
-def _cbrt(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _cbrt(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _pow(k, (a, b), (k.const(1.0 / 3.0, F64), k.const(0.0, F64)))
 
 
-def _atan2(k: Arithmetic, y: Pair, x: Pair) -> Pair:
+def _atan2(k: Scalars, y: Pair, x: Pair) -> Pair:
     # -i * log((x + i y) / sqrt(x*x + y*y))
     squares = _mul(k, x, x), _mul(k, y, y)
     length = _sqrt(k, k.binary("add", squares[0][0], squares[1][0]), k.binary("add", squares[0][1], squares[1][1]))
@@ -337,8 +334,8 @@ def _atan2(k: Arithmetic, y: Pair, x: Pair) -> Pair:
     return im, k.unary("neg", re)
 
 
-_UNARY: dict[str, Callable[[Arithmetic, Expr, Expr], Pair]] = {
+_UNARY: dict[str, Callable[[Scalars, Expr, Expr], Pair]] = {
     "sign": _sign, "exp": _exp, "expm1": _expm1, "log": _log, "log1p": _log1p, "sqrt": _sqrt, "rsqrt": _rsqrt, "cbrt": _cbrt,
     "logistic": _logistic, "tanh": _tanh, "tan": _tan, "sin": _sin, "cos": _cos, "sinh": _sinh, "cosh": _cosh,
 }
-_BINARY: dict[str, Callable[[Arithmetic, Pair, Pair], Pair]] = {"div": _div, "pow": _pow, "atan2": _atan2}
+_BINARY: dict[str, Callable[[Scalars, Pair, Pair], Pair]] = {"div": _div, "pow": _pow, "atan2": _atan2}

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.expand.frames import captures
+from irscope.expand.relay.program import Program, Run
 from irscope.expand.relay.values import Constructor, Data, Reference, nodes_of, rebuilt, told, unlike
 from irscope.formats.relay.attributes import Field, Match, Named
 from irscope.formats.relay.functions import Pattern
@@ -16,11 +18,6 @@ from irscope.graph import Node, TensorType, TupleType
 from irscope.graph.dtypes import PRED
 from irscope.source import UserError
 
-if TYPE_CHECKING:
-    from irscope.expand.relay.program import Program, Run
-
-MAX_NESTED = 100
-"""Conditionals nested deeper than this are taken for a recursion whose end only data know."""
 STEP = re.compile(r"\.(\d+)")
 ALIKE = "which constructor made a value is to be known: let both branches use the same one, and choose between the arrays in it"
 KNOWN = "irscope compiles data types where the constructor of each value is known: build the value in @main, of arrays"
@@ -58,7 +55,7 @@ def bound(program: Program, node: Node, values: list[Any]) -> Any:
 
 def match(program: Program, node: Node, values: list[Any]) -> Run:
     """``match``: operands are what is matched, and what each arm takes from outside."""
-    subject, arguments = values[0], taken(node, values[1:])
+    subject, arguments = values[0], captures(node, values[1:])
     for body, inside in zip(node.bodies, arguments, strict=True):
         if fits(program, node, body.notes.get("pattern"), subject):
             return program.call(body, [subject, *inside])
@@ -92,7 +89,7 @@ def fits(program: Program, node: Node, pattern: Pattern, value: Any) -> bool:
 
 def branch(program: Program, node: Node, values: list[Any]) -> Run:
     """``if``: operands are the condition and what each branch takes from outside."""
-    arguments = taken(node, values[1:])
+    arguments = captures(node, values[1:])
     known = program.t.known(truth(program, node, values[0]))
     if known is not None:
         way = 0 if known.item() else 1
@@ -106,16 +103,6 @@ def truth(program: Program, node: Node, value: Any) -> Node:
         return value
     what = type_text(value.type) if isinstance(value, Node) else told(value)
     raise UserError(f"the condition is {what}, not bool{program.where(node)}")
-
-
-def taken(node: Node, captured: list[Any]) -> list[list[Any]]:
-    """What each body of a node takes from outside."""
-    out, at = [], 0
-    for body in node.bodies:
-        n = body.notes.get("captures", 0)
-        out.append(captured[at : at + n])
-        at += n
-    return out
 
 
 def tensors(program: Program, node: Node, value: Any) -> list[Node]:

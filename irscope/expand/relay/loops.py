@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from irscope.expand.relay.choices import taken, tensors, truth
+from irscope.expand.frames import Frame, captures
+from irscope.expand.relay.choices import tensors, truth
+from irscope.expand.relay.program import Program, Run
 from irscope.expand.relay.values import Function, rebuilt, unlike
 from irscope.formats.relay import structure
 from irscope.formats.relay.attributes import Call
 from irscope.graph import Graph, Node, TupleType, Type
 from irscope.ops import hlo
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-    from irscope.expand.relay.program import Program, Run
 
 MAX_TRIPS = 1000
 """A loop with more known trips than this stays a loop."""
@@ -122,7 +121,7 @@ class _Step:
         return truth(self.program, self.loop.branch, self.values[self.loop.branch.operands[0]])
 
     def _arguments(self, way: int) -> list[Any]:
-        return taken(self.loop.branch, [self.values[o] for o in self.loop.branch.operands[1:]])[way]
+        return captures(self.loop.branch, [self.values[o] for o in self.loop.branch.operands[1:]])[way]
 
     def outside(self) -> Run:
         """The result, when the loop ends here."""
@@ -214,7 +213,7 @@ def _check(program: Program, node: Node, function: Function, state: Any, after: 
         raise UserError(f"the loop @{function.graph.name} carries {carried}, and its next trip {later}{program.where(node)}")
 
 
-def _state_part(program: Program, frame: Any, index: int, node: Node) -> Node:
+def _state_part(program: Program, frame: Frame, index: int, node: Node) -> Node:
     """A value that the body only hands on."""
     made = frame.builder.add(hlo.get_tuple_element, (frame.graph.params[0],), {"index": index}, node.type, synthetic=True)
     return program.t.own(made)

@@ -1,19 +1,17 @@
 """Branches on data: both ways are run into bodies of a ``conditional``, which gives whatever they give, write or put into containers."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.containers import Contents
 from irscope.expand.torchscript.merging import MISSING, filled, slots, unified
+from irscope.expand.torchscript.program import Program
 from irscope.expand.torchscript.structure import flatten
 from irscope.formats.torchscript.abstract import Scalar, Tensor
 from irscope.graph import Graph, Node
 from irscope.graph.dtypes import F64, PRED, S64
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-    from irscope.expand.torchscript.program import Program
 
 
 class Raise(Exception):
@@ -110,7 +108,7 @@ def _joined(program: Program, node: Node, flag: Node, ways: tuple[Way, Way], row
     operands = [t.tuple([t.here(c) for c in way.frame.captured]) for way in ways]
     bodies = [way.frame.graph for way in ways]
     for body in bodies:
-        program.made.graphs[program.made.fresh_name(body.name)] = body
+        program.keep(body)
     made = t.emit("conditional", (flag, *operands), {}, bodies, bodies[0].result().type)
     return [t.part(made, i) for i in range(len(results[0]))]
 

@@ -2,20 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.expand.frames import Frame
 from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.branches import like, node_of_leaf
 from irscope.expand.torchscript.containers import Contents, Place
 from irscope.expand.torchscript.merging import MISSING, filled, slots, unified
+from irscope.expand.torchscript.program import Program
 from irscope.expand.torchscript.structure import describe, flatten, rebuild
 from irscope.formats.torchscript.abstract import Maybe, Scalar, Storage, Tensor, Uninitialized
 from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.graph.dtypes import PRED, S64
-
-if TYPE_CHECKING:
-    from irscope.expand.frames import Frame
-    from irscope.expand.torchscript.program import Program
 
 MOST_RUNS = 50
 """A body is run again while it is found to write, to change or to leave out more: each time there is less of that."""
@@ -181,8 +179,8 @@ def rolled(program: Program, node: Node, body: Graph, trips: Any, condition: Any
     types = TupleType(tuple(s.type for s in parts))
     n = len(start) + len(state.touched)
     test = _condition_body(program, f"{node.name}.condition", types, 2 + n)
-    program.made.graphs[program.made.fresh_name(test.name)] = test
-    program.made.graphs[program.made.fresh_name(frame.graph.name)] = frame.graph
+    program.keep(test)
+    program.keep(frame.graph)
     _check_state(frame.graph.result(), types)
     made = t.emit("while", (t.tuple(parts),), {}, (test, frame.graph), types)
     ends = [t.part(made, k) for k in range(2, 2 + n)]

@@ -3,22 +3,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.expand.torchscript import python_values
 from irscope.expand.torchscript.constants import constant, known
+from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.weights import flat_weights, weight
 from irscope.formats.torchscript.abstract import UNINITIALIZED, Maybe, ModuleRef, Scalar, Tensor
 from irscope.formats.torchscript.attributes import CallMethod, ConstantChunk, GetAttr, IsInstance, TupleSlice
 from irscope.formats.torchscript.torch import NUMBERS
-from irscope.graph import Node, TensorType
+from irscope.graph import NamedType, Node, TensorType
 from irscope.graph.dtypes import F64, PRED, S64
 from irscope.graph.walk import leaves_of
 from irscope.lazy import np
 from irscope.ops.sets import torchscript
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-    from irscope.expand.torchscript.program import Program
 
 
 def flatten(value: Any) -> list[Any]:
@@ -125,7 +124,26 @@ def _constant(program: Program, node: Node, values: list[Any]) -> Any:
 
 @node("prim::GetAttr")
 def _get_attr(program: Program, node: Node, values: list[Any]) -> Any:
-    return program.attribute(node, values[0])
+    """An object, a weight, or a value that a SetAttr put there."""
+    owner, name = values[0], str(GetAttr.of(node).name)
+    if not isinstance(owner, ModuleRef):
+        raise program.fault(node, f"GetAttr of {describe(owner)}")
+    child = owner.child(name, str(node.type))
+    if child.path in program.attributes:
+        return program.attributes[child.path]
+    if isinstance(node.type, NamedType) and "__torch__" in node.type.name:
+        return child
+    declared, is_given = str(node.type), child.path in program.given.weights
+    if name == "training" and not is_given:
+        return False
+    if declared == "NoneType" or (declared.endswith("?") and not is_given):
+        return None
+    if declared in ("int", "float", "bool", "str") and not is_given:
+        raise UserError(f"the text does not hold the value of attribute {child.path!r} ({declared}), %{node.name}{program.where(node)}",
+                        "print torch.jit.freeze(module).graph, which holds it")
+    value = flat_weights(program, owner.path, node) if declared == "Tensor[]" else weight(program, child.path, node)
+    program.attributes[child.path] = value
+    return value
 
 
 @node("prim::SetAttr")

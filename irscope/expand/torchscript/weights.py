@@ -8,16 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.expand.torchscript.inputs import given_layout
+from irscope.expand.torchscript.program import Program
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F32
 from irscope.source import UserError, did_you_mean
-
-if TYPE_CHECKING:
-    from irscope.expand.torchscript.program import Program
 
 Shape = tuple[int, ...]
 ROWS = 1000
@@ -50,7 +48,26 @@ class Wanted(Tensor):
 
 
 def weight(program: Program, path: str, node: Node) -> Tensor:
-    """The weight of a state-dict path. Raises UserError when a file of weights is given that does not have it."""
+    """The parameter of the main graph for a state-dict path; one, however often and wherever it is asked for.
+
+    Raises UserError when a file of weights is given that does not have it.
+    """
+    if path not in program.weights:
+        program.weights[path] = made = _new_weight(program, path, node)
+        program.has_unsolved |= isinstance(made, Wanted)
+    return program.weights[path]
+
+
+def flat_weights(program: Program, owner: str, node: Node) -> list[Tensor]:
+    """The list in which a recurrent module keeps its parameters: by layer and direction, as the state dict names them."""
+    found = [f"{owner}.{name}" if owner else name for name in recurrent_names(owner, program.given.weights)]
+    if not found:
+        raise UserError(f"the tensors of the list %{node.name} are not in the text{program.where(node)}",
+                        "torch.save(model.state_dict(), 'w.pt') and --weights w.pt gives them")
+    return [weight(program, path, node) for path in found]
+
+
+def _new_weight(program: Program, path: str, node: Node) -> Tensor:
     declared = program.given.weights.get(path)
     if declared is None and isinstance(node.type, TensorType) and node.type.is_static:
         declared = TensorType(node.type.dtype, node.type.shape)
