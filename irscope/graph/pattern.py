@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from irscope.graph.op import Op
+from irscope.graph.node import Op
 
 COMMUTATIVE = frozenset("add multiply maximum minimum and or xor".split())
 NUMBERS = frozenset("constant broadcast reshape".split())
