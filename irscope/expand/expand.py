@@ -278,7 +278,8 @@ def _expand_composites(module: Module, graph: Graph) -> Graph:
             written = node.origin[0] if node.origin else node
             _require_sound(node, written)
             builder.at = node.origin or (node,)
-            became: Node | None = node.op.expand(builder, node, operands, module.raw(written))
+            became = node.op.expand(builder, node, operands, module.raw(written))
+            assert became is None or isinstance(became, Node)
             changed = changed or became is not None
             return became
         graph = see_through(rewrite(graph, rule), graph)

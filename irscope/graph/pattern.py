@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from irscope.graph.op import Op
+from irscope.graph.node import Op
 from irscope.graph.walk import Operators, behind
 
 COMMUTATIVE = frozenset("add multiply maximum minimum and or xor".split())

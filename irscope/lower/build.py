@@ -6,7 +6,7 @@
         k.store(y, i, k.binary("mul", k.load(x, i, 16), 2.0))
     kernel = k.finish()
 
-It is the :class:`irscope.ops.meaning.Emitter`: values come from :mod:`irscope.lower.arithmetic`, statements from
+It is the :class:`irscope.graph.node.Emitter`: values come from :mod:`irscope.lower.arithmetic`, statements from
 :mod:`irscope.lower.statements`.
 Unrolling and tails are Python loops of the caller. A loop with constant bounds and one trip leaves no loop, one without trips leaves
 nothing, and so do conditions that are known. Loads are remembered as long as no store can lie between, and loads from memory that is
