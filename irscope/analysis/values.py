@@ -9,6 +9,7 @@ from irscope.graph import Graph, Kind, Node, Op, TensorType
 from irscope.graph.walk import behind
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Constant, CustomCall
+from irscope.ops.bodies import combiner
 
 MOVES = hlo.named("reshape bitcast copy transpose")
 """Operators that give the same elements under another shape or order."""
@@ -98,14 +99,13 @@ def other(node: Node, operand: Node) -> Node:
 
 
 def body_operator(node: Node) -> Op | None:
-    """The operator at the root of a reducer (``add``, ``maximum``); None where there is none."""
-    root = node.bodies[0].root if node.bodies else None
-    return root.op if root is not None and len(node.bodies[0].nodes) == 3 else None
+    """The operator that a reducer combines two values with (``add``, ``maximum``); None where there is none."""
+    return combiner(node.bodies[0]) if node.bodies else None
 
 
 def reduces(node: Node, operator: Op) -> bool:
     """Whether the node is a reduction of one tensor by this operator."""
-    return node.op is hlo.reduce and body_operator(node) is operator and len(node.operands) == 2
+    return node.op is hlo.reduce and len(node.operands) == 2 and body_operator(node) is operator
 
 
 def uniform_axes(graph: Graph) -> list[frozenset[int]]:

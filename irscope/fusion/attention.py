@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
+from irscope.analysis.recognise.softmax import softmax
+from irscope.analysis.values import number
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.plan import Group
 from irscope.fusion.views import VIEWS, Chain, Strides, row_major, seen_through, stored
-from irscope.graph import Graph, Node, Op
+from irscope.graph import Graph, Node
 from irscope.graph.dtypes import F32
 from irscope.graph.types import TensorType
 from irscope.ops import hlo
-from irscope.ops.attributes import Constant, Dot, Reduce
-from irscope.ops.bodies import combiner
+from irscope.ops.attributes import Dot, Reduce
 
 MAX_KEYS = 1 << 14
 """With more keys the scores of a few queries leave the second cache."""
@@ -26,7 +28,7 @@ MIN_KEYS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Softmax:
+class RowSoftmax:
     """``scores`` are what the maximum is taken of, ``weights`` the result of the division.
 
     ``empty``, where there is one, says for each row that its weights are zeros instead (no key is seen); it is the same along a row.
@@ -37,7 +39,7 @@ class Softmax:
     empty: Node | None = None
 
 
-def joined(graph: Graph, groups: Sequence[Group]) -> list[Group]:
+def fuse_attention(graph: Graph, groups: Sequence[Group]) -> list[Group]:
     """The groups, those that make up one attention as one, which stands where the last of them stood."""
     made = {output: group for group in groups for output in group.outputs}
     readers: dict[Node, list[Group]] = {}
@@ -59,29 +61,27 @@ def joined(graph: Graph, groups: Sequence[Group]) -> list[Group]:
     return [instead.get(id(group), group) for group in groups if id(group) not in gone]
 
 
-def softmax_of(rows: Group) -> Softmax | None:
+def softmax_of(rows: Group) -> RowSoftmax | None:
     """The softmax along the last dimension that is all a group of kind ``rows`` does, apart from pointwise work before it."""
     if rows.kind != "rows" or len(rows.outputs) != 1:
         return None
     written = weights = rows.outputs[0]
     empty: Node | None = None
-    if weights.op is hlo.select and _is_constant(weights.operands[1], 0.0) and dims_of(weights.operands[0]) == dims_of(weights):
+    if weights.op is hlo.select and number(weights.operands[1]) == 0.0 and dims_of(weights.operands[0]) == dims_of(weights):
         empty, _, weights = weights.operands
-    if weights.op is not hlo.divide or not dims_of(weights) or (empty is not None and not _same_along_rows(empty)):
+    found, shape = softmax(weights), dims_of(weights)
+    if found is None or found.difference is None or not shape or (empty is not None and not _same_along_rows(empty)):
         return None
-    exponential, total = weights.operands[0], _row_value(weights.operands[1], dims_of(weights))
-    if exponential.op is not hlo.exponential or total is None or not _reduces(total, hlo.add, 0.0, exponential):
+    scores, shift = found.difference.operands[0], _row_value(found.difference.operands[1], shape)
+    if shift is not None and shift.op is hlo.maximum:
+        shift = next((stored(o) for o, other in zip(shift.operands, shift.operands[::-1]) if number(other) == -inf), None)
+    if shift is None or shift is not found.largest or _row_value(weights.operands[1], shape) is not found.total:
         return None
-    difference = exponential.operands[0]
-    if difference.op is not hlo.subtract:
-        return None
-    scores, highest = difference.operands[0], _row_value(difference.operands[1], dims_of(weights))
-    if highest is not None and highest.op is hlo.maximum:
-        highest = next((o for o, other in zip(highest.operands, highest.operands[::-1]) if _is_constant(other, float("-inf"))), None)
-        highest = None if highest is None else stored(highest)
-    if highest is None or not _reduces(highest, hlo.maximum, float("-inf"), scores) or dims_of(scores) != dims_of(weights):
-        return None
-    return Softmax(scores, written, empty)
+    rows_of = ((found.total, found.exponential, 0.0), (found.largest, scores, -inf))
+    along_rows = all(reduce.operands[0] is of and Reduce.of(reduce).dimensions == (len(shape) - 1,) and number(reduce.operands[1]) == start
+                     for reduce, of, start in rows_of)
+    plain = weights.operands[0] is found.exponential and found.exponential.operands[0] is found.difference and dims_of(scores) == shape
+    return RowSoftmax(scores, written, empty) if along_rows and plain else None
 
 
 def _parts(last: Group, made: dict[Node, Group]) -> tuple[Group, Group, Group] | None:
@@ -147,18 +147,6 @@ def _same_along_rows(node: Node) -> bool:
     shape = dims_of(node)
     walked = _shown(node)[1]
     return walked is not None and walked.shape == shape and walked.strides[-1] == 0
-
-
-def _reduces(node: Node, op: Op, init: float, operand: Node) -> bool:
-    """Whether a node is this reduction of ``operand`` along its last dimension."""
-    return (node.op is hlo.reduce and len(node.operands) == 2 and node.operands[0] is operand and combiner(node.bodies[0]) is op
-            and Reduce.of(node).dimensions == (len(dims_of(operand)) - 1,) and _is_constant(node.operands[1], init))
-
-
-def _is_constant(node: Node, value: float) -> bool:
-    node = stored(node)
-    return (node.op is hlo.constant and isinstance(node.type, TensorType) and node.type.elements == 1
-            and (literal := Constant.of(node).known) is not None and float(literal.value().reshape(())) == value)
 
 
 def _results(graph: Graph) -> set[Node]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from itertools import islice
 from math import prod
 
-from irscope.fusion.attention import joined
+from irscope.fusion.attention import fuse_attention
 from irscope.fusion.drafts import BEHIND, MOVED, WHOLE, Draft, Drafts, Reach, dims_of
 from irscope.fusion.fits import MULTIPLIERS, epilogue_fits, leading, moving_fits, pointwise_fits, row_fits
 from irscope.fusion.plan import Group, JudgedLater, Plan
@@ -53,7 +53,7 @@ class IrscopePolicy:
             planner, groups = _planned(graph, thorough=True)
         assert groups is not None, "kernels that wait for each other"
         refusals = {(node, planner.drafts.group_of[draft]): refusal for (node, draft), refusal in planner.refusals.items()}
-        return JudgedLater(graph, joined(graph, groups), lambda plan, apart: verdicts(plan, refusals, apart))
+        return JudgedLater(graph, fuse_attention(graph, groups), lambda plan, apart: verdicts(plan, refusals, apart))
 
 
 def _planned(graph: Graph, thorough: bool) -> tuple[_Planner, list[Group] | None]:

@@ -8,6 +8,7 @@ import pytest
 from irscope.formats import hlo as hlo_format
 from irscope.graph import Node
 from irscope.graph.pattern import Pattern, parse_term
+from irscope.ops import hlo
 from irscope.source import SourceText
 
 
@@ -38,6 +39,30 @@ def is_all(node: Any, value: float) -> bool:
 def test_patterns_match(pattern: str, text: str, names: dict[str, str] | None) -> None:
     found = Pattern(pattern).match(root(text), is_all)
     assert (None if found is None else {name: node.name for name, node in found.items() if name != "root"}) == names
+
+
+THROUGH = hlo.named("convert reshape")
+NEGATED = "c = f32[2] reshape(x)\n n = f32[2] negate(c)\n d = f32[2] reshape(n)\n ROOT r = f32[2] add(d, y)"
+
+
+@pytest.mark.parametrize(("pattern", "text", "names"), [
+    ("add(n:negate(a), b)", NEGATED, {"n": "n", "a": "c", "b": "y"}),
+    ("add(negate(b), b)", NEGATED, None),
+    ("multiply(a, a)", "c = f32[2] reshape(x)\n ROOT r = f32[2] multiply(c, x)", {"a": "c"}),
+    ("reshape(a)", "c = f32[2] negate(x)\n ROOT r = f32[2] reshape(c)", {"a": "c"}),
+])
+def test_patterns_look_through_operators(pattern: str, text: str, names: dict[str, str] | None) -> None:
+    found = Pattern(pattern, THROUGH).match(root(text), is_all)
+    assert (None if found is None else {name: node.name for name, node in found.items() if name != "root"}) == names
+
+
+def test_names_may_be_known_before() -> None:
+    sum_ = root("ROOT r = f32[2] add(x, y)")
+    x, y = sum_.operands
+    found = Pattern("add(a, b)").match(sum_, is_all, bound={"a": y})
+    assert found is not None and (found["a"], found["b"]) == (y, x)
+    assert Pattern("add(a, b)").match(sum_, is_all, bound={"a": sum_}) is None
+
 
 
 def test_the_first_match_that_meets_the_condition_counts() -> None:

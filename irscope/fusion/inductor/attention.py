@@ -7,6 +7,7 @@ that something else reads too are not found.
 """
 from __future__ import annotations
 
+from irscope.analysis.recognise.softmax import Softmax, softmax
 from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.program import Program, Unit, is_number
 from irscope.fusion.inductor.strides import shape_of, viewed
@@ -29,24 +30,25 @@ def _attention(program: Program, last: Node, alive: list[bool]) -> Unit | None:
     if not _is_product(last, 2) or chance.op is not hlo.divide or not operators.is_of(chance, operators.SOFTMAX):
         return None
     inside = _same_operator(chance)
-    scores = _softmax_of(chance, inside)
-    if scores is None or not _only_read_in(program, inside, (last,), alive):
+    found = softmax(chance)
+    if found is None or found.difference is None or not _is_over_last(found) or not _only_read_in(program, inside, (last,), alive):
         return None
-    found: list[Node] = [last, *inside]
+    scores = found.difference.operands[0]
+    nodes = [last, *inside]
     masked = scores.op is hlo.add and operators.is_of(scores, operators.ADDITION)
     if masked:
-        found.append(scores)
+        nodes.append(scores)
         scores = scores.operands[0]
     scaled = scores.op if scores.op in (hlo.divide, hlo.multiply) and is_number(scores.operands[1]) else None
     if scaled is not None:
-        found.append(scores)
+        nodes.append(scores)
         scores = scores.operands[0]
-    found.append(scores)
-    if not _is_product(scores, 3) or not _only_read_in(program, found[len(inside) + 1:], found, alive):
+    nodes.append(scores)
+    if not _is_product(scores, 3) or not _only_read_in(program, nodes[len(inside) + 1:], nodes, alive):
         return None
     form = _laid_out(program, (scores.operands[0], scores.operands[1], last.operands[1]))
     known = form and (scaled is hlo.divide or (scaled is hlo.multiply and not masked) or (scaled is None and form == "turned"))
-    return Unit(sorted(found, key=lambda n: n.index), call=True, attention=True) if known else None
+    return Unit(sorted(nodes, key=lambda n: n.index), call=True, attention=True) if known else None
 
 
 def _is_product(node: Node, contracted: int) -> bool:
@@ -72,12 +74,9 @@ def _same_operator(node: Node) -> list[Node]:
     return list(found)
 
 
-def _softmax_of(chance: Node, inside: list[Node]) -> Node | None:
-    """What a softmax over the last dimension reads."""
-    subtracted = chance.operands[0].operands[0] if chance.operands[0].op is hlo.exponential else chance
-    outside = {operand for node in inside for operand in node.operands if operand not in inside and operand.op is not hlo.constant}
-    along = {Reduce.of(node).dimensions for node in inside if node.op is hlo.reduce}
-    return subtracted.operands[0] if subtracted.op is hlo.subtract and len(outside) == 1 and along == {(3,)} else None
+def _is_over_last(found: Softmax) -> bool:
+    """Whether a softmax of four dimensions is taken over the last one."""
+    return found.largest is not None and Reduce.of(found.largest).dimensions == Reduce.of(found.total).dimensions == (3,)
 
 
 def _only_read_in(program: Program, nodes: list[Node], readers: tuple[Node, ...] | list[Node], alive: list[bool]) -> bool:

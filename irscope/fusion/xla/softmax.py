@@ -18,6 +18,7 @@ from irscope.fusion.xla.gpu_rules import splits_rows
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.refusal import Refusal, Rule
 from irscope.fusion.xla.triton import lacking
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Reduce
 
@@ -274,19 +275,10 @@ def _connected(producer: Instruction, consumer: Instruction) -> bool:
 
 def members(diamond: Diamond) -> list[Instruction]:
     """What the kernel of a diamond computes, each behind what reads it: all above the root up to the producer and parameters."""
-    order: list[Instruction] = []
-    done: set[Instruction] = {diamond.producer}
-    stack: list[tuple[Instruction, bool]] = [(diamond.root, False)]
-    while stack:
-        instruction, left = stack.pop()
-        if left:
-            order.append(instruction)
-        elif instruction not in done and instruction.op is not hlo.parameter:
-            done.add(instruction)
-            stack.append((instruction, True))
-            stack += [(operand, False) for operand in instruction.operands]
-    order.reverse()
-    return order
+    def operands_inside(instruction: Instruction) -> list[Instruction]:
+        return [o for o in reversed(instruction.operands) if o is not diamond.producer and o.op is not hlo.parameter]
+
+    return post_order((diamond.root,), operands_inside)[::-1]
 
 
 def diamonds(computation: Computation) -> list[Diamond]:

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from irscope.fusion import Group
-from irscope.fusion.attention import Softmax, softmax_of
+from irscope.fusion.attention import RowSoftmax, softmax_of
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Node
 from irscope.graph.dtypes import F32
@@ -50,7 +50,7 @@ class Work:
 
     scores: Side
     values: Side
-    softmax: Softmax
+    softmax: RowSoftmax
     batches: tuple[int, ...]
     rows: tuple[int, ...]
     keys: int
