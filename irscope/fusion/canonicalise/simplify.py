@@ -93,7 +93,7 @@ def rules_of(instr: HloInstruction) -> tuple[Identity | Rule, ...]:
         return RULES.get(op, ())
     operands = [operand.op for operand in instr.operands]
     kind = instr.type.dtype.kind if isinstance(instr.type, TensorType) else ""
-    key = (op, kind, *operands)
+    key: tuple[Op | str, ...] = (op, kind, *operands)
     found = _index.get(key)
     if found is None:
         found = _index[key] = tuple(rule for rule in RULES[op] if not isinstance(rule, Identity)
