@@ -5,6 +5,7 @@ from irscope.fusion.canonicalise.calls import move_in
 from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction, has_effect
 from irscope.fusion.canonicalise.values import scalar_of
 from irscope.graph import TupleType
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.ops.attributes import Compare, GetTupleElement
 
@@ -38,12 +39,16 @@ def _is_regular(instr: HloInstruction) -> bool:
         and not loop.root.users and loop.root is not loop.params[0]
 
 
-def _unchanged(instr: HloInstruction) -> list[int]:
-    """The places whose values pass through the loop as they are."""
+def _place(loop: HloComputation, instr: HloInstruction) -> int:
+    """Which of the values of a loop an instruction inside takes; -1 for anything else."""
+    return GetTupleElement.of(instr).index if instr.op is hlo.get_tuple_element and instr.operands[0] is loop.params[0] else -1
+
+
+def _unchanged(instr: HloInstruction) -> dict[int, HloInstruction]:
+    """The values that pass through the loop as they are, by their places."""
     loop = instr.calls[1]
-    param = loop.params[0]
-    return [i for i, o in enumerate(loop.root.operands)
-            if o.op is hlo.get_tuple_element and o.operands[0] is param and GetTupleElement.of(o).index == i]
+    return {place: begin for place, (begin, output) in enumerate(zip(instr.operands[0].operands, loop.root.operands, strict=True))
+            if _place(loop, output) == place}
 
 
 def _merge_repeated(rewriter: HloComputation, instr: HloInstruction) -> bool:
@@ -51,10 +56,9 @@ def _merge_repeated(rewriter: HloComputation, instr: HloInstruction) -> bool:
     if not rewriter.reads_elements(instr):
         return False
     loop = instr.calls[1]
-    start = instr.operands[0]
     first: dict[object, int] = {}
     same: dict[int, int] = {}
-    for place, (begin, output) in enumerate(zip(start.operands, loop.root.operands, strict=True)):
+    for place, (begin, output) in enumerate(zip(instr.operands[0].operands, loop.root.operands, strict=True)):
         mine = first.setdefault((_identity(begin), _change(loop, place, output)), place)
         if mine != place:
             same[place] = mine
@@ -63,8 +67,7 @@ def _merge_repeated(rewriter: HloComputation, instr: HloInstruction) -> bool:
     for reader in [*instr.users, *(u for inner in instr.calls for u in inner.params[0].users)]:
         place = GetTupleElement.of(reader).index
         reader.attrs = {"index": same.get(place, place)}
-    assert isinstance(instr.type, TupleType)
-    _keep(rewriter, instr, [i for i in range(len(instr.type.elements)) if i not in same])
+    _keep(rewriter, instr, [i for i in range(len(loop.root.operands)) if i not in same])
     return True
 
 
@@ -75,128 +78,98 @@ def _identity(instr: HloInstruction) -> object:
 
 def _change(loop: HloComputation, place: int, output: HloInstruction, depth: int = 3) -> object:
     """How one value of a loop changes, in a form that is equal for values that change alike: what is computed of itself and what else."""
-    param = loop.params[0]
-    if output.op is hlo.get_tuple_element and output.operands[0] is param and GetTupleElement.of(output).index == place:
+    if _place(loop, output) == place:
         return "itself"
-    if not depth or not output.operands or output.calls or output.bodies or not _reads_itself(output, param, place, depth):
+    if not depth or not output.operands or output.calls or output.bodies or not _reads_itself(loop, output, place, depth):
         return _identity(output)
     attrs = tuple(sorted((k, str(v)) for k, v in output.attrs.items()))
     return (output.op, output.type, attrs, *(_change(loop, place, o, depth - 1) for o in output.operands))
 
 
-def _reads_itself(instr: HloInstruction, param: HloInstruction, place: int, depth: int) -> bool:
-    if instr.op is hlo.get_tuple_element and instr.operands[0] is param:
-        return GetTupleElement.of(instr).index == place
-    return depth > 0 and any(_reads_itself(o, param, place, depth - 1) for o in instr.operands)
+def _reads_itself(loop: HloComputation, instr: HloInstruction, place: int, depth: int) -> bool:
+    read = _place(loop, instr)
+    return read == place if read >= 0 else depth > 0 and any(_reads_itself(loop, o, place, depth - 1) for o in instr.operands)
 
 
 def _sink_constants(instr: HloInstruction) -> bool:
     """A constant that passes through a loop is written inside."""
     changed = False
-    start = instr.operands[0]
-    for place in _unchanged(instr):
-        source = start.operands[place]
-        if source.op is not hlo.constant:
-            continue
-        for rewriter in instr.calls:
-            for part in list(rewriter.params[0].users):
-                users = [u for u in part.users if u is not rewriter.root]
-                if GetTupleElement.of(part).index != place or not users:
-                    continue
-                inside = rewriter.make(hlo.constant, source.type, (), source.attrs, at=source)
-                for user in users:
-                    user.replace_operand(part, inside)
-                rewriter.erase_dead(part)
-                changed = True
+    constants = {place: source for place, source in _unchanged(instr).items() if source.op is hlo.constant}
+    for place, source in constants.items():
+        for computation in instr.calls:
+            for part in list(computation.params[0].users):
+                users = [u for u in part.users if u is not computation.root]
+                if GetTupleElement.of(part).index == place and users:
+                    inside = computation.make(hlo.constant, source.type, (), source.attrs, at=source)
+                    for user in users:
+                        user.replace_operand(part, inside)
+                    computation.erase_dead(part)
+                    changed = True
     return changed
 
 
 def _move_out(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """What depends on unchanged values alone is computed before the loop."""
+    """Loop-invariant code motion: what depends on unchanged values alone is computed before the loop."""
     loop = instr.calls[1]
-    start = instr.operands[0]
-    outside: dict[HloInstruction, HloInstruction] = {}
-    light: dict[HloInstruction, None] = {}
-    for place in _unchanged(instr):
-        for part in loop.params[0].users:
-            if GetTupleElement.of(part).index == place:
-                outside[part] = start.operands[place]
+    unchanged = _unchanged(instr)
+    outside = {part: unchanged[place] for part in loop.params[0].users if (place := GetTupleElement.of(part).index) in unchanged}
     if not outside:
         return False
+    light: set[HloInstruction] = set()
     moved: list[HloInstruction] = []
     for inner in loop.post_order():
         if inner in outside or inner.op in (hlo.parameter, hlo.tuple) or inner.calls or has_effect(inner) or inner is loop.root:
             continue
-        if inner.op is hlo.constant:
-            light[inner] = None
-            continue
         if not all(o in outside or o in light for o in inner.operands):
             continue
         if inner.op in LIGHT:
-            light[inner] = None
+            light.add(inner)
             continue
-        _copy_out(rewriter, inner, outside)
+        # The light instructions that it needs are copied with it.
+        for each in post_order([inner], lambda top: [o for o in reversed(top.operands) if o not in outside]):
+            copy = outside[each] = rewriter.make(each.op, each.type, [outside[o] for o in each.operands], each.attrs, each.bodies, each)
+            copy.take_label(each)
         moved.append(inner)
-    if not moved:
-        return False
     for inner in moved:
         if any(u not in moved for u in inner.users):
             _pass_in(rewriter, instr, inner, outside[inner])
     loop.erase_all_dead()
-    return True
-
-
-def _copy_out(rewriter: HloComputation, inner: HloInstruction, outside: dict[HloInstruction, HloInstruction]) -> None:
-    """Copy an instruction, and the light instructions that only it needs, before the loop."""
-    stack = [inner]
-    while stack:
-        top = stack[-1]
-        todo = [o for o in top.operands if o not in outside]
-        if todo:
-            stack += todo
-            continue
-        stack.pop()
-        if top not in outside:
-            copy = rewriter.make(top.op, top.type, [outside[o] for o in top.operands], top.attrs, top.bodies, top)
-            copy.take_label(top)
-            outside[top] = copy
+    return bool(moved)
 
 
 def _pass_in(rewriter: HloComputation, instr: HloInstruction, inner: HloInstruction, value: HloInstruction) -> None:
     """Give a loop one more value that passes through, and let it stand for an instruction inside."""
-    condition, loop = instr.calls
-    assert isinstance(instr.type, TupleType)
-    place = len(instr.type.elements)
-    wide = TupleType((*instr.type.elements, inner.type))
-    start = instr.operands[0]
-    instr.set_operand(0, rewriter.tuple((*start.operands, value), start))
-    rewriter.erase_dead(start)
-    for computation in (condition, loop):
-        computation.params[0].set_type(wide)
-    instr.set_type(wide)
-    part = loop.element(loop.params[0], place, inner)
+    loop = instr.calls[1]
+    start, root = instr.operands[0], loop.root
+    part = loop.make(hlo.get_tuple_element, inner.type, (loop.params[0],), {"index": len(root.operands)}, at=inner)
     for user in list(inner.users):
         user.replace_operand(inner, part)
-    root = loop.root
-    loop.root = loop.tuple((*root.operands, part), root)
     inner.replacement = value
-    loop.erase_dead(root)
+    _carry(rewriter, instr, rewriter.tuple((*start.operands, value), start), loop.tuple((*root.operands, part), root))
+
+
+def _carry(rewriter: HloComputation, instr: HloInstruction, start: HloInstruction, result: HloInstruction) -> None:
+    """Let a loop begin with another tuple, and give another one."""
+    condition, loop = instr.calls
+    old_start, old_result = instr.operands[0], loop.root
+    instr.set_operand(0, start)
+    rewriter.erase_dead(old_start)
+    loop.root = result
+    loop.erase_dead(old_result)
+    for each in (instr, condition.params[0], loop.params[0]):
+        each.set_type(start.type)
 
 
 def _drop_unused(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """Values of a loop go when neither they nor any value that they are computed with or from is read (``TryRemoveDeadWhileParams``)."""
     condition, loop = instr.calls
-    assert isinstance(instr.type, TupleType)
-    count = len(instr.type.elements)
     if not rewriter.reads_elements(instr):
         return False
-    reads = _Reads(loop, loop.params[0])
+    reads = _reads(loop)
     used = {GetTupleElement.of(u).index for u in instr.users}
     used |= {GetTupleElement.of(u).index for u in condition.params[0].users if u.users or u is condition.root}
-    for inner in loop.instructions:
-        if has_effect(inner):
-            used |= reads.of(inner)
-    together = list(range(count))
+    used = used.union(*(reads[inner] for inner in loop.instructions if has_effect(inner)))
+    together = list(range(len(loop.root.operands)))
 
     def group(place: int) -> int:
         while together[place] != place:
@@ -204,55 +177,37 @@ def _drop_unused(rewriter: HloComputation, instr: HloInstruction) -> bool:
         return place
 
     for place, output in enumerate(loop.root.operands):
-        for read in reads.of(output):
+        for read in reads[output]:
             together[group(read)] = group(place)
     alive = {group(place) for place in used}
-    needed = {place for place in range(count) if group(place) in alive}
-    if len(needed) == count:
+    needed = [place for place in range(len(together)) if group(place) in alive]
+    if len(needed) == len(together):
         return False
-    _keep(rewriter, instr, sorted(needed))
+    _keep(rewriter, instr, needed)
     return True
+
+
+def _reads(loop: HloComputation) -> dict[HloInstruction, frozenset[int]]:
+    """Which of the values of a loop each instruction inside depends on."""
+    known: dict[HloInstruction, frozenset[int]] = {}
+    for instr in loop.post_order():
+        place = _place(loop, instr)
+        parts = [known[o] for o in instr.operands]
+        known[instr] = frozenset((place,)) if place >= 0 else parts[0] if len(parts) == 1 else frozenset().union(*parts)
+    return known
 
 
 def _keep(rewriter: HloComputation, instr: HloInstruction, kept: list[int]) -> None:
     """Leave only some values in the tuple of a loop; nobody reads the others."""
-    condition, loop = instr.calls
-    assert isinstance(instr.type, TupleType)
-    places = {old: new for new, old in enumerate(kept)}
-    narrow = TupleType(tuple(instr.type.elements[i] for i in kept))
-    start = instr.operands[0]
-    instr.set_operand(0, rewriter.elements(start, kept))
-    rewriter.erase_dead(start)
-    root = loop.root
-    loop.root = loop.elements(root, kept)
-    loop.erase_dead(root)
-    instr.set_type(narrow)
-    for user in instr.users:
-        user.attrs = {"index": places[GetTupleElement.of(user).index]}
-    for computation in (condition, loop):
-        top = computation.params[0]
-        for user in list(top.users):
-            if GetTupleElement.of(user).index not in places:
-                computation.erase_dead(user)
-        top.set_type(narrow)
-        for user in top.users:
-            user.attrs = {"index": places[GetTupleElement.of(user).index]}
-
-
-class _Reads:
-    """Which places of the tuple an instruction of the loop depends on."""
-
-    def __init__(self, loop: HloComputation, param: HloInstruction) -> None:
-        self.known: dict[HloInstruction, frozenset[int]] = {}
-        for instr in loop.post_order():
-            if instr.op is hlo.get_tuple_element and instr.operands[0] is param:
-                self.known[instr] = frozenset((GetTupleElement.of(instr).index,))
+    loop = instr.calls[1]
+    _carry(rewriter, instr, rewriter.elements(instr.operands[0], kept), loop.elements(loop.root, kept))
+    for computation, source in ((rewriter, instr), *((inner, inner.params[0]) for inner in instr.calls)):
+        for user in list(source.users):
+            place = GetTupleElement.of(user).index
+            if place in kept:
+                user.attrs = {"index": kept.index(place)}
             else:
-                parts = [self.known[o] for o in instr.operands]
-                self.known[instr] = parts[0] if len(parts) == 1 else frozenset().union(*parts)
-
-    def of(self, instr: HloInstruction) -> frozenset[int]:
-        return self.known.get(instr, frozenset())
+                computation.erase_dead(user)
 
 
 def trip_count(instr: HloInstruction) -> int | None:

@@ -70,14 +70,14 @@ def verdicts_by_log(module: Module, log: FusionLog, device: str | None = None) -
 def _xla(own: EdgeVerdict, run: Replay, module: Module, version: str) -> EdgeVerdict:
     if not run.knows(own.consumer):
         return own
-    fused = run.fused(*own.names)
+    fused = run.fused(own.producer, own.consumer)
     if fused == "all":
         return _merged(own, fused, None, module, version)
-    words, more = _words(run, *own.names)
+    words, more = _words(run, own.producer, own.consumer)
     return _merged(own, fused, words if fused == "none" else None, module, version, more if fused == "none" else "")
 
 
-def _words(run: Replay, producer: str, consumer: str) -> tuple[str | None, str]:
+def _words(run: Replay, producer: Node, consumer: Node) -> tuple[str | None, str]:
     """What the log says of an edge that is not fused, and the times that it compared."""
     refusals = run.refusals
     step = refusals.pairs.get((producer, consumer)) or refusals.producers.get(producer)

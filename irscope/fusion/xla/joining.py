@@ -1,7 +1,7 @@
 """Two kernels made one that gives the results of both."""
 from __future__ import annotations
 
-from irscope.fusion.xla.instructions import Computation, Instruction, parameter_of, take_parameter
+from irscope.fusion.xla.instructions import Computation, Instruction, copy_into, take_parameter
 from irscope.graph import TupleType, Type
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
@@ -16,33 +16,11 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
     fusion.kind, fusion.traits = kind, None
     body = fusion.body
     assert body is not None
-    outputs = list(body.root.operands) if body.root.op is hlo.tuple else [body.root]
+    outputs = body.outputs
     own = [fusion.type] if fusion.is_array else list(fusion.type.leaves())
     first = len(outputs)
     outside = list(other.users)
-    theirs = other.body
-    copies: dict[Instruction, Instruction] = {}
-    if theirs is None:
-        inner = other.clone()
-        for operand in other.operands:
-            parameter = parameter_of(fusion, operand)
-            inner.operands.append(parameter)
-            parameter.users.add(inner)
-        body.instructions[inner] = None
-        made = [inner]
-    else:
-        fusion.absorbed += other.absorbed if other.node is None else (*other.absorbed, other.node)
-        for param, operand in zip(theirs.params, other.operands, strict=True):
-            copies[param] = parameter_of(fusion, operand)
-        for instruction in theirs.post_order():
-            if instruction in copies or (instruction is theirs.root and instruction.op is hlo.tuple):
-                continue
-            copy = copies[instruction] = instruction.clone()
-            for operand in instruction.operands:
-                copy.operands.append(copies[operand])
-                copies[operand].users.add(copy)
-            body.instructions[copy] = None
-        made = [copies[o] for o in theirs.root.operands] if theirs.root.op is hlo.tuple else [copies[theirs.root]]
+    made = copy_into(fusion, other)
     if other in fusion.operands:
         parameter_of_other = take_parameter(fusion, other)
         assert parameter_of_other is not None and len(made) == 1
@@ -75,8 +53,7 @@ def set_outputs(computation: Computation, fusion: Instruction, outputs: list[Ins
         alone = body.root
         for user in users:
             user.replace_operand(fusion, part_of(computation, fusion, 0, alone))
-    body.root = Instruction(hlo.tuple, TupleType(tuple(types)), outputs)
-    body.instructions[body.root] = None
+    body.root = body.add(Instruction(hlo.tuple, TupleType(tuple(types)), outputs))
     fusion.set_type(body.root.type)
 
 
@@ -89,5 +66,4 @@ def part_of(computation: Computation, fusion: Instruction, number: int, like: In
     part.attrs = {"index": number}
     part.operands = [fusion]
     fusion.users.add(part)
-    computation.instructions[part] = None
-    return part
+    return computation.add(part)

@@ -23,17 +23,10 @@ def _copied(fusion: Instruction, producer: Instruction) -> Instruction:
     """Copy what a producer computes; the copy of its result."""
     body, source = fusion.body, producer.body
     assert body is not None and source is not None
-    copies: dict[Instruction, Instruction] = {}
-    for inner, outer in zip(source.params, producer.operands, strict=True):
-        copies[inner] = parameter_of(fusion, outer)
+    copies = {inner: parameter_of(fusion, outer) for inner, outer in zip(source.params, producer.operands, strict=True)}
     for instruction in source.post_order():
         if instruction not in copies:
-            copy = copies[instruction] = instruction.clone()
-            for operand in instruction.operands:
-                inner = copies[operand]
-                copy.operands.append(inner)
-                inner.users.add(copy)
-            body.instructions[copy] = None
+            copies[instruction] = body.add_copy(instruction, [copies[o] for o in instruction.operands])
     return copies[source.root]
 
 
