@@ -11,29 +11,9 @@ from irscope.graph import Graph, Node, TensorType, TupleType, Type
 from irscope.ops.attrs import Literal, Window
 
 LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*", re.ASCII)
-KEYWORDS = frozenset(
-    (
-        "true",
-        "false",
-        "inf",
-        "nan",
-        "HloModule",
-        "ENTRY",
-        "ROOT",
-        "FileNames",
-        "FunctionNames",
-        "FileLocations",
-        "StackFrames",
-        "maximal",
-        "replicated",
-        "manual",
-        "unreduced",
-        "last_tile_dim_replicate",
-        "shard_as",
-        "shard_like",
-        "unknown",
-    )
-)
+KEYWORDS = frozenset((
+    "true false inf nan HloModule ENTRY ROOT FileNames FunctionNames FileLocations StackFrames maximal replicated manual unreduced "
+    "last_tile_dim_replicate shard_as shard_like unknown").split())
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
