@@ -144,14 +144,7 @@ def _missing(assembly: Assembly, name: str, at: int, length: int) -> Graph:
 
 
 def _computations(assembly: Assembly, cursor: Cursor, owner: str) -> tuple[Graph, ...]:
-    cursor.expect("{", "before the computations")
-    graphs: list[Graph] = []
-    while not cursor.sees("}"):
-        graphs.append(_computation(assembly, cursor, f"{owner}.branch_{len(graphs)}"))
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "behind the computations")
-    return tuple(graphs)
+    return tuple(_computation(assembly, cursor, f"{owner}.branch_{i}") for i, _ in enumerate(cursor.items("{}", "the computations")))
 
 
 def _predecessors(assembly: Assembly, cursor: Cursor) -> tuple[str, ...]:

@@ -145,17 +145,11 @@ def _value(cursor: Cursor, kind: str, types: TypeTable, faults: Faults) -> Any:
 
 def _layout(cursor: Cursor, types: TypeTable) -> tuple[tuple[Any, ...], Any]:
     cursor.expect("{", "before the entry computation layout", MODULE_ATTRIBUTE)
-    cursor.expect("(", "before the types of the parameters", MODULE_ATTRIBUTE)
-    params = []
-    while not cursor.sees(")"):
-        params.append(types.read(cursor))
-        if not cursor.eat(","):
-            break
-    cursor.expect(")", "behind the types of the parameters", MODULE_ATTRIBUTE)
+    params = tuple(types.read(cursor) for _ in cursor.items("()", "the types of the parameters", MODULE_ATTRIBUTE))
     cursor.expect("->", "before the type of the result", MODULE_ATTRIBUTE)
     result = types.read(cursor)
     cursor.expect("}", "behind the entry computation layout", MODULE_ATTRIBUTE)
-    return tuple(params), result
+    return params, result
 
 
 def _aliases(cursor: Cursor) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[int, ...], str]], ...]:
@@ -175,8 +169,7 @@ def _aliases(cursor: Cursor) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[in
                 return tuple(aliases)
             cursor.goto(begin)
             aliases.clear()
-    cursor.expect("{", "before the aliases", MODULE_ATTRIBUTE)
-    while not cursor.sees("}"):
+    for _ in cursor.items("{}", "the aliases", MODULE_ATTRIBUTE):
         out = ints(cursor)
         cursor.expect(":", form, MODULE_ATTRIBUTE)
         cursor.expect("(", form, MODULE_ATTRIBUTE)
@@ -191,9 +184,6 @@ def _aliases(cursor: Cursor) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[in
             cursor.next()
         cursor.expect(")", form, MODULE_ATTRIBUTE)
         aliases.append((out, (number, index, kind)))
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "behind the aliases", MODULE_ATTRIBUTE)
     return tuple(aliases)
 
 
@@ -203,17 +193,13 @@ def _index(text: str) -> tuple[int, ...]:
 
 def _donors(cursor: Cursor) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """``{ (0, {}), ... }``."""
-    cursor.expect("{", "before the buffer donors", MODULE_ATTRIBUTE)
-    donors = []
-    while not cursor.sees("}"):
-        cursor.expect("(", "as in (parameter, {index})", MODULE_ATTRIBUTE)
+    form, donors = "as in (parameter, {index})", []
+    for _ in cursor.items("{}", "the buffer donors", MODULE_ATTRIBUTE):
+        cursor.expect("(", form, MODULE_ATTRIBUTE)
         number = cursor.integer("the number of a parameter", MODULE_ATTRIBUTE)
-        cursor.expect(",", "as in (parameter, {index})", MODULE_ATTRIBUTE)
+        cursor.expect(",", form, MODULE_ATTRIBUTE)
         donors.append((number, ints(cursor)))
-        cursor.expect(")", "as in (parameter, {index})", MODULE_ATTRIBUTE)
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "behind the buffer donors", MODULE_ATTRIBUTE)
+        cursor.expect(")", form, MODULE_ATTRIBUTE)
     return tuple(donors)
 
 

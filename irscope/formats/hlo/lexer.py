@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 from typing import NoReturn
 
 from irscope.formats.hlo.faults import LIMIT, SYNTAX, TRUNCATED, Fault, Refused
@@ -95,6 +96,30 @@ class Cursor:
         """Step over a mark that must be here; ``where`` completes "expected '(' ..."."""
         if not self.eat(mark):
             self.refuse(f"expected {mark!r} {where}", fault)
+
+    def items(self, brackets: str, what: str, fault: Fault = SYNTAX, end: str = "") -> Iterator[None]:
+        """Step over ``{item, item}``: the body of the loop steps over each item. A comma may stand last."""
+        self.expect(brackets[0], f"before {what}", fault)
+        while not self.sees(brackets[1]):
+            yield
+            if not self.eat(","):
+                break
+        self.expect(brackets[1], end or f"behind {what}", fault)
+
+    def integers(self, what: str = "an integer", fault: Fault = SYNTAX) -> tuple[int, ...]:
+        """Step over integers between commas, one or more."""
+        values = [self.integer(what, fault)]
+        while self.eat(","):
+            values.append(self.integer(what, fault))
+        return tuple(values)
+
+    def field(self, names: Collection[str], message: str, fault: Fault = SYNTAX) -> str:
+        """Step over ``name=``, which must be one of the names; any, where there are none."""
+        if self.kind != "attribute" or (names and self.value not in names):
+            self.refuse(message, fault)
+        name = self.value
+        self.next()
+        return name
 
     def integer(self, what: str = "an integer", fault: Fault = SYNTAX) -> int:
         """Step over an integer."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import Any
 
 from irscope.formats.relay.algebra import Relay, each, shape_text, table_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.convolution import SPATIAL
 from irscope.formats.relay.operators.pooling import LAYOUT
+from irscope.formats.sampling import cubic, product_along
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import F32, F64, PRED, S64
 from irscope.lazy import np
@@ -121,27 +121,7 @@ def resized(t: Relay, x: Node, d: int, places: Sequence[float], want: int, how: 
                 taps = [(p, w / total) for p, w in taps]
         for p, weight in taps:
             matrix[min(max(p, 0), have - 1), i] += weight
-    return product_along(t, x, d, matrix)
-
-
-def product_along(t: Relay, x: Node, d: int, matrix: Any) -> Node:
-    """One dimension multiplied by a matrix."""
-    moved = t.dot(x, t.array(matrix, t.dtype(x)), ([d], [0]))
-    order = list(range(t.rank(x) - 1))
-    order.insert(d, t.rank(x) - 1)
-    return t.transpose(moved, order)
-
-
-def cubic(f: float, a: float) -> list[float]:
-    """Weights of the four neighbours in cubic convolution."""
-
-    def near(v: float) -> float:
-        return ((a + 2) * v - (a + 3)) * v * v + 1
-
-    def far(v: float) -> float:
-        return ((a * v - 5 * a) * v + 8 * a) * v - 4 * a
-
-    return [far(f + 1), near(f), near(1 - f), far(2 - f)]
+    return product_along(t, x, d, t.array(matrix, t.dtype(x)))
 
 
 def _resize(n: int) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from irscope.formats.relay.algebra import Relay, each, paddings, plain_layout
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.convolution import SPATIAL
+from irscope.formats.sampling import adaptive
 from irscope.graph import Builder, DType, Graph, Kind, Node, TensorType
 from irscope.ops import get
 from irscope.ops.attrs import Window
@@ -81,29 +81,11 @@ def _global(n: int, kind: str) -> None:
     operator(f"nn.global_{kind}_pool{n}d(data; layout={LAYOUT[n]!r}, out_layout='')", kind=C)(build)
 
 
-def adaptive(t: Relay, x: Node, size: Any, n: int, average: bool) -> Node:
-    """Window i of a dimension reaches from floor(i n / size) to ceil((i + 1) n / size)."""
-    for i, want in enumerate(each(size, n) if size else ()):
-        d = 2 + i
-        have = t.shape(x)[d]
-        if want == have:
-            continue
-        if have % want == 0:
-            parts = t.reshape(x, (*t.shape(x)[:d], want, have // want, *t.shape(x)[d + 1 :]))
-            x = t.mean(parts, [d + 1]) if average else t.max(parts, [d + 1])
-            continue
-        pieces = []
-        for o in range(want):
-            part = t.slice_dim(x, d, o * have // want, -(-(o + 1) * have // want))
-            pieces.append(t.mean(part, [d], True) if average else t.max(part, [d], True))
-        x = t.concat(pieces, d)
-    return x
-
-
 def _adaptive(n: int, kind: str) -> None:
     def build(t: Relay, a: Attributes, x: Node) -> Node:
         plain = "NC" + SPATIAL[n]
-        made = adaptive(t, t.to_layout(x, a.layout, plain), a.output_size, n, kind == "avg")
+        size = each(a.output_size, n) if a.output_size else (None,) * n
+        made = adaptive(t, t.to_layout(x, a.layout, plain), size, kind == "avg")
         return t.to_layout(made, plain, a.out_layout or a.layout)
 
     build.__doc__ = "Pooling into a given number of windows."

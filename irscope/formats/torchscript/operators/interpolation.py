@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import floor
 from typing import Any
 
+from irscope.formats.sampling import cubic, product_along
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -16,6 +17,8 @@ NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)
          "trilinear": ("linear", (3,)), "bicubic": ("cubic", (2,)),
          "bilinear_aa": ("linear_aa", (2,)), "bicubic_aa": ("cubic_aa", (2,)), "lanczos_aa": ("lanczos_aa", (2,))}
 """Names of torch, how each element is made, and for how many dimensions there is one."""
+CUBIC = -0.75
+"""The parameter of torch's cubic convolution."""
 SUPPORTS = {"linear_aa": 1, "cubic_aa": 2, "lanczos_aa": 3}
 """How far the filters of antialiased resizing reach, in elements of the coarser grid."""
 
@@ -50,22 +53,14 @@ def resize(t: Torch, x: Node, d: int, want: int, how: Resampling, scale: float |
     matrix = band(have, want, mode, align, scale)
     if t.dtype(x) is U8:
         return _of_bytes(t, x, d, matrix)
-    return _along(t, x, d, t.array(matrix, t.dtype(x)))
-
-
-def _along(t: Torch, x: Node, d: int, matrix: Node) -> Node:
-    """The product over dimension ``d`` of ``x``, which keeps its place."""
-    moved = t.dot(x, matrix, ([d], [0]))
-    order = list(range(t.rank(x) - 1))
-    order.insert(d, t.rank(x) - 1)
-    return t.transpose(moved, order)
+    return product_along(t, x, d, t.array(matrix, t.dtype(x)))
 
 
 def _of_bytes(t: Torch, x: Node, d: int, matrix: np.ndarray[Any, Any]) -> Node:
     """Bytes are summed in fixed point (ATen's int16 weights): as many bits as the largest weight leaves, half of the last added."""
     bits = next(b for b in range(22) if int(0.5 + matrix.max() * (1 << b + 1)) >= 1 << 15)
     whole = np.trunc(matrix * (1 << bits) + np.copysign(0.5, matrix)).astype(np.int32)
-    total = t.plus(_along(t, t.convert(x, S32), d, t.array(whole, S32)), 1 << bits - 1)
+    total = t.plus(product_along(t, t.convert(x, S32), d, t.array(whole, S32)), 1 << bits - 1)
     total = t.binary("shift-right-arithmetic", total, t.like(total, bits))
     return t.convert(t.minimum(t.maximum(total, t.like(total, 0)), t.like(total, 255)), U8)
 
@@ -82,7 +77,7 @@ def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> n
         taps = [(low, 1 - part), (np.minimum(low + 1, have - 1), part)]
     else:
         low = np.floor(place).astype(np.int64)
-        weights = _cubic(place - low)
+        weights = cubic(place - low, CUBIC)
         taps = [(np.clip(low + k - 1, 0, have - 1), weights[k]) for k in range(4)]
     matrix = np.zeros((have, want))
     for at, weight in taps:
@@ -114,16 +109,6 @@ def _filter(mode: str, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0.0)
     near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
     return np.where(x < 1, near, np.where(x < 2, far, 0.0))
-
-
-def _cubic(f: np.ndarray[Any, Any], a: float = -0.75) -> list[np.ndarray[Any, Any]]:
-    """Weights of the four neighbours in cubic convolution with A = -0.75 (Keys 1981)."""
-    def near(v: Any) -> Any:
-        return ((a + 2) * v - (a + 3)) * v * v + 1
-
-    def far(v: Any) -> Any:
-        return ((a * v - 5 * a) * v + 8 * a) * v - 4 * a
-    return [far(f + 1), near(f), near(1 - f), far(2 - f)]
 
 
 def _upsample(name: str, mode: str, n: int) -> None:

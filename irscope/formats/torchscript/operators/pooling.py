@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from irscope.formats.sampling import adaptive
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -83,37 +84,16 @@ def _pools(n: int) -> None:
 
     @operator(f"adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)", f"_adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)")
     def adaptive_average(t: Torch, x: Node, size: Any) -> Node:
-        return adaptive(t, x, n, _each(size, n), True)
+        return adaptive(t, x, _each(size, n), True)
 
     @operator(f"adaptive_max_pool{n}d(Tensor self, int[{n}] output_size)")
     def adaptive_max(t: Torch, x: Node, size: Any) -> tuple[Node, Node]:
         flat = _flat_index(t, x, n)
-        return adaptive(t, x, n, _each(size, n), False), _adaptive_indices(t, x, flat, n, _each(size, n))
+        return adaptive(t, x, _each(size, n), False), _adaptive_indices(t, x, flat, n, _each(size, n))
 
 
 for _n in (1, 2, 3):
     _pools(_n)
-
-
-def adaptive(t: Torch, x: Node, n: int, size: tuple[int | None, ...], average: bool) -> Node:
-    """Window i of a dimension reaches from floor(i n / size) to ceil((i + 1) n / size). None keeps a dimension."""
-    lead = t.rank(x) - n
-    for i, wanted in enumerate(size):
-        d = lead + i
-        have = t.shape(x)[d]
-        if wanted is None or wanted == have:
-            continue
-        if have % wanted == 0:
-            k = have // wanted
-            parts = t.reshape(x, (*t.shape(x)[:d], wanted, k, *t.shape(x)[d + 1:]))
-            x = t.mean(parts, [d + 1]) if average else t.max(parts, [d + 1])
-            continue
-        pieces = []
-        for o in range(wanted):
-            part = t.slice_dim(x, d, o * have // wanted, -(-(o + 1) * have // wanted))
-            pieces.append(t.mean(part, [d], True) if average else t.max(part, [d], True))
-        x = t.concat(pieces, d)
-    return x
 
 
 def _flat_index(t: Torch, x: Node, n: int) -> Node:
