@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from irscope.analysis.reference import evaluate, flatten
+from irscope.expand import expand
 from irscope.formats.hlo.dialect import HLO
 from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Builder, Effect, Graph, Module, Node, TensorType, TupleType, Type, callees_first, rewrite, see_through
@@ -138,9 +140,6 @@ def evaluated(wanted: Sequence[Node], inner: Sequence[Node], values: Values) -> 
 
     Raises UserError or ValueError where one has none, KeyError where an operand has none.
     """
-    from irscope.analysis.reference import evaluate, flatten
-    from irscope.expand import expand
-
     made = Graph("main")
     builder = Builder(made)
     became: dict[Node, Node] = {}

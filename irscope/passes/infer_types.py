@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irscope.formats.relay.dialect import RELAY
+from irscope.formats.relay.filling import fill_types
 from irscope.graph import Module
 from irscope.passes.base import Pass, rewritten
 
@@ -22,8 +23,6 @@ class InferTypes(Pass):
     dialects = (RELAY,)
 
     def rewrite(self, module: Module) -> Module:
-        from irscope.formats.relay.filling import fill_types
-
         made = rewritten(module, lambda builder, node, operands: None)
         fill_types(made)
         return made

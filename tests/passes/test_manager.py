@@ -14,7 +14,7 @@ from irscope.graph import Builder, Module, Node
 from irscope.passes.analyses import Analyses
 from irscope.passes.base import Pass, rewritten
 from irscope.passes.manager import run_passes
-from irscope.passes.own import load_passes
+from irscope.passes.registry import load_passes
 from irscope.source import UserError
 
 TEXT = """HloModule m
