@@ -15,9 +15,9 @@ from irscope.lint.baseline import read_baseline, read_fusion, unknown_to
 from irscope.lint.config import Config
 from irscope.lint.context import Context
 from irscope.lint.demands import Demands
-from irscope.lint.edges import told
+from irscope.lint.edges import edges_of
 from irscope.lint.evidence import Evidence
-from irscope.lint.fusion import answer, judge_by_log, remarks, version_of
+from irscope.lint.fusion import remarks, version_of
 from irscope.lint.gate import check_rule
 from irscope.lint.gates.fusion_regression import FusionRegression, record
 from irscope.lint.planned import Planned
@@ -27,6 +27,7 @@ from irscope.lint.run import lint_context
 from irscope.lint.settings import ScalarLoops
 from irscope.lint.stages import stages
 from irscope.lint.suppress import Suppressor, fits_path, fits_rule
+from irscope.lint.verdicts import answer, judge_by_log
 from irscope.source import Finding, Severity, UserError
 
 
@@ -88,7 +89,7 @@ class Session:
         if self.options.why and self.options.log is not None:
             for context in judged:
                 edges, notes = judge_by_log(context.module, self.options.log, demands.device, self.options.pair)
-                report.edges += told(context, edges)
+                report.edges += edges_of(context, edges)
                 report.remarks += notes
         elif self.options.why:
             self._edges(report, judged, demands)
@@ -133,7 +134,7 @@ class Session:
                     raise
                 missing = error
                 continue
-            report.edges += told(context, edges, kernels)
+            report.edges += edges_of(context, edges, kernels)
         if missing is not None and not report.edges:
             raise missing
 
@@ -214,7 +215,7 @@ class Session:
         before = self._before.get(key)
         planned = None
         if demands.plans or self.options.track_fusion or before is not None:
-            planned = context.planned or Planned(module, demands.policy, demands.device)
+            planned = context.costs.planned or Planned(module, demands.policy, demands.device)
         findings = demands.judge(module, planned)
         if planned is not None and self.options.track_fusion:
             self.fusion[key] = record(planned, version)

@@ -20,6 +20,7 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.planned import Planned
 from irscope.lint.rule import Fix, Rule, all_rules
 from irscope.lint.values import PLUMBING, written
+from irscope.lint.view import ModuleView
 
 SAID = 3
 """Operators that are named where a policy computes them in several kernels."""
@@ -54,11 +55,11 @@ def stages(context: Context) -> Stages | None:
 
 
 def _stages(context: Context) -> Stages | None:
-    planned, primitive = context.planned, context.primitive
+    planned, primitive = context.costs.planned, context.view.primitive
     if planned is None or primitive is None:
         return None
     inner = context.inner
-    machine = context.machine
+    machine = context.costs.machine
     apart = _apart(primitive)
     calls = _calls(context.module, apart)
     dispatch, each = machine.dispatch_us, machine.launch_us
@@ -83,7 +84,8 @@ def _stages(context: Context) -> Stages | None:
 def _fused(name: str, planned: Planned, context: Context) -> Stage:
     """The column of a plan: its kernels behind one call."""
     once = 1 if planned.launches else 0
-    us = planned.us(context.machine) + once * (context.machine.dispatch_us - context.machine.launch(context.settings.policy))
+    machine = context.costs.machine
+    us = planned.us(machine) + once * (machine.dispatch_us - machine.launch(context.settings.policy))
     return Stage(name, once, planned.launches, planned.traffic, us)
 
 
@@ -103,7 +105,7 @@ def _apart(module: Module) -> Planned:
     """The module with a kernel for each operator of the text, as a framework runs it; kernels that a text of HLO holds are taken apart."""
     apart = inline(module, keep=("copy",)) if module.dialect.primitive else module
     plans = []
-    scalar = Context(apart).scalar_bodies
+    scalar = ModuleView(apart).scalar_bodies
     for graph in callees_first(apart, apart.main()):
         if graph not in scalar:
             plans.append(Plan(graph, list(_operators(graph, apart.dialect.primitive))))
@@ -148,10 +150,10 @@ def _lifted(context: Context) -> tuple[Planned, dict[str, int]] | None:
     """
     edits: Edits = {}
     for rule in _rewriting(context.settings.compiler):
-        for finding in context.checked(rule):
+        for finding in rule.found_in(context):
             if isinstance(finding, RuleFinding) and finding.edit is not None and finding.at and (finding.saves or {}).get("us"):
                 edits.setdefault(finding.code, []).append((finding.at[0], finding.edit))
-    before, machine = context.planned, context.machine
+    before, machine = context.costs.planned, context.costs.machine
     if before is None:
         return None
     found = _edited(context, edits) if edits else before
@@ -167,7 +169,7 @@ def _one_by_one(context: Context, best: Planned, edits: Edits) -> tuple[Planned,
     kept: Edits = {}
     for code, made in sorted(edits.items(), key=lambda item: -len(item[1])):
         tried = _edited(context, {**kept, code: made})
-        if tried is not None and tried.us(context.machine) <= best.us(context.machine):
+        if tried is not None and tried.us(context.costs.machine) <= best.us(context.costs.machine):
             best, kept = tried, {**kept, code: made}
     return best, kept
 
@@ -201,7 +203,7 @@ def _rewriting(compiler: str) -> list[type[Rule]]:
 
 def _sources(context: Context) -> list[str]:
     """The constants that the estimate is made of, each with its source."""
-    machine, policy = context.machine, context.settings.policy
+    machine, policy = context.costs.machine, context.settings.policy
     told = [
         f"dispatch {machine.dispatch_us:g} us: {machine.sources.get('dispatch_us', '')}",
         f"launch {machine.launch_us:g} us: {machine.sources.get('launch_us', '')}",
@@ -212,7 +214,7 @@ def _sources(context: Context) -> list[str]:
     for number, level in enumerate(machine.caches):
         told.append(f"kernels of up to {level.bytes / 2**20:.3g} MiB {level.gbs:g} GB/s: {machine.sources.get(f'caches.{number}', '')}")
     told.append(f"arithmetic {machine.vector_gflops:g} GFLOP/s: {machine.sources.get('vector_gflops', '')}")
-    dtypes = sorted({_dtype(node) for graph in context.graphs for node in graph.nodes if node.op.kind is Kind.CONTRACTION} - {""})
+    dtypes = sorted({_dtype(node) for graph in context.view.graphs for node in graph.nodes if node.op.kind is Kind.CONTRACTION} - {""})
     for dtype in dtypes:
         rate = machine.matrix_gflops.get(dtype, machine.matrix_gflops["f32"])
         source = machine.sources.get(f"matrix_gflops.{dtype}", f"as f32: {machine.sources.get('matrix_gflops.f32', '')}")

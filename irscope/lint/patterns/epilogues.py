@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.graph import Graph, Node
-from irscope.lint.context import Context
 from irscope.lint.patterns.composite import Composite, Odd
 from irscope.lint.patterns.gates import gelus
 from irscope.lint.patterns.parts import other, product_behind
 from irscope.lint.values import ARITHMETIC, CASTS_AND_MOVES, COPIES, MOVES, behind, dims, number
+from irscope.lint.view import ModuleView
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Convolution, Transpose
 
@@ -19,14 +19,14 @@ TURNS = hlo.named("convert transpose")
 BETWEEN = TURNS | hlo.named("reshape copy")
 
 
-def found(context: Context) -> Iterator[Composite]:
+def found(view: ModuleView) -> Iterator[Composite]:
     """Products with bias and GELU, convolutions with a scale, a shift and a ReLU."""
-    for gelu in gelus(context):
-        if gelu.graph not in context.inlined:
+    for gelu in gelus(view):
+        if gelu.graph not in view.inlined:
             yield from _biased(gelu)
-    for node, graph in context.primitives(hlo.convolution):
-        if graph not in context.inlined:
-            yield from _normalised(context, graph, node)
+    for node, graph in view.primitives(hlo.convolution):
+        if graph not in view.inlined:
+            yield from _normalised(view, graph, node)
 
 
 def _biased(gelu: Composite) -> Iterator[Composite]:
@@ -73,12 +73,12 @@ def _odd_bias(product: Node, add: Node, bias: Node, between: list[Node]) -> Odd 
     return Odd(odd, says, f"{odd.op.name} the result", others=((product, "is the product"),))
 
 
-def _normalised(context: Context, graph: Graph, conv: Node) -> Iterator[Composite]:
+def _normalised(view: ModuleView, graph: Graph, conv: Node) -> Iterator[Composite]:
     """A convolution whose result, scaled and shifted channel by channel, is cut off at zero."""
     channel = Convolution.of(conv).dim_labels.out_feature
     at, affine, odd = conv, 0, None
     for _ in range(LONGEST):
-        user = context.only_user(at, graph)
+        user = view.only_user(at, graph)
         if user is None:
             return
         if user.op is hlo.maximum and any(number(o) == 0 for o in user.operands):

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from math import isclose, pi, sqrt
 
 from irscope.graph import Graph, Kind, Node
-from irscope.lint.context import Context
 from irscope.lint.patterns.composite import Composite, Odd
 from irscope.lint.patterns.parts import other, product_behind, readers, scaled, sigmoid
 from irscope.lint.values import COPIES, SPREADS, behind, cone, number
+from irscope.lint.view import ModuleView
 from irscope.ops import hlo
 
 CLOSE = 2e-3
@@ -24,15 +24,15 @@ CUBIC = 0.044715
 """The weight of the cube in the approximation by tanh (Hendrycks and Gimpel, 2016)."""
 
 
-def found(context: Context) -> Iterator[Composite]:
+def found(view: ModuleView) -> Iterator[Composite]:
     """Every GELU, by tanh or erf, and every SwiGLU."""
-    yield from gelus(context)
-    yield from _swiglus(context)
+    yield from gelus(view)
+    yield from _swiglus(view)
 
 
-def gelus(context: Context) -> Iterator[Composite]:
+def gelus(view: ModuleView) -> Iterator[Composite]:
     """Every ``tanh(a * (x + b * x^3))`` and every ``1 + erf(a * x)`` that is multiplied by ``x``; ``nodes`` are the function and ``x``."""
-    for node, graph in context.primitives(hlo.tanh):
+    for node, graph in view.primitives(hlo.tanh):
         scale, inner = scaled(node.operands[0])
         if scale is None or inner.op is not hlo.add or len(inner.operands) != 2:
             continue
@@ -42,18 +42,18 @@ def gelus(context: Context) -> Iterator[Composite]:
                 odd = _constant(node, "scale", scale, sqrt(2 / pi)) or _constant(node, "cubic term", weight, CUBIC)
                 yield Composite("GELU", graph, node, (node, x), odd)
                 break
-    for node, graph in context.primitives(hlo.erf):
+    for node, graph in view.primitives(hlo.erf):
         scale, x = scaled(node.operands[0])
-        if scale is not None and _weighs(context, graph, node, x):
+        if scale is not None and _weighs(view, graph, node, x):
             yield Composite("GELU", graph, node, (node, x), _constant(node, "scale", scale, sqrt(0.5)))
-    for node, graph in context.primitives(hlo.constant):
+    for node, graph in view.primitives(hlo.constant):
         if isclose(number(node) or 0.0, ERFC, rel_tol=1e-6):
-            yield from _written_out(context, graph, node)
+            yield from _written_out(view, graph, node)
 
 
-def _written_out(context: Context, graph: Graph, marker: Node) -> Iterator[Composite]:
+def _written_out(view: ModuleView, graph: Graph, marker: Node) -> Iterator[Composite]:
     """``x/2 * erfc(-x * sqrt(1/2))`` with erfc as JAX writes it out: a polynomial in the square of its argument and two in its inverse."""
-    uses = [(user, spread) for spread in context.users(marker, graph) for user in context.users(spread, graph)]
+    uses = [(user, spread) for spread in view.users(marker, graph) for user in view.users(spread, graph)]
     squares = [operand for user, spread in uses for operand in user.operands if operand is not spread]
     if not squares or squares[0].op is not hlo.multiply or squares[0].operands[0] is not squares[0].operands[1]:
         return
@@ -63,7 +63,7 @@ def _written_out(context: Context, graph: Graph, marker: Node) -> Iterator[Compo
     x = negated.operands[0] if negated.op is hlo.negate else negated
     reached, todo = {squares[0]}, [squares[0]]
     while todo and len(reached) < WRITTEN_OUT:
-        for user in context.users(todo.pop(), graph):
+        for user in view.users(todo.pop(), graph):
             if user.op is hlo.multiply and any(scaled(o)[1] is x and scaled(o)[0] is not None for o in user.operands):
                 yield Composite("GELU", graph, user, (user, x), _constant(user, "scale", abs(scale), sqrt(0.5)))
                 return
@@ -72,11 +72,11 @@ def _written_out(context: Context, graph: Graph, marker: Node) -> Iterator[Compo
                 todo.append(user)
 
 
-def _weighs(context: Context, graph: Graph, erf: Node, x: Node) -> bool:
+def _weighs(view: ModuleView, graph: Graph, erf: Node, x: Node) -> bool:
     """Whether ``1 + erf`` is multiplied by the value itself."""
-    for plus in context.users(erf, graph):
+    for plus in view.users(erf, graph):
         if plus.op is hlo.add and any(number(o) == 1 for o in plus.operands):
-            for user in context.users(plus, graph):
+            for user in view.users(plus, graph):
                 if user.op is hlo.multiply and any(x is behind(o, SPREADS) or x in cone(o, 4) for o in user.operands if o is not plus):
                     return True
     return False
@@ -101,18 +101,18 @@ def _is_cube(node: Node, x: Node) -> bool:
     return False
 
 
-def _swiglus(context: Context) -> Iterator[Composite]:
+def _swiglus(view: ModuleView) -> Iterator[Composite]:
     """``a * sigmoid(a) * b`` where ``a`` and ``b`` are products with the same left side."""
-    for node, graph in context.primitives(hlo.logistic, hlo.divide):
+    for node, graph in view.primitives(hlo.logistic, hlo.divide):
         gate = sigmoid(node)
-        if gate is None or graph in context.inlined:
+        if gate is None or graph in view.inlined:
             continue
         slope, gated = scaled(gate)
-        for user, operand in readers(context, graph, node, COPIES):
+        for user, operand in readers(view, graph, node, COPIES):
             if user.op is not hlo.multiply or len(user.operands) != 2:
                 continue
             mine = other(user, operand)
-            for outer, by in readers(context, graph, user, COPIES):
+            for outer, by in readers(view, graph, user, COPIES):
                 if outer.op is hlo.multiply and len(outer.operands) == 2 and outer.operands[0] is not outer.operands[1]:
                     yield from _gate(graph, node, gate if slope is None else gated, slope, outer, (mine, other(outer, by)))
 

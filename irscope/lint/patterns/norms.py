@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.graph import Graph, Node, Op
-from irscope.lint.context import Context
 from irscope.lint.patterns.composite import Composite, Odd
 from irscope.lint.patterns.parts import NEAR, axes_text, readers, squared, summed, terms
 from irscope.lint.values import SPREADS, behind, cone, dims, number, reduces
+from irscope.lint.view import ModuleView
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
 
@@ -17,14 +17,14 @@ ADDS = hlo.named("add maximum")
 """How a small number is put under a root."""
 
 
-def found(context: Context) -> Iterator[Composite]:
+def found(view: ModuleView) -> Iterator[Composite]:
     """Every division of a value, or of its difference from its mean, by the root of its mean square."""
-    for root, graph in context.primitives(hlo.rsqrt, hlo.sqrt):
-        if root.operands and graph not in context.inlined:
-            yield from _behind(context, graph, root)
+    for root, graph in view.primitives(hlo.rsqrt, hlo.sqrt):
+        if root.operands and graph not in view.inlined:
+            yield from _behind(view, graph, root)
 
 
-def _behind(context: Context, graph: Graph, root: Node) -> Iterator[Composite]:
+def _behind(view: ModuleView, graph: Graph, root: Node) -> Iterator[Composite]:
     at, inside = _without_epsilon(behind(root.operands[0], SPREADS))
     spread, count = summed(at)
     if spread is None:
@@ -32,7 +32,7 @@ def _behind(context: Context, graph: Graph, root: Node) -> Iterator[Composite]:
     x = squared(spread.operands[0])
     if x is None:
         return
-    result, outside = _normalised(context, graph, root, x)
+    result, outside = _normalised(view, graph, root, x)
     if result is None:
         return
     if x.op is hlo.subtract and len(x.operands) == 2:
@@ -52,13 +52,13 @@ def _without_epsilon(node: Node) -> tuple[Node, bool]:
     return node, False
 
 
-def _normalised(context: Context, graph: Graph, root: Node, x: Node) -> tuple[Node | None, Node | None]:
+def _normalised(view: ModuleView, graph: Graph, root: Node, x: Node) -> tuple[Node | None, Node | None]:
     """Where the value is divided by the root, and what adds to the root before, if anything does."""
     outside = None
-    for user, operand in readers(context, graph, root):
+    for user, operand in readers(view, graph, root):
         if user.op is hlo.add and root.op is hlo.sqrt and any(number(o) is not None for o in user.operands):
             outside = user
-            for behind_it, by in readers(context, graph, user):
+            for behind_it, by in readers(view, graph, user):
                 if _divides(behind_it, by, x, hlo.sqrt):
                     return behind_it, outside
         elif _divides(user, operand, x, root.op):

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from math import isnan, prod
 
 from irscope.graph import Graph, Node, Op
-from irscope.lint.context import Context
 from irscope.lint.values import CASTS_AND_MOVES, COPIES, SPREADS, behind, dims, number, reduces
+from irscope.lint.view import ModuleView
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
 
@@ -86,11 +86,11 @@ def sigmoid(node: Node) -> Node | None:
     return inner.operands[0] if inner.op is hlo.negate else None
 
 
-def readers(context: Context, graph: Graph, node: Node, past: frozenset[Op] = SPREADS) -> Iterator[tuple[Node, Node]]:
+def readers(view: ModuleView, graph: Graph, node: Node, past: frozenset[Op] = SPREADS) -> Iterator[tuple[Node, Node]]:
     """The operators that take a value, each with the operand by which it does, past moves, broadcasts and casts."""
     todo = [node]
     for at in todo:
-        for user in context.users(at, graph):
+        for user in view.users(at, graph):
             if user.op in past and len(todo) < NEAR:
                 todo.append(user)
             elif user.op not in past:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.graph import Graph, Node
-from irscope.lint.context import Context
 from irscope.lint.patterns.composite import Composite, Odd
 from irscope.lint.patterns.parts import other, readers
 from irscope.lint.values import COPIES, SPREADS, behind, dims
+from irscope.lint.view import ModuleView
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, Slice
 
@@ -16,17 +16,17 @@ ROPE = "rotary embedding"
 SUMS = hlo.named("add subtract")
 
 
-def found(context: Context) -> Iterator[Composite]:
+def found(view: ModuleView) -> Iterator[Composite]:
     """``x * cos + rotated(x) * sin`` with the halves of ``x`` put together the other way round, one of them negated."""
-    for node, graph in context.primitives(hlo.concatenate):
-        if len(node.operands) == 2 and graph not in context.inlined:
-            yield from _of_halves(context, graph, node)
-    for node, graph in context.primitives(hlo.subtract):
-        if graph not in context.inlined:
-            yield from _of_pairs(context, graph, node)
+    for node, graph in view.primitives(hlo.concatenate):
+        if len(node.operands) == 2 and graph not in view.inlined:
+            yield from _of_halves(view, graph, node)
+    for node, graph in view.primitives(hlo.subtract):
+        if graph not in view.inlined:
+            yield from _of_pairs(view, graph, node)
 
 
-def _of_halves(context: Context, graph: Graph, node: Node) -> Iterator[Composite]:
+def _of_halves(view: ModuleView, graph: Graph, node: Node) -> Iterator[Composite]:
     parts = [behind(operand, COPIES) for operand in node.operands]
     slices = [behind(part.operands[0], COPIES) if part.op is hlo.negate else part for part in parts]
     if not all(s.op is hlo.slice for s in slices) or slices[0].operands[0] is not slices[1].operands[0]:
@@ -34,18 +34,18 @@ def _of_halves(context: Context, graph: Graph, node: Node) -> Iterator[Composite
     x = slices[0].operands[0]
     if dims(node) != dims(x) or not dims(x):
         return
-    sum_ = _turned(context, graph, node, x)
+    sum_ = _turned(view, graph, node, x)
     if sum_ is not None:
         negated = [part for part in parts if part.op is hlo.negate]
         yield Composite(ROPE, graph, sum_, (node, x), _odd_halves(node, x, slices, negated))
 
 
-def _turned(context: Context, graph: Graph, node: Node, x: Node) -> Node | None:
+def _turned(view: ModuleView, graph: Graph, node: Node, x: Node) -> Node | None:
     """The sum of what was put together, times something, and the value itself, times something."""
-    for product, _ in readers(context, graph, node, COPIES):
+    for product, _ in readers(view, graph, node, COPIES):
         if product.op is not hlo.multiply:
             continue
-        for sum_, by in readers(context, graph, product, COPIES):
+        for sum_, by in readers(view, graph, product, COPIES):
             if sum_.op in SUMS and len(sum_.operands) == 2:
                 rest = behind(other(sum_, by), COPIES)
                 if rest.op is hlo.multiply and any(behind(o, COPIES) is behind(x, COPIES) for o in rest.operands):
@@ -75,16 +75,16 @@ def _odd_halves(node: Node, x: Node, slices: list[Node], negated: list[Node]) ->
     return None
 
 
-def _of_pairs(context: Context, graph: Graph, node: Node) -> Iterator[Composite]:
+def _of_pairs(view: ModuleView, graph: Graph, node: Node) -> Iterator[Composite]:
     """``x1 * c - x2 * s`` beside ``x1 * s + x2 * c``, where ``x1`` and ``x2`` are cut from one value."""
     one = _products(node)
     if one is None:
         return
     (a, c), (b, s) = one
-    for product, by in readers(context, graph, a):
+    for product, by in readers(view, graph, a):
         if product.op is not hlo.multiply or behind(other(product, by), SPREADS) is not s:
             continue
-        for twin, _ in readers(context, graph, product):
+        for twin, _ in readers(view, graph, product):
             two = _products(twin)
             if two is None or twin.op not in SUMS or (twin.op is hlo.subtract and twin.index <= node.index):
                 continue  # of two that subtract, the first is looked at

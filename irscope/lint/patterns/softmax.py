@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from irscope.graph import Graph, Kind, Node
-from irscope.lint.context import Context
 from irscope.lint.patterns.composite import Composite, Odd
 from irscope.lint.patterns.parts import NEAR, axes_text, long_axes
 from irscope.lint.values import SPREADS, behind, cone, dims, reduces
+from irscope.lint.view import ModuleView
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot, Reduce
 
@@ -31,9 +31,9 @@ class Softmax:
         return long_axes(self.total)
 
 
-def softmaxes(context: Context) -> Iterator[tuple[Softmax, Graph]]:
+def softmaxes(view: ModuleView) -> Iterator[tuple[Softmax, Graph]]:
     """Every softmax, with its graph."""
-    for node, graph in context.primitives(hlo.divide):
+    for node, graph in view.primitives(hlo.divide):
         if len(node.operands) != 2:
             continue
         total = behind(node.operands[1], SPREADS)
@@ -47,14 +47,14 @@ def softmaxes(context: Context) -> Iterator[tuple[Softmax, Graph]]:
             yield Softmax(node, top, total, largest), graph
 
 
-def found(context: Context) -> Iterator[Composite]:
+def found(view: ModuleView) -> Iterator[Composite]:
     """Softmaxes, and attentions by the softmax in them."""
-    for softmax, graph in softmaxes(context):
-        if graph in context.inlined:
+    for softmax, graph in softmaxes(view):
+        if graph in view.inlined:
             continue
         parts = tuple(part for part in (softmax.exponential, softmax.total, softmax.largest) if part is not None)
         yield Composite("softmax", graph, softmax.result, parts, _shift(softmax))
-        yield from _attention(context, graph, softmax)
+        yield from _attention(view, graph, softmax)
 
 
 def _shift(softmax: Softmax) -> Odd | None:
@@ -72,11 +72,11 @@ def _shift(softmax: Softmax) -> Odd | None:
     return Odd(softmax.largest, says, "take both over the same axes: softmax(x, axis=...)", wrong, others)
 
 
-def _attention(context: Context, graph: Graph, softmax: Softmax) -> Iterator[Composite]:
+def _attention(view: ModuleView, graph: Graph, softmax: Softmax) -> Iterator[Composite]:
     """The product behind a softmax sums over the softmax's axis, and nothing scales in between."""
     at, scale = softmax.result, None
     for _ in range(STEPS):
-        user = context.only_user(at, graph)
+        user = view.only_user(at, graph)
         if user is None:
             return
         if user.op is hlo.dot:

@@ -145,7 +145,7 @@ def costs(edges: Sequence[Edge]) -> str:
 
 def fused_into(edge: Edge, policy: str) -> list[str]:
     """For an edge that is fused: in which kernel, and what that means for the value in between."""
-    lines = [f"in {edge.kernel.told()}" if edge.kernel is not None else f"{policy} does not name the kernel of this edge"]
+    lines = [f"in {edge.kernel.describe()}" if edge.kernel is not None else f"{policy} does not name the kernel of this edge"]
     if edge.verdict.fused == "some":
         return [*lines, f"%{edge.verdict.producer.name} is stored or computed again for its other readers"]
     if not edge.verdict.rule:

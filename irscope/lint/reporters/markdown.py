@@ -58,7 +58,7 @@ def _edges(file: FileReport, policy: str, asked: bool) -> str:
     rows += ["| producer | consumer | fused | why | costs at most |", "|---|---|---|---|---|"] if apart else []
     for edge in apart[:MAX_ROWS]:
         verdict = edge.verdict
-        why = _cell(verdict.reason or verdict.cause or (f"in {edge.kernel.told()}" if edge.kernel is not None else ""))
+        why = _cell(verdict.reason or verdict.cause or (f"in {edge.kernel.describe()}" if edge.kernel is not None else ""))
         ends = zip(verdict.names, edge.sources, strict=True)
         first, second = (f"`%{_code(name)}` {_cell(source)}".rstrip() for name, source in ends)
         rows.append(f"| {first} | {second} | {verdict.fused} | {why} | {costs([edge])} |")

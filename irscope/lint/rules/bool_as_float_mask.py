@@ -24,12 +24,6 @@ class BoolAsFloatMask(Rule):
     ## Why is this bad?
     `0 * nan` and `0 * inf` are `nan`: what the mask should hide shows. A select has neither the conversion nor this fault.
 
-    ## Example
-    ```
-    %f = f32[8] convert(pred[8] %mask)
-    %y = f32[8] multiply(%x, %f)
-    ```
-
     ## Use instead
     `jnp.where(mask, x, 0)`, `torch.where`, `masked_fill`.
 
@@ -118,15 +112,15 @@ class BoolAsFloatMask(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives(hlo.multiply):
+        for node, _ in context.view.primitives(hlo.multiply):
             if not isinstance(node.type, TensorType) or not node.type.dtype.is_float or len(node.operands) != 2:
                 continue
             for mask, other in (node.operands, node.operands[::-1]):
                 cast = _mask(mask)
                 if cast is None or number(other) is not None or _mask(other) is not None:
                     continue
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"the mask %{cast.operands[0].name} becomes {node.type.dtype} and is multiplied in: it hides no nan and no infinity",
                     notes=(Note(f"%{cast.name} converts it", cast.loc),),
                     help=f"select by %{cast.operands[0].name}: where(mask, x, 0)",

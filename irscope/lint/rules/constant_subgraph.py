@@ -34,13 +34,6 @@ class ConstantSubgraph(Rule):
     ## Why is this bad?
     The result is always the same. It can be a constant, or a weight that is made once.
 
-    ## Example
-    ```
-    %i = s32[4096] iota(), iota_dimension=0
-    %f = f32[4096] convert(%i)
-    %s = f32[4096] sine(%f)
-    ```
-
     ## Use instead
     Compute it with numpy before the model is traced, or freeze the model; keep large tables as parameters.
 
@@ -140,33 +133,32 @@ class ConstantSubgraph(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
+        for graph in context.view.array_graphs:
             known = known_early(graph)
-            if graph in context.inlined or not any(known):
+            if graph in context.view.inlined or not any(known):
                 continue
             for node in graph.nodes:
                 if not known[node.index] or node.op in FREE or not node.op.is_primitive:
                     continue
-                users = context.users(node, graph)
+                users = context.view.users(node, graph)
                 if users and all(known[u.index] and u.op is not hlo.tuple for u in users):
                     continue
                 yield from self._judge(context, graph, node)
 
     def _judge(self, context: Context, graph: Graph, node: Node) -> Iterator[RuleFinding]:
         work = [n for n in cone(node) if n.op not in FREE and not _only_free(n)]
-        uniform = context.uniform(graph)
+        uniform = context.view.uniform(graph)
         dear = [n for n in work if _elements(n) >= WORTH and len(uniform[n.index]) < _rank(n)]
         if not dear:
             return
         large = size(node) > GROWTH
-        yield context.finding(
-            self, node, graph,
+        yield self.finding(
+            context, node,
             f"%{node.name} is the same in every run: {len(work)} operations on constants give {human_bytes(size(node))}",
-            severity=None if not large and (context.optimised or any(n.op.kind in HEAVY for n in dear)) else Severity.INFO,
             notes=tuple(Note(f"{n.op.name} %{n.name} is one of them", n.loc) for n in dear[:3] if n is not node),
             help="compute it once, before the model is traced" + (", and pass it as a parameter" if large else ""),
-            edit=Edit({node: lambda site: site.given(node)}),
-        )
+            saves=Edit({node: lambda site: site.given(node)}),
+        ).with_severity(None if not large and (context.view.optimised or any(n.op.kind in HEAVY for n in dear)) else Severity.INFO)
 
 
 def _only_free(node: Node) -> bool:

@@ -49,11 +49,6 @@ class ControlFlowBoundary(Rule):
     ## Why is this bad?
     No compiler fuses across a branch: what goes in and what comes out is stored, and a kernel starts on each side.
 
-    ## Example
-    ```
-    lax.cond(flag, lambda x: x + 1, lambda x: x - 1, x)
-    ```
-
     ## Use instead
     `jnp.where(flag, x + 1, x - 1)`, `torch.where`. Loops are left alone: unrolling them was slower where it was measured.
 
@@ -131,16 +126,16 @@ class ControlFlowBoundary(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives(hlo.conditional):
+        for node, _ in context.view.primitives(hlo.conditional):
             if len(node.bodies) != 2 or len(node.operands) != 3 or not _cheap(node.bodies):
                 continue
             moved = sum(leaf.bytes for leaf in node.type.leaves() if isinstance(leaf, TensorType))
-            yield context.finding(
-                self, node, graph,
+            yield self.finding(
+                context, node,
                 f"%{node.name} is a wall between kernels, which store what goes through it ({human_bytes(moved)} come out), and both of "
                 "its ways are cheap",
                 help="compute both ways and choose: jnp.where, torch.where",
-                edit=Edit({node: partial(_selected, node)}, node.operands),
+                saves=Edit({node: partial(_selected, node)}, node.operands),
             )
 
 

@@ -22,11 +22,6 @@ class DeclaredType(Rule):
     ## Why is this bad?
     The compiler refuses such a module, or a hand-made edit computes something else than it says.
 
-    ## Example
-    ```
-    %sum = f32[3] add(f32[2] %x, f32[2] %y)
-    ```
-
     ## Use instead
     Declare the inferred type, or mend the operands: both types are in the message.
 
@@ -124,7 +119,7 @@ class DeclaredType(Rule):
     def _run(self, context: Context) -> Iterator[Finding]:
         """TorchScript's operators say their types when the program is run over those of its inputs."""
         try:
-            types = context.types_of_run
+            types = context.view.types_of_run
         except (UserError, ValueError):
             return  # operators that do not run here, or shapes that nobody knows
         graph = context.module.main()
@@ -135,7 +130,7 @@ class DeclaredType(Rule):
             if all(_is_known(o.type) for o in node.operands if _is_tensor(o.type)):
                 message = f"%{node.name} is declared {plain(told)}, but {node.op.name} gives {plain(given)}"
                 help = "print the graph again: it was changed after its types were recorded"
-                yield context.finding(self, node, graph, message, help=help)
+                yield self.finding(context, node, message, help=help)
             # The shape of a weight that the text does not say is solved from its readers, or guessed; and what follows does not fit either.
             return
 

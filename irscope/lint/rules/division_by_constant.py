@@ -30,11 +30,6 @@ class DivisionByConstant(Rule):
     ## Why is this bad?
     A division takes several times as long as a product, a power twenty times; both matter where a kernel computes more than it reads.
 
-    ## Example
-    ```
-    %y = f32[4096] divide(%x, %eights)
-    ```
-
     ## Use instead
     `x * 0.125`; `x * x`; `x`. By a power of two the product is the same to the last bit; otherwise the last digit may differ.
 
@@ -43,6 +38,7 @@ class DivisionByConstant(Rule):
     """
 
     code, name, severity, default = "ALG007", "division-by-constant", Severity.INFO, False
+    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     passes = ("simplify-algebra",)
     structural = True
@@ -108,13 +104,13 @@ class DivisionByConstant(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives(hlo.divide, hlo.power, hlo.log, hlo.exponential):
+        for node, _ in context.view.primitives(hlo.divide, hlo.power, hlo.log, hlo.exponential):
             if not isinstance(node.type, TensorType) or not node.type.dtype.is_float or node.type.elements < WORTH:
                 continue
             cheaper = _cheaper(node)
             if cheaper:
                 message = f"{node.op.name} of {node.type.elements} elements, which something cheaper can do"
-                yield context.finding(self, node, graph, message, help=cheaper, edit=_edit(node))
+                yield self.finding(context, node, message, help=cheaper, saves=_edit(node))
 
 
 def _edit(node: Node) -> Edit | None:

@@ -29,13 +29,6 @@ class DuplicateSubexpression(Rule):
     ## Why is this bad?
     The work is done twice, and the two copies keep their operands alive.
 
-    ## Example
-    ```
-    %a = f32[1024] exponential(%x)
-    %b = f32[1024] exponential(%x)
-    ROOT %r = f32[1024] multiply(%a, %b)
-    ```
-
     ## Use instead
     Compute it once and use it twice.
 
@@ -130,26 +123,25 @@ class DuplicateSubexpression(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
+        for graph in context.view.array_graphs:
             twins = _twins(graph)
             copies = Counter(map(id, twins))
             for node in graph.nodes:
                 first = twins[node.index]
                 if first is node or node.op.kind in (Kind.LEAF, Kind.TUPLE, Kind.BROADCAST) or node.op is hlo.iota:
                     continue
-                users = context.users(node, graph)
+                users = context.view.users(node, graph)
                 if users and all(copies[id(twins[u.index])] > 1 for u in users):
                     continue  # what uses it stands twice itself, and is told
                 size = bytes_of(node.type)
                 heavy = size >= WORTH_BYTES or node.op.kind == Kind.CONTRACTION
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"%{node.name} computes again what %{first.name} holds: {node.op.name}, {human_bytes(size)}",
-                    severity=self.severity if heavy else Severity.INFO,
                     notes=(Note(f"%{first.name} is here", first.loc),),
                     help=f"use %{first.name}",
-                    edit=Edit.use(node, first),
-                )
+                    saves=Edit.use(node, first),
+                ).with_severity(self.severity if heavy else Severity.INFO)
 
 
 def _twins(graph: Graph) -> list[Node]:

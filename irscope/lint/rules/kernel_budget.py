@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.lint.blocked import told_by_producer
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
+from irscope.lint.unfused import findings_by_producer
 from irscope.source import Severity
 
 
@@ -37,11 +37,6 @@ class KernelBudget(Rule):
     ## Why is this bad?
     A graph that grew by one input loses a fusion at once, and what was one kernel reads and writes everything in between.
 
-    ## Example
-    ```
-    sum of 120 arrays, each an argument of its own
-    ```
-
     ## Use instead
     Stack small arrays into one (`jnp.stack`, a flat parameter vector), reduce stacked arrays at once, split the program's result in two.
 
@@ -50,6 +45,7 @@ class KernelBudget(Rule):
     """
 
     code, name, severity = "FUS015", "kernel-budget", Severity.WARNING
+    formats = ("hlo",)
     structural = True
     policies = ("xla-gpu", "xla-cpu")
     bad = (
@@ -63,4 +59,4 @@ class KernelBudget(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         rules = ("too-many-buffers", "too-many-reductions", "shared-memory")
-        yield from told_by_producer(context, self, rules, "goes through memory to {consumer} ({op})")
+        yield from findings_by_producer(context, self, rules, "goes through memory to {consumer} ({op})")

@@ -30,11 +30,6 @@ class NoDonation(Rule):
     ## Why is this bad?
     The old state and the new one live at the same time: twice the memory.
 
-    ## Example
-    ```
-    HloModule step, entry_computation_layout={(f32[1024,1024]{1,0}, f32[1024,1024]{1,0})->f32[1024,1024]{1,0}}
-    ```
-
     ## Use instead
     `jax.jit(step, donate_argnums=0)`.
 
@@ -43,6 +38,7 @@ class NoDonation(Rule):
     """
 
     code, name, severity, default = "MEM002", "no-donation", Severity.INFO, False
+    formats = ("hlo",)
     bad = (
         Fixture.hlo(
             """
@@ -97,8 +93,8 @@ class NoDonation(Rule):
         shared, everything = sum(map(size, pairs)), sum(map(size, results))
         if not pairs or 2 * shared < everything:
             return
-        yield context.finding(
-            self, main.root, main,
+        yield self.finding(
+            context, main.root,
             f"{len(pairs)} results have the type of a parameter ({human_bytes(shared)}), and none takes its memory",
             notes=tuple(Note(f"%{n.name} is {n.type}", n.loc) for n in pairs[:LISTED] if n is not main.root),
             help="donate the parameters that the call uses up: jax.jit(step, donate_argnums=...)",

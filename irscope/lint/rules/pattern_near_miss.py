@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.patterns import Composite, composites
-from irscope.lint.rewritten import Rewriter
 from irscope.lint.rule import Fixture, Rule
+from irscope.lint.softmax_rewriter import SoftmaxRewriter
 from irscope.source import Note, Severity
 
 _SOFTMAX = """
@@ -107,12 +107,6 @@ class PatternNearMiss(Rule):
     Kernels for whole composites match the canonical form alone, so a near miss runs as a dozen operators. And it is often a mistake: where
     the shift of a softmax changes along its sum, or nothing of an embedding is negated, the result is wrong.
 
-    ## Example
-    ```
-    %m = f32[8] reduce(f32[8,8] %x, ...), dimensions={0}, to_apply=%max
-    %t = f32[8] reduce(f32[8,8] %exp, ...), dimensions={1}, to_apply=%sum
-    ```
-
     ## Use instead
     The operator of the framework: `jax.nn.softmax(x, axis=-1)`, `jax.nn.dot_product_attention`, `nn.LayerNorm`, `nn.RMSNorm`,
     `jax.nn.gelu`.
@@ -143,29 +137,27 @@ class PatternNearMiss(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        rewriter = Rewriter(context)
-        for found in composites(context):
+        rewriter = SoftmaxRewriter(context)
+        for found in composites(context.view):
             odd = found.odd
             if odd is None:
                 yield from self._apart(context, rewriter, found)
                 continue
-            yield context.finding(
-                self, odd.node, found.graph,
+            yield self.finding(
+                context, odd.node,
                 f"this is {found.article} {found.what}, but {odd.says}",
-                severity=None if odd.wrong else Severity.INFO,
                 notes=tuple(Note(f"%{node.name} {role}", node.loc) for node, role in odd.others) + rewriter.notes(found),
                 help=odd.help,
-            )
+            ).with_severity(None if odd.wrong else Severity.INFO)
 
-    def _apart(self, context: Context, rewriter: Rewriter, found: Composite) -> Iterator[RuleFinding]:
+    def _apart(self, context: Context, rewriter: SoftmaxRewriter, found: Composite) -> Iterator[RuleFinding]:
         """A canonical softmax or normalisation that XLA's rewriter does not take."""
         answer = rewriter.answer(found)
         if answer is None or answer.refused is None:
             return
-        yield context.finding(
-            self, answer.node, found.graph,
+        yield self.finding(
+            context, answer.node,
             f"XLA's softmax rewriter does not make one kernel of this {found.what}: {answer.refused}",
-            severity=Severity.INFO,
             notes=(Note(f"%{answer.reduce.name} is the reduction", answer.reduce.loc),),
             help=answer.help,
-        )
+        ).with_severity(Severity.INFO)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.lint.blocked import told_by_producer
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
+from irscope.lint.unfused import findings_by_producer
 from irscope.source import Severity
 
 _ROWS = """
@@ -31,11 +31,6 @@ class ReduceEpilogue(Rule):
     ## Why is this bad?
     The reduced values go through memory and a further kernel is launched, for one operation on each of them.
 
-    ## Example
-    ```
-    jnp.sum(x, axis=1) + y
-    ```
-
     ## Use instead
     What reads the sum alone (a scale by a number, a square root) is finished in the kernel; add the other array to what is reduced, where
     the arithmetic allows it, or leave it: the reduced array is small.
@@ -45,6 +40,7 @@ class ReduceEpilogue(Rule):
     """
 
     code, name, severity, default = "FUS013", "reduce-epilogue", Severity.INFO, False
+    formats = ("hlo",)
     structural = True
     policies = ("xla-gpu",)
     bad = (
@@ -57,4 +53,4 @@ class ReduceEpilogue(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        yield from told_by_producer(context, self, ("reduce-epilogue",), "is written out before {consumer} ({op})")
+        yield from findings_by_producer(context, self, ("reduce-epilogue",), "is written out before {consumer} ({op})")

@@ -28,13 +28,6 @@ class ScalarTensorBroadcastLate(Rule):
     ## Why is this bad?
     One operation is enough, and as many are done as the tensor has elements.
 
-    ## Example
-    ```
-    %a = f32[4096] broadcast(f32[] %rate), dimensions={}
-    %b = f32[4096] broadcast(f32[] %decay), dimensions={}
-    %s = f32[4096] multiply(%a, %b)
-    ```
-
     ## Use instead
     Multiply the scalars first, in parentheses: `x * (rate * decay)`.
 
@@ -43,6 +36,7 @@ class ScalarTensorBroadcastLate(Rule):
     """
 
     code, name, severity, default = "BRD005", "scalar-tensor-broadcast-late", Severity.INFO, False
+    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True
     bad = (
@@ -118,20 +112,20 @@ class ScalarTensorBroadcastLate(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
-            uniform = context.uniform(graph)
+        for graph in context.view.array_graphs:
+            uniform = context.view.uniform(graph)
             for node in graph.nodes:
                 if not uniform[node.index] or not _filled(node, uniform):
                     continue
-                users = context.users(node, graph)
+                users = context.view.users(node, graph)
                 if any(_filled(u, uniform) for u in users) or _of_constants(node):
                     continue
                 n = node.type.elements  # type: ignore[attr-defined]
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"{node.op.name} gives {n} equal elements: its operands are scalars that were broadcast before",
                     help="do the arithmetic on the scalars, then broadcast",
-                    edit=Edit({node: partial(_scalar, node)}),
+                    saves=Edit({node: partial(_scalar, node)}),
                 )
 
 

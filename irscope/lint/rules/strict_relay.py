@@ -22,12 +22,6 @@ class StrictRelay(Rule):
     ## Why is this bad?
     A text that is to go back into TVM (0.7 to 0.19) is refused there.
 
-    ## Example
-    ```
-    %hidden = nn.relu(%x);
-    return %hidden;
-    ```
-
     ## Use instead
     ```
     let %hidden = nn.relu(%x);
@@ -39,6 +33,7 @@ class StrictRelay(Rule):
     """
 
     code, name, severity, default = "RLY030", "strict-relay", Severity.WARNING, False
+    formats = ("relay",)
     timed = False
     dialect = RELAY
     bad = (

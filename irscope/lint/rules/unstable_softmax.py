@@ -60,14 +60,6 @@ class UnstableSoftmax(Rule):
     `exp` of 89 is infinite in f32, and of 12 in f16: one large logit, and the result is `nan`. A second walk over a value that no cache
     holds reads all of it again (measured: one pass was 1.7 times as fast).
 
-    ## Example
-    ```
-    %e = f32[8,128] exponential(%x)
-    %s = f32[8] reduce(%e, %zero), dimensions={1}, to_apply=%add
-    %b = f32[8,128] broadcast(%s), dimensions={0}
-    %y = f32[8,128] divide(%e, %b)
-    ```
-
     ## Use instead
     `jax.nn.softmax`, `jax.nn.logsumexp`, `torch.softmax`: they subtract the maximum, which changes nothing but the range.
     The mean of squares less the square of the mean needs one walk, where the mean is small beside the spread (`flax` calls it fast
@@ -196,16 +188,16 @@ class UnstableSoftmax(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives(hlo.exponential):
-            if graph in context.inlined or not node.operands or not isinstance(node.type, TensorType) or not node.type.rank:
+        for node, graph in context.view.primitives(hlo.exponential):
+            if graph in context.view.inlined or not node.operands or not isinstance(node.type, TensorType) or not node.type.rank:
                 continue
-            total = next((u for u in context.users(node, graph) if reduces(u, hlo.add)), None)
+            total = next((u for u in context.view.users(node, graph) if reduces(u, hlo.add)), None)
             if total is None or _bounded(node.operands[0]):
                 continue
             what = _normalised(context, graph, node, total)
             if what:
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"{what} without the maximum subtracted first: exp overflows above {_limit(node.type)}",
                     notes=(Note(f"%{total.name} sums them up", total.loc),),
                     help="subtract the maximum over the same axes, or use the framework's softmax or logsumexp",
@@ -214,36 +206,35 @@ class UnstableSoftmax(Rule):
 
     def _two_walks(self, context: Context) -> Iterator[RuleFinding]:
         """Normalisations whose mean and variance are in two kernels."""
-        for found in norms.found(context):
-            if found.what != norms.LAYER or context.planned is None:
+        for found in norms.found(context.view):
+            if found.what != norms.LAYER or context.costs.planned is None:
                 continue
             _, mean, spread = found.nodes
             own = written(mean) is written(spread)  # one operator of the text: how it walks is its own affair
             x = mean.operands[0]
             if own or size(x) < WORTH_BYTES or _together(context, mean, spread):
                 continue
-            yield context.finding(
-                self, spread, found.graph,
+            yield self.finding(
+                context, spread,
                 f"the variance is a second walk over %{x.name} ({human_bytes(size(x))}), behind that of its mean",
-                severity=Severity.INFO,
                 notes=(Note(f"%{mean.name} is the mean's sum", mean.loc),),
                 help="sum the values and their squares in one walk, where the mean is small beside the spread",
                 saves=saving(bytes=float(size(x)), kernels=1.0),
-            )
+            ).with_severity(Severity.INFO)
 
 
 def _together(context: Context, one: Node, two: Node) -> bool:
     """Whether one kernel of the plan holds both."""
-    assert context.planned is not None
+    assert context.costs.planned is not None
     names = {one.name, two.name}
-    return any(names <= {node.name for node in group.nodes} for plan in context.planned.plans for group in plan.groups)
+    return any(names <= {node.name for node in group.nodes} for plan in context.costs.planned.plans for group in plan.groups)
 
 
 def _normalised(context: Context, graph: Graph, node: Node, total: Node) -> str:
     """What is done with the exponentials and their sum, in words; empty when it is neither softmax nor log-sum-exp."""
     todo = [total]
     for at in todo:
-        for user in context.users(at, graph):
+        for user in context.view.users(at, graph):
             if user.op is hlo.log:
                 return "the logarithm of a sum of exponentials"
             if user.op is hlo.divide and behind(user.operands[1], SPREADS) is total and behind(user.operands[0], SPREADS) is node:

@@ -24,7 +24,7 @@ class Answer:
     help: str = ""
 
 
-class Rewriter:
+class SoftmaxRewriter:
     """Asks the rewriter about a module, once, when the first composite is there to be asked about."""
 
     def __init__(self, context: Context) -> None:
@@ -39,7 +39,7 @@ class Rewriter:
         if self._device is None:
             return None
         told = self._decisions()
-        own = {mine: node for node in found.nodes if (mine := self._context.own(node, found.graph)) in told and mine is not None}
+        own = {mine: node for node in found.nodes if (mine := self._context.view.original(node, found.graph)) in told and mine is not None}
         reductions = sorted(own, key=lambda node: own[node].index)
         if not reductions:
             return None

@@ -49,9 +49,9 @@ class Kernels:
         already or decides nothing."""
         if not self._asked:
             return None
-        dot, start = (self._context.own(node, graph) for node in (product, first))
+        dot, start = (self._context.view.original(node, graph) for node in (product, first))
         edges = self._edges().get(dot, []) if dot is not None else []
-        way = {self._context.own(node, graph) for node in _above(operand, first)}
+        way = {self._context.view.original(node, graph) for node in _above(operand, first)}
         left = next((edge for edge in edges if edge.no is not None and edge.producer in way), None)
         if left is not None:
             return Answer(False, left.cause, left.way_out)
