@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TextIO
 
-from irscope.api.folders import Folder, memory_told, open_folder
+from irscope.api.folders import Folder, open_folder, report_lines
 from irscope.api.loading import Source, read_source
 from irscope.api.options import ShowOptions, View
 from irscope.api.snapshots import log_lines, looked_at
@@ -113,7 +113,7 @@ class ShowResult:
                 yield ""
             yield from screen(self.reading, choice, paint, options)
         if self.reports:
-            yield from ("", *memory_told(self.reports, paint))
+            yield from ("", *report_lines(self.reports, paint))
 
 
 def show(what: Source, options: ShowOptions | None = None, *, watch: Watcher = SILENT) -> ShowResult:

@@ -7,7 +7,7 @@
     compare[direction=GT](x, y)            an attribute has this value
 
 Operands of commutative operators match in either order. A pattern matches whatever has an operator and operands: a node, an instruction of
-a rewriter, a draft of a node.
+a rewriter, a node that is in no graph yet.
 """
 from __future__ import annotations
 

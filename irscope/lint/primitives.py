@@ -35,8 +35,8 @@ def lint_primitives(context: Context, rules: Iterable[type[Rule]]) -> list[Findi
         for finding in found_by(inner, rule):
             if not context.module.dialect.primitive and not rule.inside and _is_the_operators_own(finding, origins, works):
                 continue
-            told = _told(context, finding, origins)
-            found.setdefault((told.code, told.node, told.offset), told)
+            named_finding = _in_names_of_text(context, finding, origins)
+            found.setdefault((named_finding.code, named_finding.node, named_finding.offset), named_finding)
     return list(found.values())
 
 
@@ -49,7 +49,7 @@ def _is_the_operators_own(finding: Finding, origins: dict[str, Node], works: Cou
     return len(involved) == 1 and (len(known) > 1 or works[involved.pop()] > 1)
 
 
-def _told(context: Context, finding: Finding, origins: dict[str, Node]) -> Finding:
+def _in_names_of_text(context: Context, finding: Finding, origins: dict[str, Node]) -> Finding:
     """The finding in the names of the text."""
     module = context.module
 

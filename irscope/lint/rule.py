@@ -73,6 +73,10 @@ class Fixture:
         return Fixture("torchscript", dedent(text).strip() + "\n", nodes, policy)
 
 
+Findings = Iterator[RuleFinding]
+"""What a rule's ``check`` gives."""
+
+
 class Fix(StrEnum):
     """How far irscope can help: it makes the change on a copy and counts what it saves; it says what to do; it only tells."""
 

@@ -111,17 +111,18 @@ class Session:
 
     def _sound(self, report: FileReport, contexts: list[Context], demands: Demands, file: str) -> list[Context]:
         """The modules that are sound enough for policies and gates. Of the others the report says why nothing more looks at them."""
-        asked = self.options.why or self.options.track_fusion or demands.asked or any(key.partition("#")[0] == self._key(file)
+        needed = self.options.why or self.options.track_fusion or demands.exist or any(key.partition("#")[0] == self._key(file)
                                                                                      for key in self._before)
         for context in contexts:
             found = context.soundness
-            refused = Use.RULES if not found.allows(Use.RULES) else Use.POLICIES if asked and not found.allows(Use.POLICIES) else None
+            policies = Use.POLICIES if needed and not found.allows(Use.POLICIES) else None
+            refused = Use.RULES if not found.allows(Use.RULES) else policies
             if refused is None:
                 continue
             report.skipped.append(found.refusal(refused))
             reported = {(f.offset, f.message) for f in report.findings}
             report.findings += [f for f in found.errors() if (f.offset, f.message) not in reported]
-        return [context for context in contexts if context.soundness.allows(Use.POLICIES)] if asked else []
+        return [context for context in contexts if context.soundness.allows(Use.POLICIES)] if needed else []
 
     def _edges(self, report: FileReport, contexts: list[Context], demands: Demands) -> None:
         """The verdicts on the edges of each module; a pair that is asked for need stand in one of them only."""
@@ -178,10 +179,10 @@ class Session:
 
     def _demands(self, table: dict[str, Any]) -> Demands:
         known = Demands.__dataclass_fields__
-        told = {key: value for key, value in table.items() if key in known}
-        if self.config is not None and str(told.get("machine", "")).endswith(".toml"):
-            told["machine"] = self.config.resolve(told["machine"])
-        demands = Demands().over(told).over(self.options.demands)
+        given = {key: value for key, value in table.items() if key in known}
+        if self.config is not None and str(given.get("machine", "")).endswith(".toml"):
+            given["machine"] = self.config.resolve(given["machine"])
+        demands = Demands().over(given).over(self.options.demands)
         demands.settings.table()
         return demands
 

@@ -66,19 +66,19 @@ def _stages(context: Context) -> Stages | None:
     work = apart.us(machine) - apart.launches * machine.launch(apart.policy)
     # A call from Python starts the first kernel; those that follow cost a launch each.
     behind = max(0.0, apart.launches - 1) * each + work
-    told = Stages(machine.title, context.settings.policy)
+    table = Stages(machine.title, context.settings.policy)
     # Where the host runs ahead of the device, the calls behind the first overlap with the kernels.
     eager = min(1, calls) * dispatch + max(max(0.0, calls - 1) * dispatch, behind) if machine.overlaps else calls * dispatch + work
-    told.stages.append(Stage("eager", calls, apart.launches, apart.traffic, eager))
+    table.stages.append(Stage("eager", calls, apart.launches, apart.traffic, eager))
     once = 1 if apart.launches else 0
-    told.stages.append(Stage("captured", once, apart.launches, apart.traffic, once * dispatch + behind))
-    told.stages.append(_fused("fused", planned, context))
+    table.stages.append(Stage("captured", once, apart.launches, apart.traffic, once * dispatch + behind))
+    table.stages.append(_fused("fused", planned, context))
     lifted = _lifted(inner)
     if lifted is not None:
-        after, told.lifted = lifted
-        told.stages.append(_fused("blockers lifted", after, context))
-    told.sources = [*_split(apart, planned), *_sources(inner)]
-    return told
+        after, table.lifted = lifted
+        table.stages.append(_fused("blockers lifted", after, context))
+    table.sources = [*_split(apart, planned), *_sources(inner)]
+    return table
 
 
 def _fused(name: str, planned: Planned, context: Context) -> Stage:
@@ -204,22 +204,22 @@ def _rewriting(compiler: str) -> list[type[Rule]]:
 def _sources(context: Context) -> list[str]:
     """The constants that the estimate is made of, each with its source."""
     machine, policy = context.costs.machine, context.settings.policy
-    told = [
+    table = [
         f"dispatch {machine.dispatch_us:g} us: {machine.sources.get('dispatch_us', '')}",
         f"launch {machine.launch_us:g} us: {machine.sources.get('launch_us', '')}",
     ]
     if machine.launch(policy) != machine.launch_us:
-        told.append(f"launch under {policy} {machine.launch(policy):g} us: {machine.launch_source(policy)}")
-    told.append(f"memory {machine.read_gbs:g} GB/s read, {machine.write_gbs:g} written: {machine.sources.get('read_gbs', '')}")
+        table.append(f"launch under {policy} {machine.launch(policy):g} us: {machine.launch_source(policy)}")
+    table.append(f"memory {machine.read_gbs:g} GB/s read, {machine.write_gbs:g} written: {machine.sources.get('read_gbs', '')}")
     for number, level in enumerate(machine.caches):
-        told.append(f"kernels of up to {level.bytes / 2**20:.3g} MiB {level.gbs:g} GB/s: {machine.sources.get(f'caches.{number}', '')}")
-    told.append(f"arithmetic {machine.vector_gflops:g} GFLOP/s: {machine.sources.get('vector_gflops', '')}")
+        table.append(f"kernels of up to {level.bytes / 2**20:.3g} MiB {level.gbs:g} GB/s: {machine.sources.get(f'caches.{number}', '')}")
+    table.append(f"arithmetic {machine.vector_gflops:g} GFLOP/s: {machine.sources.get('vector_gflops', '')}")
     dtypes = sorted({_dtype(node) for graph in context.view.graphs for node in graph.nodes if node.op.kind is Kind.CONTRACTION} - {""})
     for dtype in dtypes:
         rate = machine.matrix_gflops.get(dtype, machine.matrix_gflops["f32"])
         source = machine.sources.get(f"matrix_gflops.{dtype}", f"as f32: {machine.sources.get('matrix_gflops.f32', '')}")
-        told.append(f"products of {dtype} {rate:g} GFLOP/s: {source}")
-    return told
+        table.append(f"products of {dtype} {rate:g} GFLOP/s: {source}")
+    return table
 
 
 def _dtype(node: Node) -> str:

@@ -76,7 +76,7 @@ def _in_the_text(module: Module, plan: Plan) -> Iterable[EdgeVerdict]:
             continue
         before = found.get(ends)
         if before is None or APART.index(verdict.fused) > APART.index(before.fused):
-            cause, way_out = (_NAME.sub(lambda m: "%" + text.get(m[1], m[1]), told) for told in (verdict.cause, verdict.counterfactual))
+            cause, way_out = (_NAME.sub(lambda m: "%" + text.get(m[1], m[1]), words) for words in (verdict.cause, verdict.counterfactual))
             found[ends] = replace(verdict, producer=ends[0], consumer=ends[1], cause=cause, counterfactual=way_out)
     return found.values()
 
@@ -126,11 +126,11 @@ def not_joined(module: Module, pair: tuple[str, str], policy: str, judged: Itera
         known = {edge.names for edge in judged}
         steps = [step for step in pairwise(way) if step in known]
         return UserError(message, "ask for one step of it: " + " or ".join(f"{a} {b}" for a, b in steps[:3]) if steps else "")
-    told = []
+    neighbours = []
     for name in pair:
         users = _neighbours(module, name)
-        told.append(f"%{name} goes to {_listed(users)}" if users else f"nothing takes the value of %{name}")
-    return UserError(f"no edge joins %{pair[0]} and %{pair[1]}, and no path leads from one to the other", "; ".join(told))
+        neighbours.append(f"%{name} goes to {_listed(users)}" if users else f"nothing takes the value of %{name}")
+    return UserError(f"no edge joins %{pair[0]} and %{pair[1]}, and no path leads from one to the other", "; ".join(neighbours))
 
 
 def _home(module: Module, name: str) -> tuple[Graph, Node] | None:

@@ -1,7 +1,5 @@
-"""Types that follow from others are filled in."""
+"""Type inference: types that follow from others are filled in."""
 from __future__ import annotations
-
-from typing import ClassVar
 
 from irscope.formats.relay.dialect import RELAY
 from irscope.formats.relay.filling import fill_types
@@ -19,7 +17,7 @@ class InferTypes(Pass):
     HLO says every type; a module in HLO stays as it is.
     """
 
-    name: ClassVar[str] = "infer-types"
+    name = "infer-types"
     dialects = (RELAY,)
 
     def rewrite(self, module: Module) -> Module:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from irscope.graph import Module, Node
 from irscope.ops import hlo
@@ -31,7 +31,7 @@ class MergeComposite(RelayPass):
     patterns.
     """
 
-    name: ClassVar[str] = "merge-composite"
+    name = "merge-composite"
 
     def __init__(self, patterns: str = "", file: str = "") -> None:
         lines = [line for line in _read(file).splitlines() if line.strip() and not line.lstrip().startswith("#")] if file else []

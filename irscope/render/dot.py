@@ -143,8 +143,8 @@ def _box_attributes(box: Box, colours: Colours) -> str:
     rows += [f'<font point-size="9"><i>&#8592; {markup(text)}</i></font>' for text in box.inputs]
     style = "filled,rounded" + (",dashed" if "open" in box.tags else "")
     wide = ", penwidth=3" if "centre" in box.tags or box.findings else ", penwidth=2, peripheries=2" if "result" in box.tags else ""
-    told = tooltip_of(box)
-    tip = f", tooltip={_quote(told)}" if told else ""
+    tooltip = tooltip_of(box)
+    tip = f", tooltip={_quote(tooltip)}" if tooltip else ""
     ident = f", id={_quote(box.key)}" if box.key else ""
     return (f' [label=<{"<br/>".join(rows)}>, style="{style}", fillcolor="{colours.fill}", color="{colours.border}",'
             f' fontcolor="{colours.text}"{wide}{tip}{ident}]')

@@ -71,14 +71,14 @@ class ExpectDtype(Gate):
             found = [[node] for node in odd] if expected == "int8" else _islands(odd)
             islands += [(graph, island) for island in found if not _allowed(island, graph, expected, context)]
         islands.sort(key=lambda pair: -_bytes(pair[1]))
-        findings = [cls._told(module, graph, island, expected, context) for graph, island in islands[:MAX_SHOWN]]
+        findings = [cls._finding(module, graph, island, expected, context) for graph, island in islands[:MAX_SHOWN]]
         if len(islands) > MAX_SHOWN:
             n = sum(len(island) for _, island in islands[MAX_SHOWN:])
             findings.append(cls.broken(module, f"{n} more operators are not {expected}, in {len(islands) - MAX_SHOWN} islands"))
         return findings
 
     @classmethod
-    def _told(cls, module: Module, graph: Graph, island: list[Node], expected: str, context: Context) -> Finding:
+    def _finding(cls, module: Module, graph: Graph, island: list[Node], expected: str, context: Context) -> Finding:
         first = next((node for node in island if node.op not in CASTS), island[0])
         inside = {id(node) for node in island}
         dtypes = sorted({_dtype(node) for node in island} if expected != "int8" else {_dtype(o) for n in island for o in n.operands} - {""})

@@ -50,10 +50,10 @@ def _table(findings: list[Finding]) -> str:
     return "\n".join(rows)
 
 
-def _edges(file: FileReport, policy: str, asked: bool) -> str:
+def _edges(file: FileReport, policy: str, of_pair: bool) -> str:
     apart = [edge for group in folded(file.edges) for edge in group]
     rows = [f"{_count(len(file.edges), 'edge')} under {policy}, {len(apart)} of them not fused or not everywhere.", ""]
-    if asked:
+    if of_pair:
         apart = file.edges
     rows += ["| producer | consumer | fused | why | costs at most |", "|---|---|---|---|---|"] if apart else []
     for edge in apart[:MAX_ROWS]:
@@ -64,9 +64,9 @@ def _edges(file: FileReport, policy: str, asked: bool) -> str:
         rows.append(f"| {first} | {second} | {verdict.fused} | {why} | {costs([edge])} |")
     if len(apart) > MAX_ROWS:
         rows.append(f"| | | | and {len(apart) - MAX_ROWS} more | |")
-    for told in file.stages:
-        head, *table = columns(told)
-        rows += ["", f"On {_cell(told.machine)}; lifted: {lifted(told)}.", "", "| " + " | ".join(head) + " |"]
+    for worth in file.stages:
+        head, *table = columns(worth)
+        rows += ["", f"On {_cell(worth.machine)}; lifted: {lifted(worth)}.", "", "| " + " | ".join(head) + " |"]
         rows += ["|---|" + "---:|" * (len(head) - 1), *("| " + " | ".join(row) + " |" for row in table)]
     return "\n".join(rows).rstrip()
 

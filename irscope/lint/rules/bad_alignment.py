@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from irscope.graph import Graph, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.quantised import products, stored
-from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import dims
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot
@@ -121,7 +119,7 @@ class BadAlignment(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         found: dict[int, _Seen] = {}
         for node, graph in products(context.view):
             if graph is not context.module.main():

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import Graph, Kind, Node
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, counted, human_bytes
 from irscope.lint.patterns.parts import other
 from irscope.lint.quantised import products, stored
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import counted, human_bytes
 from irscope.lint.values import ARITHMETIC, MOVES, behind, dims, number, size
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Convolution
@@ -143,7 +138,7 @@ class BnUnfolded(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         main = context.module.main()
         fixed = _small_and_stored(main)
         found: list[tuple[Node, list[Node], list[Node]]] = []

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.values import MOVES, behind, number
 from irscope.ops import hlo
 from irscope.source import Note, Severity
@@ -111,7 +107,7 @@ class BoolAsFloatMask(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for node, _ in context.view.primitives(hlo.multiply):
             if not isinstance(node.type, TensorType) or not node.type.dtype.is_float or len(node.operands) != 2:
                 continue

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.torch_nodes import READS
 from irscope.ops.sets import torchscript
 from irscope.source import Severity
@@ -81,7 +77,7 @@ class BranchOnData(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.graphs:
             for node in context.view.with_op(BRANCHES, graph):
                 at = 0 if node.op in IF else 1

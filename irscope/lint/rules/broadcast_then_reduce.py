@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from math import prod
 
 from irscope.graph import Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
 from irscope.lint.patterns.parts import axes_text
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
 from irscope.lint.values import body_operator, dims, number, size
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
@@ -127,7 +122,7 @@ class BroadcastThenReduce(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for node, graph in context.view.primitives(hlo.reduce):
             operator = body_operator(node)
             says = SAYS.get(operator) if operator is not None else None

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
 from irscope.lint.values import dims, is_annotation
 from irscope.ops import hlo
 from irscope.source import Note, Severity
@@ -126,7 +122,7 @@ class CastBetween(Rule):
         ),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for cast, graph in context.view.primitives(hlo.convert):
             anchor = _anchor(context, graph, cast)
             if anchor is None or graph in context.view.inlined:

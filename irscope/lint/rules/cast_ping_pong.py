@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, RuleFinding, Site, human_bytes
 from irscope.ops.sets import hlo, relay
 from irscope.source import Note, Severity
 
@@ -163,7 +158,7 @@ ENTRY e {
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             for node in context.view.with_op(CASTS, graph):
                 first = _earlier_convert(node)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Make, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Make, Rule, RuleFinding, Site, human_bytes, saving
 from irscope.lint.values import MOVES, behind, dims, size
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, Slice
@@ -104,7 +99,7 @@ class ConcatBlocks(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         apart: list[tuple[Node, Node]] = []
         for node, graph in context.view.primitives(hlo.concatenate):
             reader = _reader(context, graph, node) if len(node.operands) > MANY and size(node) >= WORTH_BYTES else None

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.constant import known_early
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, human_bytes
 from irscope.lint.values import CALLS, MOVES, cone, size
 from irscope.ops import hlo
 from irscope.source import Note, Severity
@@ -25,7 +19,7 @@ WORTH = 4096
 
 
 class ConstantSubgraph(Rule):
-    """A value is computed from constants alone, in every run anew.
+    """A value is computed from constants alone, again in every run.
 
     ## What it does
     Finds the last operators of computations that depend on no parameter, where at least one of them computes something on 4096 elements
@@ -132,7 +126,7 @@ class ConstantSubgraph(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             known = known_early(graph)
             if graph in context.view.inlined or not any(known):
@@ -145,7 +139,7 @@ class ConstantSubgraph(Rule):
                     continue
                 yield from self._judge(context, graph, node)
 
-    def _judge(self, context: Context, graph: Graph, node: Node) -> Iterator[RuleFinding]:
+    def _judge(self, context: Context, graph: Graph, node: Node) -> Findings:
         work = [n for n in cone(node) if n.op not in FREE and not _only_free(n)]
         uniform = context.view.uniform(graph)
         dear = [n for n in work if _elements(n) >= WORTH and len(uniform[n.index]) < _rank(n)]

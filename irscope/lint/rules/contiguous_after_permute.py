@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.graph import TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.lint.torch_nodes import TURNS
 from irscope.ops import sets
 from irscope.source import Note, Severity
@@ -82,7 +77,7 @@ class ContiguousAfterPermute(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.graphs:
             for node in context.view.with_op(COPIES, graph):
                 if node.operands[0].op not in TURNS:

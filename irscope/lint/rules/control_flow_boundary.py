@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import DTYPES, Effect, Graph, Kind, Node, TensorType, TupleType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
 from irscope.ops import hlo
 from irscope.source import Severity
 
@@ -125,7 +120,7 @@ class ControlFlowBoundary(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for node, _ in context.view.primitives(hlo.conditional):
             if len(node.bodies) != 2 or len(node.operands) != 3 or not _cheap(node.bodies):
                 continue

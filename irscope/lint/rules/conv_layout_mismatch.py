@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Graph, Kind, Node
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.lint.claims import TIDY
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
 from irscope.lint.torch_nodes import TURNS
 from irscope.lint.values import behind, dims, size, written
 from irscope.ops import hlo
@@ -142,7 +137,7 @@ class ConvLayoutMismatch(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         found: dict[Graph, list[tuple[Node, Node, Node]]] = {}
         total: dict[Graph, int] = {}
         for node, graph in context.view.primitives(hlo.convolution):

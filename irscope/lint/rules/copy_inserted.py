@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Graph, Layout, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.lint.values import LEAVES, MOVES, behind, size
 from irscope.ops import hlo
 from irscope.source import Note, Severity
@@ -98,7 +93,7 @@ class CopyInserted(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         found: dict[str, list[tuple[Node, Graph]]] = {}
         for node, graph in context.view.primitives(hlo.copy):
             if _reorders(node) and not _own(context, node) and (graph not in context.view.inlined or _only_copies(graph)):

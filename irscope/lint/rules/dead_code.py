@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Graph, Node, TensorType, bytes_of, live
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import counted, saving
+from irscope.lint import Context, Findings, Fixture, Rule, counted, saving
 from irscope.ops import hlo
 from irscope.source import Severity
 
@@ -122,7 +117,7 @@ class DeadCode(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.graphs:
             alive = live(graph)
             dead = [n for n in graph.nodes if not alive[n.index] and n.op is not hlo.after_all]
@@ -140,7 +135,7 @@ class DeadCode(Rule):
                 )
         yield from self._parameters(context, context.module.main())
 
-    def _parameters(self, context: Context, entry: Graph) -> Iterator[RuleFinding]:
+    def _parameters(self, context: Context, entry: Graph) -> Findings:
         """One finding for the parameters of the program that nothing uses."""
         unused = [p for p in entry.params if not context.view.users(p, entry) and p is not entry.root and isinstance(p.type, TensorType)]
         if unused:

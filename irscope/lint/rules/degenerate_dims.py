@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Kind, Node
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.values import dims
 from irscope.ops import hlo
 from irscope.source import Note, Severity
@@ -87,7 +83,7 @@ class DegenerateDims(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for node, _ in context.view.primitives(hlo.reshape):
             first = node.operands[0] if node.operands else None
             if first is not None and first.op is hlo.reshape and _only_ones(node) and _only_ones(first):

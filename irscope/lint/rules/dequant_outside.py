@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.lint.gemm_kernels import Kernels
 from irscope.lint.quantised import dequantised, products
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
 from irscope.lint.values import size
 from irscope.source import Note, Severity
 
@@ -123,7 +118,7 @@ class DequantOutside(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         kernels = Kernels(context)
         for node, graph in products(context.view):
             for operand in dict.fromkeys(node.operands[:2]):
@@ -134,12 +129,12 @@ class DequantOutside(Rule):
                 if answer is not None and answer.is_inside:
                     continue
                 source = first.operands[0]
-                told = (Note(answer.says, node.loc),) if answer is not None else ()
+                evidence = (Note(answer.says, node.loc),) if answer is not None else ()
                 yield self.finding(
                     context, node,
                     f"%{source.name} {source.type} becomes {operand.type} before {node.op.name} reads it: "
                     f"{human_bytes(size(source))} grow to {human_bytes(size(operand))}",
-                    notes=(Note(f"%{first.name} makes floats of it", first.loc), *told),
+                    notes=(Note(f"%{first.name} makes floats of it", first.loc), *evidence),
                     help="multiply the integers with a wider result type, and scale that"
                     + (f"; or have XLA convert inside the product's kernel: {answer.help}" if answer is not None and answer.help else ""),
                     saves=saving(bytes=float(2 * size(operand) - size(source)), kernels=1.0),

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import frexp
 
 from irscope.graph import Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule
 from irscope.lint.values import number
 from irscope.ops import hlo
 from irscope.source import Severity
@@ -103,7 +99,7 @@ class DivisionByConstant(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for node, _ in context.view.primitives(hlo.divide, hlo.power, hlo.log, hlo.exponential):
             if not isinstance(node.type, TensorType) or not node.type.dtype.is_float or node.type.elements < WORTH:
                 continue

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from irscope.graph import Effect, Graph, Kind, Node, bytes_of
 from irscope.graph.numbering import numbering
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, human_bytes
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
@@ -122,7 +117,7 @@ class DuplicateSubexpression(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             twins = _twins(graph)
             copies = Counter(map(id, twins))

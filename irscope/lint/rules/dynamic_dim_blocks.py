@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import DynamicDim, Graph, Node, TensorType, bytes_of
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import counted
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, counted
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot
 from irscope.source import Note, Severity
@@ -101,7 +96,7 @@ class DynamicDimBlocks(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         graph = context.module.main()
         for node in graph.params:
             for leaf in node.type.leaves():

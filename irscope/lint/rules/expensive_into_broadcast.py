@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Findings, Fix, Fixture, Rule
 from irscope.lint.unfused import findings_by_producer
 from irscope.source import Severity
 
@@ -84,5 +80,5 @@ class ExpensiveIntoBroadcast(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         yield from findings_by_producer(context, self, ("not-profitable", "repeated-work"), "is stored before {consumer} ({op}) repeats it")

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import DTYPES, Graph, Node, TensorType, Type
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import counted, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, RuleFinding, Site, counted, human_bytes
 from irscope.lint.torch_nodes import CONSTANT
 from irscope.lint.values import written
 from irscope.ops import hlo, sets
@@ -145,7 +140,7 @@ class Float64Leak(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         entry = context.module.main()
         if any(_is_double(leaf) for param in entry.params for leaf in param.type.leaves()) or not _has_narrower(context):
             return

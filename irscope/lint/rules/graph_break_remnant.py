@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.names import is_python
 from irscope.graph import Node, Op
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.ops.sets import torchscript
 from irscope.source import Note, Severity
 
@@ -76,7 +72,7 @@ class GraphBreakRemnant(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.graphs:
             calls: dict[Op, list[Node]] = {}
             for node in graph.shown():

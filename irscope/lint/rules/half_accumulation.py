@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 
 from irscope.graph import Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import counted
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, counted
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot, Reduce
 from irscope.source import Note, Severity
@@ -120,7 +116,7 @@ class HalfAccumulation(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             found: dict[tuple[str, bool], list[Node]] = {}
             for node in graph.nodes:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule
 from irscope.lint.values import dims, number
 from irscope.ops import hlo
 from irscope.ops.attributes import Pad, Transpose
@@ -117,7 +112,7 @@ class IdentityOp(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             for node in graph.nodes:
                 judge = _JUDGES.get(node.op) if node.operands else None

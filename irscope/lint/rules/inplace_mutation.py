@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.names import functional, is_in_place
 from irscope.graph import Graph, Node
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import saving
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, saving
 from irscope.lint.torch_nodes import POINTWISE
 from irscope.lint.values import size
 from irscope.source import Note, Severity
@@ -75,7 +70,7 @@ class InplaceMutation(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.graphs:
             found = []
             for node in graph.shown():

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.unfused import findings_by_producer
 from irscope.lint.values import number
 from irscope.source import Severity
@@ -71,7 +67,7 @@ class InplaceUpdateMismatch(Rule):
         ),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         rules = ("in-place", "scatter-buffer", "scatter-shared")
         for finding in findings_by_producer(context, self, rules, "is written out before {consumer} ({op})"):
             if finding.at is None or number(finding.at[1]) is None:  # what is updated begins as a fill, and has to lie in memory

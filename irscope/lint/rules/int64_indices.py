@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.lint.values import CASTS_AND_MOVES, behind, size
 from irscope.ops import hlo
 from irscope.ops.sets import torchscript
@@ -101,17 +98,17 @@ class Int64Indices(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         where = "int32 where the table has fewer than 2^31 rows"
         help = f"{where} (jax.numpy without x64 does so)" if context.module.dialect.primitive else f"torch.{where}"
-        told: set[Node] = set()
+        reported: set[Node] = set()
         for index, node, _ in _indices(context):
             type, bytes = index.type, size(index)
-            if index in told or not isinstance(type, TensorType) or type.dtype.name not in ("s64", "u64") or not type.rank:
+            if index in reported or not isinstance(type, TensorType) or type.dtype.name not in ("s64", "u64") or not type.rank:
                 continue
             if bytes < WORTH_BYTES and (type.is_static or index.op.is_primitive):
                 continue
-            told.add(index)
+            reported.add(index)
             yield self.finding(
                 context, index,
                 f"the indices of {node.op.name} are worked out in 64 bits" + (f" ({human_bytes(bytes)})" if bytes else ""),

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.unfused import findings_by_producer
 from irscope.source import Severity
 
@@ -57,6 +53,6 @@ class KernelBudget(Rule):
         Fixture.hlo(_sums(4), policy="xla-cpu"),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         rules = ("too-many-buffers", "too-many-reductions", "shared-memory")
         yield from findings_by_producer(context, self, rules, "goes through memory to {consumer} ({op})")

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
 from irscope.lint.values import size
 from irscope.ops.sets import hlo, torchscript
 from irscope.source import Note, Severity
@@ -111,7 +106,7 @@ class LargeConstantInline(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             large = [n for n in context.view.with_op(CONSTANTS, graph) if size(n) >= LARGE and not n.name.startswith(FROZEN)]
             if large:

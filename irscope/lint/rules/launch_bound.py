@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes, human_us
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes, human_us
 from irscope.source import Severity
 
 SHARE = 0.5
@@ -89,7 +84,7 @@ class LaunchBound(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         planned, total, machine = context.costs.planned, context.costs.total_us, context.costs.machine
         if planned is None or not total or context.module.main().root is None:
             return

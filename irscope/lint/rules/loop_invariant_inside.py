@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from textwrap import dedent
 
 from irscope.analysis.trips import trip_count
 from irscope.graph import Effect, Graph, Kind, Node
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
 from irscope.lint.values import size
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
@@ -165,12 +160,12 @@ class LoopInvariantInside(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for node, graph in context.view.primitives(hlo.while_):
             if len(node.bodies) == 2 and node.bodies[1].root is not None:
                 yield from self._body(context, node, graph, node.bodies[1])
 
-    def _body(self, context: Context, loop: Node, graph: Graph, body: Graph) -> Iterator[RuleFinding]:
+    def _body(self, context: Context, loop: Node, graph: Graph, body: Graph) -> Findings:
         trips = trip_count(context.module, loop)
         hoisted = context.settings.compiler in HOISTS and not context.view.optimised
         seen = {body}

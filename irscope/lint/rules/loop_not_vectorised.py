@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Findings, Fix, Fixture, Rule
 from irscope.source import Note, Severity
 
 FEWEST_STEPS = 1024
@@ -104,7 +100,7 @@ class LoopNotVectorised(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         if context.settings.loops is None:
             return
         named = {node.name: (node, graph) for graph in context.view.array_graphs for node in graph.nodes}

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.context import Context
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes, human_us
 from irscope.lint.estimate import Works
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes, human_us
 from irscope.source import Severity
 
 SHARE = 0.1
@@ -114,7 +109,7 @@ ENTRY e {
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         planned, machine = context.costs.planned, context.costs.machine
         if planned is None or not context.costs.total_us:
             return

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes, saving
 from irscope.lint.small_operand import with_small
 from irscope.lint.values import CASTS_AND_MOVES, is_annotation
 from irscope.ops import hlo
@@ -168,7 +163,7 @@ class MaterialisedBroadcast(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             if graph in context.view.inlined:
                 continue
@@ -185,12 +180,12 @@ class MaterialisedBroadcast(Rule):
                 written = _written_out(context, through)
                 if reader is None or (edit is None and not written):
                     continue
-                told = "the caller" if reader is node else f"%{reader.name} ({reader.op.name})"
+                who = "the caller" if reader is node else f"%{reader.name} ({reader.op.name})"
                 times = f"{type.elements // max(1, small.elements)} times its size ({human_bytes(type.bytes)})"
-                harm = f"written out as {type}, {times}, because {told} reads it from memory"
+                harm = f"written out as {type}, {times}, because {who} reads it from memory"
                 yield self.finding(
                     context, node,
-                    f"{small} is {harm if written else f'repeated to {type}, {times}, and {told} works on every copy'}",
+                    f"{small} is {harm if written else f'repeated to {type}, {times}, and {who} works on every copy'}",
                     help="use the small operand there, and broadcast afterwards",
                     saves=edit or saving(bytes=2.0 * (type.bytes - small.bytes), kernels=1.0),
                 ).with_severity(Severity.INFO if reader is node else None)

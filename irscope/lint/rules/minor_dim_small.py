@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding
 from irscope.ops import hlo
 from irscope.source import Severity
 
@@ -89,7 +85,7 @@ class MinorDimSmall(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             if graph in context.view.inlined:
                 continue

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
 from irscope.lint.quantised import products, stored
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
 from irscope.source import Note, Severity
 
@@ -116,7 +111,7 @@ class MixedWeightTypes(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         kinds: dict[str, dict[str, list[tuple[Node, Node]]]] = {}
         homes = {}
         for node, graph in products(context.view):

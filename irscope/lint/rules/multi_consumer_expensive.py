@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import Node
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
 from irscope.lint.estimate import weight
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
 from irscope.lint.unfused import UnfusedEdge, unfused_edges
 from irscope.lint.values import size
 from irscope.ops import hlo
@@ -125,7 +120,7 @@ class MultiConsumerExpensive(Rule):
         ),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         found: dict[Node, list[UnfusedEdge]] = {}
         for edge in unfused_edges(context, ("expensive-twice", "can-not-duplicate")):
             if weight(edge.producer.op) > 1:

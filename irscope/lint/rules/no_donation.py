@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from irscope.graph import Node, TensorType, Type
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
 from irscope.lint.values import size
 from irscope.ops import hlo
 from irscope.ops.module_attributes import HloModule
@@ -78,9 +74,9 @@ class NoDonation(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        told, main = HloModule.of(context.module), context.module.main()
-        if not context.module.dialect.primitive or told.input_output_alias or told.buffer_donor or main.root is None:
+    def check(self, context: Context) -> Findings:
+        header, main = HloModule.of(context.module), context.module.main()
+        if not context.module.dialect.primitive or header.input_output_alias or header.buffer_donor or main.root is None:
             return
         free = Counter(_key(p.type) for p in main.params)
         results = main.root.operands if main.root.op is hlo.tuple else (main.root,)

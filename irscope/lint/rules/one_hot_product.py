@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import Graph, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
 from irscope.lint.values import SPREADS, behind, dims, number
 from irscope.ops import hlo
 from irscope.ops.attributes import Compare, Dot
@@ -123,7 +119,7 @@ class OneHotProduct(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for node, graph in context.view.primitives(hlo.dot):
             attrs = Dot.of(node)
             for side, summed in enumerate(attrs.contracting_dims):

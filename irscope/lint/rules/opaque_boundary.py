@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Graph, Kind, Node
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, human_bytes, saving
 from irscope.lint.unfused import UnfusedEdge, unfused_edges
 from irscope.lint.values import size
 from irscope.ops import hlo
@@ -152,7 +147,7 @@ class OpaqueBoundary(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         found: dict[Node, list[UnfusedEdge]] = {}
         for edge in unfused_edges(context):
             if edge.verdict.rule in INHERENT:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import Node, bytes_of
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes, saving
 from irscope.ops import hlo, sets
 from irscope.source import Note, Severity
 
@@ -102,7 +97,7 @@ class OptimizationBarrier(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             barriers = [node for node in context.view.with_op(BARRIERS, graph) if node.op not in CLONE or node.operands[0].op in DETACH]
             if barriers:

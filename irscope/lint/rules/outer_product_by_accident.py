@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import saving
+from irscope.lint import Context, Findings, Fixture, Rule, saving
 from irscope.lint.values import MOVES, behind, dims, reduces, size
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Reduce
@@ -162,7 +157,7 @@ class OuterProductByAccident(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for node, graph in context.view.primitives(*JOINS):
             shape = dims(node)
             if len(shape) != 2 or shape[0] != shape[1] or shape[0] < SHORTEST or graph in context.view.inlined:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.patterns import Composite, composites
-from irscope.lint.rule import Fixture, Rule
 from irscope.lint.softmax_rewriter import SoftmaxRewriter
 from irscope.source import Note, Severity
 
@@ -136,7 +132,7 @@ class PatternNearMiss(Rule):
         Fixture.hlo(_LOGITS.format("p", 32768)),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         rewriter = SoftmaxRewriter(context)
         for found in composites(context.view):
             odd = found.odd
@@ -150,7 +146,7 @@ class PatternNearMiss(Rule):
                 help=odd.help,
             ).with_severity(None if odd.wrong else Severity.INFO)
 
-    def _apart(self, context: Context, rewriter: SoftmaxRewriter, found: Composite) -> Iterator[RuleFinding]:
+    def _apart(self, context: Context, rewriter: SoftmaxRewriter, found: Composite) -> Findings:
         """A canonical softmax or normalisation that XLA's rewriter does not take."""
         answer = rewriter.answer(found)
         if answer is None or answer.refused is None:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Node
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
 from irscope.lint.quantised import dequantised, narrow, products, stored
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes
 from irscope.lint.values import CASTS_AND_MOVES, behind, size
 from irscope.source import Note, Severity
 
@@ -125,7 +120,7 @@ class QuantisationIncomplete(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         quantised: dict[str, list[Node]] = {}
         floats: dict[str, list[tuple[Node, Node]]] = {}
         homes = {}

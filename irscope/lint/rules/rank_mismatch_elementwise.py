@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import dropwhile
 
 from irscope.graph import Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.values import FILLS, dims
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import Broadcast
@@ -132,7 +129,7 @@ class RankMismatchElementwise(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             if graph in context.view.inlined or (context.view.optimised and context.module.dialect.primitive):
                 continue  # what a compiler has simplified no longer says how the program wrote its axes
@@ -163,7 +160,7 @@ class RankMismatchElementwise(Rule):
                         help="if both should run along the same axis, squeeze or reshape one of them before",
                     ).with_severity(Severity.WARNING)
 
-    def _by_itself(self, context: Context, node: Node, type: TensorType) -> Iterator[RuleFinding]:
+    def _by_itself(self, context: Context, node: Node, type: TensorType) -> Findings:
         """Relay's and torch's operators stretch their operands themselves."""
         if node.op not in STRETCHING or len(node.operands) < 2 or type.rank < 2:
             return

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import Graph, Node
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
 from irscope.lint.unfused import unfused_edges
 from irscope.lint.values import body_operator, dims, number, size
 from irscope.ops import hlo
@@ -110,13 +105,13 @@ class ReduceAfterReduce(Rule):
             """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        told = set()
+    def check(self, context: Context) -> Findings:
+        reported = set()
         for node, graph in context.view.primitives(hlo.reduce):
             first = _first(context, graph, node)
             if first is None or graph in context.view.inlined:
                 continue
-            told.add(node)
+            reported.add(node)
             yield self.finding(
                 context, node,
                 f"%{node.name} reduces what %{first.name} has reduced by the same operator: one reduction over both gives the same",
@@ -125,12 +120,12 @@ class ReduceAfterReduce(Rule):
                 saves=Edit({node: partial(_at_once, node, first)}, (first.operands[0],)),
             )
         if context.settings.compiler == "xla-gpu":
-            yield from self._apart(context, told)
+            yield from self._apart(context, reported)
 
-    def _apart(self, context: Context, told: set[Node]) -> Iterator[RuleFinding]:
+    def _apart(self, context: Context, reported: set[Node]) -> Findings:
         """Reductions that the policy keeps in two kernels."""
         for edge in unfused_edges(context, ("reduce-after-reduce",)):
-            if edge.consumer in told:
+            if edge.consumer in reported:
                 continue
             yield self.finding(
                 context, edge.consumer,

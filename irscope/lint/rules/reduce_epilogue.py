@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.unfused import findings_by_producer
 from irscope.source import Severity
 
@@ -52,5 +48,5 @@ class ReduceEpilogue(Rule):
         Fixture.hlo(_ROWS.replace("WORK", "negate(t)"), policy="xla-gpu"),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         yield from findings_by_producer(context, self, ("reduce-epilogue",), "is written out before {consumer} ({op})")

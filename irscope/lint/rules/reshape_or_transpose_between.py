@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
 from irscope.lint.values import dims, size
 from irscope.ops import hlo
 from irscope.ops.attributes import Transpose
@@ -152,7 +148,7 @@ class ReshapeOrTransposeBetween(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         if context.view.optimised:
             return
         for anchor, graph in context.view.primitives(*ANCHORS):

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.graph import Graph, Kind, Node
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
 from irscope.lint.values import size
 from irscope.ops.sets import hlo, relay
 from irscope.source import Note, Severity
@@ -140,7 +137,7 @@ class ResidualKeepsAlive(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             if graph in context.view.inlined:
                 continue

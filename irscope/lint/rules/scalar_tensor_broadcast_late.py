@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
 from irscope.lint.values import COPIES, dims, number
 from irscope.ops import hlo
 from irscope.source import Severity
@@ -111,7 +107,7 @@ class ScalarTensorBroadcastLate(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             uniform = context.view.uniform(graph)
             for node in graph.nodes:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.formats.relay.attributes import DeviceCopy
 from irscope.graph import Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, human_bytes, saving
 from irscope.ops import hlo
 from irscope.ops.sets import relay
 from irscope.source import Note, Severity
@@ -79,7 +74,7 @@ class ScopeMismatch(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             copies = [node for node in context.view.with_op(COPIES, graph) if node.operands]
             paired = {before for node in copies if (before := _there(node)) is not None}

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Graph, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.ops.sets import relay, torchscript
 from irscope.source import Severity
 
@@ -93,9 +89,9 @@ class ShapeArithmetic(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.graphs if not context.module.is_primitive else ():
-            yield from self._asked(context, graph)
+            yield from self._shape_reads(context, graph)
             starts = [node for node in context.view.with_op(SIZE, graph) if _is_known(node)]
             chains = [(node, steps) for node in starts if (steps := _steps(context, graph, node))]
             if chains:
@@ -106,12 +102,12 @@ class ShapeArithmetic(Rule):
                     help="-1 in view or reshape, or the sizes of the configuration",
                 )
 
-    def _asked(self, context: Context, graph: Graph) -> Iterator[RuleFinding]:
+    def _shape_reads(self, context: Context, graph: Graph) -> Findings:
         """Relay asks for a shape as a tensor, which others take apart."""
-        asked = [node for node in context.view.with_op(ASKS, graph) if _is_known(node) and context.view.users(node, graph)]
-        if asked:
-            said = f"{len(asked)} shapes that the types say are asked for when the program runs"
-            yield self.finding(context, asked[0], said, help="write the shape: reshape(x, newshape=[...])")
+        reads = [node for node in context.view.with_op(ASKS, graph) if _is_known(node) and context.view.users(node, graph)]
+        if reads:
+            said = f"{len(reads)} shapes that the types say are asked for when the program runs"
+            yield self.finding(context, reads[0], said, help="write the shape: reshape(x, newshape=[...])")
 
 
 def _is_known(node: Node) -> bool:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.values import is_annotation
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall, GetTupleElement
@@ -125,7 +121,7 @@ class SideEffectOrRng(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         if not context.module.dialect.primitive:
             yield from self._as_written(context)
             return
@@ -150,7 +146,7 @@ class SideEffectOrRng(Rule):
             return f"{call.custom_call_target} has a side effect, and nothing fuses across it"
         return ""
 
-    def _as_written(self, context: Context) -> Iterator[RuleFinding]:
+    def _as_written(self, context: Context) -> Findings:
         """Numbers drawn once and used by several, and prints, of TorchScript and Relay."""
         for graph in context.view.graphs:
             for node in graph.nodes:

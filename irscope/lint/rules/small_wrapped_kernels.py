@@ -6,11 +6,8 @@ from collections.abc import Iterator
 
 from irscope.fusion import Plan
 from irscope.fusion.plan import Group
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.lint.planned import Planned
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
 from irscope.source import Note, Severity
 
 SMALL_BYTES = 16 * 1024
@@ -67,7 +64,7 @@ class SmallWrappedKernels(Rule):
         ),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         if context.costs.planned is None:
             return
         for plan in context.costs.planned.plans:

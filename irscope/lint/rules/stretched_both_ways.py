@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.formats.torchscript.names import functional
 from irscope.graph import Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.values import behind, dims
 from irscope.ops.sets import relay, torchscript
 from irscope.source import Severity
@@ -107,7 +103,7 @@ class StretchedBothWays(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             for node, type in context.view.tensors(graph):
                 if node.op.is_primitive or functional(node.op) not in ARITHMETIC or not _both_stretched(node, type):

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from irscope.formats.relay.dialect import RELAY
 from irscope.formats.relay.strict import liberties
-from irscope.lint.context import Context
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Fixture, Rule
 from irscope.source import Finding, Severity
 
 

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.origin import is_function, origin
 from irscope.graph import Graph, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding
 from irscope.lint.torch_nodes import CONSTANT, READS
 from irscope.lint.values import in_library
 from irscope.ops import hlo
@@ -143,7 +141,7 @@ class TracedAwayBranch(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         if origin(context.module) != "traced":
             return
         main = context.module.main()

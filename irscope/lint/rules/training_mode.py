@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.names import functional
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Findings, Fix, Fixture, Rule
 from irscope.lint.torch_nodes import constant
 from irscope.ops.sets import torchscript
 from irscope.source import Severity
@@ -78,7 +74,7 @@ class TrainingMode(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.graphs:
             for node in graph.shown():
                 drops = functional(node.op) in DROPOUTS

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.analysis.classes import work_class
 from irscope.formats.relay.attributes import Transpose as RelayTranspose
 from irscope.graph import Kind, Node, TensorType, bytes_of
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
 from irscope.lint.values import written
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import Broadcast, Transpose
@@ -126,7 +121,7 @@ class TransposePair(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             for node in context.view.with_op(TRANSPOSES, graph):
                 first, direct = _earlier_transpose(node) if node.operands else (None, False)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.repeats import Repeat, repeats
 from irscope.graph import Node
 from irscope.graph.numbering import Numbering
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding
 from irscope.lint.values import PLUMBING
 from irscope.source import Note, Severity
 
@@ -111,7 +107,7 @@ class UnrolledLoop(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         numbering = Numbering()
         for graph in context.view.array_graphs:
             if len(graph.nodes) < SMALLEST or graph in context.view.inlined:

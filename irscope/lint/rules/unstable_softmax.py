@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Graph, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.lint.patterns import norms
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
 from irscope.lint.values import CALLS, SPREADS, behind, body_operator, cone, reduces, size, written
 from irscope.ops import hlo
 from irscope.source import Note, Severity
@@ -187,7 +182,7 @@ class UnstableSoftmax(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for node, graph in context.view.primitives(hlo.exponential):
             if graph in context.view.inlined or not node.operands or not isinstance(node.type, TensorType) or not node.type.rank:
                 continue
@@ -204,7 +199,7 @@ class UnstableSoftmax(Rule):
                 )
         yield from self._two_walks(context)
 
-    def _two_walks(self, context: Context) -> Iterator[RuleFinding]:
+    def _two_walks(self, context: Context) -> Findings:
         """Normalisations whose mean and variance are in two kernels."""
         for found in norms.found(context.view):
             if found.what != norms.LAYER or context.costs.planned is None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.trips import trip_count
 from irscope.graph import Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.values import dims
 from irscope.ops import hlo
 from irscope.source import Severity
@@ -148,7 +144,7 @@ class ZeroSizeOrUnitLoop(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             if graph in context.view.inlined:
                 continue
