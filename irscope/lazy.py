@@ -2,9 +2,16 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Array", "ml_dtypes", "np", "resource", "zipfile"]
+__all__ = ["Array", "LazyModule", "ml_dtypes", "modules_of", "np", "resource", "zipfile"]
+
+
+def modules_of(package: str) -> list[ModuleType]:
+    """The modules of a package, imported, by name: a rule, a gate or a pass is a file in a folder and is listed nowhere."""
+    return [import_module(f"{package}.{info.name}") for info in iter_modules(import_module(package).__path__)]
 
 
 class LazyModule:

@@ -7,8 +7,8 @@
     compare[direction=GT](x, y)            an attribute has this value
 
 Operands of commutative operators match in either order. A pattern matches whatever has an operator and operands: a node, an instruction of
-a rewriter, a draft of a node. One that looks ``through`` operators (casts, movement) skips them in front of each operand: a name then
-stands for the operand itself, and counts as the same instruction wherever nothing but those operators lies between.
+a rewriter, a node that is in no graph yet. One that looks ``through`` operators (casts, movement) skips them in front of each operand: a
+name then stands for the operand itself, and counts as the same instruction wherever nothing but those operators lies between.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a change of the graph would bring: it is made on a copy, the copy is planned again, and the difference is counted.
 
 The copy holds the surroundings of the change alone (:mod:`irscope.lint.regions`), so that a graph of 100,000 operations is not planned
-anew for each finding; equal surroundings with equal changes, as the layers of a model have, are planned once.
+again for each finding; equal surroundings with equal changes, as the layers of a model have, are planned once.
 """
 
 from __future__ import annotations

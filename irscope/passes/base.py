@@ -2,17 +2,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from irscope.analysis.soundness import Use
 from irscope.graph import Builder, Dialect, Graph, Module, Node, callees_first, rewrite, see_through
 from irscope.graph.collector import collector_paused
-
-if TYPE_CHECKING:
-    from irscope.passes.analyses import Analyses
-    from irscope.passes.visitor import GraphMutator
+from irscope.passes.analyses import Analyses
 
 Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
+
+
+class Mutator(Protocol):
+    """What rebuilds a module, such as a GraphMutator; ``declined`` says afterwards what it left alone, and why."""
+
+    declined: list[str]
+
+    def run(self, module: Module) -> Module: ...
 
 
 class Pass:
@@ -44,8 +49,6 @@ class Pass:
     def result_of(self, analysis: str, module: Module) -> Any:
         """The result of an analysis, such as ``users``; worked out once, however many passes ask for it before the module changes."""
         if self.analyses is None or self.analyses.module is not module:
-            from irscope.passes.analyses import Analyses
-
             self.analyses = Analyses(module)
         return self.analyses.of(analysis)
 
@@ -53,7 +56,7 @@ class Pass:
         """The module after the pass."""
         return self.rewrite(module) if not self.dialects or module.dialect in self.dialects else module
 
-    def mutated(self, mutator: GraphMutator, module: Module) -> Module:
+    def mutated(self, mutator: Mutator, module: Module) -> Module:
         """The module as a mutator rebuilds it, which tells what it declined."""
         made = mutator.run(module)
         self.declined = mutator.declined

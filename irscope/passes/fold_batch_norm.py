@@ -1,8 +1,7 @@
-"""A batch normalisation behind a convolution or a dense layer is part of its weights."""
+"""Batch-norm folding: a batch normalisation behind a convolution or a dense layer goes into its weights."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from irscope.graph import Module, Node, TensorType
 from irscope.ops.attributes import GetTupleElement
@@ -23,8 +22,8 @@ class FoldBatchNorm(RelayPass):
     works on weights and statistics.
     """
 
-    name: ClassVar[str] = "fold-batch-norm"
-    opt_level: ClassVar[int] = 3
+    name = "fold-batch-norm"
+    opt_level = 3
 
     def rewrite(self, module: Module) -> Module:
         return self.mutated(_Folding(), module)

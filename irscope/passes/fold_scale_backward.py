@@ -27,13 +27,13 @@ class Backward(scales.ScaleMutator):
     """``%2 = multiply(nn.relu(nn.conv2d(%x, %w)), %s)`` becomes ``%2 = nn.relu(nn.conv2d(%x, multiply(%w, %s)))``."""
 
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
-        told = self._plan(graph)
+        reasons = self._plan(graph)
         # A scale may be computed behind the contraction that takes it, from something else.
         wanted = {node.index: scale.value for node, scale in self.takes.items() if scale.value.index > node.index}
         if wanted:
             graph = in_order(graph, wanted)
-            told = self._plan(graph)
-        self.declined += told
+            reasons = self._plan(graph)
+        self.declined += reasons
         return super()._mutated(graph, became) if self.gone or any(old is not new for old, new in became.items()) else graph
 
     def _plan(self, graph: Graph) -> list[str]:
@@ -50,7 +50,7 @@ class Backward(scales.ScaleMutator):
         self.takes: dict[Node, scales.Scale] = {}
         self.gone: dict[Node, Node] = {}
         self.scales: dict[Node, Node] = {}
-        told = []
+        reasons = []
         for node in reversed(graph.nodes):
             scale = self.takes.get(node)
             if scale is not None:
@@ -58,8 +58,8 @@ class Backward(scales.ScaleMutator):
                     if operand in self.open and node not in self.channels:
                         self.takes[operand] = replace(scale, axes=self.open[operand].axes)
             elif node.op in scales.MULTIPLY:
-                told += self._multiplied(node, early)
-        return told[::-1]
+                reasons += self._multiplied(node, early)
+        return reasons[::-1]
 
     def _opened(self, node: Node) -> Open | None:
         if (found := scales.channels(node)) is not None:

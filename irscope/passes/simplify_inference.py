@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from irscope.formats.relay.operators import declared
 from irscope.graph import Module, Node, TensorType
@@ -26,7 +26,7 @@ class SimplifyInference(RelayPass):
     are those that TVM's SimplifyInference writes, in the same order.
     """
 
-    name: ClassVar[str] = "simplify-inference"
+    name = "simplify-inference"
 
     def rewrite(self, module: Module) -> Module:
         return _Simplifying().run(module)

@@ -1,8 +1,7 @@
-"""Heavy operators work on half precision, delicate ones on single."""
+"""Mixed precision: contractions work on half precision, numerically delicate operators on single."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from irscope.formats.relay.operators import declared, names
 from irscope.graph import DTYPES, Graph, Module, Node, TensorType, TupleType, Type
@@ -38,7 +37,7 @@ class ToMixedPrecision(RelayPass):
     lists of ``passes/precision_lists.py``. Parameters and results keep their types. The numbers are those of half precision.
     """
 
-    name: ClassVar[str] = "to-mixed-precision"
+    name = "to-mixed-precision"
 
     def __init__(self, dtype: str = "float16", accumulate: str = SINGLE, always: str = "", follow: str = "",
                  never: str = "") -> None:

@@ -13,10 +13,10 @@ from irscope.fusion.logs.xla_replay import Replay
 from irscope.fusion.logs.xla_vlog import read
 from irscope.fusion.policy import POLICIES
 from irscope.fusion.xla_cpu import RELEASES
+from irscope.lint.collect import found_by
 from irscope.lint.context import Context
 from irscope.lint.fusion import remarks, version_of
 from irscope.lint.settings import Settings
-from irscope.lint.weigh import found_by
 from irscope.ops import hlo
 from irscope.source import UserError
 from irscope.version import __version__
