@@ -236,26 +236,11 @@ def _domain(cursor: Cursor, types: TypeTable) -> str:
 
 
 READERS: dict[str, Callable[[Cursor, TypeTable], Any]] = {
-    "int": _int,
-    "int32": _int32,
-    "bool": _bool,
-    "float": _float,
-    "string": _string,
-    "slices": _slices,
-    "padding": _padding,
-    "window": _window,
-    "dim_labels": _dim_labels,
-    "precisions": _precisions,
-    "aliasing": _aliasing,
-    "types": _types,
-    "result_accuracy": _result_accuracy,
-    "braces": _braces,
-    "domain": _domain,
-    "ints": lambda cursor, types: ints(cursor),
-    "intlists": lambda cursor, types: int_lists(cursor),
-    "groups": lambda cursor, types: read_groups(cursor),
-    "type": lambda cursor, types: types.read(cursor),
-    "literal": lambda cursor, types: read_typed_literal(cursor, types),
+    "int": _int, "int32": _int32, "bool": _bool, "float": _float, "string": _string, "slices": _slices, "padding": _padding,
+    "window": _window, "dim_labels": _dim_labels, "precisions": _precisions, "aliasing": _aliasing, "types": _types,
+    "result_accuracy": _result_accuracy, "braces": _braces, "domain": _domain, "ints": lambda cursor, types: ints(cursor),
+    "intlists": lambda cursor, types: int_lists(cursor), "groups": lambda cursor, types: read_groups(cursor),
+    "type": lambda cursor, types: types.read(cursor), "literal": lambda cursor, types: read_typed_literal(cursor, types),
     "any": lambda cursor, types: step_over_value(cursor),
 }
 
