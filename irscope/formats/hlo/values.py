@@ -97,9 +97,8 @@ def _slices(cursor: Cursor, types: TypeTable) -> tuple[tuple[int, int, int], ...
             parts.append(cursor.integer("a number of the range", ATTRIBUTE_VALUE))
         cursor.expect("]", "behind a range", ATTRIBUTE_VALUE)
         if len(parts) not in (2, 3):
-            raise Refused(
-                ATTRIBUTE_VALUE, f"a range is [start:limit] or [start:limit:stride], not {len(parts)} numbers", at, max(1, cursor.at - at)
-            )
+            raise Refused(ATTRIBUTE_VALUE, f"a range is [start:limit] or [start:limit:stride], not {len(parts)} numbers", at,
+                          max(1, cursor.at - at))
         ranges.append((parts[0], parts[1], parts[2] if len(parts) == 3 else 1))
     return tuple(ranges)
 
