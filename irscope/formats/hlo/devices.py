@@ -105,9 +105,8 @@ def read_groups(cursor: Cursor) -> ReplicaGroups:
         raise Refused(ATTRIBUTE_VALUE, f"replica groups are [number,size]<=[...], not {len(dims)} dimensions", begin, cursor.at - begin)
     cursor.expect("<=", "behind [number,size]", ATTRIBUTE_VALUE)
     reshape, perm = read_iota(cursor)
-    return ReplicaGroups(
-        f"[{_commas(dims)}]<=[{_commas(reshape)}]" + (f"T({_commas(perm)})" if len(reshape) > 1 else ""), (), dims, reshape, perm
-    )
+    return ReplicaGroups(f"[{_commas(dims)}]<=[{_commas(reshape)}]" + (f"T({_commas(perm)})" if len(reshape) > 1 else ""), (), dims,
+                         reshape, perm)
 
 
 def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -123,9 +122,8 @@ def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
     perm = cursor.integers("a dimension", ATTRIBUTE_VALUE)
     cursor.expect(")", "behind T(...", ATTRIBUTE_VALUE)
     if sorted(perm) != list(range(len(reshape))):
-        raise Refused(
-            ATTRIBUTE_VALUE, f"T({_commas(perm)}) must list each of the dimensions 0 to {len(reshape) - 1} once", begin, cursor.at - begin
-        )
+        raise Refused(ATTRIBUTE_VALUE, f"T({_commas(perm)}) must list each of the dimensions 0 to {len(reshape) - 1} once", begin,
+                      cursor.at - begin)
     return reshape, perm
 
 

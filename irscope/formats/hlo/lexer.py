@@ -16,16 +16,11 @@ STRING = r'"(?:[^"\\]|\\.)*+"|\'(?:[^\'\\]|\\.)*+\''
 PAYLOAD = r"(?:\(0x[0-9a-fA-F]+\))?"
 
 BLANKS = re.compile(r"(?:[ \t\r\n]++|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\r\n]*+)*+")
-TOKEN = re.compile(
-    r"(?P<labels>[0-9bf?]{2,}_[0-9io?]{2,}->[0-9bf?]{2,})"
-    r"|(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*+)(?P<touch>[:=]?)"
-    r"|%(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*+)"
-    r"|(?P<decimal>-?(?:(?:\d+\.\d*|\d*\.\d+|\d+)[eE][+-]?\d+|\d+\.\d*|\d*\.\d+)|-nan" + PAYLOAD + ")"
-    r"|(?P<dxd>\d+(?:x\d+)+)"
-    r"|(?P<pad>-?\d+_-?\d+(?:_\d+)?(?:x-?\d+_-?\d+(?:_\d+)?)*)"
-    r"|(?P<int>-?\d+)|(?P<inf>-inf)"
-    r"|(?P<mark>->|<=|\.\.\.|[=,:*#+~\[\]{}()?])"
-    r"|(?P<string>" + STRING + ")", re.DOTALL | re.ASCII)
+TOKEN = re.compile(r"(?P<labels>[0-9bf?]{2,}_[0-9io?]{2,}->[0-9bf?]{2,})" r"|(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*+)(?P<touch>[:=]?)"
+                   r"|%(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*+)"
+                   r"|(?P<decimal>-?(?:(?:\d+\.\d*|\d*\.\d+|\d+)[eE][+-]?\d+|\d+\.\d*|\d*\.\d+)|-nan" + PAYLOAD + ")"
+                   r"|(?P<dxd>\d+(?:x\d+)+)" r"|(?P<pad>-?\d+_-?\d+(?:_\d+)?(?:x-?\d+_-?\d+(?:_\d+)?)*)" r"|(?P<int>-?\d+)|(?P<inf>-inf)"
+                   r"|(?P<mark>->|<=|\.\.\.|[=,:*#+~\[\]{}()?])" r"|(?P<string>" + STRING + ")", re.DOTALL | re.ASCII)
 NAN_PAYLOAD = re.compile(r"\(0x[0-9a-fA-F]+\)")
 ESCAPE = re.compile(r"\\(?:[0-7]{1,3}|[xX][0-9a-fA-F]+|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[\s\S])")
 SIMPLE_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "?": "?", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -153,9 +148,8 @@ class Cursor:
         """Count one level deeper, which costs so many calls; refuses beyond the limit."""
         self.depth += calls
         if self.depth > MAX_NESTING:
-            raise Refused(
-                LIMIT, f"nested more than {MAX_NESTING // calls} levels deep", self.at, 1, "no compiler prints such text; is it damaged?"
-            )
+            raise Refused(LIMIT, f"nested more than {MAX_NESTING // calls} levels deep", self.at, 1,
+                          "no compiler prints such text; is it damaged?")
 
     def refuse(self, message: str, fault: Fault = SYNTAX, help: str = "", sees: bool = True) -> NoReturn:
         """Stop with a fault at this token. The end of the text, also in the middle of a word, is a fault of its own."""

@@ -197,9 +197,8 @@ def _real(cursor: Cursor, name: str, shown: str) -> None:
     elif cursor.kind in ("int", "decimal"):
         value = float(cursor.value)
         if cursor.kind == "int" and not -(1 << 63) <= value < 1 << 64:
-            raise Refused(
-                LITERAL, f"{cursor.value[:40]} does not fit into 64 bits", at, length, "write it with a point, or with an exponent"
-            )
+            raise Refused(LITERAL, f"{cursor.value[:40]} does not fit into 64 bits", at, length,
+                          "write it with a point, or with an exponent")
         if math.isinf(value):
             raise Refused(LITERAL, f"{cursor.value[:40]} is out of the range of f64", at, length)
         fits = abs(value) <= largest if shown in ("c64", "c128") else real_fits(value, name)

@@ -136,13 +136,9 @@ _DOT = "lhs_contracting_dims:ints rhs_contracting_dims:ints lhs_batch_dims:ints 
 _declare("dot", 2, _DOT + "algorithm:dot_algorithm", infers=True)
 _declare("scaled-dot", 4, _DOT + "algorithm:dot_algorithm", infers=True)
 _declare("ragged-dot", 3, _DOT + "lhs_ragged_dims:ints rhs_group_dims:ints", infers=True)
-_declare(
-    "convolution",
-    2,
-    "dim_labels:dim_labels! window:window feature_group_count:int batch_group_count:int operand_precision:precisions "
-    "algorithm:dot_algorithm conv_kind:convolution_kind convolution_kind:convolution_kind sparsity_config:braces",
-    infers=True,
-)
+_declare("convolution", 2,
+         "dim_labels:dim_labels! window:window feature_group_count:int batch_group_count:int operand_precision:precisions "
+         "algorithm:dot_algorithm conv_kind:convolution_kind convolution_kind:convolution_kind sparsity_config:braces", infers=True)
 
 _declare("reduce", None, "dimensions:ints! to_apply:computation!", infers=True)
 _declare("reduce-window", None, "to_apply:computation! window:window", infers=True)

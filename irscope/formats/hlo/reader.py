@@ -19,11 +19,8 @@ from irscope.source import SourceText
 HLO_MODULE = re.compile(r"[ \t]*HloModule(?![\w.\-]|[ \t]*[=({])")
 NEXT_MODULE = re.compile(r"^[ \t]*HloModule(?![\w.\-]|[ \t]*[=({])", re.MULTILINE)
 # What may open a computation: a name, then its body or its signature.
-OPENS = re.compile(
-    r"[ \t]*(?:ENTRY(?![\w.\-])|%?[A-Za-z_][\w.\-]*\s*\{|"
-    r"%?[A-Za-z_][\w.\-]*\s*\((?=[^\n]*->|(?:[^{}]|\{[\d,]*\}){0,20000}?->)|\{[ \t]*$|%\()",
-    re.MULTILINE,
-)
+OPENS = re.compile(r"[ \t]*(?:ENTRY(?![\w.\-])|%?[A-Za-z_][\w.\-]*\s*\{|"
+                   r"%?[A-Za-z_][\w.\-]*\s*\((?=[^\n]*->|(?:[^{}]|\{[\d,]*\}){0,20000}?->)|\{[ \t]*$|%\()", re.MULTILINE)
 CUT_HEADER = re.compile(r"(?:E(?:N(?:T(?:RY?)?)?)?|(?:ENTRY[ \t]+)?%(?:[A-Za-z_][\w.\-]*)?[ \t]*(?:\([^\n]*)?)")
 NEXT_START = re.compile(
     r"^[ \t]*(?:HloModule(?![\w.\-]|[ \t]*[=({])|ENTRY(?![\w.\-])|%?[A-Za-z_][\w.\-]*[ \t]*(?:\([^\n]*\)[ \t]*->[^\n]*)?\{)", re.MULTILINE)

@@ -97,9 +97,8 @@ def _slices(cursor: Cursor, types: TypeTable) -> tuple[tuple[int, int, int], ...
             parts.append(cursor.integer("a number of the range", ATTRIBUTE_VALUE))
         cursor.expect("]", "behind a range", ATTRIBUTE_VALUE)
         if len(parts) not in (2, 3):
-            raise Refused(
-                ATTRIBUTE_VALUE, f"a range is [start:limit] or [start:limit:stride], not {len(parts)} numbers", at, max(1, cursor.at - at)
-            )
+            raise Refused(ATTRIBUTE_VALUE, f"a range is [start:limit] or [start:limit:stride], not {len(parts)} numbers", at,
+                          max(1, cursor.at - at))
         ranges.append((parts[0], parts[1], parts[2] if len(parts) == 3 else 1))
     return tuple(ranges)
 
@@ -236,26 +235,11 @@ def _domain(cursor: Cursor, types: TypeTable) -> str:
 
 
 READERS: dict[str, Callable[[Cursor, TypeTable], Any]] = {
-    "int": _int,
-    "int32": _int32,
-    "bool": _bool,
-    "float": _float,
-    "string": _string,
-    "slices": _slices,
-    "padding": _padding,
-    "window": _window,
-    "dim_labels": _dim_labels,
-    "precisions": _precisions,
-    "aliasing": _aliasing,
-    "types": _types,
-    "result_accuracy": _result_accuracy,
-    "braces": _braces,
-    "domain": _domain,
-    "ints": lambda cursor, types: ints(cursor),
-    "intlists": lambda cursor, types: int_lists(cursor),
-    "groups": lambda cursor, types: read_groups(cursor),
-    "type": lambda cursor, types: types.read(cursor),
-    "literal": lambda cursor, types: read_typed_literal(cursor, types),
+    "int": _int, "int32": _int32, "bool": _bool, "float": _float, "string": _string, "slices": _slices, "padding": _padding,
+    "window": _window, "dim_labels": _dim_labels, "precisions": _precisions, "aliasing": _aliasing, "types": _types,
+    "result_accuracy": _result_accuracy, "braces": _braces, "domain": _domain, "ints": lambda cursor, types: ints(cursor),
+    "intlists": lambda cursor, types: int_lists(cursor), "groups": lambda cursor, types: read_groups(cursor),
+    "type": lambda cursor, types: types.read(cursor), "literal": lambda cursor, types: read_typed_literal(cursor, types),
     "any": lambda cursor, types: step_over_value(cursor),
 }
 

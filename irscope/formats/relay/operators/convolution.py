@@ -61,9 +61,7 @@ def _depthwise(t: Relay, w: Node, dims: ConvDims) -> Node:
     """Channels and their multiplier joined into the result's channels."""
     shape = t.shape(w)
     order = [dims.rhs_output, dims.rhs_input, *(d for d in range(len(shape)) if d not in (dims.rhs_output, dims.rhs_input))]
-    joined = t.reshape(
-        t.transpose(w, order), (shape[dims.rhs_output] * shape[dims.rhs_input], 1, *(shape[d] for d in order[2:]))
-    )
+    joined = t.reshape(t.transpose(w, order), (shape[dims.rhs_output] * shape[dims.rhs_input], 1, *(shape[d] for d in order[2:])))
     return t.transpose(joined, [order.index(d) for d in range(len(shape))])
 
 

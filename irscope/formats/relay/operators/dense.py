@@ -54,9 +54,7 @@ def matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
         x = t.transpose(x, [*range(t.rank(x) - 2), t.rank(x) - 1, t.rank(x) - 2])
     k = 1 if a.transpose_b else 0
     if t.shape(x)[-1] != t.shape(y)[k]:
-        raise TypeFault(
-            f"tensor_a axis {-2 if a.transpose_a else -1} is {t.shape(x)[-1]}, tensor_b axis {k} is {t.shape(y)[k]}"
-        )
+        raise TypeFault(f"tensor_a axis {-2 if a.transpose_a else -1} is {t.shape(x)[-1]}, tensor_b axis {k} is {t.shape(y)[k]}")
     return product(t, x, y, ([t.rank(x) - 1], [k]), t.dtype_word(a.out_dtype, t.dtype(x)))
 
 
@@ -83,9 +81,7 @@ def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     lead = t.broadcast_two(xs[:-2], ys[:-2])
     x, y = t.broadcast_to(x, lead + xs[-2:]), t.broadcast_to(y, lead + ys[-2:])
     d = len(lead)
-    return product(
-        t, x, y, ([d + (not flip_x)], [d + flip_y]), t.dtype_word(a.out_dtype, t.dtype(x)), (list(range(d)), list(range(d)))
-    )
+    return product(t, x, y, ([d + (not flip_x)], [d + flip_y]), t.dtype_word(a.out_dtype, t.dtype(x)), (list(range(d)), list(range(d))))
 
 
 @operator("nn.bias_add(data: 1d+, bias; axis=1)", kind=Kind.BROADCAST)

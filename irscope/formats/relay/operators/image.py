@@ -241,11 +241,8 @@ def _pixel(t: Relay, x: Node, rows: Node, columns: Node, outside: str) -> Node:
     picked = t.transpose(t.reshape(t.take(pixels, at, 0), (n, *place, c)), (0, 3, 1, 2))
     if outside != "zeros":
         return picked
-    inside = t.binary(
-        "and",
-        t.binary("and", t.compare("GE", rows, t.like(rows, 0)), t.compare("LE", rows, t.like(rows, h - 1))),
-        t.binary("and", t.compare("GE", columns, t.like(columns, 0)), t.compare("LE", columns, t.like(columns, w - 1))),
-    )
+    inside = t.binary("and", t.binary("and", t.compare("GE", rows, t.like(rows, 0)), t.compare("LE", rows, t.like(rows, h - 1))),
+                      t.binary("and", t.compare("GE", columns, t.like(columns, 0)), t.compare("LE", columns, t.like(columns, w - 1))))
     return t.select(t.reshape(inside, (n, 1, *place)), picked, t.like(picked, 0))
 
 

@@ -122,9 +122,7 @@ def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
         reach, low = dilation[d] * (size[d] - 1) + 1, window.pad_low[2 + d]
         spread = (t.shape(grad)[2 + d] - 1) * strides[d] + 1
         pads.append((reach - 1 - low, t.shape(x)[2 + d] + low - spread))
-    back = Window.make(
-        (1, 1, *size), pad=((0, 0), (0, 0), *pads), lhs_dilate=(1, 1, *strides), rhs_dilate=(1, 1, *dilation)
-    )
+    back = Window.make((1, 1, *size), pad=((0, 0), (0, 0), *pads), lhs_dilate=(1, 1, *strides), rhs_dilate=(1, 1, *dilation))
     return t.window("add", share, 0, back)
 
 

@@ -129,11 +129,8 @@ def _predicted(t: Relay, a: Attributes, prob: Node, moved_by: Node, info: Node, 
     assert outside is not None
     score = t.select(outside, t.like(score, -1), score)
     least = t.broadcast_to(t.scale(scale, float(a.rpn_min_size)), (b, n))
-    small = t.binary(
-        "or",
-        t.compare("LT", t.plus(t.sub(box[2], box[0]), 1), least),
-        t.compare("LT", t.plus(t.sub(box[3], box[1]), 1), least),
-    )
+    small = t.binary("or", t.compare("LT", t.plus(t.sub(box[2], box[0]), 1), least),
+                     t.compare("LT", t.plus(t.sub(box[3], box[1]), 1), least))
     half = t.select(small, t.scale(least, 0.5), t.like(least, 0))
     box = [t.sub(box[0], half), t.sub(box[1], half), t.add(box[2], half), t.add(box[3], half)]
     return t.concat([t.reshape(v, (b, n, 1)) for v in box], 2), t.select(small, t.like(score, -1), score)
@@ -145,9 +142,7 @@ def _overlap_of_pixels(t: Tensors, a: Sequence[Node], b: Sequence[Node]) -> Node
     def span(low: Node, high: Node) -> Node:
         return t.plus(t.sub(high, low), 1)
     zero = t.like(b[0], 0)
-    both = t.mul(
-        t.maximum(zero, span(t.maximum(a[0], b[0]), t.minimum(a[2], b[2]))),
-        t.maximum(zero, span(t.maximum(a[1], b[1]), t.minimum(a[3], b[3]))),
-    )
+    both = t.mul(t.maximum(zero, span(t.maximum(a[0], b[0]), t.minimum(a[2], b[2]))),
+                 t.maximum(zero, span(t.maximum(a[1], b[1]), t.minimum(a[3], b[3]))))
     first, second = (t.mul(span(box[0], box[2]), span(box[1], box[3])) for box in (a, b))
     return t.div(both, t.sub(t.add(first, second), both))

@@ -164,9 +164,7 @@ def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node, zx: Node, zy: Node, 
     lead = t.broadcast_two(t.shape(x)[:-2], t.shape(y)[:-2])
     left, right = t.broadcast_to(left, lead + t.shape(x)[-2:]), t.broadcast_to(right, lead + t.shape(y)[-2:])
     d, axes = len(lead), list(range(len(lead)))
-    return product(
-        t, left, right, ([d + (not a.transpose_a)], [d + bool(a.transpose_b)]), t.dtype_word(a.out_dtype, S32), (axes, axes)
-    )
+    return product(t, left, right, ([d + (not a.transpose_a)], [d + bool(a.transpose_b)]), t.dtype_word(a.out_dtype, S32), (axes, axes))
 
 
 @operator("qnn.concatenate(data: filled, input_scales: tuple, input_zero_points: tuple, output_scale, output_zero_point; axis=0)",

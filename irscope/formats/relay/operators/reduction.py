@@ -138,12 +138,8 @@ def _product(t: Relay, x: Node, mine: list[str], y: Node, theirs: list[str], wan
     """One contraction: common letters are summed over, or kept as batch where they are still wanted."""
     common = [c for c in mine if c in theirs]
     batch, summed = [c for c in common if c in wanted], [c for c in common if c not in wanted]
-    made = t.dot(
-        x,
-        y,
-        ([mine.index(c) for c in summed], [theirs.index(c) for c in summed]),
-        ([mine.index(c) for c in batch], [theirs.index(c) for c in batch]),
-    )
+    made = t.dot(x, y, ([mine.index(c) for c in summed], [theirs.index(c) for c in summed]),
+                 ([mine.index(c) for c in batch], [theirs.index(c) for c in batch]))
     return made, batch + [c for c in mine if c not in common] + [c for c in theirs if c not in common]
 
 

@@ -34,9 +34,8 @@ class Candidates:
     group: Node | None = None
 
 
-def survivors(
-    t: Relay, c: Candidates, threshold: Node, limit: Node, overlap: Overlap | None = None, strict: bool = False
-) -> tuple[Node, Node]:
+def survivors(t: Relay, c: Candidates, threshold: Node, limit: Node, overlap: Overlap | None = None,
+              strict: bool = False) -> tuple[Node, Node]:
     """Which boxes are kept, (B, N), and how many of each batch, (B).
 
     One after the other, each box that may be kept and is not suppressed is, until ``limit`` (B) of the batch are; it then suppresses those
