@@ -23,8 +23,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import irscope
 from irscope.diff.identity import Identity
+
+import irscope
 from irscope.formats.relay import print_module
 from irscope.formats.relay.operators import declared
 from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType

@@ -229,7 +229,7 @@ class _Run(Visitor):
             for lane in range(1, len(args[0])):
                 total = scalar_ops.binary(name, total, args[0][lane:lane + 1], x.dtype)
             return total
-        return scalar_ops.unary(kind, args[0], x.dtype) if kind in UNARY else scalar_ops.binary(kind, *args, x.dtype)
+        return scalar_ops.unary(kind, args[0], x.dtype) if kind in UNARY else scalar_ops.binary(kind, args[0], args[1], x.dtype)
 
 
 def _constant(x: Expr) -> Any:
