@@ -146,6 +146,16 @@ class Framed(Tensors):
     ) -> Node:
         return self.own(super().emit(name, operands, attrs, bodies, type, dialect))
 
+    def conditional(self, condition: Node, frames: Sequence[Frame], rows: Sequence[Sequence[Node]]) -> list[Node]:
+        """The parts of a conditional whose bodies, built in these frames, end in these rows; the bodies take what they captured."""
+        for frame, row in zip(frames, rows, strict=True):
+            with self.again(frame):
+                frame.finish(self.tuple(row))
+        operands = [self.tuple([self.here(c) for c in frame.captured]) for frame in frames]
+        bodies = [frame.graph for frame in frames]
+        made = self.emit("conditional", (condition, *operands), {}, bodies, bodies[0].result().type)
+        return [self.part(made, i) for i in range(len(rows[0]))]
+
     def tuple(self, parts: Sequence[Node]) -> Node:
         """One value of several."""
         return self.emit("tuple", parts, type=TupleType(tuple(p.type for p in parts)))

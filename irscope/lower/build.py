@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from irscope.fusion.views import Strides
 from irscope.graph import DType, Graph
 from irscope.lazy import np
 from irscope.lower.inline import evaluate
@@ -45,11 +44,11 @@ class KernelBuilder(StatementBuilder):
 
     # ---- buffers
 
-    def buffer(self, name: str, dtype: DType, shape: Sequence[int], scope: str, elements: int | None = None, align: int = 64,
-               data: Any = None, layout: Strides | None = None, room: tuple[tuple[int, int], ...] = ()) -> Buffer:
+    def buffer(self, name: str, dtype: DType, shape: Sequence[int], scope: str, elements: int | None = None,
+               data: Any = None) -> Buffer:
         """Declare memory; ``elements`` is more than the shape holds where there are halos or padding. The name is made unique."""
         shape = tuple(shape)
-        buffer = Buffer(self._fresh(name), dtype, shape, scope, prod(shape) if elements is None else elements, align, data, layout, room)
+        buffer = Buffer(self._fresh(name), dtype, shape, scope, prod(shape) if elements is None else elements, data=data)
         self.kernel.buffers.append(buffer)
         return buffer
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from irscope.graph.dtypes import S64
 from irscope.lower.expressions import limits
 from irscope.lower.tile import Expr, Register
+from irscope.lower.traversal import subexpressions
 
 FULL = limits(S64)
 NEGATED = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
@@ -337,11 +338,4 @@ def _remainder(quotient: Expr, by: int, known: Sequence[Known]) -> Range:
 
 def _has_register(x: Expr) -> bool:
     """Whether a value may change between its statement and a later one."""
-    stack, seen = [x], {x}
-    while stack:
-        top = stack.pop()
-        if top.op == "reg":
-            return True
-        stack += [a for a in top.args if a not in seen]
-        seen.update(top.args)
-    return False
+    return any(part.op == "reg" for part in subexpressions([x]))

@@ -130,17 +130,15 @@ def _conditional(program: Program, node: Node, condition: Node, arguments: list[
     other = unlike(*shapes)
     if other is not None:
         raise UserError(f"the branches give {other[0]} and {other[1]}{program.where(node)}", ALIKE)
+    rows = []
     for frame, shape in zip(frames, shapes, strict=True):
         with t.again(frame):
-            frame.finish(t.tuple([t.here(leaf) for leaf in tensors(program, node, shape)]))
+            rows.append([t.here(leaf) for leaf in tensors(program, node, shape)])
         program.keep(frame.graph)
-    types = [frame.graph.result().type for frame in frames]
+    types = [TupleType(tuple(leaf.type for leaf in row)) for row in rows]
     if str(types[0]) != str(types[1]):
         raise UserError(f"the branches give {types[0]} and {types[1]}{program.where(node)}")
-    operands = [t.tuple([t.here(c) for c in frame.captured]) for frame in frames]
-    made = t.emit("conditional", (condition, *operands), {}, [f.graph for f in frames], types[0])
-    assert isinstance(types[0], TupleType)
-    value, *after = rebuilt(shapes[0], [t.part(made, i) for i in range(len(types[0].elements))])
+    value, *after = rebuilt(shapes[0], t.conditional(condition, frames, rows))
     for cell, new in zip(cells, after, strict=True):
         program.write(cell, new)
     return value

@@ -174,7 +174,7 @@ def _rolled(program: Program, node: Node, function: Function, loop: TailLoop, st
             if loop.again == 1:
                 go = t.unary("not", go)
             passed = [p for p in test.parts if p not in own]
-    _check(program, node, function, state, after, types, [r.type for r in results])
+    _check(f"the loop @{function.graph.name} carries", program.where(node), (state, types), (after, [r.type for r in results]))
     if journal.undo():
         raise UserError(f"the loop @{function.graph.name} writes a reference from around it{program.where(node)}",
                         "hand the value from trip to trip as an argument")
@@ -200,17 +200,15 @@ def _rolled(program: Program, node: Node, function: Function, loop: TailLoop, st
     return (yield last.outside())
 
 
-def _check(program: Program, node: Node, function: Function, state: Any, after: Any, types: list[Type], given: list[Type]) -> None:
+def _check(subject: str, where: str, before: tuple[Any, list[Type]], after: tuple[Any, list[Type]]) -> None:
     """A trip must hand on what it was given: the same lists and data, with tensors of the same types."""
-    other = unlike(state, after)
+    other = unlike(before[0], after[0])
     if other is not None:
-        raise UserError(
-            f"the loop @{function.graph.name} carries {other[0]}, and its next trip {other[1]}{program.where(node)}",
-            "only data know how many trips there are: each is to hand on what the same constructors made",
-        )
-    if [str(ty) for ty in given] != [str(ty) for ty in types]:
-        carried, later = (", ".join(map(str, each)) for each in (types, given))
-        raise UserError(f"the loop @{function.graph.name} carries {carried}, and its next trip {later}{program.where(node)}")
+        raise UserError(f"{subject} {other[0]}, and its next trip {other[1]}{where}",
+                        "only data know how many trips there are: each is to hand on what the same constructors made")
+    carried, later = (", ".join(map(str, types)) for _, types in (before, after))
+    if carried != later:
+        raise UserError(f"{subject} {carried}, and its next trip {later}{where}")
 
 
 def _state_part(program: Program, frame: Frame, index: int, node: Node) -> Node:

@@ -6,7 +6,7 @@ from typing import Any
 
 from irscope.expand.frames import captures
 from irscope.expand.torchscript.branches import Raise, conditional
-from irscope.expand.torchscript.loops import rolled
+from irscope.expand.torchscript.loops import Rolled, roll
 from irscope.expand.torchscript.program import Program
 from irscope.expand.torchscript.structure import has_tensor
 from irscope.formats.torchscript.abstract import Scalar, Tensor
@@ -53,7 +53,7 @@ def loop(program: Program, node: Node, values: list[Any]) -> Any:
         if isinstance(condition, Tensor) and condition.known is not None:
             condition = bool(condition.known.item())
         unrolled += 1
-    return _results(node, rolled(program, node, body, trips, condition, carried, captured, unrolled))
+    return _results(node, roll(program, Rolled(node, body, trips, condition, carried, captured, unrolled)))
 
 
 def _results(node: Node, got: Sequence[Any]) -> Any:
