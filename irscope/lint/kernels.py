@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from irscope.analysis.values import written
 from irscope.fusion import EdgeVerdict, Plan
 from irscope.graph import Graph, Module, Node
+from irscope.lint.view import ModuleView
 
 NEAREST = 5
 """Operators of a kernel that are named."""
@@ -78,24 +79,19 @@ def kernels_by_node(module: Module, plans: Iterable[Plan]) -> dict[Node, tuple[s
 
     What is cheap to compute again stands in several. One operator of the text that is several to the policy stands in the kernels of all.
     """
-    named = {(graph.name, node.name): node for graph in module.graphs.values() for node in graph.nodes}
-    anywhere = {node.name: node for node in named.values()}
+    view = ModuleView(module)
+
+    def original(node: Node, graph: Graph) -> Node | None:
+        return next((found for name in _names(node) if (found := view.find(graph.name, name)) is not None), None)
+
     found: dict[Node, dict[str, None]] = {}
     for plan in plans:
         for group in plan.groups:
             if not group.outputs:
                 continue  # it computes nothing: tokens
-            originals = [_original(named, anywhere, plan.graph, node) for node in group.nodes]
-            root = _original(named, anywhere, plan.graph, group.root)
+            originals = [original(node, plan.graph) for node in group.nodes]
+            root = original(group.root, plan.graph)
             for node in originals:
                 if node is not None:
                     found.setdefault(node, {})[root.name if root is not None else group.root.name] = None
     return {node: tuple(kernels) for node, kernels in found.items()}
-
-
-def _original(named: Mapping[tuple[str, str], Node], anywhere: Mapping[str, Node], graph: Graph, node: Node) -> Node | None:
-    """The node of the text that a node of a plan stands for."""
-    for name in _names(node):
-        if (found := named.get((graph.name, name)) or anywhere.get(name)) is not None:
-            return found
-    return None

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from irscope.analysis.soundness import Use
+from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Builder, Dialect, Graph, Module, Node, callees_first, rewrite, see_through
 from irscope.graph.collector import collector_paused
 from irscope.passes.analyses import Analyses
@@ -65,6 +66,13 @@ class Pass:
     def rewrite(self, module: Module) -> Module:
         """The module, which is of one of ``dialects``, after the pass."""
         raise AssertionError(f"{type(self).__name__} is no pass: it has no run")
+
+
+class RelayPass(Pass):
+    """A pass over Relay's operators that looks at their types."""
+
+    dialects = (RELAY,)
+    requires = ("infer-types",)
 
 
 def rewritten(module: Module, rule: Rule) -> Module:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from irscope.graph import Module, Node, TensorType
 from irscope.ops import get
-from irscope.passes.relay_pass import RelayPass
+from irscope.passes.base import RelayPass
 from irscope.passes.simplify_inference import along, bound
 from irscope.passes.visitor import GraphMutator
 

@@ -8,8 +8,9 @@ from typing import Any
 from irscope.graph import Effect, Graph, Module, Node, TensorType
 from irscope.graph.rewrite import copy_node
 from irscope.ops import hlo
-from irscope.passes.combine_parallel_followers import BATCHED, CONVOLUTION, DENSE, Stacked, Wide, of
-from irscope.passes.relay_pass import RelayPass
+from irscope.passes.algebra.simplifier import of
+from irscope.passes.base import RelayPass
+from irscope.passes.combine_parallel_followers import BATCHED, CONVOLUTION, DENSE, Stacked, Wide
 from irscope.passes.simplify_inference import bound
 from irscope.passes.visitor import GraphMutator
 

@@ -9,11 +9,11 @@ from irscope.graph import UNKNOWN, Graph, Module, Node, Op, TensorType, TupleTyp
 from irscope.graph.rewrite import copy_node
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
+from irscope.passes.base import RelayPass
 from irscope.passes.canonicalize_ops import CanonicalizeOps
 from irscope.passes.layout_requests import Requests, operator_for, requests, wanted
 from irscope.passes.layout_rules import Call, Known, rule_of
 from irscope.passes.layouts import Layout, laid, types_of
-from irscope.passes.relay_pass import RelayPass
 from irscope.passes.visitor import GraphMutator
 
 KEPT = ("Primitive", "Compiler", "Composite")

@@ -8,9 +8,9 @@ from irscope.graph import UNKNOWN, Graph, Module, Node, Type
 from irscope.ops import TypeFault, get, hlo
 from irscope.ops.attributes import GetTupleElement
 from irscope.ops.sets import relay
+from irscope.passes.base import RelayPass
 from irscope.passes.early_values import EarlyValues
 from irscope.passes.op_table import OpTable
-from irscope.passes.relay_pass import RelayPass
 from irscope.passes.visitor import GraphMutator
 
 ATTRIBUTES: dict[str, dict[int, str]] = {

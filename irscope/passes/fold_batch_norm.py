@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from irscope.graph import Module, Node, TensorType
 from irscope.ops.attributes import GetTupleElement
+from irscope.passes.base import RelayPass
 from irscope.passes.fold_scale_axes import BIAS, CONTRACTIONS, channels
-from irscope.passes.relay_pass import RelayPass
 from irscope.passes.simplify_inference import BATCH_NORM, bound, scale_and_shift
 from irscope.passes.visitor import GraphMutator
 

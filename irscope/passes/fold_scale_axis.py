@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from irscope.graph import Module
+from irscope.passes.base import RelayPass
 from irscope.passes.fold_scale import FoldScale
 from irscope.passes.fold_scale_backward import Backward
 from irscope.passes.fold_scale_forward import Forward
-from irscope.passes.relay_pass import RelayPass
 from irscope.source import UserError
 
 DIRECTIONS = ("both", "backward", "forward")

@@ -8,11 +8,11 @@ from typing import Any
 from irscope.graph import Module, Node
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
+from irscope.passes.base import RelayPass
 from irscope.passes.composite import Recipe, put_together
 from irscope.passes.pattern import Match, Pattern, is_constant
 from irscope.passes.pattern_text import pattern_of
 from irscope.passes.registry import split_outside
-from irscope.passes.relay_pass import RelayPass
 from irscope.source import UserError
 
 

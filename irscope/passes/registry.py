@@ -12,14 +12,19 @@ import importlib.util
 import re
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from inspect import signature
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from irscope.lazy import LazyModule
 from irscope.passes.base import Pass
 from irscope.source import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    from importlib import metadata
+else:  # of use for passes of installed packages only
+    metadata = LazyModule("importlib.metadata")
 
 FOLDERS = ("irscope.passes", "irscope.fusion")
 GROUP = "irscope.passes"
@@ -131,12 +136,12 @@ def load_passes(path: str) -> dict[str, type[Pass]]:
     return found
 
 
-def installed() -> dict[str, EntryPoint]:
+def installed() -> dict[str, metadata.EntryPoint]:
     """The passes that installed packages offer, by name; nothing of them is imported yet."""
-    return {point.name: point for point in entry_points(group=GROUP)}
+    return {point.name: point for point in metadata.entry_points(group=GROUP)}
 
 
-def imported(point: EntryPoint) -> type[Pass]:
+def imported(point: metadata.EntryPoint) -> type[Pass]:
     """The pass behind an entry point. Raises UserError where there is none."""
     package = point.dist.name if point.dist is not None else point.value
     try:

@@ -9,7 +9,7 @@ from irscope.graph import Module, Node, TensorType
 from irscope.ops.attributes import GetTupleElement
 from irscope.ops.building import constant
 from irscope.ops.sets import relay
-from irscope.passes.relay_pass import RelayPass
+from irscope.passes.base import RelayPass
 from irscope.passes.visitor import GraphMutator
 
 BATCH_NORM, DROPOUT = relay("nn.batch_norm"), relay("nn.dropout")

@@ -8,9 +8,9 @@ from irscope.graph import DTYPES, Graph, Module, Node, TensorType, TupleType, Ty
 from irscope.graph.rewrite import copy_node
 from irscope.ops import get, hlo
 from irscope.ops.sets import OpSet, relay
+from irscope.passes.base import RelayPass
 from irscope.passes.op_table import OpTable
 from irscope.passes.precision_lists import ALWAYS, FOLLOWING, MOVING
-from irscope.passes.relay_pass import RelayPass
 from irscope.passes.visitor import GraphMutator
 from irscope.source import UserError, did_you_mean
 

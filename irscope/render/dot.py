@@ -7,15 +7,19 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from math import log2
+from typing import TYPE_CHECKING
 
-from graphviz.backend.dot_command import DOT_BINARY
-from graphviz.backend.execute import CalledProcessError, run_check
-
+from irscope.lazy import LazyModule
 from irscope.render.marks import found_lines, tooltip_of
 from irscope.render.theme import Colours, Theme, box_colours, class_colours, theme
 from irscope.render.view import Box, Cluster, View
 from irscope.source import UserError
 from irscope.source.visible import markup, visible
+
+if TYPE_CHECKING:
+    from graphviz.backend import dot_command, execute
+else:  # of use only where the dot program draws
+    dot_command, execute = LazyModule("graphviz.backend.dot_command"), LazyModule("graphviz.backend.execute")
 
 FONT = "DejaVu Sans,Verdana,Helvetica,sans-serif"
 MONO = "DejaVu Sans Mono,Menlo,Consolas,monospace"
@@ -59,10 +63,11 @@ def can_draw() -> bool:
 
 def _by_program(text: str, format: str) -> bytes:
     try:
-        done = run_check([DOT_BINARY, f"-T{format}"], input=text.encode(), capture_output=True, quiet=True, timeout=TIMEOUT)
+        command = [dot_command.DOT_BINARY, f"-T{format}"]
+        done = execute.run_check(command, input=text.encode(), capture_output=True, quiet=True, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         raise _too_slow() from None
-    except CalledProcessError as error:
+    except execute.CalledProcessError as error:
         raise _failed(error.stderr, error.returncode) from None
     return bytes(done.stdout)
 

@@ -10,7 +10,7 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Constant
 from irscope.ops.attrs import Literal
 from irscope.ops.sets import relay
-from irscope.passes.algebra.simplifier import RelayRules, Rule, Simplifier, of
+from irscope.passes.algebra.simplifier import RelayRules, Rule, Simplifier, of, scalar_of
 from irscope.passes.op_table import OpTable
 
 BINARY = relay(
@@ -27,12 +27,7 @@ def filled_with(node: Node) -> Any:
     """The one value of a constant of one element, or of an array made of one; None for anything else."""
     if (value := FILLED.get(node.op)) is not None:
         return value
-    if node.op in FULL:
-        node = node.operands[0]
-    literal = Constant.of(node).known if node.op is hlo.constant else None
-    if literal is None or not isinstance(node.type, TensorType) or node.type.elements != 1:
-        return None
-    return literal.value().reshape(())[()]
+    return scalar_of(node.operands[0] if node.op in FULL else node)
 
 
 def without(value: int, either: bool) -> Rule:
