@@ -9,6 +9,7 @@ from irscope.fusion.canonicalise.dots import free, places
 from irscope.fusion.canonicalise.values import combiner
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.graph import Graph, Node
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Pad, Reduce, Windowed
 from irscope.ops.attrs import Window
@@ -99,21 +100,13 @@ def call_library(rewriter: HloComputation) -> None:
     order = rewriter.post_order()[::-1]
     for instr in order:
         if not instr.erased and instr not in inside and takes_reduction(instr):
-            members = _grow(rewriter, instr, inside)
+            members = _Growth(rewriter, instr, inside).members_to_root()
             inside.update(members)
             wrap(rewriter, members, members[-1])
     for instr in order:
         if not instr.erased and instr not in inside and ((instr.op is hlo.dot and takes_dot(instr)) or
                                                      (instr.op is hlo.convolution and takes_convolution(instr))):
             wrap(rewriter, [instr], instr)
-
-
-def _grow(rewriter: HloComputation, start: HloInstruction, inside: set[HloInstruction]) -> list[HloInstruction]:
-    """A reduction and its neighbours that the library takes too, the result last."""
-    growth = _Growth(rewriter, start, inside)
-    while growth.grow():
-        pass
-    return [*(t for t in growth.members if t is not growth.root), growth.root]
 
 
 class _Growth:
@@ -124,7 +117,13 @@ class _Growth:
         self.members: dict[HloInstruction, None] = {start: None}
         self.root = start
 
-    def grow(self) -> bool:
+    def members_to_root(self) -> list[HloInstruction]:
+        """The reduction and its neighbours that the library takes too, the result last."""
+        while self._grow():
+            pass
+        return [*(member for member in self.members if member is not self.root), self.root]
+
+    def _grow(self) -> bool:
         """Take in neighbours, nearest first; whether any came."""
         self.queue: deque[tuple[HloInstruction, bool]] = deque()
         self.seen = set(self.members)
@@ -172,7 +171,8 @@ def _joins(instr: HloInstruction) -> bool:
 def wrap(rewriter: HloComputation, members: list[HloInstruction], root: HloInstruction) -> None:
     """Replace instructions, the root last, by a fusion that computes them."""
     mine = set(members)
-    members = [*_operands_first(members[:-1]), root]
+    inner = set(members[:-1])
+    members = [*post_order(members[:-1], lambda member: [o for o in reversed(member.operands) if o in inner]), root]
     operands = list(dict.fromkeys(o for m in members for o in m.operands if o not in mine))
     graph = Graph(f"{rewriter.name}.ynnpack.{len(rewriter.instructions)}")
     here: dict[HloInstruction, Node] = {}
@@ -194,19 +194,3 @@ def wrap(rewriter: HloComputation, members: list[HloInstruction], root: HloInstr
     for member in members:
         if member is not root and not member.users:
             member.replacement = fusion
-
-
-def _operands_first(members: list[HloInstruction]) -> list[HloInstruction]:
-    """A few instructions in an order in which each stands behind what it reads."""
-    done: dict[HloInstruction, None] = {}
-    left = set(members)
-    stack = list(reversed(members))
-    while stack:
-        top = stack[-1]
-        todo = [o for o in top.operands if o in left and o not in done]
-        if todo and top not in done:
-            stack += todo
-            continue
-        stack.pop()
-        done[top] = None
-    return list(done)

@@ -13,7 +13,7 @@ from irscope.fusion.xla.gemm.rules import UNTILED, No
 from irscope.fusion.xla.gemm.shepherd import Origins, Shepherd
 from irscope.fusion.xla.gemm.tiles import untiled
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
-from irscope.fusion.xla.merging import merge_into
+from irscope.fusion.xla.joining import merge_into
 from irscope.fusion.xla.triton import lacking
 from irscope.ops import hlo
 from irscope.ops.attributes import Pad
