@@ -6,7 +6,8 @@ Needs mpmath, which irscope itself does not:  pip install mpmath && python bench
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,11 @@ def _pieces(digits: str) -> list[str]:
     return [*lines[:-1], lines[-1] + ","]
 
 
+def _row(bits: int, coefficients: Sequence[float]) -> list[str]:
+    """The coefficients for one width, as many on a line as there is room for."""
+    return textwrap.wrap(f"{bits}: {tuple(coefficients)!r},", 140, initial_indent=" " * 8, subsequent_indent=" " * 13)
+
+
 def main() -> None:
     lines = ['"""Coefficients of the vector mathematics, highest power first. Written by benchmarks/fit_math.py; do not edit."""',
              "from __future__ import annotations", "", "COEFFICIENTS: dict[str, dict[int, tuple[float, ...]]] = {"]
@@ -126,9 +132,7 @@ def main() -> None:
         for bits, degree in degrees.items():
             coefficients, worst = minimax(f, weight, low, high, degree)
             print(f"{name:10} f{bits} degree {degree:2}: largest weighted error 2^{float(mp.log(worst, 2)):.1f}")
-            lines.append(f"        {bits}: (")
-            lines += [f"            {rounded(c, bits)!r}," for c in reversed(coefficients)]
-            lines.append("        ),")
+            lines += _row(bits, [rounded(c, bits) for c in reversed(coefficients)])
         lines.append("    },")
     lines.append("}")
     lines += ["", "TWO_OVER_PI_BITS = 1280", "TWO_OVER_PI = int(", *_pieces(f"{two_over_pi(1280):x}"), "    16)",

@@ -27,7 +27,7 @@ import numpy as np
 import irscope
 from irscope.api import load
 from irscope.backends.model import primitive
-from irscope.backends.opening import needs_opening, opened
+from irscope.backends.opening import Bindings, needs_opening, opened
 from irscope.expand import bind_constants
 from irscope.expand.bind import elided_constants
 from irscope.graph import Module, TensorType
@@ -134,7 +134,7 @@ def module_of(file: Path) -> Module:
         constants |= {name.removeprefix("const_"): a for name, a in oracle.items() if name.startswith("const_")}
         if "trace_graph" not in file.name:
             inputs |= {f"arg{n}": oracle[name] for n, name in enumerate(name for name in oracle if name.startswith("in_"))}
-        module = opened(module, inputs, weights, constants, {}, {}, None)
+        module = opened(module, Bindings(inputs, weights, constants))
     empty = {node.name: np.zeros(node.type.dims(), node.type.dtype.numpy())
              for node in elided_constants(module) if isinstance(node.type, TensorType)}
     return bind_constants(module, empty) if empty else module

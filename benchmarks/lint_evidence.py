@@ -10,9 +10,9 @@ import irscope
 from irscope.analysis.scopes import scope_of
 from irscope.graph import Module
 from irscope.lint import Context, all_rules
+from irscope.lint.collect import enough
 from irscope.lint.run import lint_context
 from irscope.lint.settings import Settings
-from irscope.lint.weigh import enough
 from irscope.source import Finding, Severity
 
 POLICIES = {"jax": "xla-cpu", "irscope": "irscope"}

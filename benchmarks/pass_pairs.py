@@ -23,14 +23,15 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import irscope
 from irscope.diff.identity import Identity
+
+import irscope
 from irscope.formats.relay import print_module
 from irscope.formats.relay.operators import declared
 from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType
 from irscope.ops.attrs import Literal
-from irscope.passes import pass_named, split_outside
 from irscope.passes.manager import run_passes
+from irscope.passes.registry import pass_named, split_outside
 from irscope.source import UserError
 
 Arguments = Sequence[str]

@@ -109,8 +109,8 @@ def replay(module: Module, log: Path) -> Replay:
 
 def count(tally: Tally, run: Replay, verdict: EdgeVerdict, what: str) -> None:
     """One edge."""
-    truth = run.fused(*verdict.names)
-    step = run.refusals.pairs.get(verdict.names) or run.refusals.producers.get(verdict.producer.name)
+    truth = run.fused(verdict.producer, verdict.consumer)
+    step = run.refusals.pairs.get((verdict.producer, verdict.consumer)) or run.refusals.producers.get(verdict.producer)
     tally.edges += 1
     tally.right += verdict.fused == truth
     tally.fused += truth != "none"
@@ -134,7 +134,7 @@ def count(tally: Tally, run: Replay, verdict: EdgeVerdict, what: str) -> None:
 def replayed_kernels(run: Replay) -> Counter[str]:
     """The operators of each kernel that the log tells of."""
     found = {id(cluster): cluster for clusters in run.kernels.values() for cluster in clusters if len(cluster.members) > 1}
-    return Counter(" ".join(sorted(run.nodes[name].op.name for name in cluster.members)) for cluster in found.values())
+    return Counter(" ".join(sorted(node.op.name for node in cluster.members)) for cluster in found.values())
 
 
 def dumped_kernels(after: Module) -> Counter[str]:

@@ -2,9 +2,16 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Array", "ml_dtypes", "np"]
+__all__ = ["Array", "LazyModule", "ml_dtypes", "modules_of", "np", "resource", "zipfile"]
+
+
+def modules_of(package: str) -> list[ModuleType]:
+    """The modules of a package, imported, by name: a rule, a gate or a pass is a file in a folder and is listed nowhere."""
+    return [import_module(f"{package}.{info.name}") for info in iter_modules(import_module(package).__path__)]
 
 
 class LazyModule:
@@ -20,6 +27,9 @@ class LazyModule:
 
 
 if TYPE_CHECKING:
+    import resource
+    import zipfile
+
     import ml_dtypes
     import numpy as np
 
@@ -27,4 +37,6 @@ if TYPE_CHECKING:
 else:
     ml_dtypes = LazyModule("ml_dtypes")
     np = LazyModule("numpy")
+    resource = LazyModule("resource")
+    zipfile = LazyModule("zipfile")
     Array = Any

@@ -22,6 +22,7 @@ NUMBERS = REALS | {"complex"}
 INEXACT = frozenset(("float", "complex"))
 ANY = NUMBERS | {"pred"}
 PRED = frozenset(("pred",))
+NO_ARRAY = frozenset(("",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +39,17 @@ class Identity:
     xla: str
     where: Term | None
 
-    def apply(self, root: Any, kind: str, make: Maker, is_all: IsAll, predicates: Predicates) -> Any:
-        """What stands for ``root``, whose element type is of this kind; None where the identity does not hold for it."""
-        if kind not in self.kinds:
-            return None
-        bound = self.pattern.match(root, is_all, None if self.where is None else lambda found: self._holds(found, predicates))
-        return None if bound is None else build(self.to, bound, make)
+    def match(self, root: Any, is_all: IsAll, predicates: Predicates) -> Bindings | None:
+        """What the names stand for where the identity holds for ``root``, whose element type is of a right kind; None where it does not."""
+        where = self.where
+        if where is None:
+            return self.pattern.match(root, is_all)
+        holds = predicates[where.ops[0]]
+        return self.pattern.match(root, is_all, lambda bound: holds(*(bound[operand.name] for operand in where.operands)))
 
-    def _holds(self, bound: Bindings, predicates: Predicates) -> bool:
-        assert self.where is not None
-        return predicates[self.where.ops[0]](*(bound[operand.name] for operand in self.where.operands))
+    def build(self, bound: Bindings, make: Maker) -> Any:
+        """What replaces the root of a match."""
+        return build(self.to, bound, make)
 
 
 IDENTITIES: dict[str, Identity] = {}
@@ -72,6 +74,11 @@ _row("HandleCompare", "greater-than-minimum", "compare[direction=GT](x, minimum(
 _row("HandleCompare", "selected-not-zero", "compare[direction=NE](select(test:compare[direction=GE](x, y), 1, 0), 0)", "test",
      where="same_dims(test, root)")
 _row("HandleComplex", "complex-of-parts", "complex(real(x), imag(x))", "x")
+_row("HandleConvert", "convert-same", "convert(x)", "x", where="same_dtype(x, root)")
+_row("HandleConvert", "convert-back", "convert(wide:convert(x))", "x", where="round_trip(x, wide, root)")
+_row("HandleBitcastConvert", "bitcast-convert-back", "bitcast-convert(bitcast-convert(x))", "x", where="same_dtype(x, root)")
+_row("HandleBitcastConvert", "bitcast-convert-same", "bitcast-convert(x)", "x", where="same_dtype(x, root)")
+_row("HandleCopy", "copy", "copy(x)", "x", ANY | NO_ARRAY)
 _row("HandleDivide", "divide-one", "divide(x, 1)", "x")
 _row("HandleDivide", "divide-exponential", "divide(x, exponential(y))", "multiply(x, exponential(negate(y)))", INEXACT)
 _row("HandleDivide", "divide-power", "divide(x, power(y, z))", "multiply(x, power(y, negate(z)))", INEXACT)
@@ -82,6 +89,7 @@ _row("HandleDivide", "divide-quotient", "divide(divide(a, b), c)", "divide(a, mu
 _row("HandleDivide", "divide-by-quotient", "divide(a, divide(b, c))", "divide(multiply(a, c), b)", INEXACT)
 _row("HandleExp", "exponential-zero", "exponential(0)", "1")
 _row("HandleImag", "imag-of-complex", "imag(complex(x, y))", "y")
+_row("HandleImag", "imag-of-real", "imag(x)", "0", where="real(x)")
 _row("HandleLog", "log-exponential", "log(exponential(x))", "x")
 _row("HandleLog", "log-sqrt", "log(sqrt(x))", "multiply(log(x), 0.5)")
 _row("HandleLog", "log-rsqrt", "log(rsqrt(x))", "multiply(log(x), -0.5)")
@@ -108,6 +116,7 @@ _row("HandlePower", "power-three", "power(x, 3)", "multiply(x, multiply(x, x))")
 _row("HandlePower", "power-inverse", "power(x, -1)", "divide(1, x)")
 _row("HandlePower", "power-half", "power(x, 0.5)", "sqrt(x)", where="non_negative(x)")
 _row("HandleReal", "real-of-complex", "real(complex(x, y))", "x")
+_row("HandleReal", "real-of-real", "real(x)", "x", where="real(x)")
 _row("HandleRemainder", "remainder-twice", "remainder(rest:remainder(x, y), y)", "rest")
 _row("HandleRsqrt", "rsqrt-inverse", "rsqrt(divide(1, x))", "sqrt(x)", where="non_negative(x)")
 _row("HandleRsqrt", "rsqrt-power", "rsqrt(power(x, -2))", "x", where="non_negative(x)")
@@ -127,3 +136,5 @@ _row("HandleXor", "xor-same", "xor(x, x)", "0")
 _row("HandleXor", "xor-zero", "xor(x, 0)", "x")
 for _op in ("cbrt", "erf", "logistic", "tanh"):  # they never fall: the larger of two results is the result of the larger
     _row("HandleMaximum", f"maximum-{_op}", f"maximum({_op}(x), {_op}(y))", f"{_op}(maximum(x, y))")
+for _direction, _to in (("GT", "or(x, y)"), ("GE", "or(x, y)"), ("LT", "and(x, y)"), ("LE", "and(x, y)"), ("EQ", "y"), ("NE", "x")):
+    _row("HandleSelect", f"select-{_direction.lower()}", f"select(compare[direction={_direction}](x, y), x, y)", _to, PRED)

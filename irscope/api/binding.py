@@ -9,7 +9,7 @@ from irscope.api.watching import Watcher
 from irscope.backends.arguments import draw, fitted
 from irscope.backends.executable import Port
 from irscope.backends.model import compile_module, ports_of
-from irscope.backends.opening import needs_opening, opened
+from irscope.backends.opening import Bindings, needs_opening, opened
 from irscope.backends.pool import available_threads
 from irscope.expand import bind_constants, bind_types, manual
 from irscope.expand.bind import elided_constants
@@ -71,7 +71,7 @@ def _opened(options: RunOptions, module: Module, files: Files, watch: Watcher) -
         return int(model(*[arrays[p.name] for p in ports_of(part)[0]])[0])
 
     with watch.stage("expanding"):
-        return opened(module, files.inputs, files.weights, files.constants, options.shapes, options.dtypes, measure)
+        return opened(module, Bindings(files.inputs, files.weights, files.constants, options.shapes, options.dtypes), measure)
 
 
 def _typed(options: RunOptions, module: Module, files: Files) -> Module:

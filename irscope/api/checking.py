@@ -90,10 +90,10 @@ def check(path: str | os.PathLike[str] = ".", options: CheckOptions | None = Non
         raise UserError("the settings name no baseline", 'baseline = "irscope-baseline.json" in [tool.irscope.check] does')
     if baseline is not None and not options.write_baseline and not os.path.exists(baseline):
         raise UserError(f"{baseline}: there is no such baseline", "irscope check --write-baseline makes it")
-    asked = Options(statistics=options.statistics, track_fusion=options.write_baseline, fresh=options.write_baseline)
-    asked.baseline = None if options.write_baseline else baseline
-    asked.rules, asked.loops = table.get("lint", True), scalar_loops
-    session = Session(asked, config)
+    chosen = Options(statistics=options.statistics, track_fusion=options.write_baseline, fresh=options.write_baseline)
+    chosen.baseline = None if options.write_baseline else baseline
+    chosen.rules, chosen.loops = table.get("lint", True), scalar_loops
+    session = Session(chosen, config)
     models = list(_models(config, table))
     reports = [_one(session, config, file, own) for file, own in watch.track(models, "checking", len(models))]
     report = session.report()
@@ -197,15 +197,15 @@ def _run(reading: Reading, table: dict[str, Any], arrays: _Arrays) -> tuple[list
 
 def _shapes(table: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     """``shapes = {x = [8, 3], y = "8,3"}``."""
-    told = {}
+    bound = {}
     for name, shape in table.get("shapes", {}).items():
         parts = shape.split(",") if isinstance(shape, str) else shape
         try:
-            told[name] = tuple(int(part) for part in parts if str(part).strip())
+            bound[name] = tuple(int(part) for part in parts if str(part).strip())
         except (TypeError, ValueError):
             help = 'shapes are written x = [8, 3, 224] or x = "8,3,224"'
             raise UserError(f"the shape of {name} in the settings is {shape!r}", help) from None
-    return told
+    return bound
 
 
 def _compared(module: Module, got: list[Array], expected: Sequence[Array | None], other: str, table: dict[str, Any]) -> list[Finding]:

@@ -60,4 +60,4 @@ def diff(before: Source, after: Source, options: DiffOptions | None = None, *, w
     first = first_module(whole(before, options.source_format), watch)
     second = first_module(whole(after, options.source_format), watch)
     comparison = compare(first, second)
-    return DiffResult(comparison, (first, second), names, [told for gate in gates if (told := gate.fails(comparison))])
+    return DiffResult(comparison, (first, second), names, [failure for gate in gates if (failure := gate.fails(comparison))])

@@ -6,6 +6,7 @@ from typing import TypedDict, Unpack
 
 from irscope.api.loading import Source, read_source
 from irscope.backends.model import Model, compile_named, primitive
+from irscope.backends.opening import Bindings
 from irscope.backends.pool import available_threads
 from irscope.backends.tuning import Tuning
 from irscope.graph import Module
@@ -49,8 +50,9 @@ def compile(what: Source, **options: Unpack[CompileOptions]) -> Model:
     lowering = Options(threads=options.get("threads") or available_threads(), precision=options.get("precision", "default"))
     cpu = options.get("cpu", "")
     tuner = Tuning(lowering.threads, cpu) if options.get("autotune") else None
-    return compile_named(read_source(what), options.get("weights") or {}, options.get("shapes") or {}, options.get("dtypes") or {},
-                         options.get("constants") or {}, lowering, cpu, tuner)
+    given = Bindings(weights=options.get("weights") or {}, constants=options.get("constants") or {}, shapes=options.get("shapes") or {},
+                     dtypes=options.get("dtypes") or {})
+    return compile_named(read_source(what), given, lowering, cpu, tuner)
 
 
 def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]:

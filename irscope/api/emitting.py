@@ -64,12 +64,12 @@ def _lines_of(module: Module, nodes: list[Node]) -> list[str]:
         line = source_line(module, node)
         if line or module.scope(node):
             lines.setdefault(line, []).append(node)
-    told = []
+    rows = []
     for line, here in lines.items():
         names = " ".join(f"%{node.name}" for node in here[:NODES_TOLD]) + (f" +{len(here) - NODES_TOLD}" if len(here) > NODES_TOLD else "")
         scope = next(filter(None, map(module.scope, here)), "")
-        told.append("  ".join(part for part in (line, names, scope) if part))
-    return told
+        rows.append("  ".join(part for part in (line, names, scope) if part))
+    return rows
 
 
 def _library(stage: str, program: Program, machine: Machine) -> bytes:

@@ -37,7 +37,7 @@ class Folder:
         if len(self.chosen.stages) > 1:
             yield from ("", paint(f"{self.chosen.title}: what the compiler did", "bold"), *timeline_lines(_steps(self.chosen), paint))
         yield from _fusion_lines(self.chosen, survey, paint)
-        memory = memory_told(self.chosen.reports, paint)
+        memory = report_lines(self.chosen.reports, paint)
         yield from ["", *memory] if memory else []
         yield ""
 
@@ -92,7 +92,7 @@ def _fusion_lines(chosen: DumpedModule, survey: Survey, paint: Paint) -> list[st
     return ["", *fusion_lines(before, found.kinds, found.inside, found.alone, paint)]
 
 
-def memory_told(reports: Mapping[str, str], paint: Paint) -> list[str]:
+def report_lines(reports: Mapping[str, str], paint: Paint) -> list[str]:
     """XLA's own account of memory, from the reports beside a module; nothing where there are none."""
     texts = {kind: read_bytes(path).decode("utf-8", "replace") for kind, path in reports.items()}
     if "buffer-assignment" in texts:

@@ -68,8 +68,8 @@ class LintResult:
 
     def as_json(self) -> dict[str, Any]:
         """The object that ``--format json`` prints: ``irscope/lint/report.schema.json``."""
-        told: dict[str, Any] = json.loads(reporter("json")(self.report))
-        return told
+        document: dict[str, Any] = json.loads(reporter("json")(self.report))
+        return document
 
 
 def lint(what: Paths, options: LintOptions | None = None, *, watch: Watcher = SILENT) -> LintResult:
@@ -130,12 +130,12 @@ def session_of(options: LintOptions) -> Session:
     if options.strict_relay:
         select = (*(select or [rule.code for rule in default_rules()]), "strict-relay")
     level = Severity[options.fail_on.upper()] if options.fail_on else None
-    asked = Options(list(select), list(options.ignore), level, {name: getattr(options, name) for name in DEMANDS}, options.baseline,
+    chosen = Options(list(select), list(options.ignore), level, {name: getattr(options, name) for name in DEMANDS}, options.baseline,
                     options.why, options.pair, options.track_fusion, options.statistics)
-    asked.fresh, asked.loops = options.write_baseline is not None, scalar_loops
+    chosen.fresh, chosen.loops = options.write_baseline is not None, scalar_loops
     if options.fusion_log:
-        asked.log = logs.load_log(options.fusion_log)
-    return Session(asked, config)
+        chosen.log = logs.load_log(options.fusion_log)
+    return Session(chosen, config)
 
 
 def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]:

@@ -5,21 +5,21 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from irscope.formats import FORMATS, TITLES, readable
+from irscope.formats import FORMATS, format_named
 from irscope.lazy import LazyModule
 from irscope.source import UserError, did_you_mean
 
 if TYPE_CHECKING:
-    from irscope import fusion, ops, passes
+    from irscope import fusion, ops
     from irscope.backends import llvm_compile
     from irscope.formats.relay import operators as relay
     from irscope.formats.torchscript import operators as torchscript
     from irscope.lint import rule
-    from irscope.passes import own
+    from irscope.passes import registry
 else:  # each is of use for one kind
-    fusion, ops, passes = LazyModule("irscope.fusion"), LazyModule("irscope.ops"), LazyModule("irscope.passes")
+    fusion, ops, registry = LazyModule("irscope.fusion"), LazyModule("irscope.ops"), LazyModule("irscope.passes.registry")
     relay, torchscript = LazyModule("irscope.formats.relay.operators"), LazyModule("irscope.formats.torchscript.operators")
-    llvm_compile, rule, own = LazyModule("irscope.backends.llvm_compile"), LazyModule("irscope.lint.rule"), LazyModule("irscope.passes.own")
+    llvm_compile, rule = LazyModule("irscope.backends.llvm_compile"), LazyModule("irscope.lint.rule")
 
 Row = dict[str, str]
 
@@ -34,9 +34,8 @@ TRIPLES = {
 
 
 def _formats() -> list[Row]:
-    """The formats, and which of them this version reads."""
-    known = readable()
-    return [{"name": name, "title": TITLES[name], "reads": "yes" if name in known else "not yet"} for name in FORMATS]
+    """The formats that this version reads."""
+    return [{"name": name, "title": format_named(name).TITLE, "reads": "yes"} for name in FORMATS]
 
 
 def _ops() -> list[Row]:
@@ -53,13 +52,14 @@ def _rules() -> list[Row]:
 
 def _passes() -> list[Row]:
     """The passes over graphs, each with what is true afterwards; those of installed packages behind irscope's own."""
-    rows = [{"name": name, "doc": _first_line(type(passes.pass_named(name)).__doc__)} for name in passes.PASSES]
-    for name, point in own.installed().items():
+    own = registry.own_passes()
+    rows = [{"name": name, "doc": _first_line(kind.__doc__)} for name, kind in own.items()]
+    for name, point in registry.installed().items():
         try:
-            doc = _first_line(own.imported(point).__doc__)
+            doc = _first_line(registry.imported(point).__doc__)
         except UserError as error:
             doc = error.message
-        if name not in passes.PASSES:
+        if name not in own:
             rows.append({"name": name, "doc": doc})
     return rows
 

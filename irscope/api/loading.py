@@ -14,7 +14,7 @@ from irscope.source.files import read_bytes, read_large_text
 Source = Reading | str | bytes | os.PathLike[str]
 """What functions read: a reading, a path (``-`` is standard input), a text of several lines, or its bytes."""
 
-MODULES_TOLD = 4
+MODULES_NAMED = 4
 """Of a text of several modules so many are named."""
 
 
@@ -78,9 +78,9 @@ def whole(what: Source, source_format: str | None = None) -> Reading:
 def first_module(reading: Reading, watch: Watcher = SILENT) -> Module:
     """The first module of a reading. Of the others a note tells the lines."""
     if len(reading.modules) > 1:
-        told = [f"{module.name} (line {_line(reading, module)})" for module in reading.modules[:MODULES_TOLD]]
-        others = ", ".join(told[1:]) + (", ..." if len(reading.modules) > MODULES_TOLD else "")
-        watch.note(f"{called(reading.source.name)} holds {len(reading.modules)} modules; the first, {told[0]}, is taken, and not {others}")
+        first, *more = [f"{module.name} (line {_line(reading, module)})" for module in reading.modules[:MODULES_NAMED]]
+        others = ", ".join(more) + (", ..." if len(reading.modules) > MODULES_NAMED else "")
+        watch.note(f"{called(reading.source.name)} holds {len(reading.modules)} modules; the first, {first}, is taken, and not {others}")
     return reading.module()
 
 

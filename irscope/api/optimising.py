@@ -14,10 +14,9 @@ from irscope.expand import bind_types, expand
 from irscope.formats import format_named
 from irscope.graph import Module
 from irscope.lazy import LazyModule
-from irscope.passes import made, pass_named, split_outside
 from irscope.passes.base import Pass
 from irscope.passes.manager import Step, chosen, run_passes
-from irscope.passes.own import load_passes
+from irscope.passes.registry import created, load_passes, pass_named, split_outside
 from irscope.query.snapshots import picked
 from irscope.source import UserError, did_you_mean
 
@@ -119,7 +118,7 @@ def named_passes(options: OptOptions) -> list[Pass]:
     running: list[Pass] = [pass_named("infer-types")] if options.infer else []
     for text in split_outside(options.passes):
         name, _, braces = text.removesuffix("}").partition("{")
-        running.append(made(own[name], braces) if name in own else pass_named(text))
+        running.append(created(own[name], braces) if name in own else pass_named(text))
     return running
 
 

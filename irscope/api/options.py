@@ -84,7 +84,7 @@ def words(given: Sequence[str]) -> tuple[str, ...]:
 class FormatOptions:
     """``source_format`` is the format to read an input as; None detects it by content."""
 
-    source_format: str | None = option(None, "Read the input as this format, whatever it looks like.", "--from", choices=tuple(FORMATS))
+    source_format: str | None = option(None, "Read the input as this format, whatever it looks like.", "--from", choices=FORMATS)
 
 
 @dataclass(frozen=True, kw_only=True)

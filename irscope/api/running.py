@@ -86,7 +86,7 @@ class RunResult:
 
     def as_json(self) -> dict[str, object]:
         """The object that ``--format json`` prints: ``irscope/schemas/compile-and-run.json``."""
-        told: dict[str, object] = {
+        record: dict[str, object] = {
             "ok": self.ok,
             "outputs": [OutputJson(name=f"out{i}", dtype=dtype_of(a.dtype).name, shape=list(a.shape)) for i, a in enumerate(self.outputs)],
             "kernels": self.kernels,
@@ -99,12 +99,12 @@ class RunResult:
             "version": __version__,
         }
         if self.samples_us:
-            told["samples_us"] = [round(s, 3) for s in self.samples_us]
-            told["median_us"], told["min_us"] = round(self.median_us, 3), round(min(self.samples_us), 3)
+            record["samples_us"] = [round(s, 3) for s in self.samples_us]
+            record["median_us"], record["min_us"] = round(self.median_us, 3), round(min(self.samples_us), 3)
         if self.comparisons:
-            told["max_abs_error"], told["max_rel_error"] = self.max_abs_error, self.max_rel_error
-            told["faults"] = [f"{c.name}: {c.fault}" for c in self.comparisons if c.fault]
-        return told
+            record["max_abs_error"], record["max_rel_error"] = self.max_abs_error, self.max_rel_error
+            record["faults"] = [f"{c.name}: {c.fault}" for c in self.comparisons if c.fault]
+        return record
 
 
 def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str, Array] | None = None,

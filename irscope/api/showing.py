@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TextIO
 
-from irscope.api.folders import Folder, memory_told, open_folder
+from irscope.api.folders import Folder, open_folder, report_lines
 from irscope.api.loading import Source, read_source
 from irscope.api.options import ShowOptions, View
 from irscope.api.snapshots import log_lines, looked_at
@@ -26,11 +26,11 @@ from irscope.source import Finding, Severity, UserError
 if TYPE_CHECKING:
     from irscope.analysis import soundness
     from irscope.expand import bind
-    from irscope.lint import asked, fusion
+    from irscope.lint import fusion, kernels
     from irscope.lint import run as rules
     from irscope.render import drawing, html
 else:  # of use for some views and options only
-    asked, fusion, rules = LazyModule("irscope.lint.asked"), LazyModule("irscope.lint.fusion"), LazyModule("irscope.lint.run")
+    kernels, fusion, rules = LazyModule("irscope.lint.kernels"), LazyModule("irscope.lint.fusion"), LazyModule("irscope.lint.run")
     bind, soundness = LazyModule("irscope.expand.bind"), LazyModule("irscope.analysis.soundness")
     drawing, html = LazyModule("irscope.render.drawing"), LazyModule("irscope.render.html")
 
@@ -92,8 +92,8 @@ class ShowResult:
         if mine.policy is not None:
             module = choice.survey.module
             soundness.require(self.reading, module, soundness.Use.POLICIES)
-            kernels = asked.kernels_by_node(module, fusion.plans(module, mine.policy, mine.device))
-            options = replace(options, kernels=kernels, kernels_of=fusion.version_of(mine.policy))
+            by_node = kernels.kernels_by_node(module, fusion.plans(module, mine.policy, mine.device))
+            options = replace(options, kernels=by_node, kernels_of=fusion.version_of(mine.policy))
         with watch.stage("drawing"):
             return drawing.drawing(self.reading, choice, mine.view.value, options)
 
@@ -113,7 +113,7 @@ class ShowResult:
                 yield ""
             yield from screen(self.reading, choice, paint, options)
         if self.reports:
-            yield from ("", *memory_told(self.reports, paint))
+            yield from ("", *report_lines(self.reports, paint))
 
 
 def show(what: Source, options: ShowOptions | None = None, *, watch: Watcher = SILENT) -> ShowResult:

@@ -21,8 +21,8 @@ def looked_at(options: ShowOptions, reading: Reading) -> tuple[Reading, list[str
 
     Without ``snapshot``, text and json show all snapshots, and everything else the last one.
     """
-    told = snapshots(reading)
-    if not told:
+    found = snapshots(reading)
+    if not found:
         if options.snapshot is not None:
             help = "TVM's PrintIR instruments and irscope opt --print-after print such logs"
             raise UserError(f"{reading.source.name} is no log of passes", help)
@@ -30,16 +30,16 @@ def looked_at(options: ShowOptions, reading: Reading) -> tuple[Reading, list[str
     if options.module is not None or (options.snapshot is None and options.view in (View.TEXT, View.JSON)):
         return reading, None
     if options.snapshot is None:
-        return replace(reading, modules=[told[-1].module]), []
-    base, shown = find(told, options.snapshot)
-    return replace(reading, modules=[shown.module]), list(_changes(told, base, shown))
+        return replace(reading, modules=[found[-1].module]), []
+    base, shown = find(found, options.snapshot)
+    return replace(reading, modules=[shown.module]), list(_changes(found, base, shown))
 
 
 def log_lines(reading: Reading, paint: Paint, every: bool) -> Iterator[str]:
     """The snapshots of a log as a table; those that changed no operator are counted, unless every one is asked for."""
-    told = snapshots(reading)
-    yield paint(f"{reading.source.name}: a log of passes, {plural(len(told), 'snapshot')}", "bold")
-    yield from timeline_lines([_row(s) for s in told], paint, "pass", every)
+    found = snapshots(reading)
+    yield paint(f"{reading.source.name}: a log of passes, {plural(len(found), 'snapshot')}", "bold")
+    yield from timeline_lines([_row(s) for s in found], paint, "pass", every)
 
 
 def _row(snapshot: Snapshot) -> StepRow:
@@ -49,10 +49,10 @@ def _row(snapshot: Snapshot) -> StepRow:
     return StepRow(words, survey.n_nodes, totals.kernels, totals.fusions, totals.bytes, snapshot.came, snapshot.went)
 
 
-def _changes(told: list[Snapshot], base: Snapshot | None, shown: Snapshot) -> Iterator[str]:
+def _changes(found: list[Snapshot], base: Snapshot | None, shown: Snapshot) -> Iterator[str]:
     """What a pass changed, line by line."""
     if base is not None:
         yield as_text(compare(base.module, shown.module), f"{base.number} {base.words}", f"{shown.number} {shown.words}")
-    others = [str(s.number) for s in told if s.name == shown.name and s.when == shown.when and s is not shown]
+    others = [str(s.number) for s in found if s.name == shown.name and s.when == shown.when and s is not shown]
     if others:
         yield f"{shown.words} stands in the log {len(others) + 1} times; the others are --pass {', '.join(others)}"

@@ -10,7 +10,7 @@ from irscope.api.watching import SILENT, Watcher
 from irscope.backends.arguments import draw, drawn
 from irscope.backends.executable import Port
 from irscope.backends.model import PASSES, compile_module, ports_of, require_sound
-from irscope.backends.opening import needs_opening, opened
+from irscope.backends.opening import Bindings, needs_opening, opened
 from irscope.backends.pool import available_threads
 from irscope.backends.varying import reference_results
 from irscope.expand import expand
@@ -151,7 +151,7 @@ class Verifier:
 
 def _primitive(module: Module) -> Module:
     """The module as a graph of tensors; programs are run with the types that they say."""
-    return expand(opened(module, {}, {}, {}, {}, {}, None) if needs_opening(module) else module)
+    return expand(opened(module, Bindings()) if needs_opening(module) else module)
 
 
 def _difference(wanted: list[Array], got: list[Array]) -> tuple[float, float, str]:

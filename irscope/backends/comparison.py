@@ -26,13 +26,23 @@ class Comparison:
     fault: str | None
 
 
-def compare(name: str, got: Array, expected: Array, rtol: float | None = None, atol: float | None = None,
-            way: DType | None = None, flushed: bool = False) -> Comparison:
-    """Compare one output. Without ``atol`` the tolerance is ``rtol`` of the largest expected value: sums may be added in any order.
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """How far results may be from what is expected, relative to each value and absolute.
 
-    ``way`` is the coarsest type of the values that the output is computed from; it counts where no ``rtol`` is given
-    (:func:`tolerance`). ``flushed``: denormals count as zeros (``Module.flushes_denormals``); which operators keep their bits is left open.
+    Without ``atol`` it is ``rtol`` of the largest expected value: sums may be added in any order. ``way`` is the coarsest type of the
+    values that the output is computed from; it counts where no ``rtol`` is given (:func:`tolerance`). ``flushed``: denormals count as
+    zeros (``Module.flushes_denormals``); which operators keep their bits is left open.
     """
+
+    rtol: float | None = None
+    atol: float | None = None
+    way: DType | None = None
+    flushed: bool = False
+
+
+def compare(name: str, got: Array, expected: Array, allowed: Allowed = Allowed()) -> Comparison:
+    """Compare one output."""
     if got.shape != expected.shape:
         return Comparison(name, float("inf"), float("inf"), f"has the shape {list(got.shape)}, not {list(expected.shape)}")
     if got.dtype != expected.dtype:
@@ -41,16 +51,16 @@ def compare(name: str, got: Array, expected: Array, rtol: float | None = None, a
         return Comparison(name, 0.0, 0.0, None)
     wide = np.complex128 if got.dtype.kind == "c" else np.float64
     with np.errstate(all="ignore"):
-        g, e = (_flushed(x.astype(wide), x.dtype) if flushed else x.astype(wide) for x in (got, expected))
+        g, e = (_flushed(x.astype(wide), x.dtype) if allowed.flushed else x.astype(wide) for x in (got, expected))
         same = (g == e) | (np.isnan(g) & np.isnan(e))
         distance = np.where(same, 0.0, np.abs(g - e))
         size = np.abs(e)
         finite = size[np.isfinite(size)]
         largest = float(finite.max()) if finite.size else 0.0
         exact = got.dtype.kind in "biu"
-        rtol = rtol if rtol is not None else 0.0 if exact else tolerance(got.dtype.name, way)
-        allowed = (atol if atol is not None else rtol * largest) + rtol * np.where(np.isfinite(size), size, 0.0)
-        bad = ~same & ~(distance <= allowed)
+        rtol = allowed.rtol if allowed.rtol is not None else 0.0 if exact else tolerance(got.dtype.name, allowed.way)
+        limit = (allowed.atol if allowed.atol is not None else rtol * largest) + rtol * np.where(np.isfinite(size), size, 0.0)
+        bad = ~same & ~(distance <= limit)
         max_abs = float(np.where(np.isnan(distance), np.inf, distance).max())
         max_rel = max_abs / largest if largest else (0.0 if max_abs == 0 else float("inf"))
     n = int(bad.sum())
@@ -87,6 +97,7 @@ def tolerance(name: str, way: DType | None = None) -> float:
 
 def compare_all(got: Sequence[Array], expected: Sequence[Array | None], rtol: float | None = None,
                 atol: float | None = None, way: Sequence[DType | None] = (), flushed: bool = False) -> list[Comparison]:
-    """Compare outputs in order; None where nothing is expected. ``way`` are the types of :func:`compare`, by output."""
+    """Compare outputs in order; None where nothing is expected. ``way`` are the types of :class:`Allowed`, by output."""
     given = [*way, *[None] * (len(got) - len(way))]
-    return [compare(f"out{i}", g, e, rtol, atol, given[i], flushed) for i, (g, e) in enumerate(zip(got, expected)) if e is not None]
+    return [compare(f"out{i}", g, e, Allowed(rtol, atol, given[i], flushed))
+            for i, (g, e) in enumerate(zip(got, expected)) if e is not None]

@@ -90,10 +90,6 @@ class Executable:
         return Executable(program, inputs, outputs, compile_program(program, llvm_compile.host(cpu), use_cache), threads)
 
     @property
-    def constant_bytes(self) -> int:
-        return sum(c.nbytes for c in self._constants)
-
-    @property
     def arena_bytes(self) -> int:
         return int(self._arena.nbytes)
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from irscope.backends.llvm_types import Target
+from irscope.lazy import LazyModule
 
 
 class CompileFailed(Exception):
@@ -42,13 +43,17 @@ class Machine:
         return Target(self.triple, self.cpu, names)
 
 
+llvmlite: Any = LazyModule("llvmlite")
+binding: Any = LazyModule("llvmlite.binding")
+
+
 @lru_cache(maxsize=1)
 def _llvm() -> Any:
-    import llvmlite.binding as llvm
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    llvm.initialize_native_asmparser()
-    return llvm
+    """The binding, ready for this machine."""
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    binding.initialize_native_asmparser()
+    return binding
 
 
 @lru_cache(maxsize=1)
@@ -61,7 +66,6 @@ def _every_target() -> None:
 @lru_cache(maxsize=1)
 def version() -> str:
     """LLVM's version, as part of cache keys."""
-    import llvmlite
     return ".".join(map(str, _llvm().llvm_version_info)) + "/" + str(llvmlite.__version__)
 
 

@@ -47,24 +47,22 @@ class KernelText:
 def kernel_text(kernel: Kernel, target: Target, alignments: list[int] | None = None, stops: bool = False) -> KernelText:
     """Write a kernel for a target. ``alignments`` are what the calls really guarantee for each parameter, where that is known to be less
     than the buffers say. ``stops``: long loops look whether the run is to stop."""
-    bodies = looking(kernel) if stops else {}
     aligned = {b: b.align for b in kernel.buffers}
     for buffer, alignment in zip(kernel.params(), alignments or ()):
         aligned[buffer] = min(buffer.align, alignment)
     offsets, scratch = _scratch_places(kernel)
-    helpers: dict[str, str] = {}
-    declarations: set[str] = set()
+    module = _Module(kernel, target, aligned, offsets, looking(kernel) if stops else {})
     functions, phases = [], []
     groups = _phases(kernel)
     for number, (statements, nest) in enumerate(groups):
         symbol = "@K" if len(groups) == 1 else f"@K.{number}"
-        units = math.prod(_trips(loop) for loop in nest)
-        phases.append(Phase(symbol, units))
-        functions.append(_function(kernel, target, symbol, statements, nest, offsets, aligned, helpers, declarations, bodies))
-    parts = [*([DECLARED] if bodies else []), *(_constant(b, i) for i, b in enumerate(kernel.buffers) if b.scope == "const")]
-    parts += helpers.values()
-    parts += sorted(declarations) + functions + [_ATTRIBUTES.format(width=_vector_width(target)), "!0 = !{i32 1}", "!1 = !{}",
-                                                 '!9 = !{!"branch_weights", i32 1, i32 100000}', ""]
+        phases.append(Phase(symbol, math.prod(_trips(loop) for loop in nest)))
+        functions.append(module.function(symbol, statements, nest))
+    parts = [*([DECLARED] if module.looking else []), *(_constant(b, i) for i, b in enumerate(kernel.buffers) if b.scope == "const")]
+    parts += module.helpers.values()
+    parts += sorted(module.declarations) + functions
+    parts += [_ATTRIBUTES.format(width=_vector_width(target)), "!0 = !{i32 1}", "!1 = !{}",
+              '!9 = !{!"branch_weights", i32 1, i32 100000}', ""]
     return KernelText("\n".join(parts), phases, scratch, len(kernel.params()))
 
 
@@ -75,38 +73,52 @@ def _vector_width(target: Target) -> str:
     return '"prefer-vector-width"="512" "min-legal-vector-width"="512"' if target.avx512 else ""
 
 
-def _function(kernel: Kernel, target: Target, symbol: str, statements: list[Stmt], nest: list[For], offsets: dict[Buffer, int],
-              aligned: dict[Buffer, int], helpers: dict[str, str], declarations: set[str], bodies: dict[int, int]) -> str:
-    code = Code()
-    code.helpers, code.declarations = helpers, declarations
-    values = Values(code, target, kernel.precision)
-    pointers: dict[Buffer, str] = {}
-    header = []
-    for i, buffer in enumerate(kernel.params()):
-        pointers[buffer] = f"%a{i}"
-        only_read = " readonly" if buffer.scope == "in" else ""
-        header.append(f"ptr noalias{only_read} align {min(aligned[buffer], 64)} %a{i}")
-    for i, buffer in enumerate(kernel.buffers):
-        if buffer.scope == "const":
-            pointers[buffer] = f"@K.data{i}"
-        elif buffer.scope == "scratch":
-            at = offsets[buffer]
-            pointers[buffer] = "%scratch" if at == 0 else code.pure(f"getelementptr i8, ptr %scratch, i64 {at}")
-    writer = Statements(code, values, pointers, aligned, joined(bodies, nest))
-    if nest:
-        for statement in statements:
-            if statement is not nest[0]:
-                writer.visit(statement)
-        _units(writer, nest)
-    else:
-        writer.block(statements)
-    if target.triple.startswith("x86_64") and any(isinstance(s, Store) and s.nontemporal for s in walk(statements)):
-        # Such stores may overtake what the thread writes afterwards, also that it is done.
-        declarations.add("declare void @llvm.x86.sse.sfence()")
-        code.effect("call void @llvm.x86.sse.sfence()")
-    code.effect("ret void")
-    lines = "\n".join(code.text())
-    return f"define void {symbol}({', '.join([*header, 'i64 %first', 'i64 %last', 'ptr noalias %scratch'])}) #0 {{\nentry:\n{lines}\n}}\n"
+@dataclass(slots=True)
+class _Module:
+    """The functions of a kernel share helpers and declarations. ``aligned`` and ``offsets`` are in bytes; ``looking`` is the work of each
+    loop body that looks whether the run is to stop, by its ``id``."""
+
+    kernel: Kernel
+    target: Target
+    aligned: dict[Buffer, int]
+    offsets: dict[Buffer, int]
+    looking: dict[int, int]
+    helpers: dict[str, str] = field(default_factory=dict)
+    declarations: set[str] = field(default_factory=set)
+
+    def function(self, symbol: str, statements: list[Stmt], nest: list[For]) -> str:
+        """One function: statements, of which the ``par`` loops of a nest are shared out."""
+        code, kernel, target = Code(), self.kernel, self.target
+        code.helpers, code.declarations = self.helpers, self.declarations
+        values = Values(code, target, kernel.precision)
+        pointers: dict[Buffer, str] = {}
+        header = []
+        for i, buffer in enumerate(kernel.params()):
+            pointers[buffer] = f"%a{i}"
+            only_read = " readonly" if buffer.scope == "in" else ""
+            header.append(f"ptr noalias{only_read} align {min(self.aligned[buffer], 64)} %a{i}")
+        for i, buffer in enumerate(kernel.buffers):
+            if buffer.scope == "const":
+                pointers[buffer] = f"@K.data{i}"
+            elif buffer.scope == "scratch":
+                at = self.offsets[buffer]
+                pointers[buffer] = "%scratch" if at == 0 else code.pure(f"getelementptr i8, ptr %scratch, i64 {at}")
+        writer = Statements(code, values, pointers, self.aligned, joined(self.looking, nest))
+        if nest:
+            for statement in statements:
+                if statement is not nest[0]:
+                    writer.visit(statement)
+            _units(writer, nest)
+        else:
+            writer.block(statements)
+        if target.triple.startswith("x86_64") and any(isinstance(s, Store) and s.nontemporal for s in walk(statements)):
+            # Such stores may overtake what the thread writes afterwards, also that it is done.
+            self.declarations.add("declare void @llvm.x86.sse.sfence()")
+            code.effect("call void @llvm.x86.sse.sfence()")
+        code.effect("ret void")
+        lines = "\n".join(code.text())
+        header += ["i64 %first", "i64 %last", "ptr noalias %scratch"]
+        return f"define void {symbol}({', '.join(header)}) #0 {{\nentry:\n{lines}\n}}\n"
 
 
 def _units(writer: Statements, nest: list[For]) -> None:
@@ -120,7 +132,7 @@ def _units(writer: Statements, nest: list[For]) -> None:
         first, last = (code.pure(f"mul i64 {n}, {outer.step}", n) if outer.step != 1 else n for n in ("%first", "%last"))
         if low:
             first, last = (code.pure(f"add i64 {n}, {low}", n) for n in (first, last))
-        writer.loop(outer.var, first, last, outer.step, outer.body, guarded=False)
+        writer.loop(outer.var, (first, last, outer.step), outer.body, guarded=False)
         return
     inner = nest[-1].body
 
@@ -133,7 +145,7 @@ def _units(writer: Statements, nest: list[For]) -> None:
             place = code.pure(f"mul i64 {here}, {loop.step}", here) if loop.step != 1 else here
             values.names[loop.var] = code.pure(f"add i64 {place}, {low}", place) if low else place
 
-    writer.loop(None, "%first", "%last", 1, inner, guarded=False, begin=begin)
+    writer.loop(None, ("%first", "%last", 1), inner, guarded=False, begin=begin)
 
 
 def _trips(loop: For) -> int:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from irscope.backends.llvm_code import Code
 from irscope.backends.llvm_types import suffix, vector
@@ -33,14 +34,32 @@ def constant(held: Sequence[bool]) -> str:
     return "<" + ", ".join(f"i1 {'true' if lane else 'false'}" for lane in held) + ">"
 
 
-def load(code: Code, element: str, lanes: int, pointer: str, alignment: int, mask: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive elements in memory, ``lanes`` of them, the first at ``pointer``."""
+
+    element: str
+    lanes: int
+    pointer: str
+    alignment: int
+
+    @property
+    def kind(self) -> str:
+        return vector(self.element, self.lanes)
+
+    @property
+    def address(self) -> str:
+        """The operand of an intrinsic."""
+        return f"ptr align {min(self.alignment, 64)} {self.pointer}"
+
+
+def load(code: Code, run: Run, mask: str) -> str:
     """Consecutive elements; lanes whose mask is false are 0 and read nothing. One lane is a branch around a load."""
-    if lanes == 1:
-        return _load_when(code, element, pointer, alignment, mask)
-    kind, short = vector(element, lanes), suffix(element, lanes)
-    code.declarations.add(f"declare {kind} @llvm.masked.load.{short}.p0(ptr, <{lanes} x i1>, {kind})")
-    return code.result(f"call {kind} @llvm.masked.load.{short}.p0(ptr align {min(alignment, 64)} {pointer}, <{lanes} x i1> {mask}, "
-                       f"{kind} zeroinitializer)")
+    if run.lanes == 1:
+        return _load_when(code, run, mask)
+    kind, short = run.kind, suffix(run.element, run.lanes)
+    code.declarations.add(f"declare {kind} @llvm.masked.load.{short}.p0(ptr, <{run.lanes} x i1>, {kind})")
+    return code.result(f"call {kind} @llvm.masked.load.{short}.p0({run.address}, <{run.lanes} x i1> {mask}, {kind} zeroinitializer)")
 
 
 def gather(code: Code, element: str, lanes: int, pointers: str, mask: str) -> str:
@@ -52,46 +71,46 @@ def gather(code: Code, element: str, lanes: int, pointers: str, mask: str) -> st
                        f"{kind} zeroinitializer)")
 
 
-def store(code: Code, element: str, lanes: int, value: str, pointer: str, alignment: int, mask: str, held: Sequence[bool] | None) -> None:
-    """Consecutive elements; lanes whose mask is false write nothing. ``held`` are the lanes of a constant mask, None for another."""
-    if lanes == 1:
-        _store_when(code, f"store {element} {value}, ptr {pointer}, align {min(alignment, 64)}", mask)
-    elif element in ("float", "double"):
-        _store_vector(code, element, lanes, value, pointer, alignment, mask)
+def store(code: Code, run: Run, value: str, mask: str, held: Sequence[bool] | None) -> None:
+    """Write consecutive elements; lanes whose mask is false write nothing. ``held`` are the lanes of a constant mask, None for another."""
+    if run.lanes == 1:
+        _store_when(code, f"store {run.element} {value}, ptr {run.pointer}, align {min(run.alignment, 64)}", mask)
+    elif run.element in ("float", "double"):
+        _store_vector(code, run, value, mask)
     elif held is None:
-        for lane in range(lanes):
-            taken = code.pure(f"extractelement <{lanes} x i1> {mask}, i64 {lane}", mask)
-            _store_when(code, _lane_store(code, element, lanes, value, pointer, alignment, lane), taken)
+        for lane in range(run.lanes):
+            taken = code.pure(f"extractelement <{run.lanes} x i1> {mask}, i64 {lane}", mask)
+            _store_when(code, _lane_store(code, run, value, lane), taken)
     else:
-        paired = [lane ^ 1 < lanes and held[lane] and held[lane ^ 1] for lane in range(lanes)]
+        paired = [lane ^ 1 < run.lanes and held[lane] and held[lane ^ 1] for lane in range(run.lanes)]
         if any(paired):
-            _store_vector(code, element, lanes, value, pointer, alignment, constant(paired))
-        for lane in range(lanes):
+            _store_vector(code, run, value, constant(paired))
+        for lane in range(run.lanes):
             if held[lane] and not paired[lane]:
-                code.effect(_lane_store(code, element, lanes, value, pointer, alignment, lane))
+                code.effect(_lane_store(code, run, value, lane))
 
 
-def _store_vector(code: Code, element: str, lanes: int, value: str, pointer: str, alignment: int, mask: str) -> None:
-    kind, short = vector(element, lanes), suffix(element, lanes)
-    code.declarations.add(f"declare void @llvm.masked.store.{short}.p0({kind}, ptr, <{lanes} x i1>)")
-    code.effect(f"call void @llvm.masked.store.{short}.p0({kind} {value}, ptr align {min(alignment, 64)} {pointer}, <{lanes} x i1> {mask})")
+def _store_vector(code: Code, run: Run, value: str, mask: str) -> None:
+    kind, short = run.kind, suffix(run.element, run.lanes)
+    code.declarations.add(f"declare void @llvm.masked.store.{short}.p0({kind}, ptr, <{run.lanes} x i1>)")
+    code.effect(f"call void @llvm.masked.store.{short}.p0({kind} {value}, {run.address}, <{run.lanes} x i1> {mask})")
 
 
-def _lane_store(code: Code, element: str, lanes: int, value: str, pointer: str, alignment: int, lane: int) -> str:
+def _lane_store(code: Code, run: Run, value: str, lane: int) -> str:
     """The line that stores one lane of a vector in its place."""
-    one = code.pure(f"extractelement {vector(element, lanes)} {value}, i64 {lane}", value)
-    at = code.pure(f"getelementptr {element}, ptr {pointer}, i64 {lane}", pointer) if lane else pointer
-    return f"store {element} {one}, ptr {at}, align {math.gcd(min(alignment, 64), lane * SIZES[element])}"
+    one = code.pure(f"extractelement {run.kind} {value}, i64 {lane}", value)
+    at = code.pure(f"getelementptr {run.element}, ptr {run.pointer}, i64 {lane}", run.pointer) if lane else run.pointer
+    return f"store {run.element} {one}, ptr {at}, align {math.gcd(min(run.alignment, 64), lane * SIZES[run.element])}"
 
 
-def _load_when(code: Code, element: str, pointer: str, alignment: int, mask: str) -> str:
+def _load_when(code: Code, run: Run, mask: str) -> str:
     """A one-lane load under a condition; 0 where it does not hold."""
     before = code.regions[-1].place.label
     take, join = code.label(), code.label()
     _open(code, mask, take, join)
-    read = code.result(f"load {element}, ptr {pointer}, align {min(alignment, 64)}")
+    read = code.result(f"load {run.element}, ptr {run.pointer}, align {min(run.alignment, 64)}")
     _close(code, join)
-    return code.result(f"phi {element} [ {'0.0' if element in ('float', 'double') else '0'}, %{before} ], [ {read}, %{take} ]")
+    return code.result(f"phi {run.element} [ {'0.0' if run.element in ('float', 'double') else '0'}, %{before} ], [ {read}, %{take} ]")
 
 
 def _store_when(code: Code, line: str, mask: str) -> None:

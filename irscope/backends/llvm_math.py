@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from irscope.backends import llvm_elementary
 from irscope.backends.llvm_code import Code
@@ -11,47 +12,18 @@ from irscope.backends.llvm_remainder import remainder
 from irscope.backends.llvm_trigonometry import cosine, sine, tangent
 from irscope.lower.tile import Expr
 
-_ROUND = {"floor": "floor", "ceil": "ceil", "round_even": "roundeven", "round_away": "round"}
-_ELEMENTARY = {**llvm_elementary.RULES, "sin": sine, "cos": cosine, "tan": tangent}
 _RATIONAL = {"tanh": llvm_elementary.tanh_rational, "erf": llvm_elementary.erf_rational}
 
 
 def operation(v: Lanes, x: Expr, names: list[str], flags: str, precision: str) -> str:
     """A scalar operation on f32 or f64; ``flags`` are the fast-math flags of LLVM."""
     op = x.op
-    if op in ("add", "sub", "mul"):
+    if op in _ARITHMETIC:
         return v.code.pure(f"f{op} {flags}{v.kind} {names[0]}, {names[1]}", *names)
-    if op == "div":
-        return _divide(v, flags, names[0], names[1], x.args[1])
-    if op == "neg":
-        return v.neg(names[0])
-    if op == "abs":
-        return v.abs(names[0])
-    if op == "sqrt":
-        return v.sqrt(names[0])
-    if op == "rsqrt":
-        return v.div(v.c(1.0), v.sqrt(names[0]))
-    if op in _ROUND:
-        return v.intrinsic(_ROUND[op], names[0])
-    if op in ("max", "min"):
-        return _extreme(v, op, names, x.args)
-    if op == "sign":
-        one = v.sel(v.gt(names[0], v.c(0.0)), v.c(1.0), names[0])
-        return v.sel(v.lt(names[0], v.c(0.0)), v.c(-1.0), one)
-    if op == "scale2":
-        return llvm_elementary.scale(v, names[0], names[1])
-    if op == "rem":
-        return remainder(v, names[0], names[1])
-    if op == "pow":
-        simple = _simple_power(v, names[0], constant_of(x.args[1]))
-        if simple is not None:
-            return simple
-        return power(v, names[0], names[1])
-    if op == "atan2":
-        return arctangent2(v, names[0], names[1])
     if op in _RATIONAL and v.bits == 32 and precision != "exact":
         return _RATIONAL[op](v, names[0])
-    return _ELEMENTARY[op](v, names[0])
+    special = _BY_OPERANDS.get(op)
+    return special(v, x, names, flags) if special is not None else _RULES[op](v, *names)
 
 
 def constant_of(x: Expr) -> float | None:
@@ -66,12 +38,12 @@ def extreme(code: Code, name: str, element: str, lanes: int, x: str, y: str) -> 
     return v.intrinsic("maximum" if name == "max" else "minimum", x, y)
 
 
-def _extreme(v: Lanes, op: str, names: list[str], args: tuple[Expr, ...]) -> str:
+def _extreme(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
     """With a constant that is no NaN it takes one comparison, and one addition where the constant is zero."""
-    x, y = names
-    bound = constant_of(args[1])
+    op, (x, y) = expr.op, names
+    bound = constant_of(expr.args[1])
     if bound is None:
-        bound = constant_of(args[0])
+        bound = constant_of(expr.args[0])
         x, y = y, x
     if bound is None or math.isnan(bound) or (bound == 0.0 and (math.copysign(1.0, bound) < 0) == (op == "max")):
         return extreme(v.code, op, v.element, v.lanes, *names)
@@ -82,13 +54,23 @@ def _extreme(v: Lanes, op: str, names: list[str], args: tuple[Expr, ...]) -> str
     return v.add(out, v.c(0.0)) if op == "max" else out
 
 
-def _divide(v: Lanes, flags: str, x: str, y: str, divisor: Expr) -> str:
-    known = constant_of(divisor)
+def _divide(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
+    (x, y), known = names, constant_of(expr.args[1])
     if known is not None and known != 0.0 and math.isfinite(known):
         mantissa, exponent = math.frexp(known)
         if abs(mantissa) == 0.5 and abs(exponent) < 100:
             return v.code.pure(f"fmul {v.kind} {x}, {v.c(1.0 / known)}", x)  # exact
     return v.code.pure(f"fdiv {flags}{v.kind} {x}, {y}", x, y)
+
+
+def _sign(v: Lanes, x: str) -> str:
+    one = v.sel(v.gt(x, v.c(0.0)), v.c(1.0), x)
+    return v.sel(v.lt(x, v.c(0.0)), v.c(-1.0), one)
+
+
+def _power(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
+    simple = _simple_power(v, names[0], constant_of(expr.args[1]))
+    return simple if simple is not None else power(v, *names)
 
 
 def _simple_power(v: Lanes, x: str, exponent: float | None) -> str | None:
@@ -111,3 +93,15 @@ def _simple_power(v: Lanes, x: str, exponent: float | None) -> str | None:
         root = v.sqrt(v.add(x, v.c(0.0)))
         return v.sel(v.eq(x, v.c(-math.inf)), v.c(math.inf), root)
     return None
+
+
+_ARITHMETIC = frozenset(("add", "sub", "mul"))
+_BY_OPERANDS: dict[str, Callable[[Lanes, Expr, list[str], str], str]] = {"div": _divide, "max": _extreme, "min": _extreme, "pow": _power}
+"""Operations that are simpler where an operand is a constant."""
+_RULES: dict[str, Callable[..., str]] = {
+    **llvm_elementary.RULES, "sin": sine, "cos": cosine, "tan": tangent, "neg": Lanes.neg, "abs": Lanes.abs, "sqrt": Lanes.sqrt,
+    "rsqrt": lambda v, x: v.div(v.c(1.0), v.sqrt(x)), "sign": _sign, "scale2": llvm_elementary.scale, "rem": remainder,
+    "atan2": arctangent2,
+    "floor": lambda v, x: v.intrinsic("floor", x), "ceil": lambda v, x: v.intrinsic("ceil", x),
+    "round_even": lambda v, x: v.intrinsic("roundeven", x), "round_away": lambda v, x: v.intrinsic("round", x),
+}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from irscope.backends import llvm_masked
 from irscope.backends.llvm_code import Code, Lines, Place
 from irscope.backends.llvm_integer import cut
+from irscope.backends.llvm_masked import Run
 from irscope.backends.llvm_types import register, scalar, splat_text, vector
 from irscope.backends.llvm_values import Name, Values
 from irscope.backends.stopping import look
@@ -99,7 +100,7 @@ class Statements(Visitor):
         if s.mask is None:
             out = self.code.result(f"load {vector(element, lanes)}, ptr {pointer}, align {min(alignment, 64)}{fixed}")
         else:
-            out = llvm_masked.load(self.code, element, lanes, pointer, alignment, self.values.one(s.mask))
+            out = llvm_masked.load(self.code, Run(element, lanes, pointer, alignment), self.values.one(s.mask))
         return self._to_register(out, s.buffer, lanes)
 
     def _load_complex(self, s: Load, pointer: str, alignment: int, fixed: str) -> Name:
@@ -108,7 +109,7 @@ class Statements(Visitor):
         if s.mask is None:
             both = self.code.result(f"load {kind}, ptr {pointer}, align {alignment}{fixed}")
         else:
-            both = llvm_masked.load(self.code, element, 2 * lanes, pointer, alignment, self._doubled(s.mask, lanes))
+            both = llvm_masked.load(self.code, Run(element, 2 * lanes, pointer, alignment), self._doubled(s.mask, lanes))
         return self._part(both, element, lanes, 0), self._part(both, element, lanes, 1)
 
     def _part(self, both: str, element: str, lanes: int, which: int) -> str:
@@ -182,7 +183,7 @@ class Statements(Visitor):
             own = splat_text(str((1 << dtype.bits) - 1), "i8", lanes)
             value = self.code.pure(f"and {vector('i8', lanes)} {value}, {own}", value)
         if s.mask is not None and mask is not None:
-            llvm_masked.store(self.code, element, lanes, value, pointer, alignment, mask, _held(s.mask))
+            llvm_masked.store(self.code, Run(element, lanes, pointer, alignment), value, mask, _held(s.mask))
             return
         size = lanes * (s.buffer.dtype.storage // (2 if dtype.is_complex else 1))
         # A nontemporal store that is not aligned would be taken apart into single elements.
@@ -196,12 +197,12 @@ class Statements(Visitor):
         low, high = s.low.constant, s.high.constant
         guarded = low is None or high is None or low >= high
         self.multiples[s.var] = math.gcd(low, s.step) if low is not None else 1
-        self.loop(s.var, self.values.one(s.low), self.values.one(s.high), s.step, s.body, guarded)
+        self.loop(s.var, (self.values.one(s.low), self.values.one(s.high), s.step), s.body, guarded)
 
-    def loop(self, var: Expr | None, low: str, high: str, step: int, body: list[Stmt], guarded: bool,
+    def loop(self, var: Expr | None, bounds: tuple[str, str, int], body: list[Stmt], guarded: bool,
              begin: Callable[[str], None] | None = None) -> None:
         """``for var = low; var < high; var += step``; without ``guarded`` there is at least one round."""
-        code, values = self.code, self.values
+        code, values, (low, high, step) = self.code, self.values, bounds
         carried = [r for r in assigned(body) if r in values.registers]
         first = [values.registers[r] for r in carried]
         head, leave = code.label(), code.label()

@@ -4,7 +4,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from irscope.analysis.soundness import Use, require
 from irscope.analysis.types import check_graph
@@ -12,7 +11,7 @@ from irscope.analysis.verify.faults import finding
 from irscope.backends import llvm_compile
 from irscope.backends.arguments import by_name
 from irscope.backends.executable import Bound, Executable, Port
-from irscope.backends.opening import needs_opening, opened
+from irscope.backends.opening import Bindings, needs_opening, opened
 from irscope.backends.varying import Padded, VaryingBound, VaryingExecutable
 from irscope.expand import bind_constants, bind_inputs, bind_types, expand
 from irscope.expand.dynamic import pad_dynamic
@@ -146,8 +145,7 @@ def lowered(module: Module, weights: Mapping[int, Array] | None, options: Option
     return Lowered(made, lower(made, options, tuner), flops)
 
 
-def compile_named(reading: Reading, weights: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str],
-                  constants: Mapping[str, Any], options: Options, cpu: str = "", tuner: Tuner | None = None) -> Model:
+def compile_named(reading: Reading, given: Bindings, options: Options, cpu: str = "", tuner: Tuner | None = None) -> Model:
     """Compile the first module of a reading, with arrays by name. Raises UserError for names and arrays that do not fit."""
     if not reading.ok or not reading.modules:
         errors = [f for f in reading.findings if f.severity is Severity.ERROR]
@@ -156,15 +154,15 @@ def compile_named(reading: Reading, weights: Mapping[str, Any], shapes: Mapping[
     if module.is_primitive:
         require(reading, module, Use.RUN)
     if needs_opening(module):
-        module = opened(module, {}, weights, constants, shapes, dtypes, None)
+        module = opened(module, given)
     else:
-        module = bind_types(module, shapes, dtypes)
-        module = bind_constants(module, constants) if constants else module
-    given = by_name(weights, ports_of(module)[0], "weights")
-    if given.unknown:
+        module = bind_types(module, given.shapes, given.dtypes)
+        module = bind_constants(module, given.constants) if given.constants else module
+    weights = by_name(given.weights, ports_of(module)[0], "weights")
+    if weights.unknown:
         known = [p.name for p in module.main().params]
-        raise UserError(f"there is no input {given.unknown[0]!r} to fix", did_you_mean(given.unknown[0], known))
-    return compile_module(module, given.arrays, options, cpu, tuner=tuner)
+        raise UserError(f"there is no input {weights.unknown[0]!r} to fix", did_you_mean(weights.unknown[0], known))
+    return compile_module(module, weights.arrays, options, cpu, tuner=tuner)
 
 
 def ports_of(module: Module) -> tuple[list[Port], list[Port]]:

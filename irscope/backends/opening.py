@@ -5,13 +5,14 @@ and so is a Relay module: its functions are inlined, its operators expanded.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.analysis.types import check_types
 from irscope.analysis.verify.faults import CODES
-from irscope.expand.torchscript import Given, run_program
-from irscope.graph import DTYPES, Graph, Module, NamedType, TensorType, TupleType, dtype_of
+from irscope.expand.programs import relay, torchscript
+from irscope.graph import DTYPES, DType, Graph, Module, NamedType, TensorType, TupleType, Type, dtype_of
 from irscope.graph.dialect import Typing
 from irscope.graph.dtypes import F32
 from irscope.lazy import Array
@@ -27,41 +28,62 @@ def needs_opening(module: Module) -> bool:
     return not module.is_primitive
 
 
-def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Array], constants: Mapping[str, Array],
-           shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str], measure: Measure | None) -> Module:
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """What the user gives for what a text leaves open: arrays by input name or ``argN`` (objects not counted), weights and constants by
+    name, shapes and element types of inputs. A 0-dimensional array binds to an input that is a number.
+    """
+
+    inputs: Mapping[str, Array] = field(default_factory=dict)
+    weights: Mapping[str, Array] = field(default_factory=dict)
+    constants: Mapping[str, Array] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    dtypes: Mapping[str, str] = field(default_factory=dict)
+
+    def arrays(self) -> Mapping[str, Array]:
+        """Inputs and weights."""
+        return Joined([self.inputs, self.weights])
+
+    def require_inputs(self, names: Collection[str]) -> None:
+        """Raise UserError where the shape or element type of an input is given that there is not."""
+        for name in [*self.shapes, *self.dtypes]:
+            if name not in names:
+                raise UserError(f"there is no input {name!r}", did_you_mean(name, names) or f"the inputs are {', '.join(names)}")
+
+    def dtype(self, name: str, said: Type) -> DType:
+        """The element type of an input: as it is given, as the text says, else float32."""
+        return DTYPES[self.dtypes[name]] if name in self.dtypes else said.dtype if isinstance(said, TensorType) else F32
+
+
+def opened(module: Module, given: Bindings, measure: Measure | None = None) -> Module:
     """The primitive module of a program for these arrays.
 
-    ``inputs`` are by input name or ``argN`` (objects not counted); a 0-dimensional one binds to an input that is a number.
     ``measure`` compiles and runs a module whose result is one integer: sizes that depend on data come from it.
     ``attrs["consumed"]`` of the result names the arrays that became numbers. Raises UserError for what does not fit.
     """
     if module.dialect.typing is Typing.INFERRED:
-        return _opened_inferred(module, inputs, weights, constants, shapes, dtypes)
+        return _opened_inferred(module, given)
     params = [p for p in module.main().params if not (isinstance(p.type, NamedType) and "__torch__" in p.type.name)]
-    arrays = Joined([inputs, weights])
-    names = [p.name for p in params]
-    for name in [*shapes, *dtypes]:
-        if name not in names:
-            raise UserError(f"there is no input {name!r}", did_you_mean(name, names) or f"the inputs are {', '.join(names)}")
-    given: dict[str, Any] = {}
+    arrays = given.arrays()
+    given.require_inputs([p.name for p in params])
+    values: dict[str, Any] = {}
     consumed: list[str] = []
     for number, param in enumerate(params):
         key = param.name if param.name in arrays else f"arg{number}"
         text = str(param.type)
         if isinstance(param.type, TupleType) or text.endswith("[]"):
             parts = {name: arrays[name] for name in arrays if name.startswith(param.name + ".")}
-            given.update({name: TensorType(dtype_of(array.dtype), array.shape) for name, array in parts.items()})
+            values.update({name: TensorType(dtype_of(array.dtype), array.shape) for name, array in parts.items()})
         elif key in arrays and text.rstrip("?") in NUMBERS:
-            given[param.name] = NUMBERS[text.rstrip("?")](arrays[key].item())
+            values[param.name] = NUMBERS[text.rstrip("?")](arrays[key].item())
             consumed.append(key)
         elif key in arrays:
-            given[param.name] = TensorType(_dtype(arrays[key], param.name), arrays[key].shape)
-        elif param.name in shapes:
-            own = param.type.dtype if isinstance(param.type, TensorType) else F32
-            given[param.name] = TensorType(DTYPES[dtypes[param.name]] if param.name in dtypes else own, shapes[param.name])
+            values[param.name] = TensorType(_dtype(arrays[key], param.name), arrays[key].shape)
+        elif param.name in given.shapes:
+            values[param.name] = TensorType(given.dtype(param.name, param.type), given.shapes[param.name])
         elif text.endswith("?"):
-            given[param.name] = None
-    known = {name: TensorType(_dtype(a, name), a.shape) for name, a in weights.items()}
+            values[param.name] = None
+    weights = {name: TensorType(_dtype(a, name), a.shape) for name, a in given.weights.items()}
 
     def run(graph: Graph) -> int:
         part = module.derived()
@@ -70,7 +92,8 @@ def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Ar
         assert measure is not None
         return measure(part, arrays)
 
-    made = run_program(module, Given(given, known, constants, run if inputs and measure is not None else None))
+    measured = run if given.inputs and measure is not None else None
+    made = torchscript.run_program(module, torchscript.Given(values, weights, given.constants, measured))
     made.attrs.update(primitive=True, consumed=consumed)
     return made
 
@@ -85,31 +108,24 @@ def require_sound(module: Module) -> None:
         raise UserError(f"{name}: {len(errors)} type {'error' if len(errors) == 1 else 'errors'} in the text", findings=errors)
 
 
-def _opened_inferred(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Array], constants: Mapping[str, Array],
-                     shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str]) -> Module:
+def _opened_inferred(module: Module, given: Bindings) -> Module:
     """The same where types are inferred. Types in the text hold; what it leaves open comes from arrays and ``--shape``."""
-    from irscope.expand.relay import parameter_names, rebound
-    from irscope.expand.relay import run_program as run_relay
-
     params = module.main().params
-    names = [p.name for p in params]
-    for name in [*shapes, *dtypes]:
-        if name not in names:
-            raise UserError(f"there is no input {name!r}", did_you_mean(name, names) or f"the inputs are {', '.join(names)}")
-    arrays = Joined([inputs, weights])
-    given: dict[str, Any] = {}
+    given.require_inputs([p.name for p in params])
+    arrays = given.arrays()
+    types: dict[str, Type] = {}
     for number, param in enumerate(params):
         array = arrays.get(param.name, arrays.get(f"arg{number}"))
         said = param.type if isinstance(param.type, TensorType) else None
-        if param.name in shapes or param.name in dtypes:
-            dtype = DTYPES[dtypes[param.name]] if param.name in dtypes else said.dtype if said is not None else F32
-            given[param.name] = TensorType(dtype, shapes.get(param.name, said.shape if said is not None else ()))
+        if param.name in given.shapes or param.name in given.dtypes:
+            shape = given.shapes.get(param.name, said.shape if said is not None else ())
+            types[param.name] = TensorType(given.dtype(param.name, param.type), shape)
         elif array is not None and not isinstance(param.type, TupleType) and (said is None or not said.is_static):
-            given[param.name] = TensorType(said.dtype if said is not None else _dtype(array, param.name), array.shape)
-    module = rebound(module, given)
+            types[param.name] = TensorType(said.dtype if said is not None else _dtype(array, param.name), array.shape)
+    module = relay.rebound(module, types)
     require_sound(module)
-    made = run_relay(module, given, constants)
-    made.attrs.update(primitive=True, weights=parameter_names(module))
+    made = relay.run_program(module, types, given.constants)
+    made.attrs.update(primitive=True, weights=relay.parameter_names(module))
     return made
 
 

@@ -29,8 +29,8 @@ class CheckOutput:
 
 @click.command()
 @click.argument("path", default=".", metavar="[PATH]")
-@options(output=CheckOutput, asked=CheckOptions)
-def command(path: str, output: CheckOutput, asked: CheckOptions) -> int:
+@options(output=CheckOutput, request=CheckOptions)
+def command(path: str, output: CheckOutput, request: CheckOptions) -> int:
     """Check the exported models of a project, as [tool.irscope.check] of its pyproject.toml or irscope.toml demands.
 
     PATH is where the search for the settings begins (default: here).
@@ -41,7 +41,7 @@ def command(path: str, output: CheckOutput, asked: CheckOptions) -> int:
       irscope check --format sarif -o irscope.sarif
       irscope check --write-baseline
     """
-    result = api.check(path, asked, watch=TERMINAL)
+    result = api.check(path, request, watch=TERMINAL)
     result.report.everything = output.everything
     if result.written is not None:
         say(f"{result.baseline}: {result.written} findings accepted, {result.measured} models measured")
@@ -53,7 +53,7 @@ def command(path: str, output: CheckOutput, asked: CheckOptions) -> int:
         return OK
     if not result.readable:
         return USAGE
-    return FINDINGS if not asked.write_baseline and result.fails else OK
+    return FINDINGS if not request.write_baseline and result.fails else OK
 
 
 def _accepted(result: CheckResult) -> str:
@@ -62,5 +62,5 @@ def _accepted(result: CheckResult) -> str:
         return ""
     from irscope.api.checking import shown
 
-    stale = f", and {result.stale} more that are gone: --write-baseline makes it anew" if result.stale else ""
+    stale = f", and {result.stale} more that no longer occur: --write-baseline rewrites it" if result.stale else ""
     return f"; accepted by {shown(result.baseline or '')}: {result.accepted}{stale}"

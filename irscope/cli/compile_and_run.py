@@ -29,8 +29,8 @@ class RunOutput:
 
 @click.command()
 @click.argument("file")
-@options(asked=RunOptions, output=RunOutput)
-def command(file: str, asked: RunOptions, output: RunOutput) -> int:
+@options(request=RunOptions, output=RunOutput)
+def command(file: str, request: RunOptions, output: RunOutput) -> int:
     """Compile a graph to native code, run it, check and time it.
 
     Inputs that are not given are drawn from --seed.
@@ -43,22 +43,22 @@ def command(file: str, asked: RunOptions, output: RunOutput) -> int:
       irscope compile-and-run model.hlo --emit loops | less
     """
     if output.emit is not None:
-        return _emit(file, asked, output, output.emit)
-    result = api.run(file, asked, watch=TERMINAL)
+        return _emit(file, request, output, output.emit)
+    result = api.run(file, request, watch=TERMINAL)
     if output.form == "json":
         print(json.dumps(result.as_json()))
     else:
         from irscope.cli.run_report import print_tables
 
-        print_tables(asked, result)
+        print_tables(request, result)
     return OK if result.ok else FINDINGS
 
 
-def _emit(file: str, asked: RunOptions, output: RunOutput, stage: str) -> int:
+def _emit(file: str, request: RunOptions, output: RunOutput, stage: str) -> int:
     """Write a stage of the compiler."""
     if stage in BINARY and output.output == "-":
         raise UserError(f"--emit {stage} writes binary code", "-o FILE says where to")
-    made = api.emit(file, stage, asked, watch=TERMINAL)
+    made = api.emit(file, stage, request, watch=TERMINAL)
     if isinstance(made, bytes):
         write_bytes(output.output, made, (file,))
     else:

@@ -27,8 +27,8 @@ class DiffOutput:
 @click.command()
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
-@options(asked=DiffOptions, output=DiffOutput)
-def command(before: str, after: str, asked: DiffOptions, output: DiffOutput) -> int:
+@options(request=DiffOptions, output=DiffOutput)
+def command(before: str, after: str, request: DiffOptions, output: DiffOutput) -> int:
     """Compare two dumps as graphs: names and the order of independent lines do not count.
 
     \b
@@ -37,13 +37,13 @@ def command(before: str, after: str, asked: DiffOptions, output: DiffOutput) -> 
       irscope diff old.hlo new.hlo --format html -o diff.html
       irscope diff old.hlo new.hlo --fail-if 'kernels>+0' --fail-if 'bytes>+5%'
     """
-    result = api.diff(path_of(before), path_of(after), asked, watch=TERMINAL)
+    result = api.diff(path_of(before), path_of(after), request, watch=TERMINAL)
     if output.form == "json":
         text = json.dumps(result.as_json(), indent=1)
     else:
         text = result.as_html() if output.form == "html" else result.as_text(output.form == "markdown")
     with opened(output.output, (before, after)) as stream:
         stream.write(text + "\n")
-    for told in result.failed:
-        say(f"gate failed: {told}")
+    for failure in result.failed:
+        say(f"gate failed: {failure}")
     return FINDINGS if result.failed else OK

@@ -33,8 +33,8 @@ class LintOutput:
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@options(output=LintOutput, asked=LintOptions)
-def command(paths: tuple[str, ...], output: LintOutput, asked: LintOptions) -> int:
+@options(output=LintOutput, request=LintOptions)
+def command(paths: tuple[str, ...], output: LintOutput, request: LintOptions) -> int:
     """Find what makes a graph slow or wrong.
 
     \b
@@ -50,20 +50,20 @@ def command(paths: tuple[str, ...], output: LintOutput, asked: LintOptions) -> i
     """
     from irscope.api.linting import consistent, settings
 
-    consistent(asked)
-    settled = format_of(settings(asked)) if output.form is None or output.fix else None
+    consistent(request)
+    settled = format_of(settings(request)) if output.form is None or output.fix else None
     format = output.form or settled or "full"
     paths = tuple(path_of(path) for path in paths)
     if output.audit:
-        return _audit(paths, asked, output, format)
-    paths, pair = _split_pair(paths, asked.why)
-    asked = replace(asked, pair=pair)
+        return _audit(paths, request, output, format)
+    paths, pair = _split_pair(paths, request.why)
+    request = replace(request, pair=pair)
     if output.fix:
-        return _fix(paths, asked, output, other=format != settled or asked.why or bool(asked.write_baseline))
-    result = api.lint(paths, asked, watch=TERMINAL)
+        return _fix(paths, request, output, other=format != settled or request.why or bool(request.write_baseline))
+    result = api.lint(paths, request, watch=TERMINAL)
     result.report.everything = output.everything
-    if asked.write_baseline:
-        say(f"{asked.write_baseline}: {result.written} findings accepted")
+    if request.write_baseline:
+        say(f"{request.write_baseline}: {result.written} findings accepted")
     print_report(result.report, format, output.output, paths)
     if result.accepted:
         say(f"accepted by the baseline: {result.accepted}")
@@ -71,24 +71,24 @@ def command(paths: tuple[str, ...], output: LintOutput, asked: LintOptions) -> i
         return OK
     if not result.readable:
         return USAGE
-    return FINDINGS if not asked.write_baseline and result.fails else OK
+    return FINDINGS if not request.write_baseline and result.fails else OK
 
 
-def _audit(paths: tuple[str, ...], asked: LintOptions, output: LintOutput, format: str) -> int:
+def _audit(paths: tuple[str, ...], request: LintOptions, output: LintOutput, format: str) -> int:
     from irscope.lint.audits import write_audits
 
-    audits, errors = api.audit(paths, output.audit or "", asked, watch=TERMINAL)
+    audits, errors = api.audit(paths, output.audit or "", request, watch=TERMINAL)
     write_text(write_audits(audits, format), output.output, inputs=paths)
     return USAGE if errors else OK
 
 
-def _fix(paths: tuple[str, ...], asked: LintOptions, output: LintOutput, other: bool) -> int:
+def _fix(paths: tuple[str, ...], request: LintOptions, output: LintOutput, other: bool) -> int:
     """Correct one file, write the program, and say what is left; the status is that of what is left."""
     if len(paths) != 1 or os.path.isdir(paths[0]):
         raise UserError("--fix mends one file", "irscope lint FILE --fix -o MENDED")
     if other:
         raise UserError("--fix writes the program, and no report", "run irscope lint on what it wrote")
-    fixed = api.fix(paths[0], asked)
+    fixed = api.fix(paths[0], request)
     with opened(output.output or "-", paths, verbatim=True) as stream:
         stream.write(fixed.text)
     say(f"{paths[0]}: {fixed}")

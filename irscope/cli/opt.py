@@ -32,8 +32,8 @@ class OptOutput:
 
 @click.command()
 @click.argument("file")
-@options(asked=OptOptions, output=OptOutput)
-def command(file: str, asked: OptOptions, output: OptOutput) -> int:
+@options(request=OptOptions, output=OptOutput)
+def command(file: str, request: OptOptions, output: OptOutput) -> int:
     """Run graph passes over a dump and print the result in the IR that it came in.
 
     \b
@@ -42,15 +42,15 @@ def command(file: str, asked: OptOptions, output: OptOutput) -> int:
       irscope opt model.hlo --passes simplify-algebra,share-equal --timing -o out.hlo
       irscope opt model.relay --infer --shape data=1,3,224,224
     """
-    result = api.opt(path_of(file), asked, watch=_Told(file, asked, output))
+    result = api.opt(path_of(file), request, watch=_Told(file, request, output))
     return OK if result.ok else FINDINGS
 
 
 class _Told(PassWatcher, Terminal):
     """Tells each pass on standard error, and writes the result before the last comparison."""
 
-    def __init__(self, file: str, asked: OptOptions, output: OptOutput) -> None:
-        self.file, self.asked, self.output = file, asked, output
+    def __init__(self, file: str, request: OptOptions, output: OptOutput) -> None:
+        self.file, self.request, self.output = file, request, output
 
     def before(self, name: str, module: Module) -> None:
         _print_module("before", name, module)
@@ -81,7 +81,7 @@ class _Told(PassWatcher, Terminal):
             stream.write(text)
         if self.output.timing:
             _tell_times(steps)
-        if self.asked.bisect:
+        if self.request.bisect:
             say(f"bisect: {broken[0]} is the first pass that breaks the graph" if broken else "bisect: no pass breaks the graph")
 
 
@@ -100,7 +100,7 @@ def _tell_times(steps: list[Step]) -> None:
     for s in steps:
         a, b = s.nodes
         share = f"{(s.seconds + s.checking) / total:.0%}" if total else ""
-        asked = f"   for {s.asked_by}" if s.asked_by else ""
-        say(f"{s.name:<{width}} {s.seconds * 1e3:>9.2f} ms {share:>6} {s.checking * 1e3:>9.2f} ms   {a} -> {b}{asked}")
+        suffix = f"   for {s.required_by}" if s.required_by else ""
+        say(f"{s.name:<{width}} {s.seconds * 1e3:>9.2f} ms {share:>6} {s.checking * 1e3:>9.2f} ms   {a} -> {b}{suffix}")
     passes, types = sum(s.seconds for s in steps), sum(s.checking for s in steps)
     say(f"{'all':<{width}} {passes * 1e3:>9.2f} ms {'':>6} {types * 1e3:>9.2f} ms")

@@ -16,7 +16,7 @@ F = Callable[..., Any]
 def options(**records: type[Any]) -> Callable[[F], F]:
     """Give a command the options of some records; it is called with an instance of each, under the name given here.
 
-    ``@options(asked=LintOptions, output=LintOutput)`` stands above ``def command(paths, asked, output)``.
+    ``@options(request=LintOptions, output=LintOutput)`` stands above ``def command(paths, request, output)``.
     """
 
     def decorate(act: F) -> F:
@@ -38,39 +38,39 @@ def options(**records: type[Any]) -> Callable[[F], F]:
 
 def _option(each: Field[Any], hint: Any) -> Callable[[F], F]:
     """The click option of one field."""
-    told: Option = each.metadata["option"]
-    flags = told.flags or ("--" + each.name.replace("_", "-"),)
+    declared: Option = each.metadata["option"]
+    flags = declared.flags or ("--" + each.name.replace("_", "-"),)
     if hint is bool:
-        return click.option(*flags, each.name, is_flag=True, help=told.help)
+        return click.option(*flags, each.name, is_flag=True, help=declared.help)
     default = None if each.default is MISSING else each.default
     return click.option(
-        *flags, each.name, default=None if told.multiple or default == () else default, help=told.help, metavar=told.metavar,
-        type=_type(told, hint), nargs=2 if told.pair else 1, multiple=told.multiple or get_origin(hint) is tuple,
-        show_default=told.shown and default not in (None, "", ()), callback=_callback(told) if told.parse else None)
+        *flags, each.name, default=None if declared.multiple or default == () else default, help=declared.help, metavar=declared.metavar,
+        type=_type(declared, hint), nargs=2 if declared.pair else 1, multiple=declared.multiple or get_origin(hint) is tuple,
+        show_default=declared.shown and default not in (None, "", ()), callback=_callback(declared) if declared.parse else None)
 
 
-def _type(told: Option, hint: Any) -> click.ParamType | type:  # type: ignore[type-arg]
+def _type(declared: Option, hint: Any) -> click.ParamType | type:  # type: ignore[type-arg]
     """What click makes of the words."""
-    plain = next((kind for kind in (int, float) if not told.parse and (hint is kind or kind in get_args(hint))), str)
-    if told.file:
+    plain = next((kind for kind in (int, float) if not declared.parse and (hint is kind or kind in get_args(hint))), str)
+    if declared.file:
         return click.Path(dir_okay=False)
-    if told.choices:
-        return click.Choice(list(told.choices))
-    if plain is str or (told.least, told.most, told.above) == (None, None, None):
+    if declared.choices:
+        return click.Choice(list(declared.choices))
+    if plain is str or (declared.least, declared.most, declared.above) == (None, None, None):
         return plain
     bound = click.IntRange if plain is int else click.FloatRange
-    return bound(told.least if told.above is None else told.above, told.most, min_open=told.above is not None)  # type: ignore[arg-type]
+    return bound(declared.least if declared.above is None else declared.above, declared.most, min_open=declared.above is not None)  # type: ignore[arg-type]
 
 
-def _callback(told: Option) -> Callable[[click.Context, click.Parameter, Any], Any]:
+def _callback(declared: Option) -> Callable[[click.Context, click.Parameter, Any], Any]:
     """Reads what was written; a ValueError is a fault of usage."""
 
     def parse(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
-        assert told.parse is not None
-        if given is None or (given == () and not told.multiple):
+        assert declared.parse is not None
+        if given is None or (given == () and not declared.multiple):
             return given
         try:
-            return told.parse(given)
+            return declared.parse(given)
         except ValueError as error:
             raise click.BadParameter(str(error), ctx, param) from None
 

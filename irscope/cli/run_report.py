@@ -14,12 +14,12 @@ from irscope.graph import dtype_of
 from irscope.lazy import Array, np
 
 
-def print_tables(asked: RunOptions, result: RunResult) -> None:
+def print_tables(request: RunOptions, result: RunResult) -> None:
     """Outputs, times and errors, as tables on stdout; faults on stderr."""
     console = Console(highlight=False)
     drawn = result.drawn
     if drawn:
-        TERMINAL.note(f"drawn from seed {asked.seed}: {', '.join(drawn[:4])}" + (f" and {len(drawn) - 4} more" if len(drawn) > 4 else ""))
+        TERMINAL.note(f"drawn from seed {request.seed}: {', '.join(drawn[:4])}" + (f" and {len(drawn) - 4} more" if len(drawn) > 4 else ""))
     table = Table(box=None, pad_edge=False, show_header=True, header_style="bold")
     for heading in ("output", "type", "values"):
         table.add_column(heading, overflow="fold")
@@ -29,16 +29,16 @@ def print_tables(asked: RunOptions, result: RunResult) -> None:
         table.add_row("...", f"{len(result.outputs) - 20} more", "")
     console.print(table)
     console.print()
-    for label, text in _facts(asked, result):
+    for label, text in _facts(request, result):
         console.print(Text(f"{label:<10}", style="bold") + Text(text), soft_wrap=True)
     for comparison in result.comparisons:
         if comparison.fault:
             print(f"error: {comparison.name}: {comparison.fault}", file=sys.stderr)
 
 
-def _facts(asked: RunOptions, result: RunResult) -> list[tuple[str, str]]:
+def _facts(request: RunOptions, result: RunResult) -> list[tuple[str, str]]:
     facts: list[tuple[str, str]] = []
-    if asked.engine == "llvm":
+    if request.engine == "llvm":
         threads = f"{result.threads} thread{'s' * (result.threads != 1)}"
         facts.append(("compiled", f"{result.kernels} kernels in {_seconds(result.compile_s)}, {threads}"))
     else:
@@ -50,11 +50,12 @@ def _facts(asked: RunOptions, result: RunResult) -> list[tuple[str, str]]:
     if result.comparisons:
         worst = result.max_abs_error
         relative = result.max_rel_error
-        against = " and ".join(what for asked, what in ((asked.check, "the reference"), (asked.expect, "what is expected")) if asked)
+        pairs = (request.check, "the reference"), (request.expect, "what is expected")
+        against = " and ".join(what for compared, what in pairs if compared)
         verdict = "agrees with" if result.ok else "differs from"
         facts.append(("check", f"{verdict} {against}: largest error {worst:.2e}, {relative:.2e} of the largest value"))
-    if asked.save_outputs:
-        facts.append(("saved", asked.save_outputs))
+    if request.save_outputs:
+        facts.append(("saved", request.save_outputs))
     return facts
 
 

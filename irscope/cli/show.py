@@ -36,8 +36,8 @@ class ShowOutput:
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@options(output=ShowOutput, asked=ShowOptions)
-def command(files: tuple[str, ...], output: ShowOutput, asked: ShowOptions) -> int:
+@options(output=ShowOutput, request=ShowOptions)
+def command(files: tuple[str, ...], output: ShowOutput, request: ShowOptions) -> int:
     """Summary and tree of a dump; also text, DOT, SVG, PNG, HTML and json.
 
     A folder written by XLA's --xla_dump_to shows its modules and what each pass changed; so does a log of TVM's passes.
@@ -52,12 +52,12 @@ def command(files: tuple[str, ...], output: ShowOutput, asked: ShowOptions) -> i
       irscope show model.hlo --where 'op=dot and traffic>1MB'
     """
     view = View(output.form or _by_suffix(output.output))
-    asked = replace(asked, view=view)
+    request = replace(request, view=view)
     once_stdin(files)
     if not view.is_text:
         if len(files) > 1:
             raise UserError(f"a drawing shows one file, and {len(files)} were given", "call irscope once for each")
-        shown = api.show(path_of(files[0]), asked, watch=TERMINAL)
+        shown = api.show(path_of(files[0]), request, watch=TERMINAL)
         write_bytes(output.output, shown.draw(TERMINAL), files)
         return _status(shown)
     status = OK
@@ -66,7 +66,7 @@ def command(files: tuple[str, ...], output: ShowOutput, asked: ShowOptions) -> i
             if i and view is View.TREE:
                 stream.write("\n")
             try:
-                shown = api.show(path_of(file), asked, watch=TERMINAL)
+                shown = api.show(path_of(file), request, watch=TERMINAL)
             except UserError as error:
                 if len(files) == 1:
                     raise

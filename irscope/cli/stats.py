@@ -24,8 +24,8 @@ class StatsOutput:
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@options(output=StatsOutput, asked=StatsOptions)
-def command(paths: tuple[str, ...], output: StatsOutput, asked: StatsOptions) -> int:
+@options(output=StatsOutput, request=StatsOptions)
+def command(paths: tuple[str, ...], output: StatsOutput, request: StatsOptions) -> int:
     """Count operators, parameters, FLOPs and bytes of files and folders.
 
     A folder stands for the dumps in it. Every file is answered, whatever happens to the others.
@@ -38,7 +38,7 @@ def command(paths: tuple[str, ...], output: StatsOutput, asked: StatsOptions) ->
     from irscope.render.stats import writer
     from irscope.render.units import plural
 
-    counted = api.stats(paths, asked)
+    counted = api.stats(paths, request)
     with opened(output.output, [*paths, *counted.files]) as stream:
         write = writer(output.form, stream, paint_for(stream))
         for record in TERMINAL.track(counted, "reading", len(counted)):

@@ -168,15 +168,15 @@ def _unmatched(numbers: Numbering, graph: Graph, other: Graph) -> dict[Node, Non
 
 def _difference(a: Node, b: Node) -> str:
     """What is different about two nodes of one operator, apart from what came before them; empty when only that is."""
-    told = []
+    parts = []
     if str(a.type) != str(b.type):
-        told.append(f"{a.type} became {b.type}")
+        parts.append(f"{a.type} became {b.type}")
     keys = sorted(a.attrs.keys() | b.attrs.keys())
     both = [(k, *(str({**node.attrs}.get(k)) for node in (a, b))) for k in keys]
-    told += [f"{k}: {_short(mine)} became {_short(theirs)}" for k, mine, theirs in both if mine != theirs]
+    parts += [f"{k}: {_short(mine)} became {_short(theirs)}" for k, mine, theirs in both if mine != theirs]
     if len(a.operands) != len(b.operands):
-        told.append(f"{len(a.operands)} operands became {len(b.operands)}")
-    return "; ".join(told)
+        parts.append(f"{len(a.operands)} operands became {len(b.operands)}")
+    return "; ".join(parts)
 
 
 def _short(text: str) -> str:

@@ -45,8 +45,8 @@ def _page(comparison: Comparison, before: Module, after: Module, names: tuple[st
     yield policy_of(_SCRIPT, _STYLE)
     yield f"<title>{first} against {second}</title><style>{_STYLE}</style></head>"
     yield f"<body><h1>{first} → {second}</h1>"
-    for told in failed:
-        yield f'<p class="failed">gate failed: {markup(told)}</p>'
+    for failure in failed:
+        yield f'<p class="failed">gate failed: {markup(failure)}</p>'
     if comparison.same:
         yield '<p class="same">They are the same graph.</p></body></html>'
         return

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from irscope.expand.programs import relay, torchscript
 from irscope.graph import DTYPES, UNKNOWN, Builder, Graph, Module, Node, TensorType, Type, Typing, callees_first
 from irscope.graph.dtypes import F32
 from irscope.graph.rewrite import copy_node
@@ -20,9 +21,7 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
     """
     dtypes = dtypes or {}
     if module.dialect.typing is Typing.EXECUTED and not module.is_primitive and (shapes or dtypes):
-        from irscope.expand.torchscript import with_shapes
-
-        return with_shapes(module, shapes, dtypes)
+        return torchscript.with_shapes(module, shapes, dtypes)
     main = module.main()
     names = {p.name: p for p in main.params} | {f"arg{i}": p for i, p in enumerate(main.params)}
     for name in [*shapes, *dtypes]:
@@ -41,9 +40,7 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
             raise UserError(f"input {name} is {old}, not a tensor: --shape cannot bind it")
         bound[param.index] = TensorType(DTYPES[dtypes[name]] if name in dtypes else old.dtype, shapes.get(name, old.shape))
     if module.dialect.typing is Typing.INFERRED and not module.is_primitive:
-        from irscope.expand.relay import rebound
-
-        return rebound(module, {p.name: bound[p.index] for p in main.params if p.index in bound})
+        return relay.rebound(module, {p.name: bound[p.index] for p in main.params if p.index in bound})
     made = module.derived()
     became: dict[Graph, Graph] = {}
     for graph in callees_first(module, main):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from irscope.expand.bitcast import as_movement
+from irscope.expand.programs import relay, torchscript
 from irscope.expand.values import Value, as_node, parts_of
 from irscope.graph import UNKNOWN, Builder, Graph, Module, Node, TupleType, Typing, callees_first, live, rewrite, see_through, tensor
 from irscope.lazy import np
@@ -51,13 +52,9 @@ def expand(module: Module, outline: bool = False, seen: Callable[[Node, Any], No
     """
     built = not module.is_primitive
     if built and module.dialect.typing is Typing.EXECUTED:
-        from irscope.expand.torchscript import Given, run_program
-
-        module = run_program(module, Given(outline=outline), seen)
+        module = torchscript.run_program(module, torchscript.Given(outline=outline), seen)
     elif built:
-        from irscope.expand.relay import run_program as run_relay
-
-        module = run_relay(module)
+        module = relay.run_program(module)
     if built:
         module.attrs |= {"primitive": True}
 
@@ -281,7 +278,8 @@ def _expand_composites(module: Module, graph: Graph) -> Graph:
             written = node.origin[0] if node.origin else node
             _require_sound(node, written)
             builder.at = node.origin or (node,)
-            became: Node | None = node.op.expand(builder, node, operands, module.raw(written))
+            became = node.op.expand(builder, node, operands, module.raw(written))
+            assert became is None or isinstance(became, Node)
             changed = changed or became is not None
             return became
         graph = see_through(rewrite(graph, rule), graph)

@@ -54,6 +54,16 @@ class Frame:
         self.graph.root = root
 
 
+def captures(node: Node, values: Sequence[Any]) -> list[list[Any]]:
+    """What each body of a node takes from outside, of the values that the node captures for all of them."""
+    taken, at = [], 0
+    for body in node.bodies:
+        count = body.notes.get("captures", 0)
+        taken.append(list(values[at:at + count]))
+        at += count
+    return taken
+
+
 class Framed(Tensors):
     """An algebra of tensors in the innermost frame; operands from outer frames are captured on the way in.
 
@@ -135,6 +145,16 @@ class Framed(Tensors):
         dialect: str = "hlo",
     ) -> Node:
         return self.own(super().emit(name, operands, attrs, bodies, type, dialect))
+
+    def conditional(self, condition: Node, frames: Sequence[Frame], rows: Sequence[Sequence[Node]]) -> list[Node]:
+        """The parts of a conditional whose bodies, built in these frames, end in these rows; the bodies take what they captured."""
+        for frame, row in zip(frames, rows, strict=True):
+            with self.again(frame):
+                frame.finish(self.tuple(row))
+        operands = [self.tuple([self.here(c) for c in frame.captured]) for frame in frames]
+        bodies = [frame.graph for frame in frames]
+        made = self.emit("conditional", (condition, *operands), {}, bodies, bodies[0].result().type)
+        return [self.part(made, i) for i in range(len(rows[0]))]
 
     def tuple(self, parts: Sequence[Node]) -> Node:
         """One value of several."""

@@ -9,6 +9,7 @@ A text that speaks of whole arrays and cuts them into shards itself (:mod:`irsco
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from irscope.expand import manual
 from irscope.expand.expand import inline
@@ -40,10 +41,11 @@ def partitioned(module: Module, devices: int) -> Module:
     global_ = manual.boundary(graphs) is not None
     made = inlined.derived()
     became: dict[Graph, Graph] = {}
+    setting = _Setting(inlined, devices, became, joined)
     for graph in graphs:
         whole = graph is inlined.main()
         run = whole or graph in joined
-        became[graph] = _Devices(inlined, graph, devices, became, joined, whole, whole and global_).run() if run else graph
+        became[graph] = _Devices(setting, graph, whole, whole and global_).run() if run else graph
     for graph in callees_first(made, became[inlined.main()]):
         made.graphs[made.fresh_name(graph.name)] = graph
     made.entry = became[inlined.main()].name
@@ -52,14 +54,23 @@ def partitioned(module: Module, devices: int) -> Module:
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What all graphs of a module share: ``joined`` are those that communicate, ``became`` what graphs were made into."""
+
+    module: Module
+    devices: int
+    became: dict[Graph, Graph]
+    joined: set[Graph]
+
+
 class _Devices:
     """One graph, run by all devices: each node becomes one a device."""
 
-    def __init__(self, module: Module, graph: Graph, devices: int, became: dict[Graph, Graph], joined: set[Graph], entry: bool,
-                 global_: bool = False) -> None:
-        self.module, self.graph, self.devices, self.became, self.joined, self.entry = module, graph, devices, became, joined, entry
-        self.global_ = global_
-        self.made = Graph(f"{graph.name}.{devices}", loc=graph.loc, notes=dict(graph.notes))
+    def __init__(self, setting: _Setting, graph: Graph, entry: bool, global_: bool = False) -> None:
+        self.setting, self.graph, self.entry, self.global_ = setting, graph, entry, global_
+        self.module, self.devices = setting.module, setting.devices
+        self.made = Graph(f"{graph.name}.{setting.devices}", loc=graph.loc, notes=dict(graph.notes))
         self.builder = Builder(self.made)
         self.t = Tensors(self.builder)
         self.values: dict[Node, list[Node]] = {}
@@ -106,9 +117,9 @@ class _Devices:
             return self._together(node, operands)
         if manual.is_boundary(node):
             return self._at_boundary(node, operands)
-        if op is hlo.while_ and any(b in self.joined for b in node.bodies):
+        if op is hlo.while_ and any(b in self.setting.joined for b in node.bodies):
             return self._while(node, operands[0])
-        if op is hlo.conditional and any(b in self.joined for b in node.bodies):
+        if op is hlo.conditional and any(b in self.setting.joined for b in node.bodies):
             return self._conditional(node, operands)
         return [self._copy(node, [o[d] for o in operands], d) for d in range(self.devices)]
 
@@ -137,9 +148,9 @@ class _Devices:
 
     def _merged(self, body: Graph) -> Graph:
         """A body for all devices, whether it communicates or not."""
-        if body in self.joined:
-            return self.became[body]
-        return _Devices(self.module, body, self.devices, self.became, self.joined, False).run()
+        if body in self.setting.joined:
+            return self.setting.became[body]
+        return _Devices(self.setting, body, False).run()
 
     def _while(self, node: Node, states: list[Node]) -> list[Node]:
         condition, body = (self._merged(b) for b in node.bodies)

@@ -7,12 +7,10 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from irscope.formats.detect import detect, encoding_of
+from irscope.formats.neighbours import DUMP_HLO, Neighbour, in_bytes, in_text, looks_printed
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-    from irscope.formats.neighbours import Neighbour
 
 SURE_SUFFIXES = (".hlo", ".relay", ".ir", ".torchscript")
 """Files of these names are dumps, also when they are broken: the user wants to hear of it."""
@@ -54,8 +52,6 @@ def _walk(folder: str) -> Iterable[str]:
 
 def no_dump(paths: Sequence[str], skipped: Sequence[str]) -> UserError:
     """What to say of folders in which nothing is read: what lies there instead, and what to do about the first that is known."""
-    from irscope.formats.neighbours import DUMP_HLO
-
     where = "no dump in " + ", ".join(paths)
     if not skipped:
         return UserError(f"{where}, which holds no files", DUMP_HLO)
@@ -82,9 +78,6 @@ def _is_dump(path: str) -> bool:
 
 def sniff(path: str) -> str | None:
     """The format of the text at the begin of a file, or None where it is none that irscope knows."""
-    from irscope.formats.detect import detect, encoding_of
-    from irscope.formats.neighbours import looks_printed
-
     head = _head(path)
     encoding = encoding_of(head)
     if not head.strip() or not (encoding or looks_printed(head)):
@@ -104,7 +97,5 @@ def _head(path: str) -> bytes:
 
 def _neighbour(path: str) -> Neighbour | None:
     """What a file that is no dump is, when it is one that people mistake for a dump."""
-    from irscope.formats.neighbours import in_bytes, in_text, looks_printed
-
     head = _head(path) if os.path.isfile(path) else b""
     return in_bytes(head) or (in_text(head.decode("utf-8", "replace")) if looks_printed(head) else None)

@@ -71,7 +71,7 @@ def stats_of_reading(reading: Reading, file: str, signature: bool = False) -> St
         ops.update(survey.ops)
     entries = [s.entry for s in surveys if s.entry is not None]
     record = Stats(
-        file=file, format=reading.format, ok=reading.ok, error=None if reading.ok else _told(first_error(reading)),
+        file=file, format=reading.format, ok=reading.ok, error=None if reading.ok else _error_text(first_error(reading)),
         graphs=sum(len(s.module.graphs) for s in surveys), nodes=sum(ops.values()), ops=dict(ops.most_common()),
         parameters=sum(len(entry.params) for entry in entries), parameter_bytes=sum(s.parameter_bytes() for s in surveys),
         flops=round(sum(s.totals.flops for s in surveys)), bytes=round(sum(s.totals.bytes for s in surveys)))
@@ -90,7 +90,7 @@ def first_error(reading: Reading) -> Finding | None:
     return next((finding for finding in reading.findings if finding.severity is Severity.ERROR), None)
 
 
-def _told(error: Finding | None) -> str:
+def _error_text(error: Finding | None) -> str:
     """``line:col: message``."""
     return f"{error.place() or '1:1'}: {error.message}" if error is not None else "1:1: nothing was read"
 

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import codecs
 
-from irscope.formats import FORMATS, format_named, not_read_yet, readable
+from irscope.formats import FORMATS, format_named
 from irscope.formats.neighbours import by_sight, in_bytes, in_text, looks_printed
 from irscope.graph import Reading
 from irscope.source import SourceText, UserError
+from irscope.version import __version__
 
 # A reader that is this sure has seen its own header; nothing that stands around it changes that.
 SURE = 0.9
@@ -31,7 +32,7 @@ def decode(data: bytes, name: str) -> SourceText:
     if neighbour is not None:
         raise UserError(f"{called(name)} is {neighbour.what}, not a text that irscope reads", neighbour.help_for(name))
     if not looks_printed(data):
-        raise UserError(f"{called(name)} is binary, not a text", f"irscope reads the text that a compiler prints: {', '.join(readable())}")
+        raise UserError(f"{called(name)} is binary, not a text", f"irscope reads the text that a compiler prints: {', '.join(FORMATS)}")
     # A dump may quote bytes that are no UTF-8 (a file name, a string constant): they are shown as a replacement mark.
     return SourceText(name, data.decode("utf-8", "replace"))
 
@@ -39,7 +40,7 @@ def decode(data: bytes, name: str) -> SourceText:
 def detect(text: str) -> str | None:
     """The name of the format that a text is written in, or None."""
     scores: dict[str, float] = {}
-    for name in readable():
+    for name in FORMATS:
         scores[name] = float(format_named(name).sniff(text))
         if scores[name] >= SURE:
             return name
@@ -58,8 +59,9 @@ def read(source: SourceText, format: str | None = None) -> Reading:
     found = detect(source.text)
     if found is None:
         raise unknown(source)
-    if found not in readable():
-        raise not_read_yet(found, called(source.name))
+    if found not in FORMATS:
+        raise UserError(f"{called(source.name)}: this is {found} text, which irscope {__version__} does not read yet",
+                        f"this version reads {' and '.join(FORMATS)}")
     return format_named(found).read(source)
 
 
@@ -72,7 +74,7 @@ def unknown(source: SourceText) -> UserError:
     shown = first if len(first) <= 60 else first[:57] + "..."
     return UserError(
         f"{called(source.name)}: the format is not recognised; it begins with {shown!r}",
-        f"irscope reads {', '.join(readable())}; --from {'|'.join(FORMATS)} reads a text as that format, whatever it looks like",
+        f"irscope reads {', '.join(FORMATS)}; --from {'|'.join(FORMATS)} reads a text as that format, whatever it looks like",
     )
 
 

@@ -4,9 +4,12 @@ Two tables, one for bytes and one for texts; the first row that fits answers. A 
 """
 from __future__ import annotations
 
+import io
 import os
 import re
 from dataclasses import dataclass
+
+from irscope.lazy import zipfile
 
 # What XLA appends to the name of a module for each kind of file about it.
 OF = re.compile(r"(?:\.hlo\.pb|(?:\.top_level)?\.(?:dot|html)"
@@ -90,9 +93,6 @@ def by_sight(text: str) -> str | None:
 
 def _in_zip(data: bytes) -> Neighbour:
     """A zip: npz, a TorchScript or torch.save archive, torch.export's .pt2, or a .keras file, by the names of its members."""
-    import io
-    import zipfile
-
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     except (zipfile.BadZipFile, OSError, ValueError):

@@ -10,13 +10,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from irscope.analysis.soundness import Use
 from irscope.formats.relay import structure
 from irscope.formats.relay.dialect import RELAY
 from irscope.fusion.tvm_partition import MAX_DEPTH, Member, Partition
-from irscope.graph import Dialect, FunctionType, Graph, Module, Node, callees_first
+from irscope.graph import FunctionType, Graph, Module, Node, callees_first
 from irscope.graph.collector import collector_paused
 from irscope.ops import hlo
 from irscope.ops.sets import hlo as hlo_set
@@ -38,10 +37,10 @@ class FuseOps(Pass):
     Options: ``max-depth`` nodes may be in one group; with ``link-params`` constants stand inside the functions that use them.
     """
 
-    name: ClassVar[str] = "fuse-ops"
-    needs: ClassVar[Use] = Use.GROUPING
+    name = "fuse-ops"
+    needs = Use.GROUPING
     requires = ("infer-types",)
-    dialects: ClassVar[tuple[Dialect, ...]] = (RELAY,)
+    dialects = (RELAY,)
 
     def __init__(self, max_depth: int = MAX_DEPTH, link_params: bool = False) -> None:
         self.max_depth = max_depth

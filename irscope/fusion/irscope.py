@@ -339,7 +339,10 @@ def _breaks_strides(node: Node, reach: Reach) -> bool:
     """
     if node.op not in VIEWS or not isinstance(reach, Chain | None):
         return False
-    steps = len(list(islice(reach or (), MAX_STEPS + 1)))
+    way = [node, *islice(reach or (), MAX_STEPS + 1)]
+    steps = len(way) - 1
+    if not any(isinstance(step, Reshape) or (isinstance(step, Node) and step.op is hlo.reshape) for step in way):
+        return steps == MAX_STEPS  # a reshape alone may need copying
     if steps > MAX_STEPS or access(reach, node) is None:
         return False
     through, source = Chain(node, reach), node.operands[0]

@@ -5,6 +5,7 @@ injective operators, then what feeds a tuple inside a group.
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from irscope.fusion.tvm_dominators import dominators
@@ -99,42 +100,34 @@ class Partition:
         sink = self.dominators[at].parent
         if self.members[sink].root().kind > at_the_end:
             return
-        ways = self._ways(at, sink)
+        ways = list(self._ways(at, sink))
         if all(self.members[way].root().kind <= on_the_way for way in ways):
             for each in (at, *ways):
                 self._merge(self.members[each].root(), self.members[sink].root())
 
-    def _ways(self, source: int, sink: int) -> list[int]:
+    def _ways(self, source: int, sink: int) -> Iterator[int]:
         """The places between a source and its sink, on all ways."""
         outputs = self.walk.outputs
-        if len(outputs[source]) == 1:
-            return []
-        seen: dict[int, None] = {}
-        stack = [to for to, _ in outputs[source]]
+        seen: set[int] = set()
+        stack = [to for to, _ in outputs[source]] if len(outputs[source]) > 1 else []
         while stack:
             at = stack.pop()
             if at not in seen and at != sink:
-                seen[at] = None
+                seen.add(at)
+                yield at
                 stack.extend(to for to, _ in outputs[at])
-        return list(seen)
 
     def _between(self, source: int) -> int:
         """How many operators come together when a source is fused into its sink, as TVM counts them; counting ends beyond the limit.
 
         A group that has become part of another one still counts with the size it had then.
         """
-        sink, outputs = self.dominators[source].parent, self.walk.outputs
+        sink = self.dominators[source].parent
         count = self.members[sink].root().size + self.members[source].size
-        if len(outputs[source]) == 1:
-            return count
-        seen: set[int] = set()
-        stack = [to for to, _ in outputs[source]]
-        while stack and count <= self.max_depth:
-            at = stack.pop()
-            if at not in seen and at != sink:
-                seen.add(at)
-                count += self.members[at].size
-                stack.extend(to for to, _ in outputs[at])
+        for at in self._ways(source, sink) if count <= self.max_depth else ():
+            count += self.members[at].size
+            if count > self.max_depth:
+                break
         return count
 
     @staticmethod

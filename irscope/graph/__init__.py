@@ -3,8 +3,8 @@ from irscope.graph.builder import Builder
 from irscope.graph.dialect import Dialect, Typing
 from irscope.graph.dtypes import DTYPES, DType, dtype_of
 from irscope.graph.dump import dump, dump_node
-from irscope.graph.node import NO_ATTRS, Graph, Module, Node, Reading
-from irscope.graph.op import Effect, Kind, Op, unknown_op
+from irscope.graph.module import Module, Reading
+from irscope.graph.node import NO_ATTRS, Effect, Graph, Kind, Node, Op, unknown_op
 from irscope.graph.provenance import NoProvenance, Provenance, SourceLine
 from irscope.graph.rewrite import copy_node, rewrite, rewrite_module, see_through
 from irscope.graph.types import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from irscope.graph.node import NO_ATTRS, Graph, Node
-from irscope.graph.op import Op
+from irscope.graph.node import NO_ATTRS, Graph, Node, Op
 from irscope.graph.types import UNKNOWN, Type
 
 

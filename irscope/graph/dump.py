@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.graph.node import Graph, Module, Node
+from irscope.graph.module import Module
+from irscope.graph.node import Graph, Node
 
 MAX_ATTR_CHARACTERS = 200
 

@@ -1,17 +1,89 @@
-"""The common graph: nodes, graphs, modules. A Node is its own value."""
+"""Operators, nodes and graphs, which refer to each other, and the interfaces by which an operator says what it computes."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from enum import Enum, IntEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
-from irscope.graph.dialect import Dialect
-from irscope.graph.op import Op
-from irscope.graph.provenance import NoProvenance, Provenance, SourceLine
+from irscope.graph.dtypes import DType
 from irscope.graph.types import Type
-from irscope.source import Finding, SourceText
+from irscope.lazy import Array
 from irscope.source.budget import tick
+
+PRIMITIVE = "hlo"
+"""The dialect of the primitives."""
+
+
+class Effect(Enum):
+    """What a node does beside giving its result. Dead-code removal, sharing and scheduling read this alone."""
+
+    PURE = "pure"
+    READS = "reads"        # depends on state: must not move over a write
+    WRITES = "writes"      # changes state: must stay, in order
+    CONTROL = "control"    # raises, sends, receives: must stay, in order
+
+
+class Kind(IntEnum):
+    """How an operator takes part in fusion, from free to never (after TVM's OpPatternKind, with windows and movement apart)."""
+
+    ELEMENTWISE = 0    # result element i needs operand elements i
+    BROADCAST = 1      # result element i needs one operand element, in order (broadcast)
+    INJECTIVE = 2      # result element i needs one operand element, anywhere (transpose, slice, gather, pad)
+    REDUCTION = 3      # several operand elements make one
+    CONTRACTION = 4    # dot, convolution: an epilogue may follow
+    TUPLE = 5          # tuple, get: no work
+    LEAF = 6           # parameter, constant
+    OPAQUE = 7         # stands alone
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """One declaration of an operator: everything irscope knows of it.
+
+    ``dialect`` is ``hlo`` (the primitives, and what expands to them), ``torchscript`` or ``relay``.
+    ``infer(node)`` gives the result type from operands, attributes and bodies (``node.type`` is the declared type, which ops
+    whose result cannot be inferred keep) and raises :class:`irscope.ops.TypeFault`.
+    ``reference(run, node, *arrays)`` computes it with numpy; ``run(graph, arrays)`` evaluates a body.
+    ``scalar``, ``element`` and ``nest`` are its meaning for code generation, see :class:`Emitter`: at least one for a
+    primitive, none where ``expand`` is given. Where both ``element`` and ``nest`` are given, ``whole(node)`` says for which nodes
+    the nest is the one to take (a running sum written as a window over everything).
+    ``expand(builder, node, operands, raw)`` appends what the node stands for and gives the node that has its value, or None where
+    this node stays as it is; ``raw`` holds the attributes that the format kept as text (``module.raw(node)``).
+    ``cost(node)`` gives FLOPs (default: none for movement, one an element otherwise).
+    """
+
+    name: str
+    dialect: str = PRIMITIVE
+    doc: str = ""
+    kind: Kind = Kind.OPAQUE
+    effect: Effect = Effect.PURE
+    infer: Callable[[Node], Type] | None = None
+    reference: Reference | None = None
+    scalar: ScalarMeaning | None = None
+    element: ElementMeaning | None = None
+    nest: NestMeaning | None = None
+    whole: Callable[[Node], bool] | None = None
+    expand: Callable[..., object] | None = None
+    cost: Callable[[Node], float] | None = None
+    known: bool = True
+    traits: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def is_primitive(self) -> bool:
+        """Whether it is one of the primitives, of which all other operators are made."""
+        return self.dialect == PRIMITIVE
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def unknown_op(name: str, dialect: str) -> Op:
+    """An operator that irscope has no declaration for: opaque, kept and shown. Make one a name a module, and share it."""
+    return Op(name, dialect, known=False, effect=Effect.CONTROL)
+
 
 NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
 
@@ -88,85 +160,104 @@ class Graph:
         return f"<graph {self.name}: {len(self.nodes)} nodes>"
 
 
-@dataclass(slots=True, eq=False)
-class Module:
-    """The graphs of one dump, by name, callees before callers.
+Number = complex
+"""A number of Python: bool and int and float are ones too."""
+Own = Any
+"""A value of the emitter's own making: an emitter takes no others, so that it need not say more than Value of what it gives."""
 
-    ``dialect`` is what its format declares; ``entry`` names the graph that runs; ``attrs`` are the module's own attributes as the
-    format keeps them.
+
+class Value(Protocol):
+    """A value while code is made. ``+ - *`` work on integer (index) values and Python ints, with folding.
+
+    ``//`` and ``%`` are by positive ints.
     """
 
-    name: str
-    dialect: Dialect
-    graphs: dict[str, Graph] = field(default_factory=dict)
-    entry: str = ""
-    attrs: dict[str, Any] = field(default_factory=dict)
-    source: SourceText = field(default_factory=lambda: SourceText("", ""))
-    provenance: Provenance = field(default_factory=NoProvenance)
-    _numbered: dict[str, int] = field(default_factory=dict, repr=False)  # a number to begin with: 10,000 graphs may want the same name
+    @property
+    def dtype(self) -> DType: ...
+    @property
+    def lanes(self) -> int: ...
+    def __add__(self, other: Value | int) -> Value: ...
+    def __radd__(self, other: Value | int) -> Value: ...
+    def __sub__(self, other: Value | int) -> Value: ...
+    def __rsub__(self, other: Value | int) -> Value: ...
+    def __mul__(self, other: Value | int) -> Value: ...
+    def __rmul__(self, other: Value | int) -> Value: ...
+    def __floordiv__(self, other: Value | int) -> Value: ...
+    def __mod__(self, other: Value | int) -> Value: ...
+
+
+class Register(Protocol):
+    """A variable of the generated code."""
+
+    def get(self) -> Value: ...
+    def set(self, value: Own) -> None: ...
+
+
+class View(Protocol):
+    """An array that a nest reads or writes, by logical index whatever its layout."""
 
     @property
-    def format(self) -> str:
-        """The name of the format, for messages."""
-        return self.dialect.name
-
+    def shape(self) -> tuple[int, ...]: ...
     @property
-    def is_primitive(self) -> bool:
-        """Whether the graphs consist of primitives: read so, or expanded from another dialect."""
-        return self.dialect.primitive or bool(self.attrs.get("primitive"))
-
-    @property
-    def flushes_denormals(self) -> bool:
-        """Whether denormal floats count as zeros of their sign where something is computed. XLA's CPU backend runs HLO so; torch and TVM
-        keep them. Compiled code and the reference both ask here."""
-        return self.dialect.flushes_denormals
-
-    def main(self) -> Graph:
-        """The graph that runs."""
-        return self.graphs[self.entry]
-
-    def scope(self, node: Node) -> str:
-        """The user's own name for where the node comes from, or the empty string."""
-        return self.provenance.scope(node.loc) if node.loc >= 0 else ""
-
-    def call_stack(self, node: Node) -> tuple[SourceLine, ...]:
-        """The lines of the user's program that made the node, innermost first."""
-        return self.provenance.call_stack(node.loc) if node.loc >= 0 else ()
-
-    def raw(self, node: Node) -> Mapping[str, str]:
-        """The attributes of the node that were kept as text."""
-        return self.provenance.raw(node.loc) if node.loc >= 0 else {}
-
-    def fresh_name(self, wanted: str) -> str:
-        """A graph name that is still free."""
-        if wanted not in self.graphs:
-            return wanted
-        n = self._numbered.get(wanted, 1)
-        while f"{wanted}.{n}" in self.graphs:
-            n += 1
-        self._numbered[wanted] = n
-        return f"{wanted}.{n}"
-
-    def derived(self, name: str | None = None) -> Module:
-        """A module without graphs that keeps this one's source, provenance and attributes: what a pass fills."""
-        return Module(name or self.name, self.dialect, {}, self.entry, dict(self.attrs), self.source, self.provenance)
-
-    def __repr__(self) -> str:
-        return f"<module {self.name}: {len(self.graphs)} graphs>"
+    def dtype(self) -> DType: ...
+    def load(self, index: Sequence[Value | int]) -> Value: ...
+    def store(self, index: Sequence[Value | int], value: Own) -> None: ...
 
 
-@dataclass(slots=True)
-class Reading:
-    """What a reader understood of a text: modules (most texts hold one) and findings. ``ok`` follows the format's own parser."""
+class Emitter(Protocol):
+    """What an operator means to code generation is written for this interface; :mod:`irscope.lower.build` implements it.
 
-    source: SourceText
-    format: str
-    modules: list[Module] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    ok: bool = True
+    An operator declares at least one of three, from the most to the least fusible:
 
-    def module(self) -> Module:
-        """The first module; raises ValueError when nothing was understood."""
-        if not self.modules:
-            raise ValueError(f"{self.source.name}: no module was read")
-        return self.modules[0]
+    ``scalar(k, *operands)``
+        Elementwise: one result element (or a vector of them) from one element of each operand. Attributes come by ``node``:
+        ``scalar`` is called as ``op.scalar(k, node, *values)``.
+    ``element(k, node, index, read)``
+        Pull: the result element at ``index`` (one integer value a dimension). ``read(i, index)`` gives an element of operand ``i``;
+        every index that is passed to ``read`` must be in bounds, also where the value is not used in the end (clamp, then select).
+        Loops and registers are allowed (reductions, contractions, gathers). An operator with several results gives a list.
+    ``nest(k, node, ins, outs)``
+        Whole: loops that read the views ``ins`` and write the views ``outs`` (sort, scatter, fft): for what is no function of one index.
+
+    ``scratch`` and ``table`` give views: memory of the kernel's own, and constant data (a numpy array) that travels with the kernel.
+
+    ``par`` is a loop whose iterations are independent: they may run on any thread, each with scratch memory of its own.
+
+    Values carry an element type and a number of lanes; mixing one lane with many splats the one.
+    Float arithmetic narrower than 32 bits is computed in f32 and rounded once per call, by the emitter itself.
+    Names of ``unary`` and ``binary`` and their exact semantics: :mod:`irscope.ops.vocabulary`.
+    """
+
+
+    def const(self, value: Number, dtype: DType) -> Value: ...
+    def index(self, value: int) -> Value: ...
+    def unary(self, name: str, x: Own) -> Value: ...
+    def binary(self, name: str, x: Own, y: Own) -> Value: ...
+    def fma(self, x: Own, y: Own, z: Own) -> Value: ...
+    def compare(self, direction: str, x: Own, y: Own) -> Value: ...
+    def select(self, condition: Own, x: Own, y: Own) -> Value: ...
+    def convert(self, x: Own, dtype: DType) -> Value: ...
+    def bitcast(self, x: Own, dtype: DType) -> Value: ...
+    def complex(self, re: Own, im: Own) -> Value: ...
+    def loop(self, low: Value | int, high: Value | int, step: int = 1) -> AbstractContextManager[Value]: ...
+    def par(self, low: Value | int, high: Value | int, step: int = 1) -> AbstractContextManager[Value]: ...
+    def while_(self, condition: Callable[[], Own]) -> AbstractContextManager[None]: ...
+    def when(self, condition: Own) -> AbstractContextManager[None]: ...
+    def reg(self, dtype: DType, init: Own) -> Register: ...
+    def scratch(self, dtype: DType, shape: Sequence[int]) -> View: ...
+    def table(self, values: Array, dtype: DType) -> View: ...
+    def inline(self, graph: Graph, args: Sequence[Own]) -> list[Value]: ...
+
+
+Index = Value | int
+"""An index while code is made: ints are folded."""
+Read = Callable[[int, Sequence[Index]], Value]
+"""An element of an operand, by its number and an index."""
+ScalarMeaning = Callable[..., Value]
+"""Takes an emitter, the node, and a value for each operand."""
+ElementMeaning = Callable[[Emitter, Node, Sequence[Value], Read], Value | list[Value]]
+NestMeaning = Callable[[Emitter, Node, Sequence[View], Sequence[View]], None]
+Run = Callable[[Graph, Sequence[Array]], Any]
+"""Evaluates a body on arrays: an array, or a tuple of such results."""
+Reference = Callable[..., object]
+"""Takes a Run, the node, and a result for each operand; gives an array, a tuple of results, None for a token, or the steps to one."""

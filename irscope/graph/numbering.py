@@ -15,8 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.graph.node import Graph, Node
-from irscope.graph.op import Effect, Op
+from irscope.graph.node import Effect, Graph, Node, Op
 from irscope.graph.types import FunctionType, TensorType, TupleType, Type
 from irscope.graph.walk import callees_first_of, live
 

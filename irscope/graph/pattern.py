@@ -7,8 +7,8 @@
     compare[direction=GT](x, y)            an attribute has this value
 
 Operands of commutative operators match in either order. A pattern matches whatever has an operator and operands: a node, an instruction of
-a rewriter, a draft of a node. One that looks ``through`` operators (casts, movement) skips them in front of each operand: a name then
-stands for the operand itself, and counts as the same instruction wherever nothing but those operators lies between.
+a rewriter, a node that is in no graph yet. One that looks ``through`` operators (casts, movement) skips them in front of each operand: a
+name then stands for the operand itself, and counts as the same instruction wherever nothing but those operators lies between.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from irscope.graph.op import Op
+from irscope.graph.node import Op
 from irscope.graph.walk import Operators, behind
 
 COMMUTATIVE = frozenset("add multiply maximum minimum and or xor".split())
@@ -62,18 +62,31 @@ class Pattern:
     text: str
     through: Operators = ()
     root: Term = field(init=False)
-    _heads: tuple[frozenset[str], ...] = field(init=False, repr=False)
-    """The operators that operands must have, for those that must have one. Most instructions are refused by this alone."""
+    _heads: tuple[tuple[frozenset[str] | None, ...], ...] = field(init=False, repr=False)
+    """For each order of the operands, the operators that they must have (None: any)."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "root", parse_term(self.text))
+        root = parse_term(self.text)
         numbers = None if self.through else NUMBERS
-        heads = (frozenset(o.ops) if o.ops else numbers if o.number is not None else None for o in self.root.operands)
-        object.__setattr__(self, "_heads", tuple(head for head in heads if head is not None))
+        heads = tuple(frozenset(o.ops) if o.ops else numbers if o.number is not None else None for o in root.operands)
+        is_commutative = len(heads) == 2 and not COMMUTATIVE.isdisjoint(root.ops)
+        object.__setattr__(self, "root", root)
+        orders = (heads, heads[::-1]) if is_commutative and heads != heads[::-1] else (heads,)
+        object.__setattr__(self, "_heads", orders)
 
     @property
     def ops(self) -> tuple[str, ...]:
         return self.root.ops
+
+    def may_match(self, operands: Sequence[Op]) -> bool:
+        """Whether an instruction with operands of these operators, looked through, may match. Most are refused by this alone."""
+        for heads in self._heads:
+            for head, op in zip(heads, operands):
+                if head is not None and op.name not in head:
+                    break
+            else:
+                return True
+        return False
 
     def match(
         self, instruction: Instruction, is_all: IsAll, where: Callable[[Bindings], bool] | None = None, bound: Bindings | None = None
@@ -82,16 +95,21 @@ class Pattern:
 
         ``bound`` are names whose instructions are known before.
         """
-        through = self.through
-        for head in self._heads:
-            for operand in instruction.operands:
-                if (behind(operand, through) if through else operand).op.name in head:
-                    break
-            else:
-                return None
-        known = {"root": instruction, **(bound or {})}
-        found = _matches(self.root, instruction, known, _Look(is_all, through), is_root=True)
-        return next(found if where is None else filter(where, found), None)
+        root, through = self.root, self.through
+        look = _Look(is_all, through)
+        ops = [(behind(o, through) if through else o).op for o in instruction.operands]
+        if not self.may_match(ops) or not _has_head(root, instruction):
+            return None
+        for operands in _orders(instruction):
+            if not through and not all(_may_match(term, operand, is_all) for term, operand in zip(root.operands, operands)):
+                continue
+            known: Bindings = {"root": instruction, **(bound or {})}
+            if root.name:
+                known[root.name] = instruction
+            for found in _all_match(root.operands, operands, known, look):
+                if where is None or where(found):
+                    return dict(found)
+        return None
 
 
 def parse_term(text: str) -> Term:
@@ -151,6 +169,18 @@ def _term(tokens: list[str], text: str) -> Term:
     return Term(tuple(ops), tuple(operands), name, None, tuple(attrs), one_user)
 
 
+def _has_head(term: Term, at: Any) -> bool:
+    """Whether an instruction has an operator, the number of operands and the attributes of a term."""
+    return at.op.name in term.ops and at.op.is_primitive and len(at.operands) == len(term.operands) \
+        and (not term.attrs or all(str(at.attrs.get(key)) == value for key, value in term.attrs))
+
+
+def _orders(at: Any) -> tuple[Sequence[Any], ...]:
+    """The orders in which the operands of an instruction may stand."""
+    operands = at.operands
+    return (operands, operands[::-1]) if len(operands) == 2 and at.op.name in COMMUTATIVE else (operands,)
+
+
 @dataclass(frozen=True, slots=True)
 class _Look:
     """How a pattern looks at instructions: which hold a number everywhere, which operators are skipped."""
@@ -163,41 +193,43 @@ class _Look:
         return one is two or bool(self.through and behind(one, self.through) is behind(two, self.through))
 
 
-# A pattern is as deep as it was written; the depth of the graph does not count here.
-def _matches(term: Term, at: Any, bound: Bindings, look: _Look, is_root: bool = False) -> Iterator[Bindings]:
-    """Every way in which a term matches an instruction, given what names stand for already."""
+def _may_match(term: Term, at: Any, is_all: IsAll) -> bool:
+    """Whether a term may match an instruction, by the instruction alone."""
     if term.number is not None:
-        if look.is_all(at, term.number):
-            yield {**bound, term.name: at} if term.name else bound
-        return
-    if term.name and term.name in bound:
-        if look.same(bound[term.name], at):
+        return is_all(at, term.number)
+    return not term.ops or (at.op.name in term.ops and not (term.one_user and len(at.users) != 1))
+
+
+# A pattern is as deep as it was written; the depth of the graph does not count here.
+def _matches(term: Term, at: Any, bound: Bindings, look: _Look) -> Iterator[Bindings]:
+    """Every way in which a term matches an instruction, given what names stand for already. ``bound`` holds until the next one."""
+    name = term.name
+    if name and name in bound:
+        if look.same(bound[name], at):
             yield bound
         return
-    if term.ops:
-        if look.through and not is_root:
+    if term.number is not None:
+        if not look.is_all(at, term.number):
+            return
+    elif term.ops:
+        if look.through:
             at = behind(at, look.through)
-        if at.op.name not in term.ops or not at.op.is_primitive or len(at.operands) != len(term.operands):
+        if not _has_head(term, at) or (term.one_user and len(at.users) != 1):
             return
-        if term.one_user and not is_root and len(at.users) != 1:
-            return
-        if any(str(at.attrs.get(key)) != value for key, value in term.attrs):
-            return
-    if term.name:
-        bound = {**bound, term.name: at}
+    if name:
+        bound[name] = at
     if not term.operands:
         yield bound
-    elif len(term.operands) == 1:
-        yield from _matches(term.operands[0], at.operands[0], bound, look)
     else:
-        yield from _all_match(term.operands, at.operands, bound, look)
-        if len(term.operands) == 2 and at.op.name in COMMUTATIVE:
-            yield from _all_match(term.operands, at.operands[::-1], bound, look)
+        for operands in _orders(at):
+            yield from _all_match(term.operands, operands, bound, look)
+    if name:
+        del bound[name]
 
 
 def _all_match(terms: Sequence[Term], operands: Sequence[Any], bound: Bindings, look: _Look) -> Iterator[Bindings]:
-    if not terms:
-        yield bound
+    if len(terms) == 1:
+        yield from _matches(terms[0], operands[0], bound, look)
         return
     for found in _matches(terms[0], operands[0], bound, look):
         yield from _all_match(terms[1:], operands[1:], found, look)

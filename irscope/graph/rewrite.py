@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 
 from irscope.graph.builder import Builder
-from irscope.graph.node import Graph, Module, Node
+from irscope.graph.module import Module
+from irscope.graph.node import Graph, Node
 from irscope.graph.walk import callees_first, live
 
 Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any, Generic, Self, TypeVar
 
-from irscope.graph.node import NO_ATTRS, Graph, Node
-from irscope.graph.op import Op
+from irscope.graph.node import NO_ATTRS, Graph, Node, Op
 from irscope.graph.types import TensorType, Type
 from irscope.graph.users import Users
 from irscope.graph.walk import LASTING, post_order

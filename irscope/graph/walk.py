@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-from irscope.graph.node import Graph, Module, Node
-from irscope.graph.op import Effect, Op
+from irscope.graph.module import Module
+from irscope.graph.node import Effect, Graph, Node, Op
 from irscope.source.budget import require_parts
 
 T = TypeVar("T", bound=Hashable)

@@ -1,7 +1,13 @@
-"""Rules, what they find, and how it is reported."""
+"""Rules, what they find, and how it is reported. What a rule is made of is imported from here."""
 
 from irscope.lint.context import Context
-from irscope.lint.rule import Fixture, Rule, Section, all_rules, find_rule, select
+from irscope.lint.edits import Edit, Make, Site
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Findings, Fix, Fixture, Rule, Section, all_rules, find_rule, select
 from irscope.lint.run import lint_module, lint_reading
+from irscope.lint.savings import counted, human_bytes, human_us, saving
 
-__all__ = ["Context", "Fixture", "Rule", "Section", "all_rules", "find_rule", "lint_module", "lint_reading", "select"]
+__all__ = [
+    "Context", "Edit", "Findings", "Fix", "Fixture", "Make", "Rule", "RuleFinding", "Section", "Site", "all_rules", "counted", "find_rule",
+    "human_bytes", "human_us", "lint_module", "lint_reading", "saving", "select",
+]

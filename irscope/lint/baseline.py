@@ -38,9 +38,9 @@ def write_baseline(path: str, findings: Iterable[Finding], fusion: dict[str, dic
     """Store the findings as accepted, each with its message for the reader of the file; ``fusion``: what the policy made of each file."""
     counted = Counter((fingerprint(f), f.code, f.message) for f in findings)
     rows = [{"fingerprint": print_, "code": code, "message": message, "count": n} for (print_, code, message), n in sorted(counted.items())]
-    told = {"version": VERSION, "findings": rows, **({"fusion": fusion} if fusion else {})}
+    document = {"version": VERSION, "findings": rows, **({"fusion": fusion} if fusion else {})}
     with writing(path) as stream:
-        stream.write((json.dumps(told, indent=1) + "\n").encode())
+        stream.write((json.dumps(document, indent=1) + "\n").encode())
 
 
 def read_baseline(path: str) -> Counter[str]:
@@ -60,13 +60,13 @@ def read_baseline(path: str) -> Counter[str]:
 def read_fusion(path: str) -> dict[str, dict[str, Any]]:
     """What the policy made of each file when the baseline was written, by the file's name; empty where that was not stored."""
     read_baseline(path)
-    told: dict[str, dict[str, Any]] = json.loads(Path(path).read_text()).get("fusion", {})
+    document: dict[str, dict[str, Any]] = json.loads(Path(path).read_text()).get("fusion", {})
     try:
-        for row in told.values():
+        for row in document.values():
             int(row["kernels"]), float(row["traffic"]), str(row["policy"]), dict(row["apart"])
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise UserError(f"{path}: what it holds of fusion is damaged", "write it anew with --write-baseline and --track-fusion") from None
-    return told
+        raise UserError(f"{path}: what it holds of fusion is damaged", "write it again with --write-baseline and --track-fusion") from None
+    return document
 
 
 def unknown_to(left: Counter[str], findings: Iterable[Finding]) -> list[Finding]:

@@ -1,7 +1,7 @@
 """What a change of the graph would bring: it is made on a copy, the copy is planned again, and the difference is counted.
 
 The copy holds the surroundings of the change alone (:mod:`irscope.lint.regions`), so that a graph of 100,000 operations is not planned
-anew for each finding; equal surroundings with equal changes, as the layers of a model have, are planned once.
+again for each finding; equal surroundings with equal changes, as the layers of a model have, are planned once.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from irscope.fusion import Plan, compiler_of
 from irscope.graph import Graph, Module, Node
+from irscope.graph.numbering import Numbering
 from irscope.lint.edits import Edit, built
 from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
-from irscope.lint.regions import Region, Shapes, Surroundings
+from irscope.lint.regions import ALIKE, Region, Surroundings
 from irscope.ops.faults import TypeFault
 from irscope.ops.module_attributes import HloModule
 from irscope.passes import pass_named
@@ -69,7 +70,7 @@ class Claims:
         self.tidies = self._as_written and compiler_of(whole.policy) in TIDY
         self._plans = {plan.graph.name: plan for plan in whole.plans}
         self._surroundings: dict[Graph, Surroundings | None] = {}
-        self._shapes = Shapes()
+        self._numbering = Numbering(ALIKE)
         self._known: dict[object, Claim | None] = {}
         self._before: dict[object, Claim] = {}
         self._large = 0
@@ -78,12 +79,14 @@ class Claims:
         """What an edit of one run of a graph brings; None where that cannot be told. ``users`` are those of the graph's nodes."""
         if graph not in self._surroundings:
             plan = self._plans.get(graph.name) or self._apart(graph)
-            self._surroundings[graph] = Surroundings(graph, users, plan) if plan is not None else None
+            self._numbering.graph(graph)
+            numbers = self._numbering.nodes[graph]
+            self._surroundings[graph] = Surroundings(graph, users, plan, numbers) if plan is not None else None
         surroundings = self._surroundings[graph]
         if surroundings is None:
             return None
         region = surroundings.around(edit.nodes)
-        key = self._shapes.key(surroundings, region, edit)
+        key = surroundings.key(region, edit)
         if key not in self._known:
             self._known[key] = self._planned(region, edit, key[:3]) if len(self._known) < MAX_REGIONS and self._fits(region) else None
         return self._known[key]

@@ -129,12 +129,12 @@ class _Reader:
 
     def config(self, table: Any, folder: Path) -> Config:
         top = self.table(table, "", "")
-        told = Config(self.source, folder, top)
+        made = Config(self.source, folder, top)
         for name in ("per-path", "per-scope"):
             found = {
                 pattern: self.table(inner, name, f"{name}.{pattern!r}") for pattern, inner in top.pop(name.replace("-", "_"), {}).items()
             }
-            setattr(told, name.replace("-", "_"), found)
+            setattr(made, name.replace("-", "_"), found)
         starts = [match.start() for match in re.finditer(r"^[ \t]*\[\[\s*(?:tool\.irscope\.)?suppress\s*\]\]", self.source.text, re.M)]
         for number, inner in enumerate(top.pop("suppress", [])):
             given = self.table(inner, "suppress", "suppress")
@@ -142,14 +142,14 @@ class _Reader:
                 if not given.get(key):
                     why = "write why it is accepted" if key == "reason" else "a code, a name or a family: rule = 'BRD001'"
                     raise self.fault("suppress", f"a suppression has no {key}", why)
-            told.suppressions.append(Suppression(**given, offset=starts[number] if number < len(starts) else 0))
+            made.suppressions.append(Suppression(**given, offset=starts[number] if number < len(starts) else 0))
         if "check" in top:
-            told.check = self.table(top.pop("check"), "check", "check")
-            told.check["model"] = [self.table(inner, "check.model", "check.model") for inner in told.check.get("model", [])]
-            for model in told.check["model"]:
+            made.check = self.table(top.pop("check"), "check", "check")
+            made.check["model"] = [self.table(inner, "check.model", "check.model") for inner in made.check.get("model", [])]
+            for model in made.check["model"]:
                 if not model.get("path"):
                     raise self.fault("model", "a [[check.model]] has no path", "path = 'exports/model.hlo', or a pattern")
-        return told
+        return made
 
     def table(self, table: Any, kind: str, where: str) -> dict[str, Any]:
         """The keys of one table, checked. Raises UserError with the nearest known key."""
@@ -157,13 +157,13 @@ class _Reader:
         if not isinstance(table, Mapping):
             raise self.fault(where.rpartition(".")[2], f"{title} is no table")
         known = KEYS[kind]
-        told: dict[str, Any] = {}
+        made: dict[str, Any] = {}
         for key, value in table.items():
             if key not in known:
                 hint = did_you_mean(key.replace("_", "-"), known) or f"known are {', '.join(known)}"
                 raise self.fault(key, f"{title} has no key {key!r}", hint)
-            told[key.replace("-", "_")] = self.value(key, value, known[key], title)
-        return told
+            made[key.replace("-", "_")] = self.value(key, value, known[key], title)
+        return made
 
     def value(self, key: str, value: Any, sort: str, title: str) -> Any:
         right, wanted = _SORTS[sort]

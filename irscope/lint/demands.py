@@ -48,7 +48,7 @@ class Demands:
         return self.max_kernels is not None or self.max_traffic is not None or bool(self.require_fused)
 
     @property
-    def asked(self) -> bool:
+    def exist(self) -> bool:
         """Whether anything is demanded of a module."""
         return self.plans or self.max_memory is not None or bool(self.expect_dtype)
 

@@ -13,8 +13,8 @@ from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.values import in_library
 from irscope.fusion.plan import EdgeVerdict
 from irscope.graph import Node, bytes_of
-from irscope.lint.asked import Kernel
 from irscope.lint.context import Context
+from irscope.lint.kernels import Kernel
 from irscope.ops import hlo
 from irscope.source import Place
 
@@ -54,7 +54,7 @@ class Edge:
         return verdict.fused, verdict.rule, verdict.reason, self.ops, self.carries, scopes, named
 
 
-def told(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping[EdgeVerdict, Kernel] | None = None) -> list[Edge]:
+def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping[EdgeVerdict, Kernel] | None = None) -> list[Edge]:
     """The verdicts on edges of a module, in their order, with what a reader wants to know."""
     verdicts = list(verdicts)
     stored = Counter((v.graph, v.producer) for v in verdicts if v.fused != "all")
@@ -68,20 +68,20 @@ def told(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping[Edg
 
     edges = []
     for verdict in verdicts:
-        node, reader = (context.in_text(end, verdict.graph) for end in (verdict.producer, verdict.consumer))
+        node, reader = (context.view.in_text(end, verdict.graph) for end in (verdict.producer, verdict.consumer))
         ops = _operator(context, node) if node else "", _operator(context, reader) if reader else ""
         kernel = kernels.get(verdict) if kernels else None
         carries = describe_type(node.type) if node else ""
         if verdict.fused == "all" or node is None:
             edges.append(Edge(verdict, ops, carries, kernel=kernel))
             continue
-        graph = context.homes[node]
+        graph = context.view.homes[node]
         alone = stored[verdict.graph, verdict.producer] == 1 and node is not graph.root
         size, runs = float(bytes_of(node.type)), times.get(graph, 1.0)
         read = size if verdict.fused == "none" else 0.0
         written = size if alone else 0.0
-        launch = context.machine.launch(context.settings.policy) if alone and verdict.fused == "none" else 0.0
-        us = runs * (context.machine.move_us(read, written) + launch)
+        launch = context.costs.machine.launch(context.settings.policy) if alone and verdict.fused == "none" else 0.0
+        us = runs * (context.costs.machine.move_us(read, written) + launch)
         sources = source(node), source(reader) if reader else ""
         place = context.module.source.place(reader.loc) if reader and reader.loc >= 0 else None
         edges.append(Edge(verdict, ops, carries, runs * (read + written), round(us, 3), sources, place, kernel))
@@ -109,4 +109,4 @@ def _operator(context: Context, node: Node) -> str:
 def _source(context: Context, node: Node) -> str:
     """``model.py:41`` of the user's program, or the scope that the node stands in; empty where the text tells neither."""
     line = source_line(context.module, node)
-    return line if line and not in_library(line) else "/".join(context.operator_scope(node)) or line
+    return line if line and not in_library(line) else "/".join(context.view.operator_scope(node)) or line

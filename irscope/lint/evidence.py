@@ -45,18 +45,18 @@ class Evidence:
     def _types(self) -> dict[Node, Type]:
         """The types of the results of operators whose own type the text leaves open: those of the last primitive made of each."""
         inner = self.context.inner
-        return {} if inner is self.context else {written(n): n.type for graph in inner.graphs for n in graph.nodes}
+        return {} if inner is self.context else {written(n): n.type for graph in inner.view.graphs for n in graph.nodes}
 
     @cached_property
     def _places(self) -> dict[Node, tuple[int, int]]:
-        return {node: (place, node.index) for place, graph in enumerate(self.context.graphs) for node in graph.nodes}
+        return {node: (place, node.index) for place, graph in enumerate(self.context.view.graphs) for node in graph.nodes}
 
     def _nodes(self, finding: Finding) -> list[Node]:
         """The nodes of the text that a finding is about, in the order of the text."""
         edit = finding.edit if isinstance(finding, RuleFinding) else None
-        told = [finding.message, *(note.text for note in finding.notes)]
-        names = [finding.node, *(name for text in told for name in _NAME.findall(text))]
-        found = [self.context.find(finding.graph, name) for name in names]
+        texts = [finding.message, *(note.text for note in finding.notes)]
+        names = [finding.node, *(name for text in texts for name in _NAME.findall(text))]
+        found = [self.context.view.find(finding.graph, name) for name in names]
         found += [written(node) for node in (edit.nodes if edit is not None else ())]
         nodes = list(dict.fromkeys(node for node in found if node is not None and node in self._places))
         if len(nodes) == 1:
@@ -72,7 +72,7 @@ class Evidence:
     def _kernels(self) -> dict[Node, list[tuple[Plan, Group]]]:
         """For each node of the text the kernels that compute it."""
         found: dict[Node, list[tuple[Plan, Group]]] = {}
-        for plan in self.context.planned.plans if self.context.planned is not None else ():
+        for plan in self.context.costs.planned.plans if self.context.costs.planned is not None else ():
             for group in plan.groups:
                 for node in dict.fromkeys(self._own(node, plan.graph) for node in group.nodes):
                     if node is not None:
@@ -82,23 +82,23 @@ class Evidence:
     @cached_property
     def _runs(self) -> dict[str, float]:
         """How often each graph that was planned runs in one run of the module."""
-        planned = self.context.planned
+        planned = self.context.costs.planned
         return {graph.name: n for graph, n in planned.survey.calls.times.items()} if planned is not None else {}
 
     @cached_property
     def _works(self) -> Works:
-        return Works(self.context.machine)
+        return Works(self.context.costs.machine)
 
     def _own(self, node: Node, graph: Graph) -> Node | None:
         """The node of the text that a node of a plan stands for."""
         origin = written(node)
         if origin in self._places:
             return origin
-        return self.context.own(node, graph)
+        return self.context.view.original(node, graph)
 
     def _costs(self, nodes: list[Node]) -> dict[str, float] | None:
         """What the kernels of some nodes cost in one run of the module; None where no kernel computes them, or none can be told."""
-        planned = self.context.planned
+        planned = self.context.costs.planned
         kernels = {group: plan for node in nodes if node.op.kind is not Kind.LEAF for plan, group in self._kernels.get(node, ())}
         if planned is None or not kernels:
             return None
@@ -108,6 +108,6 @@ class Evidence:
             us += runs * planned.kernel_us(plan.graph, group, self._works)
             moved += runs * planned.moved(plan.graph, group)
             launches += runs
-        total = self.context.total_us or 0.0
+        total = self.context.costs.total_us or 0.0
         share = {"share": round(min(1.0, us / total), 4)} if total else {}
         return {"us": round(us, 3), "bytes": moved, "kernels": launches, **share}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from irscope.graph import Graph, Node
 from irscope.lint.edits import Edit
-from irscope.source import Finding
+from irscope.source import Finding, Severity
 
 
 @dataclass(slots=True)
@@ -20,3 +20,9 @@ class RuleFinding(Finding):
     at: tuple[Graph, Node] | None = None
     edit: Edit | None = None
     timed: bool = True
+
+    def with_severity(self, severity: Severity | None) -> RuleFinding:
+        """The finding with another severity than its rule's; None leaves that."""
+        if severity is not None:
+            self.severity = severity
+        return self

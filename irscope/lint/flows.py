@@ -75,7 +75,7 @@ class Flows:
         return float(sum(bytes_of(node.operands[1].type if node in updates else node.type) for node in group.outputs))
 
     def _updates(self, group: Group, inside: Collection[Node]) -> set[Node]:
-        """The results of a kernel that are another kernel's buffer with a part written anew."""
+        """The results of a kernel that are another kernel's buffer with a part overwritten."""
         found = (node for node in group.outputs if node.op is hlo.dynamic_update_slice and len(node.operands) > 1)
         return {node for node in found if self._source(node.operands[0], inside) not in inside}
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from functools import cache
 from typing import ClassVar
 
 from irscope.graph import Graph, Module, Node
-from irscope.lint.context import Context
+from irscope.lazy import modules_of
 from irscope.lint.rule import Rule, all_rules, find_rule
 from irscope.source import Finding, Note, Severity
 
@@ -20,13 +18,12 @@ READERS = re.compile(r"(HLO|TSC|RLY)(\d{3})?$")
 class Gate(Rule):
     """A demand. It documents itself as a rule does; what it finds is an error, because somebody asked for it.
 
-    ``formats`` are those of the models that it judges; empty for what is told of the settings and of whole projects.
+    ``formats`` is empty for demands on the settings and on whole projects.
     """
 
     severity: ClassVar[Severity] = Severity.ERROR
     timed: ClassVar[bool] = False
     option: ClassVar[str]
-    formats: ClassVar[tuple[str, ...]] = ("hlo", "relay", "torchscript")
 
     @classmethod
     def broken(
@@ -34,7 +31,7 @@ class Gate(Rule):
     ) -> Finding:
         """The finding of a gate, at a node where one is to blame."""
         if at is not None and at[1].loc >= 0:
-            return Context(module).finding(cls(), at[1], at[0], message, notes=notes, help=help)
+            return cls.located(module, at, message, notes, help)
         node, graph = (at[1].name, at[0].name) if at is not None else ("", module.entry)
         return Finding(cls.code, cls.name, cls.severity, message, module.source, notes=notes, help=help, node=node, graph=graph)
 
@@ -42,10 +39,7 @@ class Gate(Rule):
 @cache
 def all_gates() -> tuple[type[Gate], ...]:
     """Every gate in ``lint/gates``, by code."""
-    from irscope.lint import gates
-
-    for info in pkgutil.iter_modules(gates.__path__):
-        importlib.import_module(f"{gates.__name__}.{info.name}")
+    modules_of("irscope.lint.gates")
     return tuple(sorted(Gate.__subclasses__(), key=lambda gate: gate.code))
 
 

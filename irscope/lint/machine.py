@@ -83,15 +83,15 @@ def machine_named(name: str) -> Machine:
         known = did_you_mean(name, BUILT_IN) or f"the machines are {', '.join(BUILT_IN)}; or name a .toml file"
         raise UserError(f"there is no machine {name!r}", known)
     try:
-        told = tomllib.loads(Path(name).read_text(encoding="utf-8"))
+        given = tomllib.loads(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{name}: {error.strerror}", "docs/lint/machines.md shows a table") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{name}: {error}", "docs/lint/machines.md shows a table") from None
-    base = told.pop("base", DEFAULT)
+    base = given.pop("base", DEFAULT)
     if base not in BUILT_IN:
         raise UserError(f"{name}: base = {base!r} is no built-in table", did_you_mean(str(base), BUILT_IN) or ", ".join(BUILT_IN))
-    return _read(told, Path(name).stem, name, machine_named(base))
+    return _read(given, Path(name).stem, name, machine_named(base))
 
 
 @cache
@@ -100,35 +100,35 @@ def _built_in(name: str) -> Machine:
     return _read(tomllib.loads(path.read_text(encoding="utf-8")), name, name, None)
 
 
-def _read(told: dict[str, Any], name: str, where: str, base: Machine | None) -> Machine:
+def _read(given: dict[str, Any], name: str, where: str, base: Machine | None) -> Machine:
     """The table of a file; what it does not say is that of ``base``."""
     known = ("title", "overlaps", "caches", "matrix_gflops", *PLAIN)
-    for key in told:
+    for key in given:
         if key not in known:
             raise UserError(f"{where} has no key {key!r}", did_you_mean(key, known) or f"known are {', '.join(known)}, and base")
     sources = dict(base.sources) if base is not None else {}
     numbers: dict[str, float] = {}
     launch = dict(base.policy_launch_us) if base is not None else {}
     for key in PLAIN:
-        if key in told:
-            numbers[key], sources[key] = _number(told[key], f"{where}: {key}", where)
+        if key in given:
+            numbers[key], sources[key] = _number(given[key], f"{where}: {key}", where)
         elif base is not None:
             numbers[key] = getattr(base, key)
         else:
             raise UserError(f"{where} does not say {key}")
-    if "launch_us" in told:
+    if "launch_us" in given:
         launch = {}
-        policies = told["launch_us"].get("policies", {}) if isinstance(told["launch_us"], dict) else {}
+        policies = given["launch_us"].get("policies", {}) if isinstance(given["launch_us"], dict) else {}
         for policy, row in policies.items():
             launch[policy], sources[f"launch_us.{policy}"] = _number(row, f"{where}: launch_us.policies.{policy}", where)
     products = dict(base.matrix_gflops) if base is not None else {}
-    for dtype, row in _table(told, "matrix_gflops", where).items():
+    for dtype, row in _table(given, "matrix_gflops", where).items():
         products[dtype], sources[f"matrix_gflops.{dtype}"] = _number(row, f"{where}: matrix_gflops.{dtype}", where)
     if "f32" not in products:
         raise UserError(f"{where} does not say matrix_gflops.f32")
-    caches = base.caches if base is not None and "caches" not in told else _caches(told, where, sources)
-    title = str(told.get("title", name if base is None else f"{name}, after {base.name}"))
-    overlaps = told.get("overlaps", base.overlaps if base is not None else False)
+    caches = base.caches if base is not None and "caches" not in given else _caches(given, where, sources)
+    title = str(given.get("title", name if base is None else f"{name}, after {base.name}"))
+    overlaps = given.get("overlaps", base.overlaps if base is not None else False)
     if not isinstance(overlaps, bool):
         raise UserError(f"{where}: overlaps is {overlaps!r}", "it takes true or false")
     return Machine(
@@ -136,8 +136,8 @@ def _read(told: dict[str, Any], name: str, where: str, base: Machine | None) -> 
     )
 
 
-def _caches(told: dict[str, Any], where: str, sources: dict[str, str]) -> tuple[Cache, ...]:
-    rows = told.get("caches", [])
+def _caches(given: dict[str, Any], where: str, sources: dict[str, str]) -> tuple[Cache, ...]:
+    rows = given.get("caches", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise UserError(f"{where}: caches is no list of tables", "[[caches]] with bytes and gbs")
     found = []
@@ -149,8 +149,8 @@ def _caches(told: dict[str, Any], where: str, sources: dict[str, str]) -> tuple[
     return tuple(sorted(found, key=lambda level: level.bytes))
 
 
-def _table(told: dict[str, Any], key: str, where: str) -> dict[str, Any]:
-    table = told.get(key, {})
+def _table(given: dict[str, Any], key: str, where: str) -> dict[str, Any]:
+    table = given.get(key, {})
     if not isinstance(table, dict):
         raise UserError(f"{where}: {key} is no table", f"[{key}] with f32 = 500.0 and others")
     return table

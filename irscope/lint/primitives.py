@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from irscope.analysis.values import written
 from irscope.graph import Kind, Node
-from irscope.lint.context import Context, place_of
-from irscope.lint.rule import Rule
-from irscope.lint.weigh import found_by
+from irscope.lint.collect import found_by
+from irscope.lint.context import Context
+from irscope.lint.rule import Rule, place_of
 from irscope.source import Finding, Note
 
 WORK = (Kind.ELEMENTWISE, Kind.REDUCTION, Kind.CONTRACTION, Kind.OPAQUE)
@@ -25,18 +25,18 @@ def lint_primitives(context: Context, rules: Iterable[type[Rule]]) -> list[Findi
 
     A finding stands at the operator of the text that its node comes from, once for each rule and operator.
     """
-    if context.primitive is None:
+    if context.view.primitive is None:
         return []
     inner = context.inner
-    origins = {node.name: written(node) for graph in inner.graphs for node in graph.nodes}
-    works = Counter(written(node) for graph in inner.array_graphs for node in graph.nodes if node.op.kind in WORK)
+    origins = {node.name: written(node) for graph in inner.view.graphs for node in graph.nodes}
+    works = Counter(written(node) for graph in inner.view.array_graphs for node in graph.nodes if node.op.kind in WORK)
     found: dict[tuple[str, str, int], Finding] = {}
     for rule in rules:
         for finding in found_by(inner, rule):
             if not context.module.dialect.primitive and not rule.inside and _is_the_operators_own(finding, origins, works):
                 continue
-            told = _told(context, finding, origins)
-            found.setdefault((told.code, told.node, told.offset), told)
+            named_finding = _in_names_of_text(context, finding, origins)
+            found.setdefault((named_finding.code, named_finding.node, named_finding.offset), named_finding)
     return list(found.values())
 
 
@@ -49,7 +49,7 @@ def _is_the_operators_own(finding: Finding, origins: dict[str, Node], works: Cou
     return len(involved) == 1 and (len(known) > 1 or works[involved.pop()] > 1)
 
 
-def _told(context: Context, finding: Finding, origins: dict[str, Node]) -> Finding:
+def _in_names_of_text(context: Context, finding: Finding, origins: dict[str, Node]) -> Finding:
     """The finding in the names of the text."""
     module = context.module
 
@@ -67,7 +67,7 @@ def _told(context: Context, finding: Finding, origins: dict[str, Node]) -> Findi
         help=_NAME.sub(named, finding.help),
         notes=tuple(Note(_NAME.sub(named, note.text), note.offset) for note in finding.notes),
         node=node.name,
-        graph=context.homes[node].name if node in context.homes else finding.graph,
+        graph=context.view.homes[node].name if node in context.view.homes else finding.graph,
         offset=offset,
         length=length,
     )

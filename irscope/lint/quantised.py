@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from irscope.analysis.values import ARITHMETIC, CASTS_AND_MOVES, FILLS, LEAVES
 from irscope.graph import Graph, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint.context import Context
+from irscope.lint.view import ModuleView
 from irscope.ops import hlo
 
 STEPS = 16
 """Operators between a product and where its weights begin, at most."""
 
 
-def products(context: Context) -> Iterator[tuple[Node, Graph]]:
+def products(view: ModuleView) -> Iterator[tuple[Node, Graph]]:
     """Every matrix product and convolution."""
-    return context.primitives(hlo.dot, hlo.convolution)
+    return view.primitives(hlo.dot, hlo.convolution)
 
 
 def dequantised(node: Node) -> Node | None:

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from irscope.analysis.values import LEAVES
 from irscope.fusion import Plan
 from irscope.graph import Graph, Node
+from irscope.graph.numbering import Equality, as_written
 from irscope.lint.edits import Edit
 from irscope.ops import hlo
 
+ALIKE = Equality(frozenset(), literal=as_written, elided=True, steps=True)
+"""Nodes that count as equal in a region: by operator, type, attributes, bodies and the types of their operands."""
 HOPS = 2
 """Kernels between the change and the edge of its region: with one, what a neighbour would join instead is not seen."""
 LIMIT = 120
@@ -30,10 +33,13 @@ class Region:
 
 
 class Surroundings:
-    """The kernels of one graph by its nodes. A plan for primitives names the nodes of the text as the text does."""
+    """The kernels of one graph by its nodes, which have ``numbers`` under :data:`ALIKE`.
 
-    def __init__(self, graph: Graph, users: list[list[Node]], plan: Plan) -> None:
-        self.graph, self.users = graph, users
+    A plan for primitives names the nodes of the text as the text does.
+    """
+
+    def __init__(self, graph: Graph, users: list[list[Node]], plan: Plan, numbers: list[int]) -> None:
+        self.graph, self.users, self.numbers = graph, users, numbers
         self.kernels: list[list[Node]] = []
         self._of: list[list[int]] = [[] for _ in graph.nodes]
         owners = {id(inner): node for node in graph.nodes if node.op is hlo.fusion and node.bodies for inner in node.bodies[0].nodes}
@@ -43,7 +49,6 @@ class Surroundings:
             for node in mine:
                 self._of[node.index].append(len(self.kernels))
             self.kernels.append(mine)
-        self._classes: list[int] = [-1] * len(graph.nodes)
 
     def _own(self, node: Node, owners: dict[int, Node], names: dict[str, Node]) -> Node | None:
         """The node of the graph that a node of its plan is: itself, what it was copied from, or the fusion that holds that."""
@@ -107,49 +112,12 @@ class Surroundings:
                     inside[operand] = None
                     todo.append(operand)
 
-    def classes(self, shapes: Shapes, nodes: Iterable[Node]) -> tuple[int, ...]:
-        """The class of each node, found once."""
-        classes = self._classes
-        for node in nodes:
-            if classes[node.index] < 0:
-                classes[node.index] = shapes.of(node)
-        return tuple([classes[node.index] for node in nodes])
-
-
-class Shapes:
-    """Numbers that are equal where nodes are, but for their names and places; and keys of whole regions made of them."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[object, int] = {}
-        self._attrs: dict[int, str] = {}
-        self._bodies: dict[Graph, tuple[object, ...]] = {}
-
-    def key(self, surroundings: Surroundings, region: Region, edit: Edit) -> tuple[object, ...]:
+    def key(self, region: Region, edit: Edit) -> tuple[object, ...]:
         """Equal where the operators, types and attributes, who feeds whom, what leaves the region and what is changed are equal."""
         place = {node: i for i, node in enumerate(region.nodes)}
         return (
-            surroundings.classes(self, region.nodes),
+            tuple([self.numbers[node.index] for node in region.nodes]),
             tuple([tuple([place.get(o, -1) for o in node.operands]) for node in region.nodes]),
             tuple([place[node] for node in region.results]),
             tuple([place.get(node, -1) for node in edit.nodes]),
         )
-
-    def of(self, node: Node) -> int:
-        """The class of a node: operator, type, attributes, the types of its operands, its bodies."""
-        attrs = "" if node.op is hlo.parameter else self._attributes(node)
-        types = tuple([o.type for o in node.operands])
-        return self._numbers.setdefault((node.op, node.type, attrs, types, tuple(map(self._body, node.bodies))), len(self._numbers))
-
-    def _attributes(self, node: Node) -> str:
-        if not node.attrs:
-            return ""
-        known = self._attrs.get(id(node.attrs))
-        if known is None:
-            known = self._attrs[id(node.attrs)] = repr(sorted((key, str(value)) for key, value in node.attrs.items()))
-        return known
-
-    def _body(self, body: Graph) -> tuple[object, ...]:
-        known = self._bodies.get(body)
-        if known is None:
-            known = self._bodies[body] = tuple((n.op, n.type, tuple(o.index for o in n.operands)) for n in body.nodes)
-        return known

@@ -74,10 +74,10 @@ class Report:
             for finding in file.findings:
                 found.setdefault(finding.code, []).append((file.file, finding))
         rows = []
-        for code, told in found.items():
-            saves = {key: round(sum((f.saves or {}).get(key, 0.0) for _, f in told), 3) for key in ("us", "bytes", "kernels")}
-            worst = max(f.severity for _, f in told)
-            rows.append(Statistic(code, told[0][1].name, worst, len(told), len({file for file, _ in told}), saves))
+        for code, rows_of in found.items():
+            saves = {key: round(sum((f.saves or {}).get(key, 0.0) for _, f in rows_of), 3) for key in ("us", "bytes", "kernels")}
+            worst = max(f.severity for _, f in rows_of)
+            rows.append(Statistic(code, rows_of[0][1].name, worst, len(rows_of), len({file for file, _ in rows_of}), saves))
         return sorted(rows, key=lambda row: (-row.saves["us"], -row.count, row.code))
 
     def summary(self) -> str:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from textwrap import dedent
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from irscope.graph import Dialect
+from irscope.graph import Dialect, Graph, Module, Node
+from irscope.lazy import modules_of
+from irscope.lint.context import Context
+from irscope.lint.edits import Edit
+from irscope.lint.findings import RuleFinding
 from irscope.lint.settings import POLICY
-from irscope.source import Finding, Severity, did_you_mean
+from irscope.source import Finding, Note, Severity, did_you_mean
 from irscope.source.errors import UserError
 
-if TYPE_CHECKING:
-    from irscope.lint.context import Context
-
 HEADINGS = ("What it does", "Why is this bad?", "Example", "Use instead", "Known false positives")
-"""The sections that every rule's documentation has, in order."""
+"""The sections that every rule's documentation has, in order. The docstring holds all but the example, which is the first bad fixture."""
+HEAD, TAIL = 12, 8
+"""Lines of an example that is long, at its begin and its end."""
 
 
 REDUCERS = {"sum": "f32[] add(a, b)", "max": "f32[] maximum(a, b)", "less": "pred[] compare(a, b), direction=LT"}
@@ -40,23 +41,40 @@ class Fixture:
     text: str
     nodes: tuple[str, ...] = ()
     policy: str = POLICY
+    written: str = ""
+    """The text without a header and without the computations that were added."""
+
+    @property
+    def example(self) -> str:
+        """The text as a block of Markdown; of a long one the begin and the end."""
+        lines = (self.written or self.text).rstrip().split("\n")
+        left_out = len(lines) - HEAD - TAIL
+        if left_out > 1:
+            lines[HEAD:-TAIL] = [f"  ... {left_out} lines ..."]
+        return "\n".join(("```", *lines, "```"))
 
     @staticmethod
     def hlo(text: str, *nodes: str, policy: str = POLICY) -> Fixture:
         """An HLO fixture; ``text`` is indented as its surroundings and needs no header, and none of :data:`REDUCERS`."""
         wanted = [name for name in REDUCERS if f"to_apply={name}" in text and f"{name} {{" not in text]
         computations = "".join(REDUCER.format(name=name, result=REDUCERS[name]) for name in wanted)
-        return Fixture("hlo", "HloModule m\n\n" + computations + dedent(text).strip() + "\n", nodes, policy)
+        written = dedent(text).strip()
+        return Fixture("hlo", f"HloModule m\n\n{computations}{written}\n", nodes, policy, written)
 
     @staticmethod
     def relay(text: str, *nodes: str, policy: str = POLICY) -> Fixture:
         """A Relay fixture; ``text`` is indented as its surroundings and needs no header."""
-        return Fixture("relay", '#[version = "0.0.5"]\n' + dedent(text).strip() + "\n", nodes, policy)
+        written = dedent(text).strip()
+        return Fixture("relay", f'#[version = "0.0.5"]\n{written}\n', nodes, policy, written)
 
     @staticmethod
     def torchscript(text: str, *nodes: str, policy: str = POLICY) -> Fixture:
         """A TorchScript fixture; ``text`` is indented as its surroundings."""
         return Fixture("torchscript", dedent(text).strip() + "\n", nodes, policy)
+
+
+Findings = Iterator[RuleFinding]
+"""What a rule's ``check`` gives."""
 
 
 class Fix(StrEnum):
@@ -76,10 +94,11 @@ class Section:
 
 
 class Rule:
-    """What all rules share. A subclass documents itself in its docstring, under :data:`HEADINGS`.
+    """What all rules share. A subclass documents itself in its docstring, under :data:`HEADINGS`; its first bad fixture is the example.
 
     ``code`` is never re-used; ``name`` is the pattern that is found, so that "allow cast-ping-pong" reads well;
-    ``severity`` is what a finding has unless the rule says otherwise for a case. A rule whose ``default`` is False runs only when
+    ``severity`` is what a finding has unless the rule says otherwise for a case. ``formats`` are those in which it finds something: it has
+    fixtures in each. A rule whose ``default`` is False runs only when
     ``--select`` names it, its family or ``ALL``: it tells what is true and rarely worth a change. A ``structural`` rule looks for HLO
     operations; other formats show it their primitives, and what it finds between those of one operator of the text is left out (the user
     wrote none of them) unless the rule looks ``inside``. What a ``timed`` rule finds is as severe as it says only where mending it saves
@@ -95,6 +114,7 @@ class Rule:
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity]
+    formats: ClassVar[tuple[str, ...]] = ("hlo", "relay", "torchscript")
     default: ClassVar[bool] = True
     structural: ClassVar[bool] = False
     inside: ClassVar[bool] = False
@@ -114,24 +134,62 @@ class Rule:
         raise TypeError(f"{type(self).__name__} does not say what it checks")
 
     @classmethod
+    def found_in(cls, context: Context) -> list[Finding]:
+        """What the rule finds in a module, each place by itself; it looks once."""
+        if cls not in context.found:
+            context.found[cls] = list(cls().check(context))
+        return context.found[cls]
+
+    def finding(
+        self, context: Context, node: Node, message: str, *, notes: tuple[Note, ...] = (), help: str = "",
+        saves: Edit | dict[str, float] | None = None,
+    ) -> RuleFinding:
+        """A finding at ``node``, with its place in the text and the user's own source line.
+
+        What it saves is found by making an edit on a copy and planning that again, or is the bytes and kernels that the rule counted.
+        """
+        graph = context.view.homes[node]
+        found = self.located(context.module, (graph, node), message, notes, help)
+        found.saves = context.costs.saves(graph, saves, self.tidied)
+        found.edit = saves if isinstance(saves, Edit) else None
+        return found
+
+    @classmethod
+    def located(
+        cls, module: Module, at: tuple[Graph, Node], message: str, notes: tuple[Note, ...] = (), help: str = "",
+    ) -> RuleFinding:
+        """A finding at a node, which says nothing of what it saves."""
+        graph, node = at
+        stack = module.call_stack(node)
+        return RuleFinding(
+            cls.code, cls.name, cls.severity, message, module.source, *place_of(module, node), notes, help, node.name, graph.name,
+            str(stack[0]) if stack else "", at=at, timed=cls.timed,
+        )
+
+    @classmethod
     def title(cls) -> str:
         """The first line of the documentation."""
         return inspect.cleandoc(cls.__doc__ or "").split("\n", 1)[0]
 
     @classmethod
     def sections(cls) -> list[Section]:
-        """The documentation by heading (a heading is a line ``## ...``)."""
+        """The documentation by heading (a heading is a line ``## ...``), with the first bad fixture as the example."""
         parts = inspect.cleandoc(cls.__doc__ or "").split("\n## ")[1:]
-        return [Section(part.split("\n", 1)[0].strip(), part.split("\n", 1)[1].strip()) for part in parts]
+        sections = [Section(part.split("\n", 1)[0].strip(), part.split("\n", 1)[1].strip()) for part in parts]
+        has_own = any(section.heading == "Example" for section in sections)
+        return sections if has_own or not cls.bad else [*sections[:2], Section("Example", cls.bad[0].example), *sections[2:]]
+
+
+def place_of(module: Module, node: Node) -> tuple[int, int]:
+    """Offset and length of a node's name in the text; where its statement begins, if the name does not stand there."""
+    at = module.source.text.find(node.name, node.loc, node.loc + len(node.name) + 8) if node.loc >= 0 else -1
+    return (at, len(node.name)) if at >= 0 else (node.loc, 1)
 
 
 @cache
 def all_rules() -> tuple[type[Rule], ...]:
     """Every rule in ``lint/rules``, by code."""
-    from irscope.lint import rules
-
-    for info in pkgutil.iter_modules(rules.__path__):
-        importlib.import_module(f"{rules.__name__}.{info.name}")
+    modules_of("irscope.lint.rules")
     # Gate (lint/gate.py) is what demands of the user share, and no rule by itself: it has no code.
     return tuple(sorted((rule for rule in Rule.__subclasses__() if hasattr(rule, "code")), key=lambda rule: rule.code))
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from irscope.analysis.soundness import Use
 from irscope.graph import Module, Reading
 from irscope.graph.collector import collector_paused
+from irscope.lint.collect import found_by
 from irscope.lint.context import Context
 from irscope.lint.evidence import Evidence
 from irscope.lint.primitives import lint_primitives
 from irscope.lint.rule import Rule, default_rules
 from irscope.lint.settings import Settings
-from irscope.lint.weigh import found_by
 from irscope.source import Finding
 
 
@@ -40,7 +40,7 @@ def _found(context: Context, rules: Iterable[type[Rule]]) -> list[Finding]:
     for rule in rules:
         if rule.judges_types:
             findings += found_by(context, rule)
-        elif not rule.structural or sound.primitive is None or sound.primitive is sound.module:
+        elif not rule.structural or sound.view.primitive is None or sound.view.primitive is sound.module:
             findings += found_by(sound, rule)
         else:
             structural.append(rule)

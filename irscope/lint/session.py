@@ -15,9 +15,9 @@ from irscope.lint.baseline import read_baseline, read_fusion, unknown_to
 from irscope.lint.config import Config
 from irscope.lint.context import Context
 from irscope.lint.demands import Demands
-from irscope.lint.edges import told
+from irscope.lint.edges import edges_of
 from irscope.lint.evidence import Evidence
-from irscope.lint.fusion import answer, judge_by_log, remarks, version_of
+from irscope.lint.fusion import remarks, version_of
 from irscope.lint.gate import check_rule
 from irscope.lint.gates.fusion_regression import FusionRegression, record
 from irscope.lint.planned import Planned
@@ -27,6 +27,7 @@ from irscope.lint.run import lint_context
 from irscope.lint.settings import ScalarLoops
 from irscope.lint.stages import stages
 from irscope.lint.suppress import Suppressor, fits_path, fits_rule
+from irscope.lint.verdicts import answer, judge_by_log
 from irscope.source import Finding, Severity, UserError
 
 
@@ -88,7 +89,7 @@ class Session:
         if self.options.why and self.options.log is not None:
             for context in judged:
                 edges, notes = judge_by_log(context.module, self.options.log, demands.device, self.options.pair)
-                report.edges += told(context, edges)
+                report.edges += edges_of(context, edges)
                 report.remarks += notes
         elif self.options.why:
             self._edges(report, judged, demands)
@@ -110,17 +111,18 @@ class Session:
 
     def _sound(self, report: FileReport, contexts: list[Context], demands: Demands, file: str) -> list[Context]:
         """The modules that are sound enough for policies and gates. Of the others the report says why nothing more looks at them."""
-        asked = self.options.why or self.options.track_fusion or demands.asked or any(key.partition("#")[0] == self._key(file)
+        needed = self.options.why or self.options.track_fusion or demands.exist or any(key.partition("#")[0] == self._key(file)
                                                                                      for key in self._before)
         for context in contexts:
             found = context.soundness
-            refused = Use.RULES if not found.allows(Use.RULES) else Use.POLICIES if asked and not found.allows(Use.POLICIES) else None
+            policies = Use.POLICIES if needed and not found.allows(Use.POLICIES) else None
+            refused = Use.RULES if not found.allows(Use.RULES) else policies
             if refused is None:
                 continue
             report.skipped.append(found.refusal(refused))
             reported = {(f.offset, f.message) for f in report.findings}
             report.findings += [f for f in found.errors() if (f.offset, f.message) not in reported]
-        return [context for context in contexts if context.soundness.allows(Use.POLICIES)] if asked else []
+        return [context for context in contexts if context.soundness.allows(Use.POLICIES)] if needed else []
 
     def _edges(self, report: FileReport, contexts: list[Context], demands: Demands) -> None:
         """The verdicts on the edges of each module; a pair that is asked for need stand in one of them only."""
@@ -133,7 +135,7 @@ class Session:
                     raise
                 missing = error
                 continue
-            report.edges += told(context, edges, kernels)
+            report.edges += edges_of(context, edges, kernels)
         if missing is not None and not report.edges:
             raise missing
 
@@ -177,10 +179,10 @@ class Session:
 
     def _demands(self, table: dict[str, Any]) -> Demands:
         known = Demands.__dataclass_fields__
-        told = {key: value for key, value in table.items() if key in known}
-        if self.config is not None and str(told.get("machine", "")).endswith(".toml"):
-            told["machine"] = self.config.resolve(told["machine"])
-        demands = Demands().over(told).over(self.options.demands)
+        given = {key: value for key, value in table.items() if key in known}
+        if self.config is not None and str(given.get("machine", "")).endswith(".toml"):
+            given["machine"] = self.config.resolve(given["machine"])
+        demands = Demands().over(given).over(self.options.demands)
         demands.settings.table()
         return demands
 
@@ -214,7 +216,7 @@ class Session:
         before = self._before.get(key)
         planned = None
         if demands.plans or self.options.track_fusion or before is not None:
-            planned = context.planned or Planned(module, demands.policy, demands.device)
+            planned = context.costs.planned or Planned(module, demands.policy, demands.device)
         findings = demands.judge(module, planned)
         if planned is not None and self.options.track_fusion:
             self.fusion[key] = record(planned, version)

@@ -20,6 +20,7 @@ from irscope.lint.edits import Edit, built, together
 from irscope.lint.findings import RuleFinding
 from irscope.lint.planned import Planned
 from irscope.lint.rule import Fix, Rule, all_rules
+from irscope.lint.view import ModuleView
 
 SAID = 3
 """Operators that are named where a policy computes them in several kernels."""
@@ -54,36 +55,37 @@ def stages(context: Context) -> Stages | None:
 
 
 def _stages(context: Context) -> Stages | None:
-    planned, primitive = context.planned, context.primitive
+    planned, primitive = context.costs.planned, context.view.primitive
     if planned is None or primitive is None:
         return None
     inner = context.inner
-    machine = context.machine
+    machine = context.costs.machine
     apart = _apart(primitive)
     calls = _calls(context.module, apart)
     dispatch, each = machine.dispatch_us, machine.launch_us
     work = apart.us(machine) - apart.launches * machine.launch(apart.policy)
     # A call from Python starts the first kernel; those that follow cost a launch each.
     behind = max(0.0, apart.launches - 1) * each + work
-    told = Stages(machine.title, context.settings.policy)
+    table = Stages(machine.title, context.settings.policy)
     # Where the host runs ahead of the device, the calls behind the first overlap with the kernels.
     eager = min(1, calls) * dispatch + max(max(0.0, calls - 1) * dispatch, behind) if machine.overlaps else calls * dispatch + work
-    told.stages.append(Stage("eager", calls, apart.launches, apart.traffic, eager))
+    table.stages.append(Stage("eager", calls, apart.launches, apart.traffic, eager))
     once = 1 if apart.launches else 0
-    told.stages.append(Stage("captured", once, apart.launches, apart.traffic, once * dispatch + behind))
-    told.stages.append(_fused("fused", planned, context))
+    table.stages.append(Stage("captured", once, apart.launches, apart.traffic, once * dispatch + behind))
+    table.stages.append(_fused("fused", planned, context))
     lifted = _lifted(inner)
     if lifted is not None:
-        after, told.lifted = lifted
-        told.stages.append(_fused("blockers lifted", after, context))
-    told.sources = [*_split(apart, planned), *_sources(inner)]
-    return told
+        after, table.lifted = lifted
+        table.stages.append(_fused("blockers lifted", after, context))
+    table.sources = [*_split(apart, planned), *_sources(inner)]
+    return table
 
 
 def _fused(name: str, planned: Planned, context: Context) -> Stage:
     """The column of a plan: its kernels behind one call."""
     once = 1 if planned.launches else 0
-    us = planned.us(context.machine) + once * (context.machine.dispatch_us - context.machine.launch(context.settings.policy))
+    machine = context.costs.machine
+    us = planned.us(machine) + once * (machine.dispatch_us - machine.launch(context.settings.policy))
     return Stage(name, once, planned.launches, planned.traffic, us)
 
 
@@ -103,7 +105,7 @@ def _apart(module: Module) -> Planned:
     """The module with a kernel for each operator of the text, as a framework runs it; kernels that a text of HLO holds are taken apart."""
     apart = inline(module, keep=("copy",)) if module.dialect.primitive else module
     plans = []
-    scalar = Context(apart).scalar_bodies
+    scalar = ModuleView(apart).scalar_bodies
     for graph in callees_first(apart, apart.main()):
         if graph not in scalar:
             plans.append(Plan(graph, list(_operators(graph, apart.dialect.primitive))))
@@ -148,10 +150,10 @@ def _lifted(context: Context) -> tuple[Planned, dict[str, int]] | None:
     """
     edits: Edits = {}
     for rule in _rewriting(context.settings.compiler):
-        for finding in context.checked(rule):
+        for finding in rule.found_in(context):
             if isinstance(finding, RuleFinding) and finding.edit is not None and finding.at and (finding.saves or {}).get("us"):
                 edits.setdefault(finding.code, []).append((finding.at[0], finding.edit))
-    before, machine = context.planned, context.machine
+    before, machine = context.costs.planned, context.costs.machine
     if before is None:
         return None
     found = _edited(context, edits) if edits else before
@@ -167,7 +169,7 @@ def _one_by_one(context: Context, best: Planned, edits: Edits) -> tuple[Planned,
     kept: Edits = {}
     for code, made in sorted(edits.items(), key=lambda item: -len(item[1])):
         tried = _edited(context, {**kept, code: made})
-        if tried is not None and tried.us(context.machine) <= best.us(context.machine):
+        if tried is not None and tried.us(context.costs.machine) <= best.us(context.costs.machine):
             best, kept = tried, {**kept, code: made}
     return best, kept
 
@@ -201,23 +203,23 @@ def _rewriting(compiler: str) -> list[type[Rule]]:
 
 def _sources(context: Context) -> list[str]:
     """The constants that the estimate is made of, each with its source."""
-    machine, policy = context.machine, context.settings.policy
-    told = [
+    machine, policy = context.costs.machine, context.settings.policy
+    table = [
         f"dispatch {machine.dispatch_us:g} us: {machine.sources.get('dispatch_us', '')}",
         f"launch {machine.launch_us:g} us: {machine.sources.get('launch_us', '')}",
     ]
     if machine.launch(policy) != machine.launch_us:
-        told.append(f"launch under {policy} {machine.launch(policy):g} us: {machine.launch_source(policy)}")
-    told.append(f"memory {machine.read_gbs:g} GB/s read, {machine.write_gbs:g} written: {machine.sources.get('read_gbs', '')}")
+        table.append(f"launch under {policy} {machine.launch(policy):g} us: {machine.launch_source(policy)}")
+    table.append(f"memory {machine.read_gbs:g} GB/s read, {machine.write_gbs:g} written: {machine.sources.get('read_gbs', '')}")
     for number, level in enumerate(machine.caches):
-        told.append(f"kernels of up to {level.bytes / 2**20:.3g} MiB {level.gbs:g} GB/s: {machine.sources.get(f'caches.{number}', '')}")
-    told.append(f"arithmetic {machine.vector_gflops:g} GFLOP/s: {machine.sources.get('vector_gflops', '')}")
-    dtypes = sorted({_dtype(node) for graph in context.graphs for node in graph.nodes if node.op.kind is Kind.CONTRACTION} - {""})
+        table.append(f"kernels of up to {level.bytes / 2**20:.3g} MiB {level.gbs:g} GB/s: {machine.sources.get(f'caches.{number}', '')}")
+    table.append(f"arithmetic {machine.vector_gflops:g} GFLOP/s: {machine.sources.get('vector_gflops', '')}")
+    dtypes = sorted({_dtype(node) for graph in context.view.graphs for node in graph.nodes if node.op.kind is Kind.CONTRACTION} - {""})
     for dtype in dtypes:
         rate = machine.matrix_gflops.get(dtype, machine.matrix_gflops["f32"])
         source = machine.sources.get(f"matrix_gflops.{dtype}", f"as f32: {machine.sources.get('matrix_gflops.f32', '')}")
-        told.append(f"products of {dtype} {rate:g} GFLOP/s: {source}")
-    return told
+        table.append(f"products of {dtype} {rate:g} GFLOP/s: {source}")
+    return table
 
 
 def _dtype(node: Node) -> str:

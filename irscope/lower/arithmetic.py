@@ -53,12 +53,6 @@ class Arithmetic(Expressions):
             return self.complex(self.const(value.real, part), self.const(value.imag, part))
         return self.make("const", (), dtype, 1, _round_to(float(value), dtype))
 
-    def zero_like(self, x: Expr) -> Expr:
-        return self.const(0, x.dtype)
-
-    def one_like(self, x: Expr) -> Expr:
-        return self.const(1, x.dtype)
-
     def vector(self, values: list[Any] | tuple[Any, ...], dtype: DType = S64) -> Expr:
         """A constant vector, one value a lane."""
         if dtype.is_integer:
@@ -68,6 +62,10 @@ class Arithmetic(Expressions):
         else:
             values = tuple(_round_to(float(v), dtype) for v in values)
         return self.make("const", (), dtype, len(values), values)
+
+    def first_lanes(self, count: int, lanes: int) -> Expr:
+        """A mask of the first ``count`` lanes."""
+        return self.vector([lane < count for lane in range(lanes)], PRED)
 
     def lane(self, lanes: int, dtype: DType = S64) -> Expr:
         """The vector 0, 1, 2, ..."""
@@ -143,7 +141,7 @@ class Arithmetic(Expressions):
         x, y = self._pair(x, y)
         dtype = x.dtype
         if dtype is S64 and x.lanes == 1 and y.lanes == 1:
-            folded = integers.index_binary(self, name, x, y)
+            folded = self.index_binary(name, x, y)
             if folded is not None:
                 return folded
         if name in ("floordiv", "floormod"):

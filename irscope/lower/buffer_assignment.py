@@ -231,12 +231,9 @@ class BufferAssignment:
         constraints: dict[Node, LayoutConstraint] = {}
         refused: set[Node] = set()
 
-        def fixed(node: Node) -> bool:
-            return node.op is hlo.constant
-
         for group in self.plan.groups:
             for template in templates():
-                for node, constraint in template.layout_constraints(group, fixed).items():
+                for node, constraint in template.layout_constraints(group).items():
                     joined = constraints[node].join(constraint) if node in constraints else constraint
                     if joined is None:
                         refused.add(node)

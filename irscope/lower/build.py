@@ -6,7 +6,7 @@
         k.store(y, i, k.binary("mul", k.load(x, i, 16), 2.0))
     kernel = k.finish()
 
-It is the :class:`irscope.ops.meaning.Emitter`: values come from :mod:`irscope.lower.arithmetic`, statements from
+It is the :class:`irscope.graph.node.Emitter`: values come from :mod:`irscope.lower.arithmetic`, statements from
 :mod:`irscope.lower.statements`.
 Unrolling and tails are Python loops of the caller. A loop with constant bounds and one trip leaves no loop, one without trips leaves
 nothing, and so do conditions that are known. Loads are remembered as long as no store can lie between, and loads from memory that is
@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from irscope.fusion.views import Strides
 from irscope.graph import DType, Graph
 from irscope.lazy import np
 from irscope.lower.inline import evaluate
@@ -45,11 +44,11 @@ class KernelBuilder(StatementBuilder):
 
     # ---- buffers
 
-    def buffer(self, name: str, dtype: DType, shape: Sequence[int], scope: str, elements: int | None = None, align: int = 64,
-               data: Any = None, layout: Strides | None = None, room: tuple[tuple[int, int], ...] = ()) -> Buffer:
+    def buffer(self, name: str, dtype: DType, shape: Sequence[int], scope: str, elements: int | None = None,
+               data: Any = None) -> Buffer:
         """Declare memory; ``elements`` is more than the shape holds where there are halos or padding. The name is made unique."""
         shape = tuple(shape)
-        buffer = Buffer(self._fresh(name), dtype, shape, scope, prod(shape) if elements is None else elements, align, data, layout, room)
+        buffer = Buffer(self._fresh(name), dtype, shape, scope, prod(shape) if elements is None else elements, data=data)
         self.kernel.buffers.append(buffer)
         return buffer
 

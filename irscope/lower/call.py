@@ -34,9 +34,9 @@ class Call:
     def bind(self, operand: Operand, scope: str, name: str) -> View:
         """A buffer for an operand, as the array that it holds: with its own offset and strides."""
         storage = operand.storage
-        layout = Strides(storage.shape, storage.strides, operand.first)
-        room = storage.room if operand.around else ()
-        buffer = self.k.buffer(name, storage.dtype, storage.shape, scope, operand.elements, layout=layout, room=room)
+        buffer = self.k.buffer(name, storage.dtype, storage.shape, scope, operand.elements)
+        buffer.layout = Strides(storage.shape, storage.strides, operand.first)
+        buffer.room = storage.room if operand.around else ()
         self._args[buffer] = operand
         return self.k.view(buffer, storage.shape, storage.strides, operand.first)
 

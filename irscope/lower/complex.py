@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from irscope.graph import DType
 from irscope.graph.dtypes import F32, F64, S32, S64, U32, U64
+from irscope.lower.expressions import Scalars
 from irscope.lower.tile import Expr
-
-if TYPE_CHECKING:
-    from irscope.lower.arithmetic import Arithmetic
 
 Pair = tuple[Expr, Expr]
 
 
-def unary(k: Arithmetic, name: str, x: Expr) -> Expr:
+def unary(k: Scalars, name: str, x: Expr) -> Expr:
     """An operation on one complex operand."""
     re, im = k.real(x), k.imag(x)
     if name == "real":
@@ -27,9 +24,9 @@ def unary(k: Arithmetic, name: str, x: Expr) -> Expr:
     if name == "imag":
         return im
     if name == "neg":
-        return k.complex(k.unary("neg", re), k.unary("neg", im))
+        return k.complex(-re, -im)
     if name == "is_finite":
-        return k.binary("and", k.unary("is_finite", re), k.unary("is_finite", im))
+        return k.unary("is_finite", re) & k.unary("is_finite", im)
     if name == "abs":
         return _narrowed(k, re.dtype, _abs(k, *_widened(k, re, im)))
     rule = _UNARY.get(name)
@@ -39,7 +36,7 @@ def unary(k: Arithmetic, name: str, x: Expr) -> Expr:
     return k.complex(_narrowed(k, re.dtype, out[0]), _narrowed(k, re.dtype, out[1]))
 
 
-def binary(k: Arithmetic, name: str, x: Expr, y: Expr) -> Expr:
+def binary(k: Scalars, name: str, x: Expr, y: Expr) -> Expr:
     """An operation on two complex operands."""
     a, b, c, d = k.real(x), k.imag(x), k.real(y), k.imag(y)
     if name in ("add", "sub"):
@@ -53,7 +50,7 @@ def binary(k: Arithmetic, name: str, x: Expr, y: Expr) -> Expr:
     return k.complex(_narrowed(k, a.dtype, out[0]), _narrowed(k, a.dtype, out[1]))
 
 
-def compare(k: Arithmetic, direction: str, x: Expr, y: Expr) -> Expr:
+def compare(k: Scalars, direction: str, x: Expr, y: Expr) -> Expr:
     """EQ and NE; there is no order."""
     if direction not in ("EQ", "NE"):
         raise TypeError(f"comparison {direction} of {x.dtype}")
@@ -61,136 +58,128 @@ def compare(k: Arithmetic, direction: str, x: Expr, y: Expr) -> Expr:
     return k.binary("and" if direction == "EQ" else "or", re, im)
 
 
-def bitcast(k: Arithmetic, x: Expr, dtype: DType) -> Expr:
+def bitcast(k: Scalars, x: Expr, dtype: DType) -> Expr:
     """c64 to and from 64 bits, the real part low."""
     if x.dtype.is_complex:
         low = k.convert(k.bitcast(k.real(x), U32), U64)
         high = k.convert(k.bitcast(k.imag(x), U32), U64)
-        return k.bitcast(k.binary("or", low, k.binary("shl", high, 32)), dtype)
+        return k.bitcast(low | k.binary("shl", high, 32), dtype)
     bits = k.bitcast(x, U64)
     re = k.bitcast(k.convert(bits, U32), F32)
     im = k.bitcast(k.convert(k.binary("shr_logical", bits, 32), U32), F32)
     return k.complex(re, im)
 
 
-def _widened(k: Arithmetic, re: Expr, im: Expr) -> Pair:
+def _widened(k: Scalars, re: Expr, im: Expr) -> Pair:
     return k.convert(re, F64), k.convert(im, F64)
 
 
-def _narrowed(k: Arithmetic, part: DType, x: Expr) -> Expr:
+def _narrowed(k: Scalars, part: DType, x: Expr) -> Expr:
     return k.convert(x, part)
 
 
 # ---- pieces, on f64 parts
 
-def _negative(k: Arithmetic, x: Expr) -> Expr:
+def _negative(k: Scalars, x: Expr) -> Expr:
     """Whether the sign bit is set."""
     return k.compare("LT", k.bitcast(x, S64 if x.dtype is F64 else S32), 0)
 
 
-def _with_sign(k: Arithmetic, magnitude: Expr | float, sign: Expr) -> Expr:
+def _with_sign(k: Scalars, magnitude: Expr | float, sign: Expr) -> Expr:
     """A magnitude (not negative) with the sign of ``sign``."""
     m = magnitude if isinstance(magnitude, Expr) else k.const(magnitude, sign.dtype)
-    return k.select(_negative(k, sign), k.unary("neg", m), m)
+    return k.select(_negative(k, sign), -m, m)
 
 
-def _is(k: Arithmetic, x: Expr, value: float) -> Expr:
+def _is(k: Scalars, x: Expr, value: float) -> Expr:
     return k.compare("EQ", x, value)
 
 
-def _isnan(k: Arithmetic, x: Expr) -> Expr:
+def _isnan(k: Scalars, x: Expr) -> Expr:
     return k.compare("NE", x, x)
 
 
-def _both(k: Arithmetic, x: Expr, y: Expr) -> Expr:
-    return k.binary("and", x, y)
-
-
-def _either(k: Arithmetic, x: Expr, y: Expr) -> Expr:
-    return k.binary("or", x, y)
-
-
-def _choose(k: Arithmetic, condition: Expr, x: Pair, y: Pair) -> Pair:
+def _choose(k: Scalars, condition: Expr, x: Pair, y: Pair) -> Pair:
     return k.select(condition, x[0], y[0]), k.select(condition, x[1], y[1])
 
 
-def _times(k: Arithmetic, x: Expr, y: Expr) -> Expr:
+def _times(k: Scalars, x: Expr, y: Expr) -> Expr:
     """``x * y`` where a zero ``x`` gives zero even for an infinite ``y``."""
-    return k.select(_is(k, x, 0.0), x, k.binary("mul", x, y))
+    return k.select(_is(k, x, 0.0), x, x * y)
 
 
-def _mul(k: Arithmetic, x: Pair, y: Pair) -> Pair:
+def _mul(k: Scalars, x: Pair, y: Pair) -> Pair:
     (a, b), (c, d) = x, y
-    re = k.binary("sub", k.binary("mul", a, c), k.binary("mul", b, d))
-    im = k.binary("add", k.binary("mul", a, d), k.binary("mul", b, c))
+    re = a * c - b * d
+    im = a * d + b * c
     return re, im
 
 
-def _ordered(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _ordered(k: Scalars, a: Expr, b: Expr) -> Pair:
     """The larger and the smaller magnitude; a NaN stays."""
     x, y = k.unary("abs", a), k.unary("abs", b)
     return k.binary("max", x, y), k.binary("min", x, y)
 
 
-def _abs(k: Arithmetic, a: Expr, b: Expr) -> Expr:
+def _abs(k: Scalars, a: Expr, b: Expr) -> Expr:
     large, small = _ordered(k, a, b)
-    ratio = k.binary("div", small, large)
-    length = k.binary("mul", large, k.unary("sqrt", k.binary("add", k.binary("mul", ratio, ratio), 1.0)))
+    ratio = small / large
+    length = large * k.unary("sqrt", ratio * ratio + 1.0)
     length = k.select(_is(k, large, 0.0), large, length)
-    infinite = _either(k, _is(k, k.unary("abs", a), math.inf), _is(k, k.unary("abs", b), math.inf))
+    infinite = _is(k, k.unary("abs", a), math.inf) | _is(k, k.unary("abs", b), math.inf)
     return k.select(infinite, k.const(math.inf, F64), length)
 
 
-def _div(k: Arithmetic, x: Pair, y: Pair) -> Pair:
+def _div(k: Scalars, x: Pair, y: Pair) -> Pair:
     a, b = x
     # Scale the divisor by a power of two so that its larger part lies in [1, 2): no square overflows or vanishes.
     large = _ordered(k, *y)[0]
-    bits = k.binary("and", k.bitcast(large, S64), k.const(0x7FF << 52, S64))
+    bits = k.bitcast(large, S64) & k.const(0x7FF << 52, S64)
     bits = k.binary("min", k.binary("max", bits, k.const(2 << 52, S64)), k.const(0x7FC << 52, S64))
-    scale = k.bitcast(k.binary("sub", k.const(0x7FE << 52, S64), bits), F64)
-    usable = _both(k, k.unary("is_finite", large), k.compare("GT", large, 0.0))
+    scale = k.bitcast(k.const(0x7FE << 52, S64) - bits, F64)
+    usable = k.unary("is_finite", large) & k.compare("GT", large, 0.0)
     scale = k.select(usable, scale, k.const(1.0, F64))
-    c, d = k.binary("mul", y[0], scale), k.binary("mul", y[1], scale)
-    denominator = k.binary("add", k.binary("mul", c, c), k.binary("mul", d, d))
+    c, d = y[0] * scale, y[1] * scale
+    denominator = c * c + d * d
 
     def quotient(a: Expr, b: Expr, c: Expr, d: Expr) -> Pair:
-        return k.binary("add", k.binary("mul", a, c), k.binary("mul", b, d)), k.binary("sub", k.binary("mul", b, c), k.binary("mul", a, d))
+        return a * c + b * d, b * c - a * d
 
     re, im = quotient(a, b, c, d)
-    out = (k.binary("mul", k.binary("div", re, denominator), scale), k.binary("mul", k.binary("div", im, denominator), scale))
+    out = (re / denominator * scale, im / denominator * scale)
     # Annex G: where both parts came out NaN although an infinity or a zero divisor decides.
     inf = k.const(math.inf, F64)
-    lost = _both(k, _isnan(k, out[0]), _isnan(k, out[1]))
-    pole = _both(k, _is(k, denominator, 0.0), k.unary("not", _both(k, _isnan(k, a), _isnan(k, b))))
+    lost = _isnan(k, out[0]) & _isnan(k, out[1])
+    pole = _is(k, denominator, 0.0) & ~(_isnan(k, a) & _isnan(k, b))
     signed = _with_sign(k, inf, c)
-    at_pole = (k.binary("mul", signed, a), k.binary("mul", signed, b))
+    at_pole = (signed * a, signed * b)
 
     def unit(x: Expr) -> Expr:
         one = k.select(_is(k, k.unary("abs", x), math.inf), k.const(1.0, F64), k.const(0.0, F64))
         return _with_sign(k, one, x)
 
     def infinite(x: Expr, y: Expr) -> Expr:
-        return _either(k, _is(k, k.unary("abs", x), math.inf), _is(k, k.unary("abs", y), math.inf))
+        return _is(k, k.unary("abs", x), math.inf) | _is(k, k.unary("abs", y), math.inf)
 
     def finite(x: Expr, y: Expr) -> Expr:
-        return _both(k, k.unary("is_finite", x), k.unary("is_finite", y))
+        return k.unary("is_finite", x) & k.unary("is_finite", y)
 
     big = quotient(unit(a), unit(b), c, d)
     far = quotient(a, b, unit(c), unit(d))
-    fixed = _choose(k, _both(k, infinite(c, d), finite(a, b)), (k.binary("mul", far[0], 0.0), k.binary("mul", far[1], 0.0)), out)
-    fixed = _choose(k, _both(k, infinite(a, b), finite(c, d)), (k.binary("mul", big[0], inf), k.binary("mul", big[1], inf)), fixed)
+    fixed = _choose(k, infinite(c, d) & finite(a, b), (far[0] * 0.0, far[1] * 0.0), out)
+    fixed = _choose(k, infinite(a, b) & finite(c, d), (big[0] * inf, big[1] * inf), fixed)
     fixed = _choose(k, pole, at_pole, fixed)
     return _choose(k, lost, fixed, out)
 
 
-def _exp(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _exp(k: Scalars, a: Expr, b: Expr) -> Pair:
     # e**a in two halves, so that a large a with a small cosine does not overflow early.
     far = k.compare("GT", a, 709.0)
-    rest = k.select(far, k.binary("mul", k.binary("sub", a, 709.0), 1.0), k.const(0.0, F64))
+    rest = k.select(far, (a - 709.0) * 1.0, k.const(0.0, F64))
     near = k.select(far, k.const(709.0, F64), a)
     e, more = k.unary("exp", near), k.unary("exp", rest)
-    re = k.binary("mul", k.binary("mul", e, k.unary("cos", b)), more)
-    im = k.binary("mul", k.binary("mul", e, k.unary("sin", b)), more)
+    re = e * k.unary("cos", b) * more
+    im = e * k.unary("sin", b) * more
     im = k.select(_is(k, b, 0.0), b, im)
     re = k.select(_is(k, b, 0.0), k.unary("exp", a), re)
     gone = _is(k, a, -math.inf)
@@ -198,52 +187,52 @@ def _exp(k: Arithmetic, a: Expr, b: Expr) -> Pair:
     return _choose(k, gone, (zero, zero), (re, im))
 
 
-def _log_abs(k: Arithmetic, a: Expr, b: Expr) -> Expr:
+def _log_abs(k: Scalars, a: Expr, b: Expr) -> Expr:
     """log|a + bi|, also close to the unit circle and far from it."""
     large, small = _ordered(k, a, b)
-    near = k.binary("add", k.binary("mul", k.binary("sub", large, 1.0), k.binary("add", large, 1.0)), k.binary("mul", small, small))
-    close = k.binary("mul", k.unary("log1p", near), 0.5)
-    ratio = k.select(_is(k, large, 0.0), k.const(0.0, F64), k.binary("div", small, large))
-    wide = k.binary("add", k.unary("log", large), k.binary("mul", k.unary("log1p", k.binary("mul", ratio, ratio)), 0.5))
-    around = _both(k, k.compare("GT", large, 0.7), k.compare("LT", large, 1.5))
-    infinite = _either(k, _is(k, k.unary("abs", a), math.inf), _is(k, k.unary("abs", b), math.inf))
+    near = (large - 1.0) * (large + 1.0) + small * small
+    close = k.unary("log1p", near) * 0.5
+    ratio = k.select(_is(k, large, 0.0), k.const(0.0, F64), small / large)
+    wide = k.unary("log", large) + k.unary("log1p", ratio * ratio) * 0.5
+    around = k.compare("GT", large, 0.7) & k.compare("LT", large, 1.5)
+    infinite = _is(k, k.unary("abs", a), math.inf) | _is(k, k.unary("abs", b), math.inf)
     return k.select(infinite, k.const(math.inf, F64), k.select(around, close, wide))
 
 
-def _log(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _log(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _log_abs(k, a, b), k.binary("atan2", b, a)
 
 
-def _log1p(k: Arithmetic, a: Expr, b: Expr) -> Pair:
-    shifted = k.binary("add", a, 1.0)
-    square = k.binary("add", k.binary("mul", a, k.binary("add", a, 2.0)), k.binary("mul", b, b))
-    close = k.binary("mul", k.unary("log1p", square), 0.5)
-    small = _both(k, k.compare("LT", k.unary("abs", a), 0.5), k.compare("LT", k.unary("abs", b), 0.5))
+def _log1p(k: Scalars, a: Expr, b: Expr) -> Pair:
+    shifted = a + 1.0
+    square = a * (a + 2.0) + b * b
+    close = k.unary("log1p", square) * 0.5
+    small = k.compare("LT", k.unary("abs", a), 0.5) & k.compare("LT", k.unary("abs", b), 0.5)
     return k.select(small, close, _log_abs(k, shifted, b)), k.binary("atan2", b, shifted)
 
 
-def _expm1(k: Arithmetic, a: Expr, b: Expr) -> Pair:
-    half = k.unary("sin", k.binary("mul", b, 0.5))
-    re = k.binary("sub", k.binary("mul", k.unary("expm1", a), k.unary("cos", b)), k.binary("mul", k.binary("mul", half, half), 2.0))
+def _expm1(k: Scalars, a: Expr, b: Expr) -> Pair:
+    half = k.unary("sin", b * 0.5)
+    re = k.unary("expm1", a) * k.unary("cos", b) - half * half * 2.0
     far = k.compare("GT", k.unary("abs", a), 40.0)
     full = _exp(k, a, b)
-    return k.select(far, k.binary("sub", full[0], 1.0), re), full[1]
+    return k.select(far, full[0] - 1.0, re), full[1]
 
 
-def _sqrt(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _sqrt(k: Scalars, a: Expr, b: Expr) -> Pair:
     # Scale by a power of four where |z| + |a| could overflow, or is denormal.
     large = _ordered(k, a, b)[0]
     big, tiny = k.compare("GT", large, 2.0 ** 1000), k.compare("LT", large, 2.0 ** -960)
     scale = k.select(big, k.const(2.0 ** -60, F64), k.select(tiny, k.const(2.0 ** 120, F64), k.const(1.0, F64)))
     back = k.select(big, k.const(2.0 ** 30, F64), k.select(tiny, k.const(2.0 ** -60, F64), k.const(1.0, F64)))
-    p, q = k.binary("mul", a, scale), k.binary("mul", b, scale)
-    main = k.unary("sqrt", k.binary("mul", k.binary("add", _abs(k, p, q), k.unary("abs", p)), 0.5))
-    other = k.binary("div", k.unary("abs", q), k.binary("mul", main, 2.0))
+    p, q = a * scale, b * scale
+    main = k.unary("sqrt", (_abs(k, p, q) + k.unary("abs", p)) * 0.5)
+    other = k.unary("abs", q) / (main * 2.0)
     zero = _is(k, large, 0.0)
     other = k.select(zero, k.const(0.0, F64), other)
     right = k.compare("GE", a, 0.0)
-    re = k.binary("mul", k.select(right, main, other), back)
-    im = _with_sign(k, k.binary("mul", k.select(right, other, main), back), b)
+    re = k.select(right, main, other) * back
+    im = _with_sign(k, k.select(right, other, main) * back, b)
     inf = k.const(math.inf, F64)
     # An infinite part decides alone.
     left_infinite = _is(k, a, -math.inf)
@@ -256,89 +245,89 @@ def _sqrt(k: Arithmetic, a: Expr, b: Expr) -> Pair:
     return k.select(up, inf, re), k.select(up, b, im)
 
 
-def _one(k: Arithmetic) -> Pair:
+def _one(k: Scalars) -> Pair:
     return k.const(1.0, F64), k.const(0.0, F64)
 
 
-def _rsqrt(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _rsqrt(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _div(k, _one(k), _sqrt(k, a, b))
 
 
-def _tanh(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _tanh(k: Scalars, a: Expr, b: Expr) -> Pair:
     # Kahan: with t = tan b and s = sinh a, tanh z = ((1+t*t) * sqrt(1+s*s) * s + i t) / (1 + (1+t*t)*s*s).
     t, s = k.unary("tan", b), k.unary("sinh", k.select(k.compare("GT", k.unary("abs", a), 20.0), k.const(0.0, F64), a))
-    beta = k.binary("add", k.binary("mul", t, t), 1.0)
-    square = k.binary("mul", s, s)
-    rho = k.unary("sqrt", k.binary("add", square, 1.0))
-    below = k.binary("add", k.binary("mul", beta, square), 1.0)
-    re = k.binary("div", k.binary("mul", k.binary("mul", beta, rho), s), below)
-    im = k.binary("div", t, below)
+    beta = t * t + 1.0
+    square = s * s
+    rho = k.unary("sqrt", square + 1.0)
+    below = beta * square + 1.0
+    re = beta * rho * s / below
+    im = t / below
     # Far from the imaginary axis the real part is 1, the imaginary one vanishes as exp(-2|a|).
     far = k.compare("GT", k.unary("abs", a), 20.0)
-    fading = k.unary("exp", k.binary("mul", k.unary("abs", a), -2.0))
-    wave = k.binary("mul", k.binary("mul", k.unary("sin", b), k.unary("cos", b)), 4.0)
-    tail = k.select(_is(k, k.unary("abs", a), math.inf), _with_sign(k, 0.0, wave), k.binary("mul", wave, fading))
+    fading = k.unary("exp", k.unary("abs", a) * -2.0)
+    wave = k.unary("sin", b) * k.unary("cos", b) * 4.0
+    tail = k.select(_is(k, k.unary("abs", a), math.inf), _with_sign(k, 0.0, wave), wave * fading)
     return k.select(far, _with_sign(k, 1.0, a), re), k.select(far, tail, k.select(_is(k, b, 0.0), b, im))
 
 
-def _tan(k: Arithmetic, a: Expr, b: Expr) -> Pair:
-    re, im = _tanh(k, k.unary("neg", b), a)
-    return im, k.unary("neg", re)
+def _tan(k: Scalars, a: Expr, b: Expr) -> Pair:
+    re, im = _tanh(k, -b, a)
+    return im, -re
 
 
-def _sinh(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _sinh(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _times(k, k.unary("cos", b), k.unary("sinh", a)), _times(k, k.unary("sin", b), k.unary("cosh", a))
 
 
-def _cosh(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _cosh(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _times(k, k.unary("cos", b), k.unary("cosh", a)), _times(k, k.unary("sin", b), k.unary("sinh", a))
 
 
-def _sin(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _sin(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _times(k, k.unary("sin", a), k.unary("cosh", b)), _times(k, k.unary("cos", a), k.unary("sinh", b))
 
 
-def _cos(k: Arithmetic, a: Expr, b: Expr) -> Pair:
-    return _times(k, k.unary("cos", a), k.unary("cosh", b)), k.unary("neg", _times(k, k.unary("sin", a), k.unary("sinh", b)))
+def _cos(k: Scalars, a: Expr, b: Expr) -> Pair:
+    return _times(k, k.unary("cos", a), k.unary("cosh", b)), -_times(k, k.unary("sin", a), k.unary("sinh", b))
 
 
-def _logistic(k: Arithmetic, a: Expr, b: Expr) -> Pair:
-    e = _exp(k, k.unary("neg", a), k.unary("neg", b))
-    return _div(k, _one(k), (k.binary("add", e[0], 1.0), e[1]))
+def _logistic(k: Scalars, a: Expr, b: Expr) -> Pair:
+    e = _exp(k, -a, -b)
+    return _div(k, _one(k), (e[0] + 1.0, e[1]))
 
 
-def _sign(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _sign(k: Scalars, a: Expr, b: Expr) -> Pair:
     length = _abs(k, a, b)
     zero = _is(k, length, 0.0)
-    return k.select(zero, k.const(0.0, F64), k.binary("div", a, length)), k.select(zero, k.const(0.0, F64), k.binary("div", b, length))
+    return k.select(zero, k.const(0.0, F64), a / length), k.select(zero, k.const(0.0, F64), b / length)
 
 
-def _pow(k: Arithmetic, x: Pair, y: Pair) -> Pair:
+def _pow(k: Scalars, x: Pair, y: Pair) -> Pair:
     (a, b), (c, d) = x, y
     product = _mul(k, y, _log(k, a, b))
     out = _exp(k, *product)
-    nothing = _both(k, _is(k, a, 0.0), _is(k, b, 0.0))
-    no_power = _both(k, _is(k, c, 0.0), _is(k, d, 0.0))
+    nothing = _is(k, a, 0.0) & _is(k, b, 0.0)
+    no_power = _is(k, c, 0.0) & _is(k, d, 0.0)
     zero = k.const(0.0, F64)
     out = _choose(k, nothing, (zero, zero), out)
     return _choose(k, no_power, _one(k), out)
 
 
-def _cbrt(k: Arithmetic, a: Expr, b: Expr) -> Pair:
+def _cbrt(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _pow(k, (a, b), (k.const(1.0 / 3.0, F64), k.const(0.0, F64)))
 
 
-def _atan2(k: Arithmetic, y: Pair, x: Pair) -> Pair:
+def _atan2(k: Scalars, y: Pair, x: Pair) -> Pair:
     # -i * log((x + i y) / sqrt(x*x + y*y))
     squares = _mul(k, x, x), _mul(k, y, y)
-    length = _sqrt(k, k.binary("add", squares[0][0], squares[1][0]), k.binary("add", squares[0][1], squares[1][1]))
-    top = k.binary("sub", x[0], y[1]), k.binary("add", x[1], y[0])
+    length = _sqrt(k, squares[0][0] + squares[1][0], squares[0][1] + squares[1][1])
+    top = x[0] - y[1], x[1] + y[0]
     re, im = _log(k, *_div(k, top, length))
-    return im, k.unary("neg", re)
+    return im, -re
 
 
-_UNARY: dict[str, Callable[[Arithmetic, Expr, Expr], Pair]] = {
+_UNARY: dict[str, Callable[[Scalars, Expr, Expr], Pair]] = {
     "sign": _sign, "exp": _exp, "expm1": _expm1, "log": _log, "log1p": _log1p, "sqrt": _sqrt, "rsqrt": _rsqrt, "cbrt": _cbrt,
     "logistic": _logistic, "tanh": _tanh, "tan": _tan, "sin": _sin, "cos": _cos, "sinh": _sinh, "cosh": _cosh,
 }
-_BINARY: dict[str, Callable[[Arithmetic, Pair, Pair], Pair]] = {"div": _div, "pow": _pow, "atan2": _atan2}
+_BINARY: dict[str, Callable[[Scalars, Pair, Pair], Pair]] = {"div": _div, "pow": _pow, "atan2": _atan2}

@@ -92,7 +92,7 @@ class Emission:
         if dtype.is_complex:
             part = DTYPES["f32" if dtype.bits == 64 else "f64"]
             return self.k.complex(self.k.convert(x, part), self.k.const(0, part))
-        return x if dtype is x.dtype else self.k.convert(x, dtype)
+        return self.k.convert(x, dtype)
 
     # ---- memory
 
@@ -126,10 +126,11 @@ class Emission:
             return k.shuffle(backwards, backwards, tuple(range(lanes - 1, -1, -1)))
         return at.gather(lanes, step, mask)
 
-    def store(self, node: Node, walk: Strides, index: Sequence[Any], value: Expr, mask: Expr | None, lanes: int,
+    def store(self, output: tuple[Node, Strides], index: Sequence[Any], value: Expr, mask: Expr | None, lanes: int,
               extra: Expr | None = None) -> None:
         """Write a vector, or lane by lane where the elements do not lie side by side; ``extra`` elements further than the walk says."""
-        k, step = self.k, self.step(walk)
+        k, (node, walk) = self.k, output
+        step = self.step(walk)
         at = self.address(node, walk, index, extra)
         if lanes == 1:
             at.store(value)
@@ -147,11 +148,6 @@ class Emission:
 def take(k: KernelBuilder, x: Expr, lane: int) -> Expr:
     """One lane of a vector."""
     return x if x.lanes == 1 else k.shuffle(x, x, (lane,))
-
-
-def tail_mask(k: KernelBuilder, lanes: int, count: int) -> Expr:
-    """A vector that holds for the first ``count`` lanes."""
-    return k.vector([lane < count for lane in range(lanes)], DTYPES["pred"])
 
 
 def _masked(mask: Expr | None, lanes: int) -> Sequence[bool] | None:

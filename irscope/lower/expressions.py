@@ -7,7 +7,8 @@ known to lie in 0..63.
 from __future__ import annotations
 
 import struct
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any, Protocol, cast
 
 from irscope.graph import DType
 from irscope.graph.dtypes import PRED, S64
@@ -18,6 +19,27 @@ Range = tuple[int, int]
 Linear = tuple[dict[Expr, int], int]
 
 _S64_MIN, _S64_MAX = -(1 << 63), (1 << 63) - 1
+
+
+class Scalars(Protocol):
+    """The operations that the rules of integers and of complex values are written with (:class:`irscope.lower.arithmetic.Arithmetic`)."""
+
+    def make(self, op: str, args: tuple[Expr, ...], dtype: DType, lanes: int = 1, value: Any = None) -> Expr: ...
+    def lift(self, op: str, args: tuple[Expr, ...], dtype: DType) -> Expr: ...
+    def const(self, value: Any, dtype: DType) -> Expr: ...
+    def pred(self, value: bool) -> Expr: ...
+    def splat(self, x: Expr, lanes: int) -> Expr: ...
+    def unary(self, name: str, x: Expr) -> Expr: ...
+    def binary(self, name: str, x: Any, y: Any) -> Expr: ...
+    def compare(self, direction: str, x: Any, y: Any) -> Expr: ...
+    def select(self, condition: Expr, x: Any, y: Any) -> Expr: ...
+    def convert(self, x: Expr, dtype: DType) -> Expr: ...
+    def bitcast(self, x: Expr, dtype: DType) -> Expr: ...
+    def widen(self, x: Expr) -> Expr: ...
+    def complex(self, re: Any, im: Any) -> Expr: ...
+    def real(self, x: Expr) -> Expr: ...
+    def imag(self, x: Expr) -> Expr: ...
+    def index_mul(self, x: Expr, y: Expr) -> Expr: ...
 
 
 def wrap(value: int, dtype: DType) -> int:
@@ -123,6 +145,22 @@ class Expressions:
         terms, constant = self.linear(x)
         return self.from_linear({atom: c * y.value for atom, c in terms.items()}, constant * y.value)
 
+    def index_binary(self, name: str, x: Expr, y: Expr) -> Expr | None:
+        """An operation on s64 of one lane by the rules of sums; None where they say nothing of it."""
+        if name == "add":
+            return self.index_add(x, y)
+        if name == "sub":
+            return self.index_add(x, y, -1)
+        if name == "mul":
+            return self.index_mul(x, y)
+        if name in ("floordiv", "floormod"):
+            if y.op != "const" or y.value <= 0:
+                raise ValueError("// and % take a positive constant")
+            return self.floordiv(x, y.value) if name == "floordiv" else self.floormod(x, y.value)
+        if name in ("div", "rem") and y.op == "const" and y.value > 0 and x.range is not None and x.range[0] >= 0:
+            return self.floordiv(x, y.value) if name == "div" else self.floormod(x, y.value)
+        return None
+
     def floordiv(self, x: Expr, divisor: int) -> Expr:
         """``x // divisor``, rounding down, for a positive divisor."""
         if divisor == 1:
@@ -196,48 +234,48 @@ def _range_of(op: str, args: tuple[Expr, ...], dtype: DType, value: Any) -> Rang
     """What an integer expression is known to lie between, or None."""
     if op == "const":
         return (value, value)
-    low, high = limits(dtype)
     if op == "convert":
-        source = args[0].dtype
-        if source.kind == "pred":
-            return (0, 1)
-        if not source.is_integer:
-            return None
-        known = args[0].range or (limits(source) if source.bits < dtype.bits else None)
-        return known if known is not None and low <= known[0] and known[1] <= high else None
-    if op == "reduce.max" or op == "reduce.min":
+        return _range_of_converted(args[0], dtype)
+    rule = _RANGES.get(op)
+    if rule is None:
         return None
-    ranges = [a.range for a in (args[1:] if op == "select" else args)]
-    if op == "floormod" and ranges[1] is not None:
-        return (0, ranges[1][0] - 1)
-    if not ranges or any(r is None for r in ranges):
-        if op in ("min", "max") and len(ranges) == 2:
-            return _half_known(op, ranges, low, high)
-        return None
-    (a, b), (c, d) = ranges[0] or (0, 0), ranges[-1] or (0, 0)
-    if op == "add":
-        out = (a + c, b + d)
-    elif op == "sub":
-        out = (a - d, b - c)
-    elif op == "mul":
-        corners = (a * c, a * d, b * c, b * d)
-        out = (min(corners), max(corners))
-    elif op == "floordiv" and c > 0:
-        out = (a // c, b // c)
-    elif op == "min":
-        out = (min(a, c), min(b, d))
-    elif op == "max":
-        out = (max(a, c), max(b, d))
-    elif op == "select":
-        out = (min(a, c), max(b, d))
-    else:
-        return None
-    return out if low <= out[0] and out[1] <= high else None
+    low, high = limits(dtype)
+    first, last = args[-2].range, args[-1].range  # of a select: the values that it chooses from
+    if op == "floormod" and last is not None:
+        return (0, last[0] - 1)
+    if first is None or last is None:
+        return _half_known(op, first or last, low, high)
+    out = rule(*first, *last)
+    return out if out is not None and low <= out[0] and out[1] <= high else None
 
 
-def _half_known(op: str, ranges: list[Range | None], low: int, high: int) -> Range | None:
+def _range_of_converted(x: Expr, dtype: DType) -> Range | None:
+    """A conversion that changes no value."""
+    if x.dtype.kind == "pred":
+        return (0, 1)
+    if not x.dtype.is_integer:
+        return None
+    low, high = limits(dtype)
+    known = x.range or (limits(x.dtype) if x.dtype.bits < dtype.bits else None)
+    return known if known is not None and low <= known[0] and known[1] <= high else None
+
+
+def _range_of_product(a: int, b: int, c: int, d: int) -> Range:
+    corners = (a * c, a * d, b * c, b * d)
+    return min(corners), max(corners)
+
+
+_RANGES: dict[str, Callable[[int, int, int, int], Range | None]] = {
+    "add": lambda a, b, c, d: (a + c, b + d), "sub": lambda a, b, c, d: (a - d, b - c), "mul": _range_of_product,
+    "floordiv": lambda a, b, c, d: (a // c, b // c) if c > 0 else None, "floormod": lambda a, b, c, d: None,
+    "min": lambda a, b, c, d: (min(a, c), min(b, d)), "max": lambda a, b, c, d: (max(a, c), max(b, d)),
+    "select": lambda a, b, c, d: (min(a, c), max(b, d)),
+}
+"""The range of a result by those of two operands, a to b and c to d."""
+
+
+def _half_known(op: str, known: Range | None, low: int, high: int) -> Range | None:
     """A minimum is at most what is known of one side, whatever the other is."""
-    known = next((r for r in ranges if r is not None), None)
-    if known is None:
+    if known is None or op not in ("min", "max"):
         return None
     return (low, known[1]) if op == "min" else (known[0], high)

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from irscope.graph import Graph, Node, TensorType, TupleType
+from irscope.graph.node import Emitter
 from irscope.lower.arithmetic import Arithmetic
 from irscope.lower.tile import Expr
 from irscope.lower.values import scalar_value
@@ -70,9 +71,9 @@ class _Evaluation:
         if op is hlo.iota:
             return [k.const(0, dtype)]
         if node.op.scalar is not None:
-            return [node.op.scalar(k, node, *(operand[0] for operand in operands))]
+            return [cast(Expr, node.op.scalar(k, node, *(operand[0] for operand in operands)))]
         if node.op.element is not None and all(len(operand) == 1 for operand in operands):
-            return [node.op.element(k, node, [k.index(0)] * node.type.rank, lambda i, index: operands[i][0])]
+            return [cast(Expr, node.op.element(cast(Emitter, k), node, [k.index(0)] * node.type.rank, lambda i, index: operands[i][0]))]
         if op in _SAME:
             return [operands[0][0]]
         raise NoScalarMeaning(graph, node, "has no meaning on single values")

@@ -2,14 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from irscope.graph import DTYPES, DType
 from irscope.graph.dtypes import S8, S64, U8
+from irscope.lower.expressions import Scalars
 from irscope.lower.tile import Expr
-
-if TYPE_CHECKING:
-    from irscope.lower.arithmetic import Arithmetic
 
 _UNARY = frozenset("neg abs sign not popcnt clz real imag is_finite".split())
 _COMMUTES = frozenset("add mul and or xor min max".split())
@@ -26,7 +23,7 @@ def byte_of(dtype: DType) -> DType:
     return S8 if dtype.kind == "int" else U8
 
 
-def unary(k: Arithmetic, name: str, x: Expr) -> Expr:
+def unary(k: Scalars, name: str, x: Expr) -> Expr:
     dtype = x.dtype
     if name not in _UNARY:
         raise TypeError(f"{name} of {dtype}")
@@ -43,14 +40,14 @@ def unary(k: Arithmetic, name: str, x: Expr) -> Expr:
             return k.convert(count if name == "popcnt" else k.binary("sub", count, 8 - dtype.bits), dtype)
         return k.convert(k.unary(name, k.widen(x)), dtype)
     if name == "neg" and dtype is S64 and x.lanes == 1:
-        return k.index_mul(x, k.index(-1))
+        return k.index_mul(x, k.const(-1, S64))
     if x.op == "const" and x.lanes == 1:
         folded = _UNARY_FOLD[name](x.value, dtype)
         return k.const(folded, dtype)
     return k.make(name, (x,), dtype, x.lanes)
 
 
-def binary(k: Arithmetic, name: str, x: Expr, y: Expr) -> Expr:
+def binary(k: Scalars, name: str, x: Expr, y: Expr) -> Expr:
     dtype = x.dtype
     if name == "atan2":
         raise TypeError(f"{name} of {dtype}")
@@ -71,7 +68,7 @@ def binary(k: Arithmetic, name: str, x: Expr, y: Expr) -> Expr:
     return k.lift(name, (x, y), dtype)
 
 
-def _sub_byte_binary(k: Arithmetic, name: str, x: Expr, y: Expr) -> Expr:
+def _sub_byte_binary(k: Scalars, name: str, x: Expr, y: Expr) -> Expr:
     """In bytes, whose wide results are cut back; a logical shift sees only the value's own bits, mulhi the upper half of its own."""
     dtype = x.dtype
     if name == "mulhi":
@@ -85,23 +82,7 @@ def _sub_byte_binary(k: Arithmetic, name: str, x: Expr, y: Expr) -> Expr:
     return k.convert(k.binary(name, k.widen(x), k.widen(y)), dtype)
 
 
-def index_binary(k: Arithmetic, name: str, x: Expr, y: Expr) -> Expr | None:
-    if name == "add":
-        return k.index_add(x, y)
-    if name == "sub":
-        return k.index_add(x, y, -1)
-    if name == "mul":
-        return k.index_mul(x, y)
-    if name in ("floordiv", "floormod"):
-        if y.op != "const" or y.value <= 0:
-            raise ValueError("// and % take a positive constant")
-        return k.floordiv(x, y.value) if name == "floordiv" else k.floormod(x, y.value)
-    if name in ("div", "rem") and y.op == "const" and y.value > 0 and x.range is not None and x.range[0] >= 0:
-        return k.floordiv(x, y.value) if name == "div" else k.floormod(x, y.value)
-    return None
-
-
-def lane_floor(k: Arithmetic, name: str, x: Expr, y: Expr) -> Expr:
+def lane_floor(k: Scalars, name: str, x: Expr, y: Expr) -> Expr:
     divisor = y.args[0] if y.op == "splat" else y
     if not x.dtype.is_integer or divisor.op != "const" or divisor.lanes != 1 or divisor.value <= 0:
         raise ValueError("// and % take integers and a positive constant")

@@ -4,10 +4,9 @@ It checks what compiled code does not: an index outside its buffer, a read of me
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from irscope.graph import DType
 from irscope.lazy import Array, np
 from irscope.lower import scalar_ops
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
@@ -211,53 +210,64 @@ class _Run(Visitor):
         return fold(root, {}, self.one)
 
     def one(self, x: Expr, args: list[Any]) -> Any:
-        op, dtype = x.op, x.dtype
-        if op == "const":
-            values = list(x.value) if x.lanes > 1 else [x.value]
-            return scalar_ops.wrapped(values, dtype) if dtype.is_integer else np.array(values).astype(dtype.numpy())
-        if op == "var":
+        if x.op == "var":
             if x not in self.variables:
                 raise Misstep(f"{self.name}: {x.value} is used before it is known")
             return self.variables[x]
-        if op == "reg":
+        if x.op == "reg":
             if x.value not in self.registers:
                 raise Misstep(f"{self.name}: {x.value.name} is read before it is declared")
             return self.registers[x.value]
-        if op == "lane":
-            return np.arange(x.lanes).astype(scalar_ops.register_type(dtype))
-        if op == "splat":
-            return np.repeat(args[0], x.lanes)
-        if op == "select":
-            return np.where(args[0], args[1], args[2])
-        if op == "convert":
-            return scalar_ops.convert(args[0], x.args[0].dtype, dtype)
-        if op == "bitcast":
-            return _bits(args[0], x.args[0].dtype, dtype)
-        if op == "fma":
-            wide = np.longdouble if dtype.bits == 64 else np.float64
-            with np.errstate(all="ignore"):
-                return (args[0].astype(wide) * args[1].astype(wide) + args[2].astype(wide)).astype(dtype.numpy())
-        if op == "complex":
-            out = np.zeros(x.lanes, dtype.numpy())
-            out.real, out.imag = args
-            return out
-        if op in ("real", "imag"):
-            return getattr(args[0], op).copy()
-        if op == "shuffle":
-            return np.concatenate(args)[list(x.value)]
-        if op == "scale2":
-            with np.errstate(all="ignore"):
-                return np.ldexp(args[0], np.clip(args[1], -10_000, 10_000).astype(np.int32))
-        if op.startswith("cmp."):
-            return scalar_ops.compare(op[4:], *args)
-        if op.startswith("reduce."):
+        kind, _, name = x.op.partition(".")
+        rule = _RULES.get(kind)
+        if rule is not None:
+            return rule(x, *args)
+        if kind == "cmp":
+            return scalar_ops.compare(name, *args)
+        if kind == "reduce":
             total = args[0][:1]
             for lane in range(1, len(args[0])):
-                total = scalar_ops.binary(op[7:], total, args[0][lane:lane + 1], dtype)
+                total = scalar_ops.binary(name, total, args[0][lane:lane + 1], x.dtype)
             return total
-        return scalar_ops.unary(op, args[0], dtype) if op in UNARY else scalar_ops.binary(op, args[0], args[1], dtype)
+        return scalar_ops.unary(kind, args[0], x.dtype) if kind in UNARY else scalar_ops.binary(kind, args[0], args[1], x.dtype)
 
 
-def _bits(x: Array, source: DType, to: DType) -> Array:
+def _constant(x: Expr) -> Any:
+    values = list(x.value) if x.lanes > 1 else [x.value]
+    return scalar_ops.wrapped(values, x.dtype) if x.dtype.is_integer else np.array(values).astype(x.dtype.numpy())
+
+
+def _fma(x: Expr, a: Array, b: Array, c: Array) -> Any:
+    wide = np.longdouble if x.dtype.bits == 64 else np.float64
+    with np.errstate(all="ignore"):
+        return (a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(x.dtype.numpy())
+
+
+def _complex(x: Expr, real: Array, imag: Array) -> Any:
+    out = np.zeros(x.lanes, x.dtype.numpy())
+    out.real, out.imag = real, imag
+    return out
+
+
+def _scale2(x: Expr, value: Array, power: Array) -> Any:
+    with np.errstate(all="ignore"):
+        return np.ldexp(value, np.clip(power, -10_000, 10_000).astype(np.int32))
+
+
+def _bits(expr: Expr, x: Array) -> Array:
+    to = expr.dtype
     same = x.view(scalar_ops.register_type(to)) if x.dtype.itemsize == scalar_ops.register_type(to).itemsize else x
     return scalar_ops.wrapped([int(v) for v in same], to) if to.is_integer and to.bits < 8 else np.asarray(same)
+
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "const": _constant, "fma": _fma, "complex": _complex, "scale2": _scale2, "bitcast": _bits,
+    "lane": lambda x: np.arange(x.lanes).astype(scalar_ops.register_type(x.dtype)),
+    "splat": lambda x, value: np.repeat(value, x.lanes),
+    "select": lambda x, condition, yes, no: np.where(condition, yes, no),
+    "convert": lambda x, value: scalar_ops.convert(value, x.args[0].dtype, x.dtype),
+    "real": lambda x, value: value.real.copy(),
+    "imag": lambda x, value: value.imag.copy(),
+    "shuffle": lambda x, *values: np.concatenate(values)[list(x.value)],
+}
+"""What an operation gives that is no arithmetic, by the expression and its operands."""

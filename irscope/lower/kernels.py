@@ -11,7 +11,7 @@ from irscope.graph import Kind, Node, TensorType
 from irscope.graph.numbering import Numbering
 from irscope.lower.program import Slot
 from irscope.lower.storage import Storage
-from irscope.lower.templates import RIVALS, Arg, Built, Operand, Packed, Problem, Stage, Template, Tunable, templates
+from irscope.lower.templates import RIVALS, Arg, Built, Operand, Packed, Problem, Stage, Template, templates
 from irscope.lower.work import MOST_PADDED, SMALL, operations, operations_of
 
 Tuner = Callable[[Problem, list[Built]], int]
@@ -79,9 +79,8 @@ Way = tuple[Template, Problem, Any, dict[str, Any]]
 
 def _ways(template: Template, problem: Problem, match: Any, schedule: dict[str, Any]) -> Iterator[Way]:
     """Other schedules of the template that takes the group, and those of its rival."""
-    if isinstance(template, Tunable):
-        for other in template.alternatives(problem, match, schedule):
-            yield template, problem, match, other
+    for other in template.alternatives(problem, match, schedule):
+        yield template, problem, match, other
     for rival in templates():
         if RIVALS.get(template.name) == rival.name:
             found = rival.match(problem)

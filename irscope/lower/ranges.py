@@ -8,13 +8,14 @@ may leave its type wraps around, and is then any value of the type.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import gcd
 from typing import NamedTuple
 
 from irscope.graph.dtypes import S64
 from irscope.lower.expressions import limits
 from irscope.lower.tile import Expr, Register
+from irscope.lower.traversal import subexpressions
 
 FULL = limits(S64)
 NEGATED = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
@@ -185,65 +186,89 @@ class Ranges:
         return total
 
     def _atom(self, x: Expr, known: Sequence[Known]) -> Range:
-        """The range of what is no sum."""
-        low, high = limits(x.dtype)
-        full = Range(low, high)
+        """The range of what is no sum. What may leave its type wraps around."""
         if x in self._ranges:
             return self._ranges[x]
-        if x.op == "reg":
-            return self.registers.get(x.value, full)
-        if x.op == "const":
-            return Range(min(x.value), max(x.value))
-        if x.op == "lane":
-            return Range(0, x.lanes - 1)
-        if x.op in ("min", "max"):
-            (a, b), pick = (self.range(arg, known) for arg in x.args), min if x.op == "min" else max
-            return Range(pick(a.low, b.low), pick(a.high, b.high), gcd(a.step, b.step, a.low - b.low) or 1)
-        if x.op == "select":
-            yes, no = facts(self, x.args[0], known), facts(self, x.args[0], known, False)
-            return self.range(x.args[1], [*known, *yes]).join(self.range(x.args[2], [*known, *no]))
-        if x.op == "floordiv":
-            a, by = self.range(x.args[0], known), self.sum(x.args[1]).constant
-            return Range(a.low // by, a.high // by)
-        if x.op == "floormod":
-            a, by = self.range(x.args[0], known), self.sum(x.args[1]).constant
-            return Range(a.low % by, a.high % by) if a.low // by == a.high // by else Range(0, by - 1)
-        if x.op in ("div", "rem"):
-            a, b = (self.range(arg, known) for arg in x.args)
-            if a.low >= 0 and b.low > 0:
-                return Range(a.low // b.high, a.high // b.low) if x.op == "div" else Range(0, min(a.high, b.high - 1))
-            return full
-        if x.op == "mul":
-            a, b = (self.range(arg, known) for arg in x.args)
-            ends = [p * q for p in (a.low, a.high) for q in (b.low, b.high)]
-            found = Range(min(ends), max(ends))
-        elif x.op == "and":
-            positive = [r.high for r in (self.range(arg, known) for arg in x.args) if r.low >= 0]
-            found = Range(0, min(positive)) if positive else full
-        elif x.op in ("shr_logical", "shr_arithmetic", "shl"):
-            a, b = (self.range(arg, known) for arg in x.args)
-            if a.low < 0 or not 0 <= b.low <= b.high < x.dtype.bits:
-                return full
-            found = Range(a.low << b.low, a.high << b.high) if x.op == "shl" else Range(a.low >> b.high, a.high >> b.low)
-        elif x.op in ("popcnt", "clz"):
-            return Range(0, x.dtype.bits)
-        elif x.op == "convert" and x.args[0].dtype.is_integer:
-            found = self.range(x.args[0], known)
-        elif x.op == "convert" and x.args[0].dtype.kind == "pred":
-            return Range(0, 1)
-        elif x.op in ("add", "sub", "neg", "abs"):
-            args = [self.range(arg, known) for arg in x.args]
-            if x.op == "abs":
-                found = Range(0, max(abs(args[0].low), abs(args[0].high)))
-            else:
-                found = args[0].plus(args[1].times(1 if x.op == "add" else -1)) if len(args) == 2 else args[0].times(-1)
-        else:
-            return full
-        return found if low <= found.low and found.high <= high else full
+        low, high = limits(x.dtype)
+        rule = _ATOMS.get(x.op)
+        found = rule(self, x, known) if rule is not None else None
+        return found if found is not None and low <= found.low and found.high <= high else Range(low, high)
+
+    def args(self, x: Expr, known: Sequence[Known]) -> list[Range]:
+        """The ranges of an expression's operands."""
+        return [self.range(arg, known) for arg in x.args]
 
     def definition(self, x: Expr) -> Expr:
         """What a variable stands for, where that is known."""
         return self._values.get(x, x)
+
+
+def _extreme(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range:
+    (a, b), pick = ranges.args(x, known), min if x.op == "min" else max
+    return Range(pick(a.low, b.low), pick(a.high, b.high), gcd(a.step, b.step, a.low - b.low) or 1)
+
+
+def _selected(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range:
+    yes, no = facts(ranges, x.args[0], known), facts(ranges, x.args[0], known, False)
+    return ranges.range(x.args[1], [*known, *yes]).join(ranges.range(x.args[2], [*known, *no]))
+
+
+def _floor(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range:
+    a, by = ranges.range(x.args[0], known), ranges.sum(x.args[1]).constant
+    if x.op == "floordiv":
+        return Range(a.low // by, a.high // by)
+    return Range(a.low % by, a.high % by) if a.low // by == a.high // by else Range(0, by - 1)
+
+
+def _truncated(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range | None:
+    a, b = ranges.args(x, known)
+    if a.low < 0 or b.low <= 0:
+        return None
+    return Range(a.low // b.high, a.high // b.low) if x.op == "div" else Range(0, min(a.high, b.high - 1))
+
+
+def _product(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range:
+    a, b = ranges.args(x, known)
+    ends = [p * q for p in (a.low, a.high) for q in (b.low, b.high)]
+    return Range(min(ends), max(ends))
+
+
+def _masked(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range | None:
+    positive = [r.high for r in ranges.args(x, known) if r.low >= 0]
+    return Range(0, min(positive)) if positive else None
+
+
+def _shifted(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range | None:
+    a, b = ranges.args(x, known)
+    if a.low < 0 or not 0 <= b.low <= b.high < x.dtype.bits:
+        return None
+    return Range(a.low << b.low, a.high << b.high) if x.op == "shl" else Range(a.low >> b.high, a.high >> b.low)
+
+
+def _converted(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range | None:
+    source = x.args[0].dtype
+    return ranges.range(x.args[0], known) if source.is_integer else Range(0, 1) if source.kind == "pred" else None
+
+
+def _magnitude(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range:
+    a, = ranges.args(x, known)
+    return Range(0, max(abs(a.low), abs(a.high)))
+
+
+def _added(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range:
+    a, b = ranges.args(x, known)
+    return a.plus(b.times(1 if x.op == "add" else -1))
+
+
+_ATOMS: dict[str, Callable[[Ranges, Expr, Sequence[Known]], Range | None]] = {
+    "reg": lambda ranges, x, known: ranges.registers.get(x.value), "const": lambda ranges, x, known: Range(min(x.value), max(x.value)),
+    "lane": lambda ranges, x, known: Range(0, x.lanes - 1), "min": _extreme, "max": _extreme, "select": _selected, "floordiv": _floor,
+    "floormod": _floor, "div": _truncated, "rem": _truncated, "mul": _product, "and": _masked, "shl": _shifted, "shr_logical": _shifted,
+    "shr_arithmetic": _shifted, "popcnt": lambda ranges, x, known: Range(0, x.dtype.bits), "convert": _converted, "abs": _magnitude,
+    "clz": lambda ranges, x, known: Range(0, x.dtype.bits), "add": _added, "sub": _added,
+    "neg": lambda ranges, x, known: ranges.args(x, known)[0].times(-1),
+}
+"""The range of an operation's result by those of its operands; None where nothing is known."""
 
 
 def facts(ranges: Ranges, condition: Expr, known: Sequence[Known], holds: bool = True) -> list[Known]:
@@ -313,11 +338,4 @@ def _remainder(quotient: Expr, by: int, known: Sequence[Known]) -> Range:
 
 def _has_register(x: Expr) -> bool:
     """Whether a value may change between its statement and a later one."""
-    stack, seen = [x], {x}
-    while stack:
-        top = stack.pop()
-        if top.op == "reg":
-            return True
-        stack += [a for a in top.args if a not in seen]
-        seen.update(top.args)
-    return False
+    return any(part.op == "reg" for part in subexpressions([x]))

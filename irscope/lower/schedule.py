@@ -91,33 +91,46 @@ def fits(rows: int, vectors: int, machine: Machine) -> bool:
     return rows * vectors + (vectors if rows > 1 else 0) + 1 <= machine.registers
 
 
-@cache
-def choose_tile(rows: int, columns: int, depth: int, machine: Machine, lanes: int, outer_rows: int = 1,
-                streamed: bool = False, threads: int = 1) -> tuple[int, int, int]:
-    """The (rows, vectors, across) whose tiles, tails included, take the fewest cycles for a ``rows`` x ``columns`` result.
+Cut = tuple[int, int, int]
+"""Rows of a register tile, its vectors, and how many steps of the next outer row axis it spans."""
 
-    ``rows`` counts the innermost row axis and ``outer_rows`` the next: a short innermost axis is tiled together with the next.
-    ``streamed``: the right operand comes from far away and is read by a few tiles only, so that they must share out the prefetching
-    of the next panel evenly. ``threads`` share out the panels: some wait where the panels do not come out even.
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What the choice of tiles looks at: a result of ``rows`` x ``columns``, sums over ``depth``.
+
+    ``rows`` counts the innermost row axis and ``outer_rows`` the next: a short innermost axis is tiled together with the next. ``far``: the
+    right operand comes from beyond the second cache and is read by a few tiles only, so that they must share out the prefetching of the
+    next panel evenly. ``shared``: threads that share out the panels; some wait where the panels do not come out even.
     """
-    best: tuple[float, tuple[int, int, int]] | None = None
-    for cost, tile in _tiles(rows, columns, depth, machine, lanes, outer_rows, streamed, threads):
+
+    rows: int
+    columns: int
+    depth: int
+    outer_rows: int = 1
+    far: bool = False
+    shared: int = 1
+
+
+@cache
+def choose_tile(size: Size, machine: Machine, lanes: int) -> Cut:
+    """The tile that takes, tails included, the fewest cycles."""
+    best: tuple[float, Cut] | None = None
+    for cost, tile in _tiles(size, machine, lanes):
         if best is None or cost < best[0] * 0.999:
             best = (cost, tile)
     assert best is not None, "one row and one vector always fit"
     return best[1]
 
 
-def good_tiles(count: int, rows: int, columns: int, depth: int, machine: Machine, lanes: int, outer_rows: int = 1, streamed: bool = False,
-               threads: int = 1) -> list[tuple[int, int, int]]:
+def good_tiles(count: int, size: Size, machine: Machine, lanes: int) -> list[Cut]:
     """The ``count`` tiles that should be fastest, by the same figures as :func:`choose_tile`: what is worth trying."""
-    return [tile for _, tile in sorted(_tiles(rows, columns, depth, machine, lanes, outer_rows, streamed, threads))[:count]]
+    return [tile for _, tile in sorted(_tiles(size, machine, lanes))[:count]]
 
 
-def _tiles(rows: int, columns: int, depth: int, machine: Machine, lanes: int, outer_rows: int, streamed: bool,
-           threads: int) -> Iterator[tuple[float, tuple[int, int, int]]]:
+def _tiles(size: Size, machine: Machine, lanes: int) -> Iterator[tuple[float, Cut]]:
     """Every tile that finds registers, and about how many cycles the result takes with it."""
-    total_vectors = ceil(columns / lanes)
+    rows, outer_rows, total_vectors = size.rows, size.outer_rows, ceil(size.columns / lanes)
     for across in range(1, min(outer_rows, 4) + 1):
         for vectors in range(1, min(total_vectors, machine.registers - 2) + 1):
             for inner in range(1, rows + 1):
@@ -125,22 +138,24 @@ def _tiles(rows: int, columns: int, depth: int, machine: Machine, lanes: int, ou
                     break
                 if across > 1 and inner < rows:
                     continue  # a tile crosses to the next outer row only when it holds whole inner rows
-                cost = _cost(rows, outer_rows, total_vectors, inner, across, vectors, depth, machine)
+                cost = _cost(size, total_vectors, (inner, vectors, across), machine)
                 tiles = ceil(rows / inner) * ceil(outer_rows / across)
-                if streamed and rows * outer_rows <= 32:  # bound by memory: fewer passes over it, and even shares of prefetching
+                if size.far and rows * outer_rows <= 32:  # bound by memory: fewer passes over it, and even shares of prefetching
                     cost *= (1 + 0.5 / inner / across) * (1.15 if tiles < vectors and vectors % tiles else 1.0)
                 units = ceil(total_vectors / vectors)
-                yield cost * (ceil(units / threads) * threads / units), (inner, vectors, across)
+                yield cost * (ceil(units / size.shared) * size.shared / units), (inner, vectors, across)
 
 
-def _cost(rows: int, outer: int, total: int, inner: int, across: int, vectors: int, depth: int, machine: Machine) -> float:
+def _cost(size: Size, total: int, tile: Cut, machine: Machine) -> float:
     """Cycles for all tiles: a step costs ``tile_cycles``; entering and leaving a tile costs latency and a store an accumulator."""
+    inner, vectors, across = tile
+
     def strip(height: int, width: int) -> float:
-        return depth * tile_cycles(height, width, machine) + 12 + 1.5 * height * width
+        return size.depth * tile_cycles(height, width, machine) + 12 + 1.5 * height * width
 
     def rows_cost(width: int) -> float:
-        whole, rest = divmod(rows, inner)
-        groups, left = divmod(outer, across)
+        whole, rest = divmod(size.rows, inner)
+        groups, left = divmod(size.outer_rows, across)
         one = groups * (whole * strip(inner * across, width) + (strip(rest * across, width) if rest else 0.0))
         return one + (left and (whole * strip(inner * left, width) + (strip(rest * left, width) if rest else 0.0)))
 

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Protocol
 
 from irscope.fusion.views import Strides
 from irscope.graph import DType
-from irscope.graph.dtypes import S64
 
 
 @dataclass(slots=True, eq=False)
@@ -29,8 +28,8 @@ class Expr:
     integers narrower than a byte and on complex values does not exist here (only ``convert``, ``bitcast``, ``select``, loads, stores),
     and pred knows ``and or xor not`` and comparisons.
 
-    ``range`` bounds an s64 value (both ends included) where that is known. ``home`` is the builder that made it: ``+ - * // %`` ask it.
-    ``number`` counts the expressions of a kernel in order of making: operands have smaller ones.
+    ``range`` bounds an s64 value (both ends included) where that is known. ``home`` is the builder that made it, which the operators of
+    Python (``+ - * / // % & | ~``) ask. ``number`` counts the expressions of a kernel in order of making: operands have smaller ones.
     """
 
     op: str
@@ -47,10 +46,13 @@ class Expr:
         """The value of an integer constant, else None."""
         return self.value if self.op == "const" and self.dtype.is_integer and self.lanes == 1 else None
 
-    def _do(self, name: str, x: Any, y: Any) -> Expr:
+    def _builder(self) -> Home:
         if self.home is None:
             raise ValueError("arithmetic on an expression that no builder made")
-        return self.home.binary(name, x, y)
+        return self.home
+
+    def _do(self, name: str, x: Any, y: Any) -> Expr:
+        return self._builder().binary(name, x, y)
 
     def __add__(self, other: Any) -> Expr:
         return self._do("add", self, other)
@@ -70,6 +72,21 @@ class Expr:
     def __rmul__(self, other: Any) -> Expr:
         return self._do("mul", other, self)
 
+    def __truediv__(self, other: Any) -> Expr:
+        return self._do("div", self, other)
+
+    def __and__(self, other: Any) -> Expr:
+        return self._do("and", self, other)
+
+    def __or__(self, other: Any) -> Expr:
+        return self._do("or", self, other)
+
+    def __neg__(self) -> Expr:
+        return self._builder().unary("neg", self)
+
+    def __invert__(self) -> Expr:
+        return self._builder().unary("not", self)
+
     def __floordiv__(self, other: Any) -> Expr:
         return self._do("floordiv", self, other)
 
@@ -80,6 +97,7 @@ class Expr:
 class Home(Protocol):
     """What an expression needs of its builder."""
 
+    def unary(self, name: str, x: Expr) -> Expr: ...
     def binary(self, name: str, x: Any, y: Any) -> Expr: ...
 
 
@@ -328,5 +346,3 @@ class Kernel:
         """The buffers that a call passes pointers for."""
         return [b for b in self.buffers if b.scope in ("in", "out", "inout")]
 
-
-INDEX = S64

@@ -5,6 +5,7 @@ kernel reads back from memory of its own. That every read finds a value is follo
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from irscope.graph import DType
@@ -309,44 +310,58 @@ class _Check(Visitor):
 
 def _typing(x: Expr) -> str:
     """Why the types of an expression do not fit; empty where they do."""
-    op, args = x.op, x.args
-    if op in _LEAVES:
-        if op == "const" and x.lanes > 1 and len(x.value) != x.lanes:
+    kind, _, name = x.op.partition(".")
+    args = x.args
+    if kind in _LEAVES:
+        if kind == "const" and x.lanes > 1 and len(x.value) != x.lanes:
             return "as many values as lanes are needed"
         return "a leaf has no operands" if args else ""
     if not args:
         return "operands are missing"
-    if op == "splat":
-        return "" if args[0].lanes == 1 and args[0].dtype is x.dtype else "one lane of the same type spreads"
-    if op.startswith("reduce."):
-        return "" if op[7:] in REDUCE and x.lanes == 1 and args[0].dtype is x.dtype else "a vector becomes one lane of its type"
-    if op == "shuffle":
-        fits = len(args) == 2 and args[0].lanes == args[1].lanes and args[0].dtype is args[1].dtype is x.dtype and len(x.value) == x.lanes
-        return "" if fits and all(0 <= i < 2 * args[0].lanes for i in x.value) else "it takes lanes of two equal vectors"
-    if any(a.lanes != x.lanes for a in args) and not (op == "select" and args[0].lanes == 1):
+    if kind not in _CHANGES_LANES and any(a.lanes != x.lanes for a in args) and not (kind == "select" and args[0].lanes == 1):
         return "lanes differ"
-    if op == "select":
-        return "" if args[0].dtype is PRED and args[1].dtype is args[2].dtype is x.dtype else "a pred chooses between equal types"
-    if op.startswith("cmp."):
-        fits = op[4:] in COMPARE and x.dtype is PRED and args[0].dtype is args[1].dtype and _computes(args[0].dtype)
-        return "" if fits else "two values of one type compare to pred"
-    if op == "convert":
-        return "" if not (args[0].dtype.is_complex or x.dtype.is_complex or x.dtype is PRED) else "the builder takes that apart"
-    if op == "bitcast":
-        return "" if args[0].dtype.storage == x.dtype.storage else "sizes differ"
-    if op == "complex":
-        return "" if args[0].dtype is args[1].dtype and args[0].dtype in (F32, F64) and x.dtype.is_complex else "two floats make it"
-    if op in ("real", "imag"):
-        return "" if args[0].dtype.is_complex else "of complex values only"
-    if op == "scale2":
-        return "" if x.dtype in (F32, F64) and args[1].dtype.bits == x.dtype.bits and args[1].dtype.is_integer else "a float and an integer"
-    if op in _SAME_TYPE:
-        if any(a.dtype is not x.dtype for a in args):
-            return "types differ"
-        return "" if _computes(x.dtype) else "nothing computes in this type"
-    return "unknown operation"
+    if kind in _TYPING:
+        fits, needed = _TYPING[kind]
+        return "" if fits(x, name) else needed
+    if kind not in _SAME_TYPE:
+        return "unknown operation"
+    if any(a.dtype is not x.dtype for a in args):
+        return "types differ"
+    return "" if _computes(x.dtype) else "nothing computes in this type"
+
+
+def _is_shuffle(x: Expr, name: str) -> bool:
+    if len(x.args) != 2 or len(x.value) != x.lanes:
+        return False
+    a, b = x.args
+    return a.lanes == b.lanes and a.dtype is b.dtype is x.dtype and all(0 <= i < 2 * a.lanes for i in x.value)
+
+
+def _is_scaling(x: Expr, name: str) -> bool:
+    power = x.args[1].dtype
+    return x.dtype in (F32, F64) and power.bits == x.dtype.bits and power.is_integer
 
 
 def _computes(dtype: DType) -> bool:
     """Whether arithmetic exists for a type."""
     return dtype is PRED or (dtype.is_integer and dtype.bits >= 8) or dtype in (F32, F64)
+
+
+_CHANGES_LANES = frozenset(("splat", "reduce", "shuffle"))
+_TYPING: dict[str, tuple[Callable[[Expr, str], bool], str]] = {
+    "splat": (lambda x, _: x.args[0].lanes == 1 and x.args[0].dtype is x.dtype, "one lane of the same type spreads"),
+    "reduce": (lambda x, name: name in REDUCE and x.lanes == 1 and x.args[0].dtype is x.dtype, "a vector becomes one lane of its type"),
+    "shuffle": (_is_shuffle, "it takes lanes of two equal vectors"),
+    "select": (lambda x, _: x.args[0].dtype is PRED and x.args[1].dtype is x.args[2].dtype is x.dtype,
+               "a pred chooses between equal types"),
+    "cmp": (lambda x, name: name in COMPARE and x.dtype is PRED and x.args[0].dtype is x.args[1].dtype and _computes(x.args[0].dtype),
+            "two values of one type compare to pred"),
+    "convert": (lambda x, _: not (x.args[0].dtype.is_complex or x.dtype.is_complex or x.dtype is PRED), "the builder takes that apart"),
+    "bitcast": (lambda x, _: x.args[0].dtype.storage == x.dtype.storage, "sizes differ"),
+    "complex": (lambda x, _: x.args[0].dtype is x.args[1].dtype and x.args[0].dtype in (F32, F64) and x.dtype.is_complex,
+                "two floats make it"),
+    "real": (lambda x, _: x.args[0].dtype.is_complex, "of complex values only"),
+    "imag": (lambda x, _: x.args[0].dtype.is_complex, "of complex values only"),
+    "scale2": (_is_scaling, "a float and an integer"),
+}
+"""Whether the types of an operation's operands fit its own, and what it needs, by the operation (and what stands behind its dot)."""

@@ -12,6 +12,7 @@ that changes it.
 from __future__ import annotations
 
 from math import prod
+from typing import cast
 
 from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
@@ -245,7 +246,7 @@ def _scalar_operations(node: Node) -> float:
     k = KernelBuilder("once")
     assert node.op.scalar is not None
     args = [k.variable(f"x{n}", o.type.dtype) for n, o in enumerate(node.operands) if isinstance(o.type, TensorType)]
-    return _built(k, [node.op.scalar(k, node, *args)])
+    return _built(k, [cast(Expr, node.op.scalar(k, node, *args))])
 
 
 def _body_operations(body: Graph) -> float:

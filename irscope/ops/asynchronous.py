@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 
 from irscope.graph import TOKEN, Effect, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U32
-from irscope.lazy import np
+from irscope.graph.node import Run
+from irscope.lazy import Array, np
 from irscope.ops.attributes import Outfeed, Transfer
-from irscope.ops.bodies import Run
 from irscope.ops.control import Steps
 from irscope.ops.costs import calls_cost, no_cost
 from irscope.ops.faults import TypeFault
@@ -88,7 +88,7 @@ def _infer_async_start(node: Node) -> Type:
     return plain(node.type)
 
 
-def _async_start(run: Run, node: Node, *operands: Any) -> Steps:
+def _async_start(run: Run, node: Node, *operands: Array) -> Steps:
     assert isinstance(node.type, TupleType)
     bound = len(operands) == len(node.bodies[0].params)
     result = (yield node.bodies[0], operands) if bound else None
@@ -137,7 +137,7 @@ def _infer_async_done(node: Node) -> Type:
     return plain(result)
 
 
-def _async_done(run: Run, node: Node, begun: Any) -> Any:
+def _async_done(run: Run, node: Node, begun: Array) -> object:
     start = start_of(node)
     if start is None or len(start.operands) == len(start.bodies[0].params):
         return begun[1]
@@ -185,7 +185,7 @@ copy_done = declare(Op(
 
 # ---- other devices, the host
 
-def _unable(run: Run, node: Node, *operands: Any) -> NoReturn:
+def _unable(run: Run, node: Node, *operands: Array) -> NoReturn:
     whom = "the host" if node.op is infeed or Transfer.of(node).is_host_transfer else "another device"
     raise UserError(f"%{node.name} = {node.op.name}(...) waits for data from {whom}, which is not there",
                     "cut the program before it, or make its value a parameter")

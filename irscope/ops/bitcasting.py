@@ -2,16 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from irscope.graph import DTYPES, DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import F32, F64, U32, U64
-from irscope.lazy import np
-from irscope.ops.bodies import Run
+from irscope.graph.node import Emitter, Read, Run, Value
+from irscope.lazy import Array, np
 from irscope.ops.faults import TypeFault
 from irscope.ops.formula import Term
 from irscope.ops.infer import arity, array, declared_array, plain
-from irscope.ops.meaning import Emitter, Read
 from irscope.ops.numerics import dtype_of_result, reinterpreted
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_size
@@ -36,7 +34,7 @@ def _infer(node: Node) -> Type:
     return TensorType(dtype, x.shape)
 
 
-def _reference(run: Run, node: Node, x: Any) -> Any:
+def _reference(run: Run, node: Node, x: Array) -> Array:
     x = np.asarray(x)
     source, target = _source(node), dtype_of_result(node)
     assert isinstance(node.type, TensorType)
@@ -45,7 +43,7 @@ def _reference(run: Run, node: Node, x: Any) -> Any:
     return flat.reshape(dims)
 
 
-def _element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+def _element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     source, target = _source(node), dtype_of_result(node)
     if source is target:
         return read(0, index)
@@ -64,14 +62,14 @@ def _element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
     return k.bitcast(total.value, target)
 
 
-def _piece(k: Emitter, x: Any, number: Any, bits: int) -> Any:
+def _piece(k: Emitter, x: Value, number: Value, bits: int) -> Value:
     """Piece ``number`` (an index) of the bits of ``x``, counted from the low end."""
     word = DTYPES[f"u{x.dtype.bits}"]
     shifted = Term(k, k.bitcast(x, word)) >> Term(k, k.convert(number * bits, word))
     return k.convert(shifted.value, DTYPES[f"u{bits}"])
 
 
-def _complex_element(k: Emitter, source: DType, index: Sequence[Any], read: Read) -> Any:
+def _complex_element(k: Emitter, source: DType, index: Sequence[Value], read: Read) -> Value:
     """Between c64 and c128: a part of the wide number holds both parts of a narrow one."""
     if source.bits == 128:
         x = read(0, index[:-1])

@@ -5,13 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.graph import Graph, Kind, Node, Op, TensorType, TupleType, Type, dtype_of
+from irscope.graph.node import Run
 from irscope.graph.walk import callees_first_of
-from irscope.lazy import np
+from irscope.lazy import Array, np
 from irscope.ops import hlo, numerics
 from irscope.ops.elementwise import add, and_, maximum, minimum, multiply, or_, xor
-
-Array = Any
-Run = Callable[[Graph, Sequence[Any]], Any]
 
 COMBINERS = {add: "add", multiply: "mul", maximum: "max", minimum: "min", and_: "and", or_: "or", xor: "xor"}
 """Operators that combine two values in any order, and the word of :mod:`irscope.ops.vocabulary` for each."""

@@ -5,16 +5,16 @@ from typing import Any
 
 from irscope.graph import DTYPES, DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import F32, PRED
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Run, Value
+from irscope.lazy import Array, np
 from irscope.ops import numerics
 from irscope.ops.attributes import Compare, Map
-from irscope.ops.bodies import Run, over_arrays
+from irscope.ops.bodies import over_arrays
 from irscope.ops.costs import body_flops, result_elements
 from irscope.ops.elementwise import operands_alike
 from irscope.ops.faults import TypeFault
 from irscope.ops.formula import Term
 from irscope.ops.infer import agree, arity, arrays, attr, body, distinct, kind_of, plain, takes
-from irscope.ops.meaning import Emitter
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, higher_precision, merge, same_dtype, same_sizes
 
@@ -42,7 +42,7 @@ def _infer_compare(node: Node) -> Type:
     return TensorType(PRED, t.shape)
 
 
-def _compare(run: Run, node: Node, x: Any, y: Any) -> Any:
+def _compare(run: Run, node: Node, x: Array, y: Array) -> Array:
     functions = {"EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal}
     with np.errstate(all="ignore"):
         x, y = numerics.widen(x), numerics.widen(y)
@@ -52,7 +52,7 @@ def _compare(run: Run, node: Node, x: Any, y: Any) -> Any:
         return np.asarray(functions[Compare.of(node).direction](x, y))
 
 
-def _compare_scalar(k: Emitter, node: Node, x: Any, y: Any) -> Any:
+def _compare_scalar(k: Emitter, node: Node, x: Value, y: Value) -> Value:
     x, y = operands_alike(k, (x, y))
     direction = Compare.of(node).direction
     if Compare.of(node).type == "TOTALORDER":
@@ -60,7 +60,7 @@ def _compare_scalar(k: Emitter, node: Node, x: Any, y: Any) -> Any:
     return k.compare(direction, x, y)
 
 
-def total_order(k: Emitter, x: Any) -> Any:
+def total_order(k: Emitter, x: Value) -> Value:
     """Integers that order floats as IEEE's total order does: the magnitude bits of negative ones are turned."""
     if x.dtype.bits < 16:
         x = k.convert(x, F32)  # the narrow formats differ in what they have for zero, infinity and NaN
@@ -88,12 +88,12 @@ def _infer_select(node: Node) -> Type:
     return TensorType(t.dtype, tuple(map(merge, t.shape, condition.shape)))
 
 
-def _select(run: Run, node: Node, condition: Any, yes: Any, no: Any) -> Any:
+def _select(run: Run, node: Node, condition: Array, yes: Array, no: Array) -> Array:
     dtype = numerics.dtype_of_result(node)
     return np.where(condition, numerics.convert(yes, dtype), numerics.convert(no, dtype))
 
 
-def _select_scalar(k: Emitter, node: Node, condition: Any, yes: Any, no: Any) -> Any:
+def _select_scalar(k: Emitter, node: Node, condition: Value, yes: Value, no: Value) -> Value:
     yes, no = operands_alike(k, (yes, no))
     return k.convert(k.select(condition, yes, no), numerics.dtype_of_result(node))
 
@@ -122,7 +122,7 @@ def _clamp(low: Any, x: Any, high: Any) -> Any:
     return numerics.minimum(numerics.maximum(x, low), high)
 
 
-def _clamp_scalar(k: Emitter, node: Node, *values: Any) -> Any:
+def _clamp_scalar(k: Emitter, node: Node, *values: Value) -> Value:
     low, x, high = operands_alike(k, values)
     return k.convert(k.binary("min", k.binary("max", x, low), high), numerics.dtype_of_result(node))
 
@@ -155,11 +155,11 @@ def _infer_map(node: Node) -> Type:
     return TensorType(result.dtype, shape)
 
 
-def _map(run: Run, node: Node, *operands: Any) -> Any:
+def _map(run: Run, node: Node, *operands: Array) -> Array:
     return np.asarray(over_arrays(run, node.bodies[0])(operands))
 
 
-def _map_scalar(k: Emitter, node: Node, *values: Any) -> Any:
+def _map_scalar(k: Emitter, node: Node, *values: Value) -> Value:
     return k.inline(node.bodies[0], values)[0]
 
 

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from irscope.graph import Builder, Dim, Kind, Node, Op, TensorType, TupleType, Type
-from irscope.lazy import np
+from irscope.graph.node import Run
+from irscope.lazy import Array, np
 from irscope.ops.attributes import Collective
-from irscope.ops.bodies import Run
 from irscope.ops.building import apply
 from irscope.ops.costs import no_cost, operand_elements
 from irscope.ops.faults import TypeFault
@@ -87,7 +86,7 @@ def _same(builder: Builder, node: Node, operands: Sequence[Node], raw: Raw) -> N
     return as_one(builder, operands)
 
 
-def identity(run: Run, node: Node, *operands: Any) -> Any:
+def identity(run: Run, node: Node, *operands: Array) -> object:
     return operands[0] if len(operands) == 1 else tuple(operands)
 
 
@@ -150,13 +149,13 @@ def _tiles(node: Node, results: Sequence[TensorType]) -> list[int]:
     return [r.dims()[along] // max(1, t.dims()[along]) for r, t in zip(results, arrays(node), strict=True)]
 
 
-def _all_gather(run: Run, node: Node, *operands: Any) -> Any:
+def _all_gather(run: Run, node: Node, *operands: Array) -> object:
     along = Collective.of(node).dimensions[0]
     counts = _tiles(node, gathered(node, started=False))
     return identity(run, node, *(np.concatenate([x] * n, axis=along) if n > 1 else x for x, n in zip(operands, counts, strict=True)))
 
 
-def _all_gather_start(run: Run, node: Node, *operands: Any) -> Any:
+def _all_gather_start(run: Run, node: Node, *operands: Array) -> object:
     along = Collective.of(node).dimensions[0]
     counts = _tiles(node, gathered(node, started=True))
     done = [np.concatenate([x] * n, axis=along) if n > 1 else x for x, n in zip(operands, counts, strict=True)]
@@ -237,7 +236,7 @@ def _result_list(node: Node) -> list[TensorType]:
     return [t for t in node.type.leaves() if isinstance(t, TensorType)]
 
 
-def _reduce_scatter(run: Run, node: Node, *operands: Any) -> Any:
+def _reduce_scatter(run: Run, node: Node, *operands: Array) -> object:
     along = Collective.of(node).dimensions[0]
     return identity(run, node, *(np.take(x, range(t.dims()[along]), axis=along) for x, t in zip(operands, _result_list(node), strict=True)))
 
@@ -277,7 +276,7 @@ def _infer_all_to_all(node: Node) -> Type:
     return TupleType(tuple(map(plain, types)))
 
 
-def _all_to_all(run: Run, node: Node, *operands: Any) -> Any:
+def _all_to_all(run: Run, node: Node, *operands: Array) -> object:
     return operands[0] if Collective.dimensions.given(node) is not None else tuple(operands)
 
 

@@ -8,17 +8,15 @@ from typing import Any
 
 from irscope.graph import Dim, DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import S32, S64
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Read, Register, Run, Value
+from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Dot, RaggedDot
 from irscope.ops.faults import TypeFault
-from irscope.ops.meaning import Emitter, Read
-from irscope.ops.nests import accumulator, as_index, below, both, loops, not_below, zero
+from irscope.ops.nests import accumulator, as_index, below, both, guard, loops, not_below, zero
 from irscope.ops.numerics import convert, flushed
 from irscope.ops.registry import declare
 from irscope.ops.shapes import higher_precision, merge, same_size, size
-
-Array = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def contracted_dtype(node: Node, lhs: DType, rhs: DType) -> DType:
     return declared
 
 
-def multiply_add(k: Emitter, register: Any, x: Any, y: Any) -> None:
+def multiply_add(k: Emitter, register: Register, x: Value, y: Value) -> None:
     """``register += x * y`` in the register's own element type; or of and, on pred."""
     have = register.get()
     x, y = k.convert(x, have.dtype), k.convert(y, have.dtype)
@@ -135,11 +133,11 @@ def numpy_sum_type(node: Node) -> DType:
     return S32 if wide.is_integer and wide.bits < 8 else wide
 
 
-def _dot_reference(run: Any, node: Node, lhs: Array, rhs: Array) -> Array:
+def _dot_reference(run: Run, node: Node, lhs: Array, rhs: Array) -> Array:
     return convert(matmul(node, DotDims.of(node), lhs, rhs), result_dtype(node))
 
 
-def _dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+def _dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     dims = DotDims.of(node)
     shape, _ = _sizes(node)
     total = k.reg(sum_type(node), zero(k, sum_type(node)))
@@ -229,7 +227,7 @@ def _ragged_dot_type(node: Node) -> Type:
     return TensorType(contracted_dtype(node, lhs.dtype, rhs.dtype), (count, *shape) if role == "contracting" else shape)
 
 
-def _ragged_dot_reference(run: Any, node: Node, lhs: Array, rhs: Array, sizes: Array) -> Array:
+def _ragged_dot_reference(run: Run, node: Node, lhs: Array, rhs: Array, sizes: Array) -> Array:
     dims = _ragged_dims(node)
     d, role = _ragged(node)
     if role == "batch":
@@ -261,7 +259,7 @@ def _without(dims: DotDims, group: int) -> DotDims:
                    dims.lhs_free, shifted(dims.rhs_free))
 
 
-def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     dims = _ragged_dims(node)
     d, role = _ragged(node)
     shape, _ = _sizes(node)
@@ -276,7 +274,7 @@ def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read
     sizes = infer.array(node, 2)
     count = sizes.dims()[-1]
 
-    def group_size(place_of: dict[int, Any], group: Any) -> Any:
+    def group_size(place_of: dict[int, Value], group: Value) -> Value:
         return as_index(k, read(2, [*(place_of[p] for p in prefix), group] if sizes.rank > 1 else [group]))
 
     if role == "free":
@@ -285,13 +283,13 @@ def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read
         with k.loop(0, count) as group:
             start = end.get()
             end.set(start + group_size(row_place, group))
-            with k.when(both(k, not_below(k, row_place[d], start), below(k, row_place[d], end.get()))), loops(k, depth) as at:
+            with guard(k, both(k, not_below(k, row_place[d], start), below(k, row_place[d], end.get()))), loops(k, depth) as at:
                 left, right = _free_places(node, dims, index, at, group)
                 multiply_add(k, total, read(0, left), read(1, right))
         return k.convert(total.get(), result_dtype(node))
     group, rest = index[0], index[1:]
 
-    def bounds(place_of: dict[int, Any]) -> tuple[Any, Any]:
+    def bounds(place_of: dict[int, Value]) -> tuple[Value, Value]:
         """Where the rows of the group begin and end."""
         before = k.reg(S64, k.index(0))
         with k.loop(0, group) as earlier:
@@ -301,8 +299,8 @@ def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read
     shared = None if sizes.rank > 1 and set(prefix) & set(dims.lhs_contracting) else bounds(dict(zip(dims.lhs_batch, rest, strict=False)))
     with loops(k, depth) as at:
         left, right = dims.places(rest, at)
-        start, end = shared or bounds(dict(enumerate(left)))
-        with k.when(both(k, not_below(k, left[d], start), below(k, left[d], end))):
+        first, behind = shared or bounds(dict(enumerate(left)))
+        with guard(k, both(k, not_below(k, left[d], first), below(k, left[d], behind))):
             multiply_add(k, total, read(0, left), read(1, right))
     return k.convert(total.get(), result_dtype(node))
 
@@ -348,7 +346,7 @@ def _scaled_dot_type(node: Node) -> Type:
     return result
 
 
-def _scaled_dot_reference(run: Any, node: Node, lhs: Array, rhs: Array, lhs_scale: Array, rhs_scale: Array) -> Array:
+def _scaled_dot_reference(run: Run, node: Node, lhs: Array, rhs: Array, lhs_scale: Array, rhs_scale: Array) -> Array:
     wide = sum_type(node)
 
     def scaled(x: Array, scale: Array) -> Array:
@@ -360,12 +358,12 @@ def _scaled_dot_reference(run: Any, node: Node, lhs: Array, rhs: Array, lhs_scal
     return convert(matmul(node, DotDims.of(node), scaled(lhs, lhs_scale), scaled(rhs, rhs_scale)), result_dtype(node))
 
 
-def _scaled_dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+def _scaled_dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     dims = DotDims.of(node)
     shapes = _sizes(node)
     total = k.reg(sum_type(node), zero(k, sum_type(node)))
 
-    def scaled(number: int, at: Sequence[Any]) -> Any:
+    def scaled(number: int, at: Sequence[Value]) -> Value:
         scale = infer.array(node, number + 2)
         x = k.convert(read(number, at), sum_type(node))
         if scale.rank != len(at):

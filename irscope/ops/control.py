@@ -11,7 +11,8 @@ from typing import Any
 
 from irscope.graph import TOKEN, Graph, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import PRED, S32
-from irscope.ops.bodies import Run
+from irscope.graph.node import Run
+from irscope.lazy import Array
 from irscope.ops.costs import body_flops, calls_cost, no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, body, passes, plain, same_as, token
@@ -29,7 +30,7 @@ def _infer_call(node: Node) -> Type:
     return plain(graph.result().type)
 
 
-def _call(run: Run, node: Node, *operands: Any) -> Steps:
+def _call(run: Run, node: Node, *operands: Array) -> Steps:
     return (yield node.bodies[0], operands)
 
 
@@ -49,7 +50,7 @@ def _infer_fusion(node: Node) -> Type:
     return plain(graph.result().type)
 
 
-def _fusion(run: Run, node: Node, *operands: Any) -> Steps:
+def _fusion(run: Run, node: Node, *operands: Array) -> Steps:
     return (yield node.bodies[0], operands[:len(node.bodies[0].params)])
 
 
@@ -75,7 +76,7 @@ def _infer_while(node: Node) -> Type:
     return plain(loop.result().type)
 
 
-def _while(run: Run, node: Node, state: Any) -> Steps:
+def _while(run: Run, node: Node, state: Array) -> Steps:
     condition, loop = node.bodies
     while (yield condition, (state,)):
         state = yield loop, (state,)
@@ -106,7 +107,7 @@ def _infer_conditional(node: Node) -> Type:
     return plain(first)
 
 
-def _conditional(run: Run, node: Node, chooser: Any, *operands: Any) -> Steps:
+def _conditional(run: Run, node: Node, chooser: Array, *operands: Array) -> Steps:
     if node.operands[0].type.dtype is PRED:  # type: ignore[attr-defined]  # inference has seen that it is an array
         number = 0 if chooser else 1
     else:

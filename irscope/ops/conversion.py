@@ -1,18 +1,15 @@
 """Operators that change the element type or round to fewer bits."""
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.graph import DTYPES, Kind, Node, Op, TensorType, Type, dtype_of
 from irscope.graph.dtypes import F32, F64
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Run, Value
+from irscope.lazy import Array, np
 from irscope.ops import numerics
 from irscope.ops.attributes import ReducePrecision
-from irscope.ops.bodies import Run
 from irscope.ops.faults import TypeFault
 from irscope.ops.formula import Term
 from irscope.ops.infer import arity, array, attr, declared_array, kind_of, plain
-from irscope.ops.meaning import Emitter
 from irscope.ops.numerics import dtype_of_result
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_sizes
@@ -25,7 +22,7 @@ def _infer_convert(node: Node) -> Type:
     return TensorType(declared_array(node).dtype, array(node, 0).shape)
 
 
-def _convert(run: Run, node: Node, x: Any) -> Any:
+def _convert(run: Run, node: Node, x: Array) -> Array:
     return numerics.rounded(x, dtype_of_result(node))
 
 
@@ -48,21 +45,21 @@ def _infer_reduce_precision(node: Node) -> Type:
     return plain(t)
 
 
-def _reduce_precision(run: Run, node: Node, x: Any) -> Any:
+def _reduce_precision(run: Run, node: Node, x: Array) -> Array:
     wide = x if dtype_of(np.asarray(x).dtype).has_infinity else numerics.widen(x)
     kept = ReducePrecision.of(node)
     reduced = numerics.reduce_precision(np.asarray(wide), kept.exponent_bits, kept.mantissa_bits)
     return numerics.convert(reduced, dtype_of_result(node))
 
 
-def _reduce_precision_scalar(k: Emitter, node: Node, x: Any) -> Any:
+def _reduce_precision_scalar(k: Emitter, node: Node, x: Value) -> Value:
     dtype = x.dtype
     if not dtype.has_infinity:
         return k.convert(_reduced(k, k.convert(x, F32), node), dtype)
     return _reduced(k, x, node)
 
 
-def _reduced(k: Emitter, x: Any, node: Node) -> Any:
+def _reduced(k: Emitter, x: Value, node: Node) -> Value:
     """The bit arithmetic of :func:`irscope.ops.numerics.reduce_precision`."""
     kept = ReducePrecision.of(node)
     dtype, exponent_bits, mantissa_bits = x.dtype, kept.exponent_bits, kept.mantissa_bits
@@ -102,7 +99,7 @@ def _infer_stochastic_convert(node: Node) -> Type:
     return TensorType(declared_array(node).dtype, x.shape)
 
 
-def _stochastic_convert(run: Run, node: Node, x: Any, noise: Any) -> Any:
+def _stochastic_convert(run: Run, node: Node, x: Array, noise: Array) -> Array:
     """To an integer: up with the probability of the fraction. To a narrower float: noise is added below the bits that stay."""
     dtype = dtype_of_result(node)
     with np.errstate(all="ignore"):
@@ -121,7 +118,7 @@ def _stochastic_convert(run: Run, node: Node, x: Any, noise: Any) -> Any:
         return numerics.convert(rounded.view(np.asarray(x).dtype).reshape(np.shape(x)), dtype)
 
 
-def _stochastic_convert_scalar(k: Emitter, node: Node, x: Any, noise: Any) -> Any:
+def _stochastic_convert_scalar(k: Emitter, node: Node, x: Value, noise: Value) -> Value:
     dtype, source_dtype = dtype_of_result(node), x.dtype
     if dtype.is_integer:
         wide = Term(k, k.convert(x, F64))

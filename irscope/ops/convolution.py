@@ -7,20 +7,19 @@ from math import gcd, prod
 from typing import Any
 
 from irscope.graph import Kind, Node, Op, TensorType, Type
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Read, Run, Value
+from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Convolution
 from irscope.ops.attrs import ConvDims, Window
 from irscope.ops.contraction import contracted_dtype, multiply_add, numpy_sum_type, result_dtype, sum_type
 from irscope.ops.faults import TypeFault
-from irscope.ops.meaning import Emitter, Read
 from irscope.ops.nests import both, guard, loops, zero
 from irscope.ops.numerics import convert, flushed
 from irscope.ops.registry import declare
 from irscope.ops.shapes import size
 from irscope.ops.window import meeting, operand_place, window_of
 
-Array = Any
 MAX_TAPS = 1 << 16
 """Window elements along a dimension up to which pairs are counted exactly: a hundred times what any network has."""
 
@@ -126,7 +125,7 @@ def _convolution_type(node: Node) -> Type:
     return TensorType(contracted_dtype(node, lhs.dtype, rhs.dtype), tuple(shape))
 
 
-def _convolution_reference(run: Any, node: Node, lhs: Array, rhs: Array) -> Array:
+def _convolution_reference(run: Run, node: Node, lhs: Array, rhs: Array) -> Array:
     conv, wide = Conv.of(node), numpy_sum_type(node)
     dims, window, n = conv.dims, conv.window, len(conv.spatial)
     x = flushed(convert(lhs, wide)).transpose(dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature)
@@ -161,7 +160,7 @@ def _grid(places: tuple[Array, ...], batch: int, outputs: slice) -> tuple[Array,
     return tuple(np.ix_(np.arange(batch), *(p.reshape(-1) for p in places), np.arange(outputs.start, outputs.stop)))
 
 
-def _convolution_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+def _convolution_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     conv = Conv.of(node)
     batch, out, output = conv.result_index(index)
     if conv.batch_groups > 1:
@@ -169,7 +168,7 @@ def _convolution_element(k: Emitter, node: Node, index: Sequence[Any], read: Rea
     first = output // (conv.outputs // conv.feature_groups) * conv.features if conv.feature_groups > 1 else 0
     total = k.reg(sum_type(node), zero(k, sum_type(node)))
     with loops(k, conv.window.size) as at:
-        found = [operand_place(k, conv.window, d, out[d], at[d], n, conv.out_spatial[d]) for d, n in enumerate(conv.spatial)]
+        found = [operand_place(k, conv.window, d, (out[d], at[d]), (n, conv.out_spatial[d])) for d, n in enumerate(conv.spatial)]
         with guard(k, both(k, *(inside for _, inside in found))), loops(k, [conv.features]) as [feature]:
             x = read(0, conv.lhs_index(batch, [p for p, _ in found], feature + first))
             multiply_add(k, total, x, read(1, conv.rhs_index(at, feature, output)))

@@ -6,13 +6,13 @@ GPUs for factorizations, contractions and convolutions. An unknown one stays, op
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from irscope.graph import Builder, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U64
+from irscope.graph.node import Run
+from irscope.lazy import Array
 from irscope.ops import infer, lapack, vendor_calls
 from irscope.ops.attributes import CustomCall
-from irscope.ops.bodies import Run
 from irscope.ops.calls import Call
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import declare
@@ -89,7 +89,7 @@ def _custom_call_expand(builder: Builder, node: Node, operands: Sequence[Node], 
         return None  # the library's configuration is text of a stranger: of this form no meaning is known
 
 
-def _custom_call_reference(run: Run, node: Node, *operands: Any) -> Any:
+def _custom_call_reference(run: Run, node: Node, *operands: Array) -> object:
     """Annotations stand in the bodies of reducers too, which are run as they are written."""
     if MEANINGS.get(target_of(node)) is not _same or not _keeps(node, [o.type for o in node.operands]):
         raise UserError(f"%{node.name} = custom-call(...) cannot be run: irscope knows no values for it")

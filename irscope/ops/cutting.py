@@ -2,23 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Read, Run, Value
+from irscope.lazy import Array, np
 from irscope.ops.attributes import Concatenate, Pad, Slice
-from irscope.ops.bodies import Run
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, arrays, attr, dimension, plain
-from irscope.ops.meaning import Emitter, Read
 from irscope.ops.movement import operand_dims
 from irscope.ops.numerics import convert, dtype_of_result
 from irscope.ops.registry import declare
 from irscope.ops.shapes import higher_precision, merge, resized, same_dtype, same_size, size
-
-Index = Sequence[Any]
-
 
 # ---- slice
 
@@ -42,7 +37,7 @@ def _infer_slice(node: Node) -> Type:
     return TensorType(x.dtype, tuple(shape))
 
 
-def _slice_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+def _slice_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     return read(0, [i * stride + start for i, (start, _, stride) in zip(index, Slice.of(node).slice, strict=True)])
 
 
@@ -81,17 +76,17 @@ def _infer_concatenate(node: Node) -> Type:
     return TensorType(dtype, tuple(shape))
 
 
-def _concatenate(run: Run, node: Node, *operands: Any) -> Any:
+def _concatenate(run: Run, node: Node, *operands: Array) -> Array:
     dtype = dtype_of_result(node)
     return np.concatenate([convert(x, dtype) for x in operands], axis=Concatenate.of(node).dimensions[0])
 
 
-def _concatenate_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+def _concatenate_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     """Every operand is read at the nearest place that it has, then the right one is chosen."""
     along, dtype = Concatenate.of(node).dimensions[0], dtype_of_result(node)
     sizes = [operand_dims(node, n)[along] for n in range(len(node.operands))]
     filled = [n for n, length in enumerate(sizes) if length]
-    value: Any = None
+    value: Value | None = None
     for n in filled:
         start = sum(sizes[:n])
         place = index[along] - start if start else index[along]
@@ -101,6 +96,7 @@ def _concatenate_element(k: Emitter, node: Node, index: Index, read: Read) -> An
             place = k.binary("min", place, k.index(sizes[n] - 1))
         here = k.convert(read(n, [*index[:along], place, *index[along + 1:]]), dtype)
         value = here if value is None else k.select(k.compare("GE", index[along], k.index(start)), here, value)
+    assert value is not None, "an empty array has no element"
     return value
 
 
@@ -135,7 +131,7 @@ def _infer_pad(node: Node) -> Type:
     return TensorType(higher_precision(x.dtype, value.dtype), tuple(shape))
 
 
-def _pad(run: Run, node: Node, x: Any, value: Any) -> Any:
+def _pad(run: Run, node: Node, x: Array, value: Array) -> Array:
     x, dtype = np.asarray(x), dtype_of_result(node)
     kept, places, dims = [], [], []
     for length, (low, high, interior) in zip(x.shape, Pad.of(node).padding, strict=True):
@@ -150,16 +146,16 @@ def _pad(run: Run, node: Node, x: Any, value: Any) -> Any:
     return result
 
 
-def _pad_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+def _pad_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     dtype = dtype_of_result(node)
     dims = operand_dims(node)
     fill = k.convert(read(1, ()), dtype)
     if 0 in dims:
         return fill
-    inside: Any = None
-    place: list[Any] = []
+    inside: Value | None = None
+    place: list[Value] = []
 
-    def need(condition: Any) -> None:
+    def need(condition: Value) -> None:
         nonlocal inside
         inside = condition if inside is None else k.binary("and", inside, condition)
     for i, length, (low, high, interior) in zip(index, dims, Pad.of(node).padding, strict=True):

@@ -5,13 +5,11 @@ operators: :mod:`irscope.expand.dynamic` makes every size static and masks what 
 """
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.graph import Dim, DynamicDim, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import S32
-from irscope.lazy import np
+from irscope.graph.node import Run
+from irscope.lazy import Array, np
 from irscope.ops.attributes import DimensionSize
-from irscope.ops.bodies import Run
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, attr, declared_array, dimension, plain
@@ -51,7 +49,7 @@ def _infer_set(node: Node) -> Type:
     return TensorType(x.dtype, tuple(shape))
 
 
-def _set(run: Run, node: Node, x: Any, length: Any) -> Any:
+def _set(run: Run, node: Node, x: Array, length: Array) -> Array:
     along, wanted = DimensionSize.of(node).dimensions[0], int(length)
     x = np.asarray(x)
     missing = wanted - x.shape[along]
@@ -80,7 +78,7 @@ def _infer_reshape(node: Node) -> Type:
     return plain(result)
 
 
-def _reshape(run: Run, node: Node, x: Any, *sizes: Any) -> Any:
+def _reshape(run: Run, node: Node, x: Array, *sizes: Array) -> Array:
     dims = [int(s) for s in sizes]
     return reshaped(x, dims, dims)
 

@@ -3,27 +3,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from irscope.graph import Kind, Node, Op, TensorType, Type
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Read, Run, Value
+from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import DynamicSlice
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
-from irscope.ops.meaning import Emitter, Read
 from irscope.ops.nests import below, both, clamped, not_below
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_dtype, size
-
-Array = Any
 
 
 def clamp_starts(start: Array, high: int) -> Array:
     """Start indices of any integer type moved so that a slice fits."""
     start = np.asarray(start)
     if start.dtype == np.uint64:
-        return np.minimum(start, np.uint64(high)).astype(np.int64)
+        return np.asarray(np.minimum(start, np.uint64(high)).astype(np.int64))
     return np.clip(start.astype(np.int64), 0, high)
 
 
@@ -44,7 +41,7 @@ def _check_starts(node: Node, first: int, operand: TensorType) -> None:
             raise TypeFault(f"the start indices of {node.op.name} must have one type, but are {starts[0].dtype} and {t.dtype}")
 
 
-def _starts(k: Emitter, node: Node, first: int, read: Read, limits: Sequence[int]) -> list[Any]:
+def _starts(k: Emitter, node: Node, first: int, read: Read, limits: Sequence[int]) -> list[Value]:
     """The clamped start indices as values."""
     if len(node.operands) == first + 1 and infer.array(node, first).rank == 1:
         return [clamped(k, read(first, [k.index(d)]), limit) for d, limit in enumerate(limits)]
@@ -69,13 +66,13 @@ def _dynamic_slice_type(node: Node) -> Type:
     return TensorType(operand.dtype, sizes)
 
 
-def _dynamic_slice_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+def _dynamic_slice_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     sizes = DynamicSlice.of(node).dynamic_slice_sizes
     limits = [whole - n for whole, n in zip(infer.array(node, 0).dims(), sizes, strict=True)]
     return read(0, [start + i for start, i in zip(_starts(k, node, 1, read, limits), index, strict=True)])
 
 
-def _dynamic_slice_reference(run: Any, node: Node, operand: Array, *starts: Array) -> Array:
+def _dynamic_slice_reference(run: Run, node: Node, operand: Array, *starts: Array) -> Array:
     return operand[_start_slices(starts, operand.shape, DynamicSlice.of(node).dynamic_slice_sizes)].copy() if operand.ndim else operand
 
 
@@ -107,13 +104,14 @@ def _dynamic_update_slice_type(node: Node) -> Type:
     return TensorType(operand.dtype, tuple(shape))
 
 
-def _dynamic_update_slice_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+def _dynamic_update_slice_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     update = infer.array(node, 1)
     sizes = update.dims()
     if prod(sizes) == 0:
         return read(0, index)
     limits = [whole - n for whole, n in zip(infer.array(node, 0).dims(), sizes, strict=True)]
-    inside, whence = None, []
+    inside: Value | None = None
+    whence = []
     for d, start in enumerate(_starts(k, node, 2, read, limits)):
         i = index[d] - start
         if limits[d]:
@@ -123,7 +121,7 @@ def _dynamic_update_slice_element(k: Emitter, node: Node, index: Sequence[Any], 
     return new if inside is None else k.select(inside, new, read(0, index))
 
 
-def _dynamic_update_slice_reference(run: Any, node: Node, operand: Array, update: Array, *starts: Array) -> Array:
+def _dynamic_update_slice_reference(run: Run, node: Node, operand: Array, update: Array, *starts: Array) -> Array:
     result = operand.copy()
     result[_start_slices(starts, operand.shape, update.shape)] = update
     return result

@@ -6,18 +6,16 @@ from typing import Any
 
 from irscope.graph import Kind, Node, Op
 from irscope.graph.dtypes import C128, F64, S32
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Run, Value, View
+from irscope.lazy import Array, np
 from irscope.ops.attributes import Decomposition
 from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, square_size, sum_of, taxicab, times
-from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
 from irscope.ops.schur import EPSILON, begin, complex_schur
 
-Array = Any
 
-
-def _eig_reference(run: Any, node: Node, a: Array) -> Any:
+def _eig_reference(run: Run, node: Node, a: Array) -> Any:
     values, right = np.linalg.eig(a.astype(np.complex128))
     left = np.swapaxes(np.linalg.inv(right), -1, -2).conj()
     vectors = []
@@ -51,15 +49,15 @@ def _eig_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View])
         for left, wanted, view in ((True, Decomposition.of(node).left, outs[-3]), (False, Decomposition.of(node).right, outs[-2])):
             if wanted:
                 with loops(k, [n]) as [j]:
-                    _eigenvector(k, t, x, j, n, tiny, left)
-                    _store_vector(k, z, x, out, j, n, view, batch)
+                    _eigenvector(k, t, x, j, tiny, left)
+                    _store_vector(k, z, x, out, bound(view, batch), j)
             else:
                 with loops(k, [n, n]) as [i, j]:
                     view.store([*batch, i, j], k.const(0, view.dtype))
         outs[-1].store(batch, k.const(0, S32))
 
 
-def _largest(k: Emitter, t: Bound, n: int) -> Any:
+def _largest(k: Emitter, t: Bound, n: int) -> Value:
     """The largest element of a matrix, and never zero."""
     found = k.reg(F64, k.const(2.0 ** -1000, F64))
     with loops(k, [n, n]) as [i, j]:
@@ -67,8 +65,9 @@ def _largest(k: Emitter, t: Bound, n: int) -> Any:
     return found.get()
 
 
-def _eigenvector(k: Emitter, t: Bound, x: View, j: Any, n: int, tiny: Any, left: bool) -> None:
+def _eigenvector(k: Emitter, t: Bound, x: View, j: Value, tiny: Value, left: bool) -> None:
     """``x`` becomes the eigenvector of a triangular matrix (or its adjoint) for its j-th diagonal element, by substitution."""
+    n = x.shape[0]
     one, nothing = k.const(1, C128), k.const(0, C128)
     own = t.load(j, j)
     with loops(k, [n]) as [i]:
@@ -77,7 +76,7 @@ def _eigenvector(k: Emitter, t: Bound, x: View, j: Any, n: int, tiny: Any, left:
         i = j + 1 + step if left else j - 1 - step
         low, high = (j, i) if left else (i + 1, j + 1)
 
-        def term(c: Any, i: Any = i) -> Any:
+        def term(c: Value, i: Value = i) -> Value:
             return k.binary("mul", conjugate(k, t.load(c, i)) if left else t.load(i, c), x.load([c]))
         total = sum_of(k, C128, low, high, term)
         gap = k.binary("sub", t.load(i, i), own)
@@ -87,13 +86,14 @@ def _eigenvector(k: Emitter, t: Bound, x: View, j: Any, n: int, tiny: Any, left:
         x.store([i], k.unary("neg", k.binary("div", total, gap)))
 
 
-def _store_vector(k: Emitter, z: Bound, x: View, out: View, j: Any, n: int, view: View, batch: Sequence[Any]) -> None:
-    """``z x``, of length one and with its largest component real."""
+def _store_vector(k: Emitter, z: Bound, x: View, work: View, out: Bound, j: Value) -> None:
+    """Column j of ``out`` becomes ``z x``, of length one and with its largest component real."""
+    n = x.shape[0]
     best, phase = k.reg(F64, k.const(-1.0, F64)), k.reg(C128, k.const(1, C128))
     total = k.reg(F64, k.const(0.0, F64))
     with loops(k, [n]) as [i]:
         value = sum_of(k, C128, 0, n, lambda c, i=i: k.binary("mul", z.load(i, c), x.load([c])))  # type: ignore[misc]
-        out.store([i], value)
+        work.store([i], value)
         size = square_size(k, value)
         total.set(k.binary("add", total.get(), size))
         larger = k.compare("GT", size, best.get())
@@ -102,7 +102,7 @@ def _store_vector(k: Emitter, z: Bound, x: View, out: View, j: Any, n: int, view
     scale = k.binary("mul", k.unary("sqrt", total.get()), k.unary("sqrt", best.get()))
     turn = times(k, phase.get(), k.binary("div", k.const(1.0, F64), scale))
     with loops(k, [n]) as [i]:
-        view.store([*batch, i, j], k.convert(k.binary("mul", out.load([i]), turn), view.dtype))
+        out.store(i, j, k.convert(k.binary("mul", work.load([i]), turn), out.view.dtype))
 
 
 eig = declare(Op(

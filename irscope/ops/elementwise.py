@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.graph import DTYPES, Kind, Node, Op, TensorType, Type
+from irscope.graph.node import Emitter, ScalarMeaning, Value
 from irscope.lazy import np
 from irscope.ops import numerics
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import agree, arity, array, arrays, kind_of, plain
-from irscope.ops.meaning import Emitter, ScalarMeaning
 from irscope.ops.numerics import Function, bitwise, numeric, sized
 from irscope.ops.registry import declare
 from irscope.ops.shapes import higher_precision
@@ -27,7 +27,7 @@ ORDERED = ("pred", "int", "uint", "float")
 ALL = ("pred", "int", "uint", "float", "complex")
 
 
-def operands_alike(k: Emitter, values: Sequence[Any]) -> list[Any]:
+def operands_alike(k: Emitter, values: Sequence[Value]) -> list[Value]:
     """Operands of one element type: floats of mixed precision are converted to the highest."""
     dtype = values[0].dtype
     for value in values[1:]:
@@ -37,7 +37,7 @@ def operands_alike(k: Emitter, values: Sequence[Any]) -> list[Any]:
 
 def word(name: str) -> ScalarMeaning:
     """The scalar meaning that is one word of the vocabulary."""
-    def scalar(k: Emitter, node: Node, *values: Any) -> Any:
+    def scalar(k: Emitter, node: Node, *values: Value) -> Value:
         same = operands_alike(k, values)
         result = k.unary(name, *same) if name in UNARY else k.binary(name, *same)
         return k.convert(result, numerics.dtype_of_result(node))

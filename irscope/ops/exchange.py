@@ -10,16 +10,15 @@ from typing import Any
 
 from irscope.graph import Builder, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U32
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Run, View
+from irscope.lazy import Array, np
 from irscope.ops.asynchronous import blank
 from irscope.ops.attributes import Collective
-from irscope.ops.bodies import Run
 from irscope.ops.building import apply, full, type_of
 from irscope.ops.collective import Raw, as_one, done_op, identity, some, together
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, arrays, attr, plain
-from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import as_index, clamped, loops
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, same_dtype, same_sizes
@@ -38,7 +37,7 @@ def _infer_ragged(node: Node) -> Type:
     return plain(result)
 
 
-def _ragged(run: Run, node: Node, given: Any, result: Any, starts: Any, lengths: Any, targets: Any, received: Any) -> Any:
+def _ragged(run: Run, node: Node, given: Array, result: Array, starts: Array, lengths: Array, targets: Array, received: Array) -> Array:
     """What this device sends to itself: the first rows of offsets and sizes. Rows outside of either array are moved to its edge, as in
     :func:`_ragged_nest`; XLA leaves open what becomes of them."""
     result = np.array(result)
@@ -159,7 +158,7 @@ def _context(node: Node) -> Sequence[Type]:
     return node.type.elements[2:] if isinstance(node.type, TupleType) else ()
 
 
-def _permute_start(run: Run, node: Node, *operands: Any) -> Any:
+def _permute_start(run: Run, node: Node, *operands: Array) -> object:
     first = operands[0] if in_place(node) else identity(run, node, *operands)
     return (first, _permuted(node, operands), *map(blank, _context(node)))
 

@@ -10,18 +10,16 @@ from typing import Any
 
 from irscope.graph import Kind, Node, Op
 from irscope.graph.dtypes import S32, S64
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Run, Value, View
+from irscope.lazy import Array, np
 from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, part_of, real, square_size, sum_of, taxicab
-from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
-
-Array = Any
 
 # ---------------------------------------------------------------- lu
 
 
-def _lu_reference(run: Any, node: Node, a: Array) -> Any:
+def _lu_reference(run: Run, node: Node, a: Array) -> Any:
     work, rows, columns = np.array(a), a.shape[-2], a.shape[-1]
     steps = min(rows, columns)
     pivots, info = np.zeros((*a.shape[:-2], steps), np.int32), np.zeros(a.shape[:-2], np.int32)
@@ -98,7 +96,7 @@ def reflected(x: Array) -> tuple[Any, Any, Array]:
     return beta, (beta - alpha) / beta, rest / (alpha - beta)
 
 
-def _qr_reference(run: Any, node: Node, a: Array) -> Any:
+def _qr_reference(run: Run, node: Node, a: Array) -> Any:
     work, steps = np.array(a), min(a.shape[-2:])
     taus = np.zeros((*a.shape[:-2], steps), a.dtype)
     with np.errstate(all="ignore"):
@@ -122,10 +120,10 @@ def _qr_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) 
             tau = reflection(k, m, j, j, rows)
             outs[1].store([*batch, j], tau)
             with k.loop(j + 1, columns) as c:
-                reflect(k, m, j, c, rows, conjugate(k, tau), m, j)
+                reflect(k, (m, j, conjugate(k, tau)), (m, c), (j, rows))
 
 
-def reflection(k: Emitter, m: Bound, j: Any, top: Any, rows: int) -> Any:
+def reflection(k: Emitter, m: Bound, j: Value, top: Value, rows: int) -> Value:
     """Column j from row ``top`` on becomes a Householder vector (below), and what is left of the column (at the top). Gives tau."""
     dtype = m.view.dtype
     part = part_of(dtype)
@@ -145,14 +143,18 @@ def reflection(k: Emitter, m: Bound, j: Any, top: Any, rows: int) -> Any:
     return k.select(flat, k.const(0, dtype), k.binary("div", k.binary("sub", beta, alpha), beta))
 
 
-def reflect(k: Emitter, v: Bound, j: Any, c: Any, rows: int, tau: Any, target: Bound, top: Any) -> None:
-    """Column ``c`` of ``target``, from row ``top`` on, minus ``tau * v * (v^H column)``; v is 1 and then column j below ``top``."""
+def reflect(k: Emitter, reflector: tuple[Bound, Value, Value], target: tuple[Bound, Value], rows: tuple[Value, int]) -> None:
+    """A column of a matrix, from row ``top`` on, minus ``tau * x * (x^H column)``; x is 1 and then column j of v below ``top``.
+
+    ``reflector`` is (v, j, tau), ``target`` the matrix and the number of its column, ``rows`` are ``top`` and their number.
+    """
+    (v, j, tau), (matrix, c), (top, end) = reflector, target, rows
     dtype = tau.dtype
-    rest = sum_of(k, dtype, top + 1, rows, lambda i: k.binary("mul", conjugate(k, v.load(i, j)), target.load(i, c)))
-    w = k.binary("mul", tau, k.binary("add", target.load(top, c), rest))
-    target.store(top, c, k.binary("sub", target.load(top, c), w))
-    with k.loop(top + 1, rows) as i:
-        target.store(i, c, k.binary("sub", target.load(i, c), k.binary("mul", v.load(i, j), w)))
+    rest = sum_of(k, dtype, top + 1, end, lambda i: k.binary("mul", conjugate(k, v.load(i, j)), matrix.load(i, c)))
+    w = k.binary("mul", tau, k.binary("add", matrix.load(top, c), rest))
+    matrix.store(top, c, k.binary("sub", matrix.load(top, c), w))
+    with k.loop(top + 1, end) as i:
+        matrix.store(i, c, k.binary("sub", matrix.load(i, c), k.binary("mul", v.load(i, j), w)))
 
 
 qr = declare(Op(
@@ -169,7 +171,7 @@ qr = declare(Op(
 
 # ---------------------------------------------------------------- householder-product
 
-def _householder_product_reference(run: Any, node: Node, a: Array, taus: Array) -> Array:
+def _householder_product_reference(run: Run, node: Node, a: Array, taus: Array) -> Array:
     rows, columns = a.shape[-2:]
     made = np.zeros(a.shape, a.dtype)
     for batch in np.ndindex(*a.shape[:-2]):
@@ -194,7 +196,7 @@ def _householder_product_nest(k: Emitter, node: Node, ins: Sequence[View], outs:
             tau = ins[1].load([*batch, j])
             # Columns before j are still those of the identity, which have nothing from row j on.
             with k.loop(j, columns) as c:
-                reflect(k, a, j, c, rows, tau, q, j)
+                reflect(k, (a, j, tau), (q, c), (j, rows))
 
 
 householder_product = declare(Op(

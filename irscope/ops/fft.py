@@ -11,19 +11,18 @@ from typing import Any
 
 from irscope.graph import DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import C64, C128, F32, F64
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Run, Value, View
+from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Fft
 from irscope.ops.faults import TypeFault
-from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import below, independent, loops
 from irscope.ops.registry import declare
 from irscope.ops.shapes import resized, size
 
-Array = Any
-Pair = tuple[Any, Any]
-Load = Callable[[Any], Pair]
-Store = Callable[[Any, Pair], None]
+Pair = tuple[Value, Value]
+Load = Callable[[Value], Pair]
+Store = Callable[[Value, Pair], None]
 RADICES = (4, 2, 3, 5, 7, 11, 13)
 
 
@@ -63,7 +62,7 @@ def _part(dtype: DType) -> DType:
     return F32 if dtype in (C64, F32) else F64
 
 
-def _fft_reference(run: Any, node: Node, operand: Array) -> Array:
+def _fft_reference(run: Run, node: Node, operand: Array) -> Array:
     lengths = Fft.of(node).fft_length
     t = infer.declared_array(node)
     if not operand.size or not t.elements or 0 in lengths:
@@ -113,15 +112,15 @@ def _odd_butterfly(k: Emitter, x: Sequence[Pair], dtype: DType) -> list[Pair]:
     sums = [_add(k, x[j], x[r - j]) for j in range(1, half + 1)]
     differences = [_sub(k, x[j], x[r - j]) for j in range(1, half + 1)]
     out: list[Pair] = [x[0]] * r
-    for s in sums:
-        out[0] = _add(k, out[0], s)
+    for total in sums:
+        out[0] = _add(k, out[0], total)
     for f in range(1, half + 1):
         even, odd = x[0], (k.const(0.0, dtype), k.const(0.0, dtype))
-        for j in range(1, half + 1):
+        for j, (total, difference) in enumerate(zip(sums, differences, strict=True), 1):
             angle = 2 * pi * (f * j % r) / r
             c, s = k.const(cos(angle), dtype), k.const(sin(angle), dtype)
-            even = k.fma(sums[j - 1][0], c, even[0]), k.fma(sums[j - 1][1], c, even[1])
-            odd = k.fma(differences[j - 1][0], s, odd[0]), k.fma(differences[j - 1][1], s, odd[1])
+            even = k.fma(total[0], c, even[0]), k.fma(total[1], c, even[1])
+            odd = k.fma(difference[0], s, odd[0]), k.fma(difference[1], s, odd[1])
         odd = _turned(k, odd)
         out[f], out[r - f] = _add(k, even, odd), _sub(k, even, odd)
     return out
@@ -235,34 +234,34 @@ def _line(k: Emitter, n: int, dtype: DType) -> Line | Chirped:
 
 # ---------------------------------------------------------------- all lines, all dimensions
 
-def _along(k: Emitter, shape: Sequence[int], d: int, n: int, inverse: bool, dtype: DType, load: Callable[[list[Any]], Pair],
-           store: Callable[[list[Any], Pair], None], out_length: int) -> None:
-    """Transform dimension ``d``, of length ``n``, for all lines of ``shape``; the first ``out_length`` results are kept."""
-    line = _line(k, n, dtype)
+def _along(line: Line | Chirped, shape: Sequence[int], d: int, inverse: bool, load: Callable[[list[Value]], Pair],
+           store: Callable[[list[Value], Pair], None]) -> None:
+    """Transform dimension ``d`` for all lines of ``shape``; as many results as it has are kept."""
+    k, n, dtype = line.k, line.n, line.dtype
     scale = k.const(1.0 / n, dtype)
     with independent(k, [1 if i == d else length for i, length in enumerate(shape)]) as at:
-        def place(j: Any) -> list[Any]:
+        def place(j: Value) -> list[Value]:
             return [*at[:d], j, *at[d + 1:]]
 
-        def element(j: Any) -> Pair:
+        def element(j: Value) -> Pair:
             re, im = load(place(j))
             return (im, re) if inverse else (re, im)
         result = line.run(element)
-        with loops(k, [out_length]) as [j]:
+        with loops(k, [shape[d]]) as [j]:
             re, im = result(j)
             if inverse:
                 re, im = k.binary("mul", im, scale), k.binary("mul", re, scale)
             store(place(j), (re, im))
 
 
-def _reader(k: Emitter, view: View) -> Callable[[list[Any]], Pair]:
-    def load(at: list[Any]) -> Pair:
+def _reader(k: Emitter, view: View) -> Callable[[list[Value]], Pair]:
+    def load(at: list[Value]) -> Pair:
         x = view.load(at)
         return (k.unary("real", x), k.unary("imag", x)) if view.dtype.is_complex else (x, k.const(0.0, view.dtype))
     return load
 
 
-def _writer(k: Emitter, view: View) -> Callable[[list[Any], Pair], None]:
+def _writer(k: Emitter, view: View) -> Callable[[list[Value], Pair], None]:
     return lambda at, value: view.store(at, k.complex(*value) if view.dtype.is_complex else value[0])
 
 
@@ -282,7 +281,7 @@ def _fft_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View])
     # The last dimension goes first: a real operand is halved there.
     for i in reversed(range(len(lengths))):
         d = first + i
-        _along(k, out.shape, d, lengths[i], inverse, dtype, load, store, out.shape[d])
+        _along(_line(k, lengths[i], dtype), out.shape, d, inverse, load, store)
         load = _reader(k, out)
 
 
@@ -293,23 +292,23 @@ def _inverse_real(k: Emitter, source: View, out: View, lengths: Sequence[int], d
     if len(lengths) > 1:
         between = [k.scratch(dtype, source.shape) for _ in "ri"]
 
-        def keep(at: list[Any], value: Pair) -> None:
+        def keep(at: list[Value], value: Pair) -> None:
             between[0].store(at, value[0])
             between[1].store(at, value[1])
         for i in range(len(lengths) - 1):
-            _along(k, source.shape, first + i, lengths[i], True, dtype, load, keep, source.shape[first + i])
+            _along(_line(k, lengths[i], dtype), source.shape, first + i, True, load, keep)
             load = _between_reader(between)
     n = lengths[-1]
 
-    def symmetric(at: list[Any]) -> Pair:
+    def symmetric(at: list[Value]) -> Pair:
         j = at[last]
         near = below(k, j, n // 2 + 1)
         re, im = load([*at[:last], k.select(near, j, (k.index(n) - j) % n)])
         return re, k.select(near, im, k.unary("neg", im))
-    _along(k, out.shape, last, n, True, dtype, symmetric, _writer(k, out), n)
+    _along(_line(k, n, dtype), out.shape, last, True, symmetric, _writer(k, out))
 
 
-def _between_reader(views: Sequence[View]) -> Callable[[list[Any]], Pair]:
+def _between_reader(views: Sequence[View]) -> Callable[[list[Value]], Pair]:
     return lambda at: (views[0].load(at), views[1].load(at))
 
 

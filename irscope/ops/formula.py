@@ -2,9 +2,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from irscope.ops.meaning import Emitter
+from irscope.graph.node import Emitter, Value
 
 
 @dataclass(slots=True, eq=False)
@@ -12,7 +11,7 @@ class Term:
     """A value of the emitter ``k`` with operators. Python numbers become constants of the value's own element type."""
 
     k: Emitter
-    value: Any
+    value: Value
 
     def __add__(self, other: Term | float) -> Term:
         return self.binary("add", other)

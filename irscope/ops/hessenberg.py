@@ -9,14 +9,12 @@ from typing import Any
 
 from irscope.graph import Kind, Node, Op
 from irscope.graph.dtypes import S32, S64
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Run, Value, View
+from irscope.lazy import Array, np
 from irscope.ops.factorizations import reflect, reflected, reflection
 from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, part_of, real, square_size, sum_of, times
-from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
-
-Array = Any
 
 
 def _copied(k: Emitter, source: Bound, target: Bound) -> None:
@@ -32,7 +30,7 @@ def _householder(m: Array, j: int, top: int) -> tuple[Array, Array]:
 
 # ---------------------------------------------------------------- pivoted-qr
 
-def _pivoted_qr_reference(run: Any, node: Node, a: Array, fixed: Array) -> Any:
+def _pivoted_qr_reference(run: Run, node: Node, a: Array, fixed: Array) -> Any:
     work, steps, columns = np.array(a), min(a.shape[-2:]), a.shape[-1]
     taus, order = np.zeros((*a.shape[:-2], steps), a.dtype), np.zeros((*a.shape[:-2], columns), np.int32)
     with np.errstate(all="ignore"):
@@ -76,7 +74,7 @@ def _pivoted_qr_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence
             tau = reflection(k, m, j, j, rows)
             outs[2].store([*batch, j], tau)
             with k.loop(j + 1, columns) as c:
-                reflect(k, m, j, c, rows, conjugate(k, tau), m, j)
+                reflect(k, (m, j, conjugate(k, tau)), (m, c), (j, rows))
 
 
 pivoted_qr = declare(Op(
@@ -93,7 +91,7 @@ pivoted_qr = declare(Op(
 
 # ---------------------------------------------------------------- hessenberg
 
-def _hessenberg_reference(run: Any, node: Node, a: Array) -> Any:
+def _hessenberg_reference(run: Run, node: Node, a: Array) -> Any:
     work, n = np.array(a), a.shape[-1]
     taus = np.zeros((*a.shape[:-2], max(n - 1, 0)), a.dtype)
     for batch in np.ndindex(*a.shape[:-2]):
@@ -117,11 +115,11 @@ def _hessenberg_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence
             with loops(k, [n]) as [row]:
                 _reflect_row(k, m, j, row, n, tau)
             with k.loop(j + 1, n) as c:
-                reflect(k, m, j, c, n, conjugate(k, tau), m, j + 1)
+                reflect(k, (m, j, conjugate(k, tau)), (m, c), (j + 1, n))
         outs[2].store(batch, k.const(0, S32))
 
 
-def _reflect_row(k: Emitter, m: Bound, j: Any, row: Any, n: int, tau: Any) -> None:
+def _reflect_row(k: Emitter, m: Bound, j: Value, row: Value, n: int, tau: Value) -> None:
     """A row, from column j + 1 on, minus ``tau * (row v) * v^H``; v is 1 and then column j below row j + 1."""
     rest = sum_of(k, tau.dtype, j + 2, n, lambda i: k.binary("mul", m.load(row, i), m.load(i, j)))
     w = k.binary("mul", tau, k.binary("add", m.load(row, j + 1), rest))
@@ -144,7 +142,7 @@ hessenberg = declare(Op(
 
 # ---------------------------------------------------------------- tridiagonal
 
-def _tridiagonal_reference(run: Any, node: Node, a: Array) -> Any:
+def _tridiagonal_reference(run: Run, node: Node, a: Array) -> Any:
     work, n = np.array(a), a.shape[-1]
     lead, part = a.shape[:-2], a.real.dtype
     diagonal, below, taus = np.zeros((*lead, n), part), np.zeros((*lead, max(n - 1, 0)), part), np.zeros((*lead, max(n - 1, 0)), a.dtype)
@@ -174,7 +172,7 @@ def _tridiagonal_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequenc
             outs[3].store([*batch, j], tau)
             outs[2].store([*batch, j], k.convert(real(k, m.load(j + 1, j)), outs[2].dtype))
 
-            def v(i: Any, j: Any = j) -> Any:
+            def v(i: Value, j: Value = j) -> Value:
                 return k.select(k.compare("EQ", i, j + 1), k.const(1, dtype), m.load(i, j))
             with k.loop(j + 1, n) as i:
                 left = sum_of(k, dtype, j + 1, i, lambda c, i=i: k.binary("mul", m.load(i, c), v(c)))  # type: ignore[misc]
@@ -208,7 +206,7 @@ tridiagonal = declare(Op(
 
 # ---------------------------------------------------------------- tridiagonal-solve
 
-def _tridiagonal_solve_reference(run: Any, node: Node, lower: Array, diagonal: Array, upper: Array, b: Array) -> Any:
+def _tridiagonal_solve_reference(run: Run, node: Node, lower: Array, diagonal: Array, upper: Array, b: Array) -> Any:
     n = diagonal.shape[-1]
     matrix = np.zeros((*diagonal.shape, n), b.dtype)
     i = np.arange(n)
@@ -271,7 +269,7 @@ def _tridiagonal_solve_nest(k: Emitter, node: Node, ins: Sequence[View], outs: S
             x.store([*batch, i, c], k.binary("div", value, band[0].load([i])))
 
 
-def _size(k: Emitter, x: Any) -> Any:
+def _size(k: Emitter, x: Value) -> Value:
     return square_size(k, x) if x.dtype.is_complex else k.unary("abs", x)
 
 

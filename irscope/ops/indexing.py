@@ -3,22 +3,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, TupleType, Type
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Index, Read, Run, Value, View
+from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Gather, Scatter
 from irscope.ops.bodies import COMBINERS, combiner, over_arrays, scalar_results
 from irscope.ops.costs import body_flops, no_cost
 from irscope.ops.dynamic_slices import clamp_starts
 from irscope.ops.faults import TypeFault
-from irscope.ops.meaning import Emitter, Read, View
-from irscope.ops.nests import as_index, below, both, clamped, independent, loops, not_below, zero
+from irscope.ops.nests import as_index, below, both, clamped, independent, loops, not_below, place, zero
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_sizes, size
-
-Array = Any
 
 
 def _increasing(node: Node, numbers: Sequence[int], rank: int, what: str) -> None:
@@ -28,6 +26,9 @@ def _increasing(node: Node, numbers: Sequence[int], rank: int, what: str) -> Non
     infer.distinct(node, numbers, what)
     if list(numbers) != sorted(numbers):
         raise TypeFault(f"{what} of {node.op.name} must be in increasing order, but are {{{', '.join(map(str, numbers))}}}")
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +101,16 @@ class Indexed:
         window as a whole."""
         return tuple(d for d in range(rank) if d not in self.window)
 
-    def parts(self, index: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def parts(self, index: Sequence[T]) -> tuple[list[T], list[T]]:
         """An index into the other array: where the index vector is, where inside the window."""
         return [index[d] for d in self.outer(len(index))], [index[d] for d in self.window]
 
-    def vector_index(self, batch: Sequence[Any], component: Any) -> list[Any]:
+    def vector_index(self, batch: Sequence[T], component: T) -> list[T]:
         """The index of one component of an index vector."""
         return [*batch, component][:self.indices_rank] if self.vector >= self.indices_rank else \
             [*batch[:self.vector], component, *batch[self.vector:]]
 
-    def batch_places(self, batch: Sequence[Any]) -> dict[int, Any]:
+    def batch_places(self, batch: Sequence[T]) -> dict[int, T]:
         """Where in the batching dimensions of the operand an index vector looks."""
         return {d: batch[i - (i > self.vector)] for d, i in self.batch}
 
@@ -140,26 +141,26 @@ def _gather_type(node: Node) -> Type:
     return TensorType(operand.dtype, tuple(next(window) if d in how.window else next(batch) for d in range(rank)))
 
 
-def _gather_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+def _gather_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     operand, indices = infer.array(node, 0), infer.array(node, 1)
     how, sizes, shape = Indexed.of(node, operand, indices), Gather.of(node).slice_sizes, operand.dims()
     if not operand.elements:
         return zero(k, operand.dtype)  # slices of size 0 that were collapsed: XLA gives zeros
     batch, inside = how.parts(index)
-    at: list[Any] = [0] * operand.rank
+    at: list[Index] = [0] * operand.rank
     for d, i in zip(how.kept, inside, strict=True):
         at[d] = i
-    for d, place in how.batch_places(batch).items():
-        at[d] = place
+    for d, i in how.batch_places(batch).items():
+        at[d] = i
     for component, d in enumerate(how.to_operand):
         start = read(1, how.vector_index(batch, k.index(component)))
-        place = clamped(k, start, shape[d] - sizes[d]) + at[d]
+        found = clamped(k, start, shape[d] - sizes[d]) + at[d]
         # XLA lets a batching dimension be addressed as well; what then runs out of the operand is pulled back.
-        at[d] = clamped(k, place, shape[d] - 1) if d in how.batched else place
-    return read(0, [k.index(i) if isinstance(i, int) else i for i in at])
+        at[d] = clamped(k, found, shape[d] - 1) if d in how.batched else found
+    return read(0, [place(k, i) for i in at])
 
 
-def _gather_reference(run: Any, node: Node, operand: Array, indices: Array) -> Array:
+def _gather_reference(run: Run, node: Node, operand: Array, indices: Array) -> Array:
     t, ti = infer.array(node, 0), infer.array(node, 1)
     how, sizes = Indexed.of(node, t, ti), Gather.of(node).slice_sizes
     shape = tuple(infer.declared_array(node).dims())
@@ -170,8 +171,8 @@ def _gather_reference(run: Any, node: Node, operand: Array, indices: Array) -> A
     at: list[Any] = [0] * operand.ndim
     for d, i in zip(how.kept, inside, strict=True):
         at[d] = i
-    for d, place in how.batch_places(batch).items():
-        at[d] = place
+    for d, i in how.batch_places(batch).items():
+        at[d] = i
     for component, d in enumerate(how.to_operand):
         start = indices[tuple(how.vector_index(batch, component))]
         place = at[d] + clamp_starts(start, operand.shape[d] - sizes[d])
@@ -237,10 +238,10 @@ def _scatter_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vi
     other = updates[0].shape
     outer, inner = how.parts(other)
     with loops(k, outer) as batch:
-        starts: list[Any] = [0] * len(shape)
-        for d, place in how.batch_places(batch).items():
-            starts[d] = place
-        fits = None
+        starts: list[Index] = [0] * len(shape)
+        for d, i in how.batch_places(batch).items():
+            starts[d] = i
+        fits: Value | None = None
         extent = dict(zip(how.kept, inner, strict=True))
         for component, d in enumerate(how.to_operand):
             start = as_index(k, indices.load(how.vector_index(batch, k.index(component))))
@@ -248,10 +249,10 @@ def _scatter_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vi
             # A window with one element out of bounds is skipped as a whole.
             fits = both(k, fits, not_below(k, start, 0), below(k, start, shape[d] - extent.get(d, 1) + 1))
         with k.when(fits) if fits is not None else loops(k, ()), loops(k, inner) as inside:
-            at = list(starts)
+            target = list(starts)
             for d, i in zip(how.kept, inside, strict=True):
-                at[d] = at[d] + i
-            at = [k.index(i) if isinstance(i, int) else i for i in at]
+                target[d] = target[d] + i
+            at = [place(k, i) for i in target]
             whence = _joined(how, batch, inside)
             given = [update.load(whence) for update in updates]
             have = [out.load(at) for out in outs]
@@ -259,7 +260,7 @@ def _scatter_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vi
                 out.store(at, k.convert(value, out.dtype))
 
 
-def _updated(k: Emitter, node: Node, have: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
+def _updated(k: Emitter, node: Node, have: Sequence[Value], given: Sequence[Value]) -> Sequence[Value]:
     op = combiner(node.bodies[0]) if len(have) == 1 else None
     if op is not None:
         return [k.binary(COMBINERS[op], have[0], k.convert(given[0], have[0].dtype))]
@@ -272,7 +273,7 @@ def _joined(how: Indexed, batch: Sequence[Any], inside: Sequence[Any]) -> list[A
     return [next(inner) if d in how.window else next(outer) for d in range(len(batch) + len(inside))]
 
 
-def _scatter_reference(run: Any, node: Node, *arrays: Array) -> Any:
+def _scatter_reference(run: Run, node: Node, *arrays: Array) -> Any:
     n = len(arrays) // 2
     operands, indices, updates = arrays[:n], arrays[n], arrays[n + 1:]
     how = Indexed.of(node, infer.array(node, 0), infer.array(node, n))
@@ -295,8 +296,8 @@ def _scatter_places(how: Indexed, indices: Array, shape: Sequence[int], other: S
     at: list[Any] = [0] * len(shape)
     for d, i in zip(how.kept, inside, strict=True):
         at[d] = i
-    for d, place in how.batch_places(batch).items():
-        at[d] = place
+    for d, i in how.batch_places(batch).items():
+        at[d] = i
     valid = np.ones((1,) * len(other), bool)
     for component, d in enumerate(how.to_operand):
         start = indices[tuple(how.vector_index(batch, component))].astype(np.int64)
@@ -305,7 +306,7 @@ def _scatter_places(how: Indexed, indices: Array, shape: Sequence[int], other: S
     return [np.where(valid, a, 0) for a in at], valid
 
 
-def _scatter_in_rounds(run: Any, node: Node, results: Sequence[Array], places: Array, updates: Sequence[Array]) -> None:
+def _scatter_in_rounds(run: Run, node: Node, results: Sequence[Array], places: Array, updates: Sequence[Array]) -> None:
     """Combine in order: the first update of every place, then the second of those that have one, and so on."""
     combine = over_arrays(run, node.bodies[0])
     order = np.argsort(places, kind="stable")

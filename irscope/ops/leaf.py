@@ -2,18 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from irscope.graph import Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import DTYPES, S64, U32
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Read, Run, Value
+from irscope.lazy import Array, np
 from irscope.ops.attributes import Constant, GetTupleElement, Iota, Parameter
 from irscope.ops.attrs import Literal
-from irscope.ops.bodies import Run
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, attr, declared_array, dimension, kind_of, plain
-from irscope.ops.meaning import Emitter, Read
 from irscope.ops.numerics import dtype_of_result
 from irscope.ops.registry import declare
 
@@ -36,12 +34,12 @@ def _infer_constant(node: Node) -> Type:
     return plain(literal.type)
 
 
-def _constant(run: Run, node: Node) -> Any:
+def _constant(run: Run, node: Node) -> object:
     literal: Literal = Constant.of(node).literal
     return literal.value()
 
 
-def _constant_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+def _constant_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     """Only for scalars and arrays of one value: others are memory, which the lowering gives them."""
     values = np.asarray(Constant.of(node).literal.value()).reshape(-1)
     return k.const(values[0].item() if values.dtype.kind in "biufc" else float(values[0]), dtype_of_result(node))
@@ -62,7 +60,7 @@ def _infer_iota(node: Node) -> Type:
     return plain(t)
 
 
-def _iota(run: Run, node: Node) -> Any:
+def _iota(run: Run, node: Node) -> Array:
     assert isinstance(node.type, TensorType)
     dims, along = node.type.dims(), Iota.of(node).iota_dimension
     # Counted in s64 and converted, because u8 and s4 wrap where numpy's own arange would refuse.
@@ -72,7 +70,7 @@ def _iota(run: Run, node: Node) -> Any:
     return np.broadcast_to(counted.reshape(shape), dims)
 
 
-def _iota_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+def _iota_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     dtype = dtype_of_result(node)
     place = index[Iota.of(node).iota_dimension]
     if dtype.is_complex:

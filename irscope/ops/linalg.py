@@ -2,22 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import PRED
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Index, Run, Value, View
+from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Cholesky, TriangularSolve
 from irscope.ops.faults import TypeFault
 from irscope.ops.matrices import Matrix, conjugate, load_square, real, sub_product
-from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import independent, loops, widened
 from irscope.ops.numerics import convert
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_sizes, size
-
-Array = Any
 
 
 def _square(node: Node, number: int) -> TensorType:
@@ -39,7 +36,7 @@ def _cholesky_type(node: Node) -> Type:
     return infer.plain(_square(node, 0))
 
 
-def _cholesky_reference(run: Any, node: Node, a: Array) -> Array:
+def _cholesky_reference(run: Run, node: Node, a: Array) -> Array:
     wide, lower = widened(infer.array(node, 0).dtype), Cholesky.of(node).lower
     x = convert(a, wide)
     if not lower:
@@ -82,7 +79,7 @@ def _cholesky_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[V
             out.store([*batch, row, column], k.convert(element, out.dtype))
 
 
-def _row(work: View, row: Any, conjugating: Emitter | None = None) -> Callable[[Any], Any]:
+def _row(work: View, row: Value, conjugating: Emitter | None = None) -> Callable[[Value], Value]:
     """The elements of a row, conjugated if an emitter is given to do it."""
     return lambda j: conjugate(conjugating, work.load([row, j])) if conjugating is not None else work.load([row, j])
 
@@ -129,7 +126,7 @@ def _options(node: Node) -> tuple[bool, bool, bool, str]:
     return attrs.left_side, attrs.lower, attrs.unit_diagonal, attrs.transpose_a
 
 
-def _triangular_solve_reference(run: Any, node: Node, a: Array, b: Array) -> Array:
+def _triangular_solve_reference(run: Run, node: Node, a: Array, b: Array) -> Array:
     left, lower, unit, transpose = _options(node)
     wide = widened(infer.array(node, 0).dtype)
     x, rhs = convert(a, wide), convert(b, wide)
@@ -159,11 +156,11 @@ def _triangular_solve_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Se
     columns = out.shape[-1 if left else -2]
     solved = k.scratch(dtype, (n,))
     with independent(k, [*out.shape[:-2], columns]) as [*batch, column]:
-        def entry(i: Any, j: Any, batch: Sequence[Any] = batch) -> Any:
+        def entry(i: Index, j: Index, batch: Sequence[Value] = batch) -> Value:
             value = k.convert(a.load([*batch, j, i] if swapped else [*batch, i, j]), dtype)
             return conjugate(k, value) if transpose == "ADJOINT" else value
 
-        def place(i: Any, batch: Sequence[Any] = batch, column: Any = column) -> list[Any]:
+        def place(i: Value, batch: Sequence[Value] = batch, column: Value = column) -> list[Value]:
             return [*batch, i, column] if left else [*batch, column, i]
         with loops(k, [n]) as [step]:
             row = step if forward else (n - 1) - step
@@ -175,9 +172,9 @@ def _triangular_solve_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Se
             out.store(place(row), k.convert(value, out.dtype))
 
 
-def _terms(entry: Matrix, solved: View, row: Any, forward: bool, n: int) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def _terms(entry: Matrix, solved: View, row: Value, forward: bool, n: int) -> tuple[Callable[[Value], Value], Callable[[Value], Value]]:
     """The row of the matrix and what is solved already, counted from where the substitution began."""
-    def at(j: Any) -> Any:
+    def at(j: Value) -> Value:
         return j if forward else (n - 1) - j
     return lambda j: entry(row, at(j)), lambda j: solved.load([at(j)])
 

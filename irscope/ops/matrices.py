@@ -3,15 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from irscope.graph import DType, Node, Type
 from irscope.graph.dtypes import C64, F32, F64
+from irscope.graph.node import Emitter, Index, Value, View
 from irscope.ops import infer
-from irscope.ops.meaning import Emitter, View
 from irscope.ops.shapes import size
 
-Matrix = Callable[[Any, Any], Any]
+Matrix = Callable[[Index, Index], Value]
 """An element by row and column."""
 
 
@@ -20,17 +19,17 @@ def part_of(dtype: DType) -> DType:
     return dtype if not dtype.is_complex else F32 if dtype is C64 else F64
 
 
-def conjugate(k: Emitter, x: Any) -> Any:
+def conjugate(k: Emitter, x: Value) -> Value:
     """The complex conjugate; a real number is its own."""
     return k.complex(k.unary("real", x), k.unary("neg", k.unary("imag", x))) if x.dtype.is_complex else x
 
 
-def real(k: Emitter, x: Any) -> Any:
+def real(k: Emitter, x: Value) -> Value:
     """The real part."""
     return k.unary("real", x) if x.dtype.is_complex else x
 
 
-def square_size(k: Emitter, x: Any) -> Any:
+def square_size(k: Emitter, x: Value) -> Value:
     """``|x|**2``, of the type of the parts."""
     if not x.dtype.is_complex:
         return k.binary("mul", x, x)
@@ -38,12 +37,12 @@ def square_size(k: Emitter, x: Any) -> Any:
     return k.fma(re, re, k.binary("mul", im, im))
 
 
-def reciprocal(k: Emitter, x: Any) -> Any:
+def reciprocal(k: Emitter, x: Value) -> Value:
     """``1 / x``."""
     return k.binary("div", k.const(1, x.dtype), x)
 
 
-def times(k: Emitter, x: Any, y: Any) -> Any:
+def times(k: Emitter, x: Value, y: Value) -> Value:
     """``x * y``, where one may be real and the other complex."""
     if x.dtype is y.dtype:
         return k.binary("mul", x, y)
@@ -52,16 +51,16 @@ def times(k: Emitter, x: Any, y: Any) -> Any:
     return k.complex(k.binary("mul", k.unary("real", x), y), k.binary("mul", k.unary("imag", x), y))
 
 
-def load_square(k: Emitter, view: View, batch: Sequence[Any], dtype: DType, lower: bool) -> Matrix:
+def load_square(k: Emitter, view: View, batch: Sequence[Value], dtype: DType, lower: bool) -> Matrix:
     """Elements (i, j) with i >= j of a Hermitian matrix of which one triangle is given."""
-    def load(i: Any, j: Any) -> Any:
+    def load(i: Index, j: Index) -> Value:
         if lower:
             return k.convert(view.load([*batch, i, j]), dtype)
         return conjugate(k, k.convert(view.load([*batch, j, i]), dtype))
     return load
 
 
-def sub_product(k: Emitter, dtype: DType, start: Any, count: Any, x: Callable[[Any], Any], y: Callable[[Any], Any]) -> Any:
+def sub_product(k: Emitter, dtype: DType, start: Value, count: Index, x: Callable[[Value], Value], y: Callable[[Value], Value]) -> Value:
     """``start - sum(x(j) * y(j) for j in range(count))``."""
     total = k.reg(dtype, start)
     with k.loop(0, count) as j:
@@ -69,7 +68,7 @@ def sub_product(k: Emitter, dtype: DType, start: Any, count: Any, x: Callable[[A
     return total.get()
 
 
-def sum_of(k: Emitter, dtype: DType, low: Any, high: Any, term: Callable[[Any], Any]) -> Any:
+def sum_of(k: Emitter, dtype: DType, low: Index, high: Index, term: Callable[[Value], Value]) -> Value:
     """``sum(term(j) for j in range(low, high))``."""
     total = k.reg(dtype, k.const(0, dtype))
     with k.loop(low, high) as j:
@@ -77,7 +76,7 @@ def sum_of(k: Emitter, dtype: DType, low: Any, high: Any, term: Callable[[Any], 
     return total.get()
 
 
-def taxicab(k: Emitter, x: Any) -> Any:
+def taxicab(k: Emitter, x: Value) -> Value:
     """``|re| + |im|``, which LAPACK compares pivots by."""
     if not x.dtype.is_complex:
         return k.unary("abs", x)
@@ -89,18 +88,18 @@ class Bound:
     """One matrix of a stack."""
 
     view: View
-    batch: tuple[Any, ...]
+    batch: tuple[Value, ...]
 
-    def load(self, i: Any, j: Any) -> Any:
+    def load(self, i: Index, j: Index) -> Value:
         """An element."""
         return self.view.load([*self.batch, i, j])
 
-    def store(self, i: Any, j: Any, value: Any) -> None:
+    def store(self, i: Index, j: Index, value: Value) -> None:
         """Write an element."""
         self.view.store([*self.batch, i, j], value)
 
 
-def bound(view: View, batch: Sequence[Any]) -> Bound:
+def bound(view: View, batch: Sequence[Value]) -> Bound:
     """The matrix of a stack at a place."""
     return Bound(view, tuple(batch))
 

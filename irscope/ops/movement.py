@@ -3,21 +3,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Read, Run, Value
+from irscope.lazy import Array, np
 from irscope.ops.attributes import Broadcast, Reverse, Transpose
-from irscope.ops.bodies import Run
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, attr, declared_array, dimension, distinct, plain
-from irscope.ops.meaning import Emitter, Read
 from irscope.ops.numerics import dtype_of_result, reinterpreted
 from irscope.ops.registry import declare
 from irscope.ops.shapes import elements, merge, same_size
-
-Index = Sequence[Any]
 
 
 def operand_dims(node: Node, number: int = 0) -> tuple[int, ...]:
@@ -55,7 +51,7 @@ def _infer_broadcast(node: Node) -> Type:
     return TensorType(result.dtype, tuple(shape))
 
 
-def _broadcast(run: Run, node: Node, x: Any) -> Any:
+def _broadcast(run: Run, node: Node, x: Array) -> Array:
     x = np.asarray(x)
     places = Broadcast.of(node).dimensions
     dims, shape = list(result_dims(node)), [1] * len(result_dims(node))
@@ -65,7 +61,7 @@ def _broadcast(run: Run, node: Node, x: Any) -> Any:
     return np.broadcast_to(x.transpose(order).reshape(shape), dims)
 
 
-def _broadcast_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+def _broadcast_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     return read(0, [index[place] for place in Broadcast.of(node).dimensions])
 
 
@@ -87,23 +83,23 @@ def _infer_reshape(node: Node) -> Type:
     return plain(result)
 
 
-def reshaped(x: Any, dims: Sequence[int], declared: Sequence[Dim]) -> Any:
+def reshaped(x: Array, dims: Sequence[int], declared: Sequence[Dim]) -> Array:
     """``x`` under new sizes; where it is smaller than the declared bound, the dynamic dimension takes what is left."""
     if np.size(x) == prod(dims):
         return np.reshape(x, dims)
     return np.reshape(x, [d if isinstance(d, int) else -1 for d in declared])
 
 
-def _reshape(run: Run, node: Node, x: Any, *sizes: Any) -> Any:
+def _reshape(run: Run, node: Node, x: Array, *sizes: Array) -> Array:
     assert isinstance(node.type, TensorType)
     return reshaped(x, node.type.dims(), node.type.shape)
 
 
-def _reshape_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+def _reshape_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     return read(0, reindexed(k, result_dims(node), operand_dims(node), index))
 
 
-def reindexed(k: Emitter, to: Sequence[int], source: Sequence[int], index: Index) -> list[Any]:
+def reindexed(k: Emitter, to: Sequence[int], source: Sequence[int], index: Sequence[Value]) -> list[Value]:
     """The index into an array of sizes ``source`` of the element that stands at ``index`` after a reshape to sizes ``to``.
 
     Dimensions that the reshape leaves alone pass through, so that loops over them stay loops over consecutive elements:
@@ -111,7 +107,7 @@ def reindexed(k: Emitter, to: Sequence[int], source: Sequence[int], index: Index
     """
     mine = [i for i in range(len(to)) if to[i] != 1]
     theirs = [j for j in range(len(source)) if source[j] != 1]
-    result: list[Any] = [k.index(0)] * len(source)
+    result: list[Value] = [k.index(0)] * len(source)
     if 0 in to:
         return result
     i = j = 0
@@ -158,7 +154,7 @@ def memory_order(t: TensorType) -> tuple[int, ...]:
     return tuple(reversed(t.layout.minor_to_major)) if known and t.layout else tuple(range(t.rank))
 
 
-def _bitcast(run: Run, node: Node, x: Any) -> Any:
+def _bitcast(run: Run, node: Node, x: Array) -> Array:
     source, target = node.operands[0].type, node.type
     assert isinstance(source, TensorType) and isinstance(target, TensorType)
     memory = np.asarray(x).transpose(memory_order(source)).reshape(-1)
@@ -169,16 +165,14 @@ def _bitcast(run: Run, node: Node, x: Any) -> Any:
     return memory.reshape([dims[d] for d in order]).transpose(back)
 
 
-def _bitcast_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+def _bitcast_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     """For equal widths; others become a bitcast-convert when the graph is expanded."""
     source, target = node.operands[0].type, node.type
     assert isinstance(source, TensorType) and isinstance(target, TensorType)
     into, out = memory_order(target), memory_order(source)
     found = reindexed(k, [target.dims()[d] for d in into], [source.dims()[d] for d in out], [index[d] for d in into])
-    place: list[Any] = [None] * len(out)
-    for d, value in zip(out, found, strict=True):
-        place[d] = value
-    return k.bitcast(read(0, place), target.dtype)
+    places = dict(zip(out, found, strict=True))
+    return k.bitcast(read(0, [places[d] for d in range(len(out))]), target.dtype)
 
 
 bitcast = declare(Op(
@@ -197,11 +191,9 @@ def _infer_transpose(node: Node) -> Type:
     return TensorType(x.dtype, tuple(x.shape[d] for d in permutation))
 
 
-def _transpose_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
-    place: list[Any] = [None] * len(index)
-    for i, d in enumerate(Transpose.of(node).dimensions):
-        place[d] = index[i]
-    return read(0, place)
+def _transpose_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
+    order = Transpose.of(node).dimensions
+    return read(0, [index[order.index(d)] for d in range(len(order))])
 
 
 transpose = declare(Op(
@@ -218,7 +210,7 @@ def _infer_reverse(node: Node) -> Type:
     return plain(x)
 
 
-def _reverse_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+def _reverse_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     dims, turned = result_dims(node), Reverse.of(node).dimensions
     return read(0, [dims[d] - 1 - i if d in turned else i for d, i in enumerate(index)])
 

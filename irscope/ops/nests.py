@@ -3,64 +3,61 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial, reduce
 from math import prod
-from typing import Any
 
 from irscope.graph import DType, Op
 from irscope.graph.dtypes import C64, C128, F32, F64, PRED, S64, U64
+from irscope.graph.node import Emitter, Index, Value
 from irscope.ops.elementwise import add, multiply
-from irscope.ops.meaning import Emitter
 
 
 @contextmanager
-def loops(k: Emitter, sizes: Sequence[int]) -> Iterator[list[Any]]:
+def loops(k: Emitter, sizes: Sequence[int]) -> Iterator[list[Value]]:
     """A loop over every size, the last innermost; gives the indices. A size of 1 needs no loop."""
     with ExitStack() as stack:
         yield [k.index(0) if n == 1 else stack.enter_context(k.loop(0, n)) for n in sizes]
 
 
 @contextmanager
-def independent(k: Emitter, sizes: Sequence[int]) -> Iterator[list[Any]]:
+def independent(k: Emitter, sizes: Sequence[int]) -> Iterator[list[Value]]:
     """:func:`loops` whose iterations are independent of each other, so that threads can share them."""
     with ExitStack() as stack:
         yield [k.index(0) if n == 1 else stack.enter_context(k.par(0, n)) for n in sizes]
 
 
-def both(k: Emitter, *conditions: Any) -> Any:
+def both(k: Emitter, *conditions: Value | None) -> Value | None:
     """The conditions that are not None, joined by and; None when there are none."""
-    joined = None
-    for condition in conditions:
-        if condition is not None:
-            joined = condition if joined is None else k.binary("and", joined, condition)
-    return joined
+    held = [condition for condition in conditions if condition is not None]
+    return reduce(partial(k.binary, "and"), held) if held else None
 
 
-def guard(k: Emitter, condition: Any) -> AbstractContextManager[None]:
+def guard(k: Emitter, condition: Value | None) -> AbstractContextManager[None]:
     """``k.when(condition)``, or nothing at all when the condition is None (always true)."""
     return nullcontext() if condition is None else k.when(condition)
 
 
-def below(k: Emitter, x: Any, y: Any) -> Any:
+def below(k: Emitter, x: Index, y: Index) -> Value:
     """``x < y`` of indices, each a value or an int."""
     return k.compare("LT", place(k, x), place(k, y))
 
 
-def not_below(k: Emitter, x: Any, y: Any) -> Any:
+def not_below(k: Emitter, x: Index, y: Index) -> Value:
     """``x >= y`` of indices, each a value or an int."""
     return k.compare("GE", place(k, x), place(k, y))
 
 
-def place(k: Emitter, x: Any) -> Any:
+def place(k: Emitter, x: Index) -> Value:
     """An index value of an int; values stay as they are."""
     return k.index(x) if isinstance(x, int) else x
 
 
-def as_index(k: Emitter, x: Any) -> Any:
+def as_index(k: Emitter, x: Value) -> Value:
     """An integer of any type as an index; an unsigned one that is too large for s64 comes out negative."""
     return x if x.dtype is S64 else k.convert(x, S64)
 
 
-def clamped(k: Emitter, x: Any, high: int) -> Any:
+def clamped(k: Emitter, x: Value, high: int) -> Value:
     """``min(max(x, 0), high)`` as an index, of an integer of any type."""
     if x.dtype is U64:
         return k.convert(k.binary("min", x, k.const(high, U64)), S64)
@@ -68,7 +65,7 @@ def clamped(k: Emitter, x: Any, high: int) -> Any:
     return k.binary("min", k.binary("max", x, k.index(0)), k.index(high))
 
 
-def zero(k: Emitter, dtype: DType) -> Any:
+def zero(k: Emitter, dtype: DType) -> Value:
     """The 0 of an element type (false of pred)."""
     return k.const(False if dtype is PRED else 0, dtype)
 
@@ -110,7 +107,7 @@ def fold_type(dtype: DType, op: Op | None, terms: int) -> DType:
     return C128 if wide.is_complex else F64
 
 
-def blocks(k: Emitter, sizes: Sequence[int], limit: int, unit: int = 1) -> Iterator[tuple[list[Any], list[int]]]:
+def blocks(k: Emitter, sizes: Sequence[int], limit: int, unit: int = 1) -> Iterator[tuple[list[Value], list[int]]]:
     """A nest cut into blocks of at most ``limit`` steps, whole inner axes together; the loops over blocks are open while each is written.
 
     Gives the first index and the extents of each block. A step takes ``unit`` elements of the last axis.
@@ -138,7 +135,7 @@ def blocks(k: Emitter, sizes: Sequence[int], limit: int, unit: int = 1) -> Itera
             yield [*outer, k.index(whole), *rest], [*(1 for _ in outer), sizes[cut] - whole, *sizes[cut + 1:]]
 
 
-def split(index: Any, sizes: Sequence[int]) -> list[Any]:
+def split(index: Value, sizes: Sequence[int]) -> list[Value]:
     """A flat row-major index taken apart."""
     parts = []
     for n in reversed(sizes[1:]):
@@ -147,9 +144,9 @@ def split(index: Any, sizes: Sequence[int]) -> list[Any]:
     return [index, *reversed(parts)] if sizes else []
 
 
-def flat(index: Sequence[Any], sizes: Sequence[int]) -> Any:
+def flat(index: Sequence[Index], sizes: Sequence[int]) -> Index:
     """The flat row-major index of an index."""
-    total: Any = 0
+    total: Index = 0
     for i, n in zip(index, sizes, strict=True):
         total = total * n + i
     return total

@@ -10,10 +10,10 @@ from typing import Any
 
 from irscope.graph import Builder, DType, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import F32, F64
-from irscope.lazy import np
+from irscope.graph.node import Run
+from irscope.lazy import Array, np
 from irscope.ops import building
 from irscope.ops.attributes import BatchNorm
-from irscope.ops.bodies import Run
 from irscope.ops.building import apply, broadcast, convert, full, sum_over, type_of
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, attr, dimension, equal_dims, kind_of, plain
@@ -168,7 +168,7 @@ def _given(node: Node, *values: Any) -> Any:
     return tuple(done) if isinstance(node.type, TupleType) else done[0]
 
 
-def _training(run: Run, node: Node, *operands: Any) -> Any:
+def _training(run: Run, node: Node, *operands: Array) -> object:
     with np.errstate(all="ignore"):
         (x, scale, offset), axes, count = _parts(node, *operands)
         mean = x.sum(axis=axes, keepdims=True) / count
@@ -176,13 +176,13 @@ def _training(run: Run, node: Node, *operands: Any) -> Any:
         return _given(node, (x - mean) / np.sqrt(variance + BatchNorm.of(node).epsilon) * scale + offset, mean, variance)
 
 
-def _inference(run: Run, node: Node, *operands: Any) -> Any:
+def _inference(run: Run, node: Node, *operands: Array) -> object:
     with np.errstate(all="ignore"):
         (x, scale, offset, mean, variance), _, _ = _parts(node, *operands)
         return _given(node, (x - mean) / np.sqrt(variance + BatchNorm.of(node).epsilon) * scale + offset)
 
 
-def _grad(run: Run, node: Node, *operands: Any) -> Any:
+def _grad(run: Run, node: Node, *operands: Array) -> object:
     with np.errstate(all="ignore"):
         (x, scale, mean, variance, gradient), axes, count = _parts(node, *operands)
         inverse, centred = 1 / np.sqrt(variance + BatchNorm.of(node).epsilon), x - mean

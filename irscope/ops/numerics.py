@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import erf as _erf
-from typing import Any
 
 from irscope.graph import DType, Node, TensorType, dtype_of
-from irscope.lazy import np
+from irscope.graph.node import Run
+from irscope.lazy import Array, np
 
-Array = Any  # an ndarray; scalars of numpy appear where it makes them
 Function = Callable[..., Array]
 
 
@@ -34,7 +33,7 @@ def denormals(flush: bool) -> Iterator[None]:
 
 def numeric(function: Function) -> Callable[..., Array]:
     """A reference that widens its operands, applies ``function`` and rounds to the element type of the node."""
-    def reference(run: Any, node: Node, *operands: Array) -> Array:
+    def reference(run: Run, node: Node, *operands: Array) -> Array:
         with np.errstate(all="ignore"):
             return flushed(convert(flushed(function(*(flushed(widen(o)) for o in operands))), dtype_of_result(node)))
     return reference
@@ -42,7 +41,7 @@ def numeric(function: Function) -> Callable[..., Array]:
 
 def bitwise(function: Function) -> Callable[..., Array]:
     """A reference like :func:`numeric` for what touches bits alone: denormals stay."""
-    def reference(run: Any, node: Node, *operands: Array) -> Array:
+    def reference(run: Run, node: Node, *operands: Array) -> Array:
         with np.errstate(all="ignore"):
             return rounded(function(*map(widen, operands)), dtype_of_result(node))
     return reference
@@ -50,7 +49,7 @@ def bitwise(function: Function) -> Callable[..., Array]:
 
 def sized(function: Function) -> Callable[..., Array]:
     """A reference for integers that depends on the width of the type: ``function(bits, *operands)``."""
-    def reference(run: Any, node: Node, *operands: Array) -> Array:
+    def reference(run: Run, node: Node, *operands: Array) -> Array:
         dtype = dtype_of_result(node)
         return convert(function(dtype.bits, *map(widen, operands)), dtype)
     return reference
@@ -94,7 +93,7 @@ def convert(x: Array, dtype: DType) -> Array:
     with np.errstate(all="ignore"):
         x = flushed(widen(x))
         if dtype.kind == "pred":
-            return x != 0
+            return np.asarray(x != 0)
         if is_complex(x) and not dtype.is_complex:
             x = x.real
         if dtype.is_integer:
@@ -163,7 +162,7 @@ def _truncated_quotient(x: Array, y: Array) -> Array:
     floored = x // y
     if x.dtype.kind == "u":
         return floored
-    return floored + ((floored * y != x) & ((x < 0) != (y < 0))).astype(x.dtype)
+    return np.asarray(floored + ((floored * y != x) & ((x < 0) != (y < 0))).astype(x.dtype))
 
 
 def maximum(x: Array, y: Array) -> Array:
@@ -216,11 +215,11 @@ def shift_right_arithmetic(x: Array, y: Array) -> Array:
     """The sign comes in from above; all sign where the amount is out of range."""
     signed = np.dtype(f"i{x.dtype.itemsize}")
     amount = np.where(_shiftable(x, y), y, x.dtype.itemsize * 8 - 1)
-    return np.right_shift(x.astype(signed), amount.astype(signed)).astype(x.dtype)
+    return np.asarray(np.right_shift(x.astype(signed), amount.astype(signed)).astype(x.dtype))
 
 
 def _shiftable(x: Array, y: Array) -> Array:
-    return (y >= 0) & (y < x.dtype.itemsize * 8)
+    return np.asarray((y >= 0) & (y < x.dtype.itemsize * 8))
 
 
 def sign(x: Array) -> Array:
@@ -236,7 +235,7 @@ def sign(x: Array) -> Array:
 def round_away(x: Array) -> Array:
     """To the nearest whole number, halves away from zero."""
     whole = np.trunc(x)
-    return np.copysign(whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x), x)
+    return np.asarray(np.copysign(whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x), x))
 
 
 def logistic(x: Array) -> Array:
@@ -266,13 +265,13 @@ def bitwise_not(x: Array) -> Array:
 
 def count_ones(bits: int, x: Array) -> Array:
     """The number of set bits."""
-    return sum((unsigned(x, bits) >> bit) & 1 for bit in range(bits))
+    return np.asarray(sum((unsigned(x, bits) >> bit) & 1 for bit in range(bits)))
 
 
 def count_leading_zeros(bits: int, x: Array) -> Array:
     """The number of zeros above the highest set bit; the width for 0."""
     pattern = unsigned(x, bits)
-    return bits - sum((pattern >> bit != 0).astype(np.int64) for bit in range(bits))
+    return np.asarray(bits - sum((pattern >> bit != 0).astype(np.int64) for bit in range(bits)))
 
 
 def unsigned(x: Array, bits: int) -> Array:
@@ -292,7 +291,7 @@ def multiply_high(bits: int, x: Array, y: Array) -> Array:
     low = x0.astype(np.uint64) * y0.astype(np.uint64)
     middle = x1 * y0 + (low >> np.uint64(32)).astype(x.dtype)
     other = x0 * y1 + (middle & mask)
-    return x1 * y1 + (middle >> half) + (other >> half)
+    return np.asarray(x1 * y1 + (middle >> half) + (other >> half))
 
 
 def total_order(x: Array) -> Array:
@@ -341,7 +340,7 @@ def atan2(y: Array, x: Array) -> Array:
     """The angle of a point; for complex numbers by its definition with the logarithm."""
     if not is_complex(x):
         return np.arctan2(y, x)
-    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+    return np.asarray(-1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y)))
 
 
 def cbrt(x: Array) -> Array:

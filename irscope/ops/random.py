@@ -11,17 +11,15 @@ from typing import Any, Protocol
 
 from irscope.graph import DType, Effect, Kind, Node, Op, TensorType, TupleType, Type, tensor
 from irscope.graph.dtypes import U32, U64
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Run, Value, View
+from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Random
 from irscope.ops.costs import result_elements
 from irscope.ops.faults import TypeFault
-from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import below, guard, independent, split
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits
-
-Array = Any
 
 
 class Words(Protocol):
@@ -155,7 +153,7 @@ def _as_bits(word: Array, dtype: DType) -> Array:
     return word.view(dtype.numpy())
 
 
-def _rng_bit_generator_reference(run: Any, node: Node, state: Array) -> Any:
+def _rng_bit_generator_reference(run: Run, node: Node, state: Array) -> Any:
     t = _bits_type(node)
     bits = _three_fry_array(t, state) if _is_three_fry(node) else _philox_array(t, state)
     if not isinstance(node.type, TupleType):
@@ -225,22 +223,22 @@ def _rng_bit_generator_nest(k: Emitter, node: Node, ins: Sequence[View], outs: S
         outs[0].store([k.index(i)], word)
 
 
-def _code_pair(k: Emitter, word: Any) -> tuple[Any, Any]:
+def _code_pair(k: Emitter, word: Value) -> tuple[Value, Value]:
     return k.convert(word, U32), k.convert(k.binary("shr_logical", word, k.const(32, U64)), U32)
 
 
-def _joined(k: Emitter, low: Any, high: Any) -> Any:
+def _joined(k: Emitter, low: Value, high: Value) -> Value:
     return k.binary("or", k.convert(low, U64), k.binary("shl", k.convert(high, U64), k.const(32, U64)))
 
 
-def _store_bits(k: Emitter, out: View, at: Sequence[Any], word: Any) -> None:
+def _store_bits(k: Emitter, out: View, at: Sequence[Value], word: Value) -> None:
     """The element that a word becomes: a reinterpreted word, or its low bits."""
     unsigned = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}[out.dtype.storage]
     narrow = k.convert(word, tensor(unsigned).dtype)
     out.store(at, narrow if narrow.dtype is out.dtype else k.bitcast(narrow, out.dtype))
 
 
-def _three_fry_nest(k: Emitter, state: Sequence[Any], out: View) -> None:
+def _three_fry_nest(k: Emitter, state: Sequence[Value], out: View) -> None:
     shape, w, key = out.shape, CodeWords(k), _code_pair(k, state[0])
     wide = out.dtype.bits == 64
     chosen, half = (0, shape) if wide else _halves(shape)
@@ -260,7 +258,7 @@ def _three_fry_nest(k: Emitter, state: Sequence[Any], out: View) -> None:
                 _store_bits(k, out, [*at[:chosen], place, *at[chosen + 1:]], word)
 
 
-def _philox_nest(k: Emitter, state: Sequence[Any], out: View) -> None:
+def _philox_nest(k: Emitter, state: Sequence[Value], out: View) -> None:
     w, key = CodeWords(k), _code_pair(k, state[0])
     wide, count = out.dtype.bits == 64, prod(out.shape)
     each = 2 if wide else 4

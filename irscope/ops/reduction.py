@@ -6,14 +6,14 @@ from math import prod
 from typing import Any
 
 from irscope.graph import Kind, Node, Op, TensorType, TupleType, Type
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Read, Run, Value
+from irscope.lazy import Array, np
 from irscope.ops.attributes import Reduce
-from irscope.ops.bodies import COMBINERS, Run, combine, combiner, identity, over_arrays, scalar_results
+from irscope.ops.bodies import COMBINERS, combine, combiner, identity, over_arrays, scalar_results
 from irscope.ops.costs import body_flops
 from irscope.ops.elementwise import add, and_, maximum, minimum, multiply, or_, xor
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arrays, attr, body, dimension, distinct, plain, reducer, scalar
-from irscope.ops.meaning import Emitter, Read
 from irscope.ops.movement import operand_dims
 from irscope.ops.nests import SUM_BLOCK, fold_type, loops
 from irscope.ops.numerics import convert, widen
@@ -48,7 +48,7 @@ def _infer(node: Node) -> Type:
     return TensorType(result.dtype, shape)
 
 
-def _reference(run: Run, node: Node, *operands: Any) -> Any:
+def _reference(run: Run, node: Node, *operands: Array) -> object:
     n = len(operands) // 2
     axes, inits = tuple(Reduce.of(node).dimensions), operands[n:]
     op = combiner(node.bodies[0]) if n == 1 else None
@@ -78,7 +78,7 @@ def _combined(op: Op, x: Any, axes: tuple[int, ...]) -> Any:
     return function.reduce(x, axis=axes, **kept_type)
 
 
-def fold(run: Run, node: Node, inputs: list[Any], inits: Sequence[Any], axes: tuple[int, ...]) -> list[Any]:
+def fold(run: Run, node: Node, inputs: list[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> list[Array]:
     """The general reduction: the body on whole slices, first the init values, then the elements in order."""
     function = over_arrays(run, node.bodies[0])
     kept = [i for i in range(inputs[0].ndim) if i not in axes]
@@ -97,7 +97,7 @@ def fold(run: Run, node: Node, inputs: list[Any], inits: Sequence[Any], axes: tu
     return begun
 
 
-def _element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+def _element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value | list[Value]:
     n = len(node.operands) // 2
     dims, reduced = operand_dims(node), Reduce.of(node).dimensions
     op = combiner(node.bodies[0]) if n == 1 else None

@@ -7,17 +7,15 @@ from typing import Any
 
 from irscope.graph import Builder, Dim, Graph, Kind, Node, Op, TensorType, TupleType, Type, copy_node, tensor
 from irscope.graph.dtypes import PRED
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Run, View
+from irscope.lazy import Array, np
 from irscope.ops import attributes, hlo, infer
 from irscope.ops.attrs import Literal
 from irscope.ops.bodies import scalar_results
 from irscope.ops.costs import body_flops
 from irscope.ops.faults import TypeFault
-from irscope.ops.meaning import Emitter, View
 from irscope.ops.registry import declare, get
 from irscope.ops.shapes import fits, size
-
-Array = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def _scan_type(node: Node) -> Type:
     return TupleType(tuple(results)) if isinstance(scan_.body.result().type, TupleType) else results[0]
 
 
-def _scan_reference(run: Any, node: Node, *arrays: Array) -> Any:
+def _scan_reference(run: Run, node: Node, *arrays: Array) -> Any:
     scan_ = Scan.of(node)
     inputs, carries = arrays[:len(scan_.inputs)], list(arrays[len(scan_.inputs):])
     outs = [np.empty(t.dims(), t.dtype.numpy()) for t in scan_.stacked()]

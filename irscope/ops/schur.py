@@ -10,13 +10,12 @@ from typing import Any
 
 from irscope.graph import Kind, Node, Op
 from irscope.graph.dtypes import C128, F64, S32, S64
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Index, Run, Value, View
+from irscope.lazy import Array, np
 from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, square_size, taxicab, times
-from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import below, independent, loops
 from irscope.ops.registry import declare
 
-Array = Any
 EPSILON = 2.0 ** -52
 STEPS = 60
 """QR steps for each eigenvalue before the work is given up: three are usual."""
@@ -24,7 +23,7 @@ STEPS = 60
 
 # ---------------------------------------------------------------- rotations
 
-def _rotation(k: Emitter, x: Any, y: Any) -> tuple[Any, Any]:
+def _rotation(k: Emitter, x: Value, y: Value) -> tuple[Value, Value]:
     """c and s with ``conj(c) x + conj(s) y = r >= 0`` and ``c y = s x``."""
     size = k.unary("sqrt", k.binary("add", square_size(k, x), square_size(k, y)))
     nothing = k.compare("EQ", size, k.const(0.0, F64))
@@ -32,42 +31,49 @@ def _rotation(k: Emitter, x: Any, y: Any) -> tuple[Any, Any]:
     c = k.select(nothing, k.const(1.0, x.dtype), times(k, x, scale))
     return c, times(k, y, scale)
 
+Span = tuple[Index, Index]
+"""From, and below."""
+Rotation = tuple[Value, Value]
+"""Cosine (real) and sine."""
 
-def _turn(k: Emitter, low: Any, high: Any, c: Any, s: Any, load: Callable[[Any], tuple[Any, Any]],
-          store: Callable[[Any, Any, Any], None]) -> None:
+
+def _turn(k: Emitter, span: Span, rotation: Rotation, load: Callable[[Value], tuple[Value, Value]],
+          store: Callable[[Value, Value, Value], None]) -> None:
     """Pairs (a, b) become (c' a + s' b, c b - s a), where c' is the conjugate of c."""
+    c, s = rotation
     cc, cs = conjugate(k, c), conjugate(k, s)
-    with k.loop(low, high) as i:
+    with k.loop(*span) as i:
         a, b = load(i)
         first = k.binary("add", k.binary("mul", cc, a), k.binary("mul", cs, b))
         store(i, first, k.binary("sub", k.binary("mul", c, b), k.binary("mul", s, a)))
 
 
-def _turn_rows(k: Emitter, m: Bound, p: Any, low: Any, high: Any, c: Any, s: Any) -> None:
+def _turn_rows(k: Emitter, m: Bound, p: Value, span: Span, rotation: Rotation) -> None:
     """Rows p and p + 1."""
-    def store(j: Any, x: Any, y: Any) -> None:
+    def store(j: Value, x: Value, y: Value) -> None:
         m.store(p, j, x)
         m.store(p + 1, j, y)
-    _turn(k, low, high, c, s, lambda j: (m.load(p, j), m.load(p + 1, j)), store)
+    _turn(k, span, rotation, lambda j: (m.load(p, j), m.load(p + 1, j)), store)
 
 
-def _turn_columns(k: Emitter, m: Bound, p: Any, low: Any, high: Any, c: Any, s: Any) -> None:
+def _turn_columns(k: Emitter, m: Bound, p: Value, span: Span, rotation: Rotation) -> None:
     """Columns p and p + 1, by the adjoint."""
-    def store(i: Any, x: Any, y: Any) -> None:
+    def store(i: Value, x: Value, y: Value) -> None:
         m.store(i, p, x)
         m.store(i, p + 1, y)
-    _turn(k, low, high, conjugate(k, c), conjugate(k, s), lambda i: (m.load(i, p), m.load(i, p + 1)), store)
+    c, s = rotation
+    _turn(k, span, (conjugate(k, c), conjugate(k, s)), lambda i: (m.load(i, p), m.load(i, p + 1)), store)
 
 
 def _to_hessenberg(k: Emitter, h: Bound, z: Bound, n: int) -> None:
     """Everything below the first subdiagonal is turned away, from the bottom of each column upwards."""
     with loops(k, [max(n - 2, 0)]) as [j], k.loop(0, (n - 2) - j) as back:
         p = (n - 2) - back
-        c, s = _rotation(k, h.load(p, j), h.load(p + 1, j))
-        _turn_rows(k, h, p, j, n, c, s)
+        rotation = _rotation(k, h.load(p, j), h.load(p + 1, j))
+        _turn_rows(k, h, p, (j, n), rotation)
         h.store(p + 1, j, k.const(0, h.view.dtype))
-        _turn_columns(k, h, p, 0, n, c, s)
-        _turn_columns(k, z, p, 0, n, c, s)
+        _turn_columns(k, h, p, (0, n), rotation)
+        _turn_columns(k, z, p, (0, n), rotation)
 
 
 def begin(k: Emitter, source: Bound, h: Bound, z: Bound, n: int) -> None:
@@ -140,15 +146,15 @@ def complex_schur(k: Emitter, h: Bound, z: Bound, n: int) -> None:
                 before = k.binary("max", p - 1, low)
                 x = k.select(first, k.binary("sub", h.load(p, p), shift), h.load(p, before))
                 y = k.select(first, h.load(p + 1, p), h.load(p + 1, before))
-                c, s = _rotation(k, x, y)
-                _turn_rows(k, h, p, k.binary("max", p - 1, k.index(0)), n, c, s)
+                rotation = _rotation(k, x, y)
+                _turn_rows(k, h, p, (k.binary("max", p - 1, k.index(0)), n), rotation)
                 with k.when(k.unary("not", first)):
                     h.store(p + 1, before, k.const(0, C128))
-                _turn_columns(k, h, p, 0, k.binary("min", p + 3, high + 1), c, s)
-                _turn_columns(k, z, p, 0, n, c, s)
+                _turn_columns(k, h, p, (0, k.binary("min", p + 3, high + 1)), rotation)
+                _turn_columns(k, z, p, (0, n), rotation)
 
 
-def _wilkinson(k: Emitter, h: Bound, high: Any, step: Any) -> Any:
+def _wilkinson(k: Emitter, h: Bound, high: Value, step: Value) -> Value:
     """The eigenvalue of the last 2 x 2 block that is nearer to its last element; something else every tenth time."""
     a, b, c, d = h.load(high - 1, high - 1), h.load(high - 1, high), h.load(high, high - 1), h.load(high, high)
     half = times(k, k.binary("sub", a, d), k.const(0.5, F64))
@@ -176,10 +182,10 @@ def real_schur(k: Emitter, h: Bound, z: Bound, n: int) -> None:
             block.done(2)
         with k.when(k.compare("GT", size, k.index(1))):
             block.step.set(block.step.get() + 1)
-            _double_step(k, h, z, low, high, n, block.step.get())
+            _double_step(k, h, z, (low, high), n, block.step.get())
 
 
-def _split_pair(k: Emitter, h: Bound, z: Bound, p: Any, n: int) -> None:
+def _split_pair(k: Emitter, h: Bound, z: Bound, p: Value, n: int) -> None:
     """A block of two with real eigenvalues is made triangular; its first column becomes an eigenvector."""
     a, b, c, d = h.load(p, p), h.load(p, p + 1), h.load(p + 1, p), h.load(p + 1, p + 1)
     half = k.binary("mul", k.binary("sub", a, d), k.const(0.5, F64))
@@ -188,15 +194,16 @@ def _split_pair(k: Emitter, h: Bound, z: Bound, p: Any, n: int) -> None:
         root = k.unary("sqrt", inside)
         # (half +- root, c) spans the kernel's complement; the sum without cancellation is taken.
         far = k.select(k.compare("LT", half, k.const(0.0, F64)), k.binary("sub", half, root), k.binary("add", half, root))
-        cosine, sine = _rotation(k, far, c)
-        _turn_rows(k, h, p, 0, n, cosine, sine)
-        _turn_columns(k, h, p, 0, p + 2, cosine, sine)
-        _turn_columns(k, z, p, 0, n, cosine, sine)
+        rotation = _rotation(k, far, c)
+        _turn_rows(k, h, p, (0, n), rotation)
+        _turn_columns(k, h, p, (0, p + 2), rotation)
+        _turn_columns(k, z, p, (0, n), rotation)
         h.store(p + 1, p, k.const(0.0, F64))
 
 
-def _double_step(k: Emitter, h: Bound, z: Bound, low: Any, high: Any, n: int, step: Any) -> None:
+def _double_step(k: Emitter, h: Bound, z: Bound, block: tuple[Value, Value], n: int, step: Value) -> None:
     """Two conjugate shifts at once, in real numbers: reflections of three rows that chase the bulge down."""
+    low, high = block
     a, b, c, d = h.load(high - 1, high - 1), h.load(high - 1, high), h.load(high, high - 1), h.load(high, high)
     trace, det = k.binary("add", a, d), k.binary("sub", k.binary("mul", a, d), k.binary("mul", b, c))
     # Every tenth time other shifts, where these would go round in circles.
@@ -216,27 +223,27 @@ def _double_step(k: Emitter, h: Bound, z: Bound, low: Any, high: Any, n: int, st
         has_third = k.compare("LT", p + 1, high)
         x = [k.select(begins, first[0], h.load(p, before)), k.select(begins, first[1], h.load(p + 1, before)),
              k.select(has_third, k.select(begins, first[2], h.load(third, before)), k.const(0.0, F64))]
-        v, factor = _reflector(k, x)
-        # Rows p, p + 1, p + 2, then the same columns; where there is no third, v is zero there and it stays what it is.
-        _mirror(k, v, factor, before, n, lambda j: [h.load(p, j), h.load(p + 1, j), h.load(third, j)],
+        reflector = _reflector(k, x)
+        # Rows p, p + 1, p + 2, then the same columns; where there is no third, the reflector is zero there and it stays what it is.
+        _mirror(k, reflector, (before, n), lambda j: [h.load(p, j), h.load(p + 1, j), h.load(third, j)],
                 lambda j, y: _put(k, has_third, (p, p + 1, third), y, lambda i, value: h.store(i, j, value)))
         with k.when(k.unary("not", begins)):
             h.store(p + 1, before, k.const(0.0, F64))
             with k.when(has_third):
                 h.store(third, before, k.const(0.0, F64))
         for m, rows in ((h, k.binary("min", p + 4, high + 1)), (z, k.index(n))):
-            _mirror(k, v, factor, 0, rows, lambda i, m=m: [m.load(i, p), m.load(i, p + 1), m.load(i, third)],  # type: ignore[misc]
+            _mirror(k, reflector, (0, rows), lambda i, m=m: [m.load(i, p), m.load(i, p + 1), m.load(i, third)],  # type: ignore[misc]
                     lambda i, y, m=m: _put(k, has_third, (p, p + 1, third), y, lambda j, value: m.store(i, j, value)))  # type: ignore[misc]
 
 
-def _put(k: Emitter, has_third: Any, places: Sequence[Any], values: Sequence[Any], store: Callable[[Any, Any], None]) -> None:
+def _put(k: Emitter, has_third: Value, places: Sequence[Value], values: Sequence[Value], store: Callable[[Value, Value], None]) -> None:
     store(places[0], values[0])
     store(places[1], values[1])
     with k.when(has_third):
         store(places[2], values[2])
 
 
-def _reflector(k: Emitter, x: Sequence[Any]) -> tuple[list[Any], Any]:
+def _reflector(k: Emitter, x: Sequence[Value]) -> tuple[list[Value], Value]:
     """v and 2 / v^T v of the reflection that makes x a multiple of the first unit vector; factor 0 where x is zero."""
     square = k.fma(x[0], x[0], k.fma(x[1], x[1], k.binary("mul", x[2], x[2])))
     length = k.unary("sqrt", square)
@@ -248,9 +255,10 @@ def _reflector(k: Emitter, x: Sequence[Any]) -> tuple[list[Any], Any]:
     return v, k.select(nothing, k.const(0.0, F64), k.binary("div", k.const(2.0, F64), safe))
 
 
-def _mirror(k: Emitter, v: Sequence[Any], factor: Any, low: Any, high: Any, load: Callable[[Any], Sequence[Any]],
-            store: Callable[[Any, Sequence[Any]], None]) -> None:
-    with k.loop(low, high) as j:
+def _mirror(k: Emitter, reflector: tuple[list[Value], Value], span: Span, load: Callable[[Value], Sequence[Value]],
+            store: Callable[[Value, Sequence[Value]], None]) -> None:
+    v, factor = reflector
+    with k.loop(*span) as j:
         y = load(j)
         share = k.binary("mul", factor, k.fma(v[0], y[0], k.fma(v[1], y[1], k.binary("mul", v[2], y[2]))))
         store(j, [k.binary("sub", value, k.binary("mul", share, part)) for value, part in zip(y, v, strict=True)])
@@ -258,7 +266,7 @@ def _mirror(k: Emitter, v: Sequence[Any], factor: Any, low: Any, high: Any, load
 
 # ---------------------------------------------------------------- schur
 
-def _schur_reference(run: Any, node: Node, a: Array) -> Any:
+def _schur_reference(run: Run, node: Node, a: Array) -> Any:
     """By definition: an invariant subspace of one or two dimensions, an orthonormal basis that begins with it, then the rest likewise."""
     lead, n, real = a.shape[:-2], a.shape[-1], a.dtype.kind != "c"
     wide = np.float64 if real else np.complex128
@@ -302,7 +310,7 @@ def _schur_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View
         outs[-1].store(batch, k.const(0, S32))
 
 
-def _eigenvalue(k: Emitter, h: Bound, i: Any, n: int) -> tuple[Any, Any]:
+def _eigenvalue(k: Emitter, h: Bound, i: Value, n: int) -> tuple[Value, Value]:
     """Real and imaginary part of the eigenvalue at place i of a block triangular matrix; the positive one of a pair comes first."""
     zero = k.const(0.0, F64)
     before, after = k.binary("max", i - 1, k.index(0)), k.binary("min", i + 1, k.index(n - 1))

@@ -2,29 +2,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import ceil, log2
 from typing import Any
 
 from irscope.graph import DType, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import F32, F64, PRED, S32, S64
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Run, Value, View
+from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Sort, TopK
 from irscope.ops.bodies import over_arrays, scalar_results
 from irscope.ops.costs import operand_elements
 from irscope.ops.faults import TypeFault
-from irscope.ops.meaning import Emitter, View
-from irscope.ops.nests import below, both, independent, loops, not_below
+from irscope.ops.nests import below, independent, loops, not_below
 from irscope.ops.numerics import convert, total_order
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, resized, same_sizes, size
 
-Array = Any
-Before = Callable[[Sequence[Any], Sequence[Any]], Any]
+Load = Callable[[Value], Value]
+Before = Callable[[Sequence[Value], Sequence[Value]], Value]
 """Whether one element (all its values) must stand before another."""
 
 
-def merge_sort(k: Emitter, length: int, dtypes: Sequence[DType]) -> Callable[[Callable[[Any], Sequence[Any]], Before], Sequence[Any]]:
+def merge_sort(k: Emitter, length: int, dtypes: Sequence[DType]) -> Callable[[Callable[[Value], Sequence[Value]], Before], Sequence[Load]]:
     """Scratch memory for sorting rows of ``length`` elements, and the sort itself, to be called inside the loop over rows.
 
     The sort takes ``load(j)``, which gives the values of element j, and ``before``. It gives functions that load the j-th element in
@@ -32,7 +33,7 @@ def merge_sort(k: Emitter, length: int, dtypes: Sequence[DType]) -> Callable[[Ca
     """
     buffers = [k.scratch(dtype, (2 * length,)) for dtype in dtypes]
 
-    def sort(load: Callable[[Any], Sequence[Any]], before: Before) -> Sequence[Any]:
+    def sort(load: Callable[[Value], Sequence[Value]], before: Before) -> Sequence[Load]:
         with loops(k, [length]) as [j]:
             for buffer, value in zip(buffers, load(j), strict=True):
                 buffer.store([j], value)
@@ -43,18 +44,23 @@ def merge_sort(k: Emitter, length: int, dtypes: Sequence[DType]) -> Callable[[Ca
             with k.while_(lambda: below(k, low.get(), length)):
                 middle = k.binary("min", low.get() + width.get(), k.index(length))
                 high = k.binary("min", middle + width.get(), k.index(length))
-                _merge(k, buffers, before, source.get(), target, low.get(), middle, high, length)
+                _merge(k, buffers, before, (source.get(), target), (low.get(), middle, high))
                 low.set(high)
             source.set(target)
             width.set(width.get() * 2)
         base = source.get()
-        return [lambda j, buffer=buffer: buffer.load([base + j]) for buffer in buffers]
+        return [partial(_from, buffer, base) for buffer in buffers]
     return sort
 
 
-def _merge(k: Emitter, buffers: Sequence[View], before: Before, source: Any, target: Any, low: Any, middle: Any, high: Any,
-           length: int) -> None:
+def _from(buffer: View, base: Value, j: Value) -> Value:
+    return buffer.load([base + j])
+
+
+def _merge(k: Emitter, buffers: Sequence[View], before: Before, halves: tuple[Value, Value], runs: tuple[Value, Value, Value]) -> None:
     """Merge the sorted runs low..middle and middle..high of one half of the buffers into the other half."""
+    (source, target), (low, middle, high) = halves, runs
+    length = buffers[0].shape[0] // 2
     left, right = k.reg(S64, low), k.reg(S64, middle)
     with k.loop(low, high) as place:
         # Past its end a run is read at a place that exists, and the value is not taken.
@@ -110,10 +116,10 @@ def _sort_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]
     d, body = _dimension(node), node.bodies[0]
     sort = merge_sort(k, shape[d], [view.dtype for view in ins])
 
-    def before(x: Sequence[Any], y: Sequence[Any]) -> Any:
+    def before(x: Sequence[Value], y: Sequence[Value]) -> Value:
         return k.inline(body, [value for pair in zip(x, y, strict=True) for value in pair])[0]
     with independent(k, [1 if i == d else n for i, n in enumerate(shape)]) as row:
-        def at(j: Any) -> list[Any]:
+        def at(j: Value) -> list[Value]:
             return [*row[:d], j, *row[d + 1:]]
         ordered = sort(lambda j: [view.load(at(j)) for view in ins], before)
         with loops(k, [shape[d]]) as [j]:
@@ -121,7 +127,7 @@ def _sort_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]
                 out.store(at(j), load(j))
 
 
-def _sort_reference(run: Any, node: Node, *arrays: Array) -> Any:
+def _sort_reference(run: Run, node: Node, *arrays: Array) -> Any:
     if not arrays[0].ndim or not arrays[0].size:
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
     d = _dimension(node)
@@ -130,13 +136,13 @@ def _sort_reference(run: Any, node: Node, *arrays: Array) -> Any:
     compare = over_arrays(run, node.bodies[0])
 
     def before(x: Sequence[Array], y: Sequence[Array]) -> Array:
-        return scalar_results(node, compare([value for pair in zip(x, y, strict=True) for value in pair]))[0]
+        return np.asarray(scalar_results(node, compare([value for pair in zip(x, y, strict=True) for value in pair]))[0])
     order = merged_order(flat, before)
     done = [np.moveaxis(np.take_along_axis(f, order, -1).reshape(r.shape), -1, d) for f, r in zip(flat, rows, strict=True)]
     return done[0] if len(done) == 1 else tuple(done)
 
 
-def merged_order(rows: Sequence[Array], before: Before) -> Array:
+def merged_order(rows: Sequence[Array], before: Callable[[Sequence[Array], Sequence[Array]], Array]) -> Array:
     """The stable order of every row: a merge sort whose merges find all places at once, by binary search in the other run."""
     count, length = rows[0].shape
     line = np.arange(count)[:, None]
@@ -195,7 +201,7 @@ def _topk_type(node: Node) -> Type:
     return TupleType((TensorType(operand.dtype, shape), TensorType(S32, shape)))
 
 
-def _key(k: Emitter, x: Any) -> Any:
+def _key(k: Emitter, x: Value) -> Value:
     """An integer that orders elements: floats in total order, so that NaN is above infinity and -0 below 0."""
     if not x.dtype.is_float:
         return k.convert(x, S32) if x.dtype is PRED else x
@@ -224,16 +230,15 @@ def _topk_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]
             outs[1].store([*row, j], k.convert(place, S32))
 
 
-Chosen = Callable[[Callable[[Any], Any]], Callable[[Any], Any]]
+Chosen = Callable[[Load], Load]
 
 
 def _by_sorting(k: Emitter, dtype: DType, length: int, count: int, direction: str) -> Chosen:
     sort = merge_sort(k, length, [dtype, S64])
 
-    def chosen(key: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def chosen(key: Load) -> Load:
         loads = sort(lambda j: [key(j), j], lambda x, y: k.compare(direction, x[0], y[0]))
-        place_of: Callable[[Any], Any] = loads[1]
-        return place_of
+        return loads[1]
     return chosen
 
 
@@ -241,7 +246,7 @@ def _by_insertion(k: Emitter, dtype: DType, length: int, count: int, direction: 
     """One walk over the row that keeps the best so far in order: most elements are compared once, with the worst of them."""
     keys, places = k.scratch(dtype, (count,)), k.scratch(S64, (count,))
 
-    def chosen(key: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def chosen(key: Load) -> Load:
         with loops(k, [count]) as [j]:
             keys.store([j], k.const(0, dtype))
         with loops(k, [length]) as [j]:
@@ -251,9 +256,9 @@ def _by_insertion(k: Emitter, dtype: DType, length: int, count: int, direction: 
             with k.when(wanted):
                 at = k.reg(S64, last)
 
-                def worse_before() -> Any:
+                def worse_before() -> Value:
                     earlier = keys.load([k.binary("max", at.get() - 1, k.index(0))])
-                    return both(k, not_below(k, at.get(), 1), k.compare(direction, mine, earlier))
+                    return k.binary("and", not_below(k, at.get(), 1), k.compare(direction, mine, earlier))
                 with k.while_(worse_before):
                     keys.store([at.get()], keys.load([at.get() - 1]))
                     places.store([at.get()], places.load([at.get() - 1]))
@@ -264,7 +269,7 @@ def _by_insertion(k: Emitter, dtype: DType, length: int, count: int, direction: 
     return chosen
 
 
-def _topk_reference(run: Any, node: Node, operand: Array) -> Any:
+def _topk_reference(run: Run, node: Node, operand: Array) -> Any:
     t = infer.array(node, 0)
     if t.dtype.is_float:
         keys = total_order(convert(operand, F64 if t.dtype is F64 else F32))

@@ -5,28 +5,45 @@ Everything is computed in f64 (c128). Rotations go through all pairs of columns 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from irscope.graph import DType, Kind, Node, Op
 from irscope.graph.dtypes import C128, F64, PRED, S32, S64
-from irscope.lazy import np
+from irscope.graph.node import Emitter, Index, Register, Run, Value, View
+from irscope.lazy import Array, np
 from irscope.ops.attributes import Decomposition
 from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, real, square_size, sum_of, times
-from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import below, independent, loops
 from irscope.ops.registry import declare
 
-Array = Any
 EPSILON = 2.0 ** -52
 SWEEPS = 40
 """Jacobi converges quadratically; ten sweeps are many. The limit keeps NaN from turning for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Transposed:
+    """A square matrix with rows for columns."""
+
+    matrix: Bound
+
+    @property
+    def view(self) -> View:
+        return self.matrix.view
+
+    def load(self, i: Index, j: Index) -> Value:
+        return self.matrix.load(j, i)
+
+    def store(self, i: Index, j: Index, value: Value) -> None:
+        self.matrix.store(j, i, value)
 
 
 def _wide(dtype: DType) -> DType:
     return C128 if dtype.is_complex else F64
 
 
-def _rotation(k: Emitter, difference: Any, product: Any) -> tuple[Any, Any, Any]:
+def _rotation(k: Emitter, difference: Value, product: Value) -> tuple[Value, Value, Value]:
     """Cosine, sine and phase that make ``product`` vanish, where ``difference`` is what the diagonal differs by (second minus first)."""
     dtype = product.dtype
     size = k.unary("sqrt", square_size(k, product))
@@ -40,18 +57,17 @@ def _rotation(k: Emitter, difference: Any, product: Any) -> tuple[Any, Any, Any]
     return cosine, k.binary("mul", tangent, cosine), phase
 
 
-def _rotate(k: Emitter, count: int, turn: tuple[Any, Any, Any], load: Callable[[Any, Any], Any], store: Callable[[Any, Any, Any], None],
-            p: Any, q: Any) -> None:
-    """Turn the pairs ``load(i, p), load(i, q)`` for all i."""
+def _rotate(k: Emitter, turn: tuple[Value, Value, Value], columns: Bound | _Transposed, p: Value, q: Value) -> None:
+    """Turn the pairs of elements of two columns."""
     cosine, sine, phase = turn
     forth, back = times(k, phase, sine), times(k, conjugate(k, phase), sine)
-    with loops(k, [count]) as [i]:
-        x, y = load(i, p), load(i, q)
-        store(i, p, k.binary("sub", times(k, x, cosine), k.binary("mul", back, y)))
-        store(i, q, k.binary("add", k.binary("mul", forth, x), times(k, y, cosine)))
+    with loops(k, [columns.view.shape[0]]) as [i]:
+        x, y = columns.load(i, p), columns.load(i, q)
+        columns.store(i, p, k.binary("sub", times(k, x, cosine), k.binary("mul", back, y)))
+        columns.store(i, q, k.binary("add", k.binary("mul", forth, x), times(k, y, cosine)))
 
 
-def _sweeps(k: Emitter, n: int, visit: Callable[[Any, Any, Any], None]) -> None:
+def _sweeps(k: Emitter, n: int, visit: Callable[[Value, Value, Register], None]) -> None:
     """``visit(p, q, turned)`` for all pairs, again and again until none sets ``turned``."""
     turned, sweep = k.reg(PRED, k.const(True, PRED)), k.reg(S64, k.index(0))
     with k.while_(lambda: k.binary("and", turned.get(), below(k, sweep.get(), SWEEPS))):
@@ -61,7 +77,7 @@ def _sweeps(k: Emitter, n: int, visit: Callable[[Any, Any, Any], None]) -> None:
             visit(p, q, turned)
 
 
-def _ranks(k: Emitter, n: int, value: Callable[[Any], Any], place_of: View, ascending: bool) -> None:
+def _ranks(k: Emitter, n: int, value: Callable[[Value], Value], place_of: View, ascending: bool) -> None:
     """``place_of[r]`` becomes the place of the element that comes r-th in order; equal ones stay in order."""
     with loops(k, [n]) as [j]:
         rank = k.reg(S64, k.index(0))
@@ -76,7 +92,7 @@ def _ranks(k: Emitter, n: int, value: Callable[[Any], Any], place_of: View, asce
 
 # ---------------------------------------------------------------- eigh
 
-def _eigh_reference(run: Any, node: Node, a: Array) -> Any:
+def _eigh_reference(run: Run, node: Node, a: Array) -> Any:
     wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
     values, vectors = np.linalg.eigh(wide, "L" if Decomposition.of(node).lower else "U")
     return vectors.astype(a.dtype), values.astype(a.real.dtype), np.zeros(a.shape[:-2], np.int32)
@@ -101,15 +117,15 @@ def _eigh_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]
             total.set(k.binary("add", total.get(), square_size(k, x)))
         tiny = k.binary("mul", total.get(), k.const((EPSILON / 8) ** 2 / max(n * n, 1), F64))
 
-        def visit(p: Any, q: Any, turned: Any, tiny: Any = tiny) -> None:
+        def visit(p: Value, q: Value, turned: Register, tiny: Value = tiny) -> None:
             product = work.load(p, q)
             with k.when(k.compare("GT", square_size(k, product), tiny)):
                 turned.set(k.const(True, PRED))
                 turn = _rotation(k, k.binary("sub", real(k, work.load(q, q)), real(k, work.load(p, p))), product)
                 conjugated = (turn[0], turn[1], conjugate(k, turn[2]))
-                _rotate(k, n, turn, work.load, work.store, p, q)
-                _rotate(k, n, conjugated, lambda i, j: work.load(j, i), lambda i, j, value: work.store(j, i, value), p, q)
-                _rotate(k, n, turn, vectors.load, vectors.store, p, q)
+                _rotate(k, turn, work, p, q)
+                _rotate(k, conjugated, _Transposed(work), p, q)
+                _rotate(k, turn, vectors, p, q)
         _sweeps(k, n, visit)
         _ranks(k, n, lambda j: real(k, work.load(j, j)), order, ascending=True)
         with loops(k, [n]) as [j]:
@@ -134,7 +150,7 @@ eigh = declare(Op(
 
 # ---------------------------------------------------------------- svd
 
-def _svd_reference(run: Any, node: Node, a: Array) -> Any:
+def _svd_reference(run: Run, node: Node, a: Array) -> Any:
     wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
     u, s, vt = np.linalg.svd(wide, full_matrices=Decomposition.of(node).full)
     return u.astype(a.dtype), s.astype(a.real.dtype), vt.astype(a.dtype), np.zeros(a.shape[:-2], np.int32)
@@ -156,32 +172,33 @@ def _svd_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View])
         with loops(k, [n, n]) as [i, j]:
             right.store(i, j, k.select(k.compare("EQ", i, j), one, nothing))
 
-        def square(j: Any) -> Any:
+        def square(j: Value) -> Value:
             return sum_of(k, F64, 0, m, lambda i: square_size(k, left.load(i, j)))
 
-        def visit(p: Any, q: Any, turned: Any) -> None:
+        def visit(p: Value, q: Value, turned: Register) -> None:
             product = sum_of(k, dtype, 0, m, lambda i: k.binary("mul", conjugate(k, left.load(i, p)), left.load(i, q)))
             first, second = square(p), square(q)
             limit = k.binary("mul", k.binary("mul", first, second), k.const((4 * EPSILON) ** 2, F64))
             with k.when(k.compare("GT", square_size(k, product), limit)):
                 turned.set(k.const(True, PRED))
                 turn = _rotation(k, k.binary("sub", second, first), product)
-                _rotate(k, m, turn, left.load, left.store, p, q)
-                _rotate(k, n, turn, right.load, right.store, p, q)
+                _rotate(k, turn, left, p, q)
+                _rotate(k, turn, right, p, q)
         _sweeps(k, n, visit)
         with loops(k, [n]) as [j]:
             sizes.store([j], k.unary("sqrt", square(j)))
         _ranks(k, n, lambda j: sizes.load([j]), order, ascending=False)
         largest = sizes.load([order.load([k.index(0)])]) if n else k.const(0.0, F64)
-        _store_svd(k, batch, outs, (left, right, sizes, order), largest, wide_matrix, width)
+        _store_svd(k, batch, outs, (left, right, sizes, order), largest, width)
         outs[3].store(batch, k.const(0, S32))
 
 
-def _store_svd(k: Emitter, batch: Sequence[Any], outs: Sequence[View], parts: tuple[Bound, Bound, View, View], largest: Any,
-               wide_matrix: bool, width: int) -> None:
+def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[View], parts: tuple[Bound, Bound, View, View], largest: Value,
+               width: int) -> None:
     """Columns in order and of length one; those without a direction of their own are found in what the others leave."""
     left, right, sizes, order = parts
     (m, _), n, dtype = left.view.shape, right.view.shape[0], left.view.dtype
+    wide_matrix = outs[0].shape[-2] != m
     basis = Bound(k.scratch(dtype, (m, width)), ())
     tiny = k.binary("mul", largest, k.const(EPSILON * m, F64))
     with loops(k, [n]) as [j]:
@@ -216,7 +233,7 @@ def _store_svd(k: Emitter, batch: Sequence[Any], outs: Sequence[View], parts: tu
                 v.store([*batch, j, i], k.convert(conjugate(k, x), v.dtype))
 
 
-def _complete(k: Emitter, basis: Bound, j: Any, m: int) -> None:
+def _complete(k: Emitter, basis: Bound, j: Value, m: int) -> None:
     """Column j becomes a unit vector that is orthogonal to all columns before it."""
     dtype = basis.view.dtype
     best, place = k.reg(F64, k.const(-1.0, F64)), k.reg(S64, k.index(0))

@@ -7,6 +7,7 @@ from typing import Any
 
 from irscope.graph import Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED, S64
+from irscope.graph.node import Emitter, Read, Register, Run, Value, View
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Windowed
@@ -15,7 +16,6 @@ from irscope.ops.bodies import COMBINERS, combine, combiner, over_arrays, scalar
 from irscope.ops.costs import body_flops
 from irscope.ops.elementwise import add, maximum, minimum, multiply
 from irscope.ops.faults import TypeFault
-from irscope.ops.meaning import Emitter, Read, View
 from irscope.ops.nests import below, both, flat, fold_type, guard, independent, loops, not_below, split
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, same_sizes, size
@@ -45,11 +45,13 @@ def windowed(t: TensorType, window: Window) -> TensorType:
     return TensorType(t.dtype, tuple(sizes))
 
 
-def operand_place(k: Emitter, window: Window, d: int, out: Any, at: Any, length: int, out_length: int) -> tuple[Any, Any]:
-    """Where window element ``at`` of window ``out`` lies in dimension ``d`` of the operand, and the condition that it lies in it.
+def operand_place(k: Emitter, window: Window, d: int, places: tuple[Value, Value], lengths: tuple[int, int]) -> tuple[Value, Value | None]:
+    """Where element ``at`` of window ``out`` (``places`` is (out, at)) lies in dimension ``d`` of the operand, and the condition that it
+    lies in it.
 
-    The condition is None where it always does.
+    ``lengths`` are those of the operand and of the result in that dimension. The condition is None where it always does.
     """
+    (out, at), (length, out_length) = places, lengths
     stride, dilate, low, hole = window.stride[d], window.rhs_dilate[d], window.pad_low[d], window.lhs_dilate[d]
     reach = out * stride + at * dilate          # from the first element of the padding
     dilated = (length - 1) * hole + 1 if length else 0
@@ -64,9 +66,9 @@ def operand_place(k: Emitter, window: Window, d: int, out: Any, at: Any, length:
     return shifted // hole - blocks, both(k, condition, k.compare("EQ", shifted % hole, k.index(0)))
 
 
-def _places(k: Emitter, window: Window, out: Sequence[Any], at: Sequence[Any], shape: Sequence[int],
-            out_shape: Sequence[int]) -> tuple[list[Any], Any]:
-    found = [operand_place(k, window, d, o, a, shape[d], out_shape[d]) for d, (o, a) in enumerate(zip(out, at, strict=True))]
+def _places(k: Emitter, window: Window, out: Sequence[Value], at: Sequence[Value], shape: Sequence[int],
+            out_shape: Sequence[int]) -> tuple[list[Value], Value | None]:
+    found = [operand_place(k, window, d, (o, a), (shape[d], out_shape[d])) for d, (o, a) in enumerate(zip(out, at, strict=True))]
     return [p for p, _ in found], both(k, *(c for _, c in found))
 
 
@@ -118,7 +120,7 @@ def running_dimension(node: Node) -> int | None:
     return None
 
 
-def _reduce_window_reference(run: Any, node: Node, *arrays: Array) -> Any:
+def _reduce_window_reference(run: Run, node: Node, *arrays: Array) -> Any:
     window = _window(node)
     n, body = len(arrays) // 2, node.bodies[0]
     xs, inits = arrays[:n], arrays[n:]
@@ -150,7 +152,7 @@ def _reduce_window_reference(run: Any, node: Node, *arrays: Array) -> Any:
 _RUNNING = (add, multiply, maximum, minimum)
 
 
-def _combine(k: Emitter, node: Node, registers: Sequence[Any], elements: Sequence[Any], op: Op | None) -> None:
+def _combine(k: Emitter, node: Node, registers: Sequence[Register], elements: Sequence[Value], op: Op | None) -> None:
     """Fold the elements into the registers."""
     if op is not None:
         have = registers[0].get()
@@ -160,13 +162,13 @@ def _combine(k: Emitter, node: Node, registers: Sequence[Any], elements: Sequenc
         register.set(value)
 
 
-def _registers(k: Emitter, inits: Sequence[Any], op: Op | None, terms: int) -> list[Any]:
+def _registers(k: Emitter, inits: Sequence[Value], op: Op | None, terms: int) -> list[Register]:
     """Accumulators that begin with the init values and take ``terms`` elements each."""
     dtypes = [fold_type(init.dtype, op, terms) for init in inits]
     return [k.reg(dtype, k.convert(init, dtype)) for dtype, init in zip(dtypes, inits, strict=True)]
 
 
-def _reduce_window_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+def _reduce_window_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value | list[Value]:
     window = _window(node)
     n = len(node.operands) // 2
     shape = infer.array(node, 0).dims()
@@ -241,7 +243,7 @@ def _select_and_scatter_type(node: Node) -> Type:
     return infer.plain(operand)
 
 
-def _select_and_scatter_reference(run: Any, node: Node, operand: Array, source: Array, init: Array) -> Array:
+def _select_and_scatter_reference(run: Run, node: Node, operand: Array, source: Array, init: Array) -> Array:
     window = _window(node)
     select, scatter = node.bodies
     shape, out_shape = operand.shape, source.shape

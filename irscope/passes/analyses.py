@@ -37,7 +37,7 @@ class Analyses:
         return self._results[name]
 
     def moved_to(self, module: Module, preserved: Iterable[str]) -> None:
-        """A pass gave this module: of another one, only what the pass says to preserve is kept. Types are always looked at anew."""
+        """A pass gave this module: of another one, only what the pass says to preserve is kept. Types are always checked again."""
         if module is not self.module:
             self.module = module
             self._results = {name: self._results[name] for name in preserved if name in self._results and name != "types"}

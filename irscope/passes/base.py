@@ -2,17 +2,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from irscope.analysis.soundness import Use
+from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Builder, Dialect, Graph, Module, Node, callees_first, rewrite, see_through
 from irscope.graph.collector import collector_paused
-
-if TYPE_CHECKING:
-    from irscope.passes.analyses import Analyses
-    from irscope.passes.visitor import GraphMutator
+from irscope.passes.analyses import Analyses
 
 Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
+
+
+class Mutator(Protocol):
+    """What rebuilds a module, such as a GraphMutator; ``declined`` says afterwards what it left alone, and why."""
+
+    declined: list[str]
+
+    def run(self, module: Module) -> Module: ...
 
 
 class Pass:
@@ -44,8 +50,6 @@ class Pass:
     def result_of(self, analysis: str, module: Module) -> Any:
         """The result of an analysis, such as ``users``; worked out once, however many passes ask for it before the module changes."""
         if self.analyses is None or self.analyses.module is not module:
-            from irscope.passes.analyses import Analyses
-
             self.analyses = Analyses(module)
         return self.analyses.of(analysis)
 
@@ -53,7 +57,7 @@ class Pass:
         """The module after the pass."""
         return self.rewrite(module) if not self.dialects or module.dialect in self.dialects else module
 
-    def mutated(self, mutator: GraphMutator, module: Module) -> Module:
+    def mutated(self, mutator: Mutator, module: Module) -> Module:
         """The module as a mutator rebuilds it, which tells what it declined."""
         made = mutator.run(module)
         self.declined = mutator.declined
@@ -62,6 +66,13 @@ class Pass:
     def rewrite(self, module: Module) -> Module:
         """The module, which is of one of ``dialects``, after the pass."""
         raise AssertionError(f"{type(self).__name__} is no pass: it has no run")
+
+
+class RelayPass(Pass):
+    """A pass over Relay's operators that looks at their types."""
+
+    dialects = (RELAY,)
+    requires = ("infer-types",)
 
 
 def rewritten(module: Module, rule: Rule) -> Module:

@@ -1,8 +1,7 @@
-"""Transposes that undo each other are gone."""
+"""Transpose cancellation: transposes that undo each other are removed."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from irscope.formats.relay.attributes import LayoutTransform, Transpose
 from irscope.graph import Graph, Module, Node, TensorType
@@ -23,8 +22,8 @@ class CancelTransposes(Pass):
     Two in a row that do not undo each other become one. ``layout_transform`` there and back is left out likewise.
     """
 
-    name: ClassVar[str] = "cancel-transposes"
-    opt_level: ClassVar[int] = 3
+    name = "cancel-transposes"
+    opt_level = 3
 
     def run(self, module: Module) -> Module:
         return _Cancelling().run(module)

@@ -1,8 +1,7 @@
-"""Each reader of a widened value has a conversion of its own."""
+"""Each user of a widened value gets a conversion of its own."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from irscope.graph import Graph, Kind, Module, Node, TensorType
 from irscope.graph.rewrite import copy_node
@@ -26,8 +25,8 @@ class CanonicalizeCast(Pass):
     readers get a copy, because TVM fuses a conversion into no others.
     """
 
-    name: ClassVar[str] = "canonicalize-cast"
-    opt_level: ClassVar[int] = 3
+    name = "canonicalize-cast"
+    opt_level = 3
 
     def run(self, module: Module) -> Module:
         return _Copying().run(module)

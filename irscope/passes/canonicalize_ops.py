@@ -2,11 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from irscope.graph import Module, Node, TensorType
 from irscope.ops import get
-from irscope.passes.relay_pass import RelayPass
+from irscope.passes.base import RelayPass
 from irscope.passes.simplify_inference import along, bound
 from irscope.passes.visitor import GraphMutator
 
@@ -20,8 +19,8 @@ class CanonicalizeOps(RelayPass):
     Passes that know sums, and layouts whose channels are split, then need no rule for biases.
     """
 
-    name: ClassVar[str] = "canonicalize-ops"
-    opt_level: ClassVar[int] = 3
+    name = "canonicalize-ops"
+    opt_level = 3
 
     def rewrite(self, module: Module) -> Module:
         return _Writing().run(module)

@@ -1,15 +1,16 @@
-"""Layers that read the same value are one wider layer."""
+"""Horizontal fusion: layers that read the same value become one wider layer."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from irscope.graph import Effect, Graph, Module, Node, TensorType
 from irscope.graph.rewrite import copy_node
 from irscope.ops import hlo
-from irscope.passes.combine_parallel_followers import BATCHED, CONVOLUTION, DENSE, Stacked, Wide, of
-from irscope.passes.relay_pass import RelayPass
+from irscope.passes.algebra.simplifier import of
+from irscope.passes.base import RelayPass
+from irscope.passes.combine_parallel_followers import BATCHED, CONVOLUTION, DENSE, Stacked, Wide
 from irscope.passes.simplify_inference import bound
 from irscope.passes.visitor import GraphMutator
 
@@ -29,8 +30,8 @@ class CombineParallel(RelayPass):
     it is told otherwise. Attributes, kernel sizes and element types must be equal; grouped convolutions stay.
     """
 
-    name: ClassVar[str] = "combine-parallel"
-    opt_level: ClassVar[int] = 4
+    name = "combine-parallel"
+    opt_level = 4
 
     def __init__(self, min_branches: int = 3, to_batch: bool = False) -> None:
         self.min_branches = min_branches

@@ -11,6 +11,7 @@ from irscope.graph import Node, TensorType, Type
 from irscope.ops import hlo
 from irscope.ops.sets import relay
 from irscope.passes.algebra.relay_arithmetic import BINARY, filled_with
+from irscope.passes.algebra.simplifier import of
 from irscope.passes.canonicalize_cast import is_elementwise
 from irscope.passes.simplify_inference import bound
 from irscope.passes.visitor import GraphMutator
@@ -213,12 +214,6 @@ def repeated(mutator: GraphMutator, x: Node, axis: int, times: int) -> Node:
         return x
     whole = x if type.rank else mutator.add("expand_dims", [x], axis=-1)
     return mutator.add("repeat", [whole], repeats=times, axis=axis)
-
-
-def of(node: Node) -> TensorType:
-    """The type of a node that is known to be a tensor."""
-    assert isinstance(node.type, TensorType), node
-    return node.type
 
 
 def width(node: Node, axis: int) -> int:

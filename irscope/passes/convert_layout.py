@@ -1,19 +1,19 @@
-"""Operators work in the layouts that are asked for, and what follows them follows."""
+"""Layout conversion: operators work in the layouts that are asked for, and those behind them follow."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from irscope.graph import UNKNOWN, Graph, Module, Node, Op, TensorType, TupleType, Type
 from irscope.graph.rewrite import copy_node
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
+from irscope.passes.base import RelayPass
 from irscope.passes.canonicalize_ops import CanonicalizeOps
+from irscope.passes.layout_requests import Requests, operator_for, requests, wanted
 from irscope.passes.layout_rules import Call, Known, rule_of
-from irscope.passes.layout_wishes import Wishes, operator_for, wanted, wishes
 from irscope.passes.layouts import Layout, laid, types_of
-from irscope.passes.relay_pass import RelayPass
 from irscope.passes.visitor import GraphMutator
 
 KEPT = ("Primitive", "Compiler", "Composite")
@@ -35,17 +35,17 @@ class ConvertLayout(RelayPass):
     are renamed. Transformations stand at the borders alone, each once.
     """
 
-    name: ClassVar[str] = "convert-layout"
-    opt_level: ClassVar[int] = 3
+    name = "convert-layout"
+    opt_level = 3
 
     def __init__(self, layout: str = "NHWC") -> None:
-        self.wishes = wishes(layout)
+        self.requests = requests(layout)
 
     def rewrite(self, module: Module) -> Module:
-        if any(data.is_packed for data, _ in self.wishes.values()):
+        if any(data.is_packed for data, _ in self.requests.values()):
             # A bias along a split axis is a sum: it has no axis of its own to name.
             module = CanonicalizeOps().run(module)
-        return self.mutated(_Converting(self.wishes), module)
+        return self.mutated(_Converting(self.requests), module)
 
 
 @dataclass(slots=True, eq=False)
@@ -73,15 +73,15 @@ class Plan:
     parts: Sequence[tuple[Type, Layout | None, Layout | None]] = ()
 
 
-def plan(node: Node, types: Sequence[Type], given: Sequence[Laid], wishes: Wishes) -> Plan | str:
+def plan(node: Node, types: Sequence[Type], given: Sequence[Laid], requests: Requests) -> Plan | str:
     """What becomes of a call whose operands have these types and lie like that; why it stays, where that is worth telling."""
-    rule, wish = rule_of(node), wishes.get(node.op)
+    rule, request = rule_of(node), requests.get(node.op)
     if rule is None or any(isinstance(type, TupleType) for type in types):
         return ""
     call, names = Call(node, types), [k.old for k in given]
     try:
         before = rule(call, names, names, node.attrs)
-        attrs = wanted(node, *wish) if wish is not None else node.attrs
+        attrs = wanted(node, *request) if request is not None else node.attrs
         if before is None or isinstance(attrs, str):
             return attrs if isinstance(attrs, str) else ""
         # Where an operand's axes had other names than this operator gives them, it is taken as written.
@@ -93,12 +93,12 @@ def plan(node: Node, types: Sequence[Type], given: Sequence[Laid], wishes: Wishe
     if after is None or len(before.outputs) != len(results):
         return ""
     if _same(before.inputs, now) and _same(before.inputs, after.inputs) and _same(before.outputs, after.outputs):
-        after, wish = replace(after, attrs=node.attrs), None
+        after, request = replace(after, attrs=node.attrs), None
     outputs = zip(results, before.outputs, after.outputs, strict=True)
     made = [type for type in (laid(t, b, a) if a is not None and b is not None else t for t, b, a in outputs) if type is not None]
     if len(made) < len(results) or not all(_fits(t, b, a) for t, b, a in zip(types, before.inputs, after.inputs, strict=True)):
-        return f"its sizes do not fit {after.inputs[0]}" if wish is not None else ""
-    op = operator_for(node, wish[0]) if wish is not None else node.op
+        return f"its sizes do not fit {after.inputs[0]}" if request is not None else ""
+    op = operator_for(node, request[0]) if request is not None else node.op
     result = before.outputs[0], after.outputs[0]
     if not isinstance(node.type, TupleType):
         return Plan(op, after.attrs, before.inputs, after.inputs, made[0], result)
@@ -113,8 +113,8 @@ def _same(a: Known, b: Known) -> bool:
 class _Converting(GraphMutator):
     """``laid`` has, by node as written, what is known of its layout; a list for a value of several fields."""
 
-    def __init__(self, wishes: Wishes) -> None:
-        self.wishes = wishes
+    def __init__(self, requests: Requests) -> None:
+        self.requests = requests
         self.plans: dict[Any, Plan | str] = {}
         """By operator, types, layouts and attributes: layers of a net are alike."""
         self.numbers: dict[Type, int] = {}
@@ -126,7 +126,7 @@ class _Converting(GraphMutator):
         self.active = not any(key in graph.notes.get("attrs", {}) for key in KEPT)
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        if not self.active or (not self.laid and node.op not in self.wishes):
+        if not self.active or (not self.laid and node.op not in self.requests):
             return None
         if node.op is hlo.get_tuple_element and isinstance(whole := self.laid.get(node.operands[0]), list):
             made: Node | None = self._known(node, whole[GetTupleElement.of(node).index])
@@ -157,7 +157,7 @@ class _Converting(GraphMutator):
 
     def _converted(self, node: Node) -> Node | None:
         """The operator in the layouts that its operands have, or that are asked for; None where it stays as written."""
-        if node.op not in self.wishes and not any(o in self.laid for o in node.operands):
+        if node.op not in self.requests and not any(o in self.laid for o in node.operands):
             return None
         several = any(o.op is hlo.tuple for o in node.operands)
         flat = [f for o in node.operands for f in (o.operands if o.op is hlo.tuple else (o,))] if several else node.operands
@@ -166,7 +166,7 @@ class _Converting(GraphMutator):
         key = node.op, self._number(node.type), repr(node.attrs) if node.attrs else "", *lie
         found = self.plans.get(key)
         if found is None:
-            found = self.plans[key] = plan(node, [o.type for o in flat], given, self.wishes)
+            found = self.plans[key] = plan(node, [o.type for o in flat], given, self.requests)
         if not isinstance(found, Plan):
             if found:
                 self.declined.append(f"left %{node.name}: {found}")

@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from irscope.graph import UNKNOWN, Graph, Module, Node, Type
 from irscope.ops import TypeFault, get, hlo
 from irscope.ops.attributes import GetTupleElement
 from irscope.ops.sets import relay
+from irscope.passes.base import RelayPass
 from irscope.passes.early_values import EarlyValues
 from irscope.passes.op_table import OpTable
-from irscope.passes.relay_pass import RelayPass
 from irscope.passes.visitor import GraphMutator
 
 ATTRIBUTES: dict[str, dict[int, str]] = {
@@ -51,8 +51,8 @@ class DynamicToStatic(RelayPass):
     is opaque to fusion, the static operators are not.
     """
 
-    name: ClassVar[str] = "dynamic-to-static"
-    opt_level: ClassVar[int] = 3
+    name = "dynamic-to-static"
+    opt_level = 3
 
     def rewrite(self, module: Module) -> Module:
         return self.mutated(_Making(), module)

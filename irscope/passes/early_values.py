@@ -11,7 +11,7 @@ from irscope.graph import Builder, Effect, Graph, Node, TensorType
 from irscope.lazy import Array
 from irscope.ops import TypeFault, hlo
 from irscope.ops.attributes import Constant, GetTupleElement
-from irscope.passes.fold_constants import SHAPES, told_by_type
+from irscope.passes.fold_constants import SHAPES, shape_of_type
 
 if TYPE_CHECKING:
 
@@ -60,7 +60,7 @@ class EarlyValues:
             literal = Constant.of(node).known
             return None if literal is None else literal.value()
         if node.op in SHAPES:
-            return told_by_type(node)
+            return shape_of_type(node)
         values = [self._values[o] for o in node.operands]
         if any(value is None for value in values):
             return None

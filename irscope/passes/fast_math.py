@@ -1,8 +1,7 @@
-"""Exponentials and their kin are Relay's fast ones."""
+"""Exponentials and hyperbolic tangents by short polynomials, as Relay's fast operators compute them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Builder, Module, Node
@@ -24,8 +23,8 @@ class FastMath(Pass):
     TVM's are less exact; irscope's own compiler has one implementation of each and gives the same numbers for both names.
     """
 
-    name: ClassVar[str] = "fast-math"
-    opt_level: ClassVar[int] = 4
+    name = "fast-math"
+    opt_level = 4
     dialects = (RELAY,)
 
     def rewrite(self, module: Module) -> Module:

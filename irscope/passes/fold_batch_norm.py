@@ -1,13 +1,12 @@
-"""A batch normalisation behind a convolution or a dense layer is part of its weights."""
+"""Batch-norm folding: a batch normalisation behind a convolution or a dense layer goes into its weights."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from irscope.graph import Module, Node, TensorType
 from irscope.ops.attributes import GetTupleElement
+from irscope.passes.base import RelayPass
 from irscope.passes.fold_scale_axes import BIAS, CONTRACTIONS, channels
-from irscope.passes.relay_pass import RelayPass
 from irscope.passes.simplify_inference import BATCH_NORM, bound, scale_and_shift
 from irscope.passes.visitor import GraphMutator
 
@@ -23,8 +22,8 @@ class FoldBatchNorm(RelayPass):
     works on weights and statistics.
     """
 
-    name: ClassVar[str] = "fold-batch-norm"
-    opt_level: ClassVar[int] = 3
+    name = "fold-batch-norm"
+    opt_level = 3
 
     def rewrite(self, module: Module) -> Module:
         return self.mutated(_Folding(), module)

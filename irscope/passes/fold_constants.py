@@ -1,9 +1,10 @@
-"""What depends on constants alone is a constant."""
+"""Constant folding: what depends on constants alone becomes a constant."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
+from irscope.analysis.reference import evaluate, flatten
+from irscope.expand import expand
 from irscope.formats.hlo.dialect import HLO
 from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Builder, Effect, Graph, Module, Node, TensorType, TupleType, Type, callees_first, rewrite, see_through
@@ -48,8 +49,8 @@ class FoldConstants(Pass):
     quantised operators, which TVM leaves for later passes to recognise. Values that the text leaves out fold to nothing.
     """
 
-    name: ClassVar[str] = "fold-constants"
-    opt_level: ClassVar[int] = 2
+    name = "fold-constants"
+    opt_level = 2
     dialects = (HLO, RELAY)
 
     def __init__(self, max_elements: int = 4096, qnn: bool = False) -> None:
@@ -84,7 +85,7 @@ class FoldConstants(Pass):
             elif not node.operands or node.op in KEPT:
                 continue
             elif node.op in SHAPES:
-                known[node.index] = self._fits(node.type) and told_by_type(node) is not None
+                known[node.index] = self._fits(node.type) and shape_of_type(node) is not None
             elif all(known[o.index] for o in node.operands):
                 known[node.index] = node.op.effect is Effect.PURE and self._fits(node.type) and self._may_fold(node)
         return known
@@ -103,12 +104,12 @@ def _projects(node: Node) -> bool:
     return node.op is hlo.get_tuple_element and node.operands[0].op is hlo.tuple
 
 
-def told_by_type(node: Node) -> Array | None:
+def shape_of_type(node: Node) -> Array | None:
     """What the type of an operand says of its shape, which is what the node asks; None where it is not known."""
-    asked = node.operands[0].type
-    if not isinstance(asked, TensorType) or not asked.is_static or not isinstance(node.type, TensorType):
+    operand_type = node.operands[0].type
+    if not isinstance(operand_type, TensorType) or not operand_type.is_static or not isinstance(node.type, TensorType):
         return None
-    return np.asarray(asked.elements if node.op in SIZE else asked.dims(), node.type.dtype.numpy())
+    return np.asarray(operand_type.elements if node.op in SIZE else operand_type.dims(), node.type.dtype.numpy())
 
 
 def computed(graph: Graph, known: Sequence[bool]) -> Values:
@@ -138,9 +139,6 @@ def evaluated(wanted: Sequence[Node], inner: Sequence[Node], values: Values) -> 
 
     Raises UserError or ValueError where one has none, KeyError where an operand has none.
     """
-    from irscope.analysis.reference import evaluate, flatten
-    from irscope.expand import expand
-
     made = Graph("main")
     builder = Builder(made)
     became: dict[Node, Node] = {}
@@ -152,7 +150,7 @@ def evaluated(wanted: Sequence[Node], inner: Sequence[Node], values: Values) -> 
 
     for node in inner:
         if node.op in SHAPES:
-            shape = told_by_type(node)
+            shape = shape_of_type(node)
             assert shape is not None, "only those are known"
             became[node] = constant(builder, shape, node)
         else:

@@ -1,4 +1,4 @@
-"""A condition that is a constant: the branch that is taken stands where the condition stood."""
+"""Branch folding: the branch that a constant condition takes replaces the conditional."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
-"""Scales and shifts behind a contraction with fixed weights are part of the weights."""
+"""Scale folding: scales and shifts behind a contraction with fixed weights go into the weights."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from irscope.analysis.constant import known_early
 from irscope.graph import Builder, Graph, Module, Node, Op, TensorType, rewrite, see_through
@@ -26,7 +25,7 @@ class FoldScale(Pass):
     16 bits stay as they are: their ranges are so small that a product or a sum of constants may leave them where the results do not.
     """
 
-    name: ClassVar[str] = "fold-scale"
+    name = "fold-scale"
 
     def run(self, module: Module) -> Module:
         return per_graph(module, _fold) if module.is_primitive else module

@@ -1,13 +1,11 @@
 """Scales before and behind contractions are part of their weights."""
 from __future__ import annotations
 
-from typing import ClassVar
-
 from irscope.graph import Module
+from irscope.passes.base import RelayPass
 from irscope.passes.fold_scale import FoldScale
 from irscope.passes.fold_scale_backward import Backward
 from irscope.passes.fold_scale_forward import Forward
-from irscope.passes.relay_pass import RelayPass
 from irscope.source import UserError
 
 DIRECTIONS = ("both", "backward", "forward")
@@ -28,8 +26,8 @@ class FoldScaleAxis(RelayPass):
     ones from both sides. A value that others read too stays as it is. Graphs of HLO's operators go through ``fold-scale``.
     """
 
-    name: ClassVar[str] = "fold-scale-axis"
-    opt_level: ClassVar[int] = 3
+    name = "fold-scale-axis"
+    opt_level = 3
 
     def __init__(self, direction: str = "both") -> None:
         if direction not in DIRECTIONS:

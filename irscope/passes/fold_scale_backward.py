@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irscope.formats.relay.attributes import BiasAdd
-from irscope.graph import Graph, Node, TensorType
+from irscope.graph import Builder, Graph, Node, TensorType, see_through
+from irscope.graph.rewrite import copy_node
 from irscope.passes import fold_scale_axes as scales
-from irscope.passes.fold_scale_order import in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class Backward(scales.ScaleMutator):
     """``%2 = multiply(nn.relu(nn.conv2d(%x, %w)), %s)`` becomes ``%2 = nn.relu(nn.conv2d(%x, multiply(%w, %s)))``."""
 
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
-        told = self._plan(graph)
+        reasons = self._plan(graph)
         # A scale may be computed behind the contraction that takes it, from something else.
         wanted = {node.index: scale.value for node, scale in self.takes.items() if scale.value.index > node.index}
         if wanted:
             graph = in_order(graph, wanted)
-            told = self._plan(graph)
-        self.declined += told
+            reasons = self._plan(graph)
+        self.declined += reasons
         return super()._mutated(graph, became) if self.gone or any(old is not new for old, new in became.items()) else graph
 
     def _plan(self, graph: Graph) -> list[str]:
@@ -50,7 +50,7 @@ class Backward(scales.ScaleMutator):
         self.takes: dict[Node, scales.Scale] = {}
         self.gone: dict[Node, Node] = {}
         self.scales: dict[Node, Node] = {}
-        told = []
+        reasons = []
         for node in reversed(graph.nodes):
             scale = self.takes.get(node)
             if scale is not None:
@@ -58,8 +58,8 @@ class Backward(scales.ScaleMutator):
                     if operand in self.open and node not in self.channels:
                         self.takes[operand] = replace(scale, axes=self.open[operand].axes)
             elif node.op in scales.MULTIPLY:
-                told += self._multiplied(node, early)
-        return told[::-1]
+                reasons += self._multiplied(node, early)
+        return reasons[::-1]
 
     def _opened(self, node: Node) -> Open | None:
         if (found := scales.channels(node)) is not None:
@@ -134,3 +134,29 @@ class Backward(scales.ScaleMutator):
 
 def _rank(node: Node) -> int:
     return node.type.rank if isinstance(node.type, TensorType) else 1
+
+
+def in_order(graph: Graph, wanted: Mapping[int, Node]) -> Graph:
+    """A copy of a graph in which ``wanted[index]`` stands before the node of that index; the order stays as far as it can.
+
+    Nothing may depend on itself that way: the caller knows that what a node wants does not come from it.
+    """
+    made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
+    builder = Builder(made)
+    new: dict[Node, Node] = {}
+    for start in graph.nodes:
+        stack = [start]
+        while stack:
+            node = stack[-1]
+            if node in new:
+                stack.pop()
+                continue
+            first = wanted.get(node.index)
+            waiting = [o for o in (*node.operands, *((first,) if first is not None else ())) if o not in new]
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            new[stack.pop()] = copy_node(builder, node, [new[o] for o in node.operands])
+    made.params = [new[p] for p in graph.params]
+    made.root = new[graph.root] if graph.root is not None else None
+    return see_through(made, graph)

@@ -43,7 +43,7 @@ class Forward(scales.ScaleMutator):
         self.scaled: dict[Node, scales.Scale] = {}
         wants: dict[Node, Wanted | None] = {} if graph.root is None else {graph.root: None}
         for node in reversed(graph.nodes):
-            for operand, want in zip(node.operands, self._asked(node, wants.get(node)), strict=True):
+            for operand, want in zip(node.operands, self._wanted_of_operands(node, wants.get(node)), strict=True):
                 wants[operand] = want and want.and_also(wants[operand]) if operand in wants else want
         early = scales.there_early(graph.nodes)
         for node in graph.nodes:
@@ -58,7 +58,7 @@ class Forward(scales.ScaleMutator):
                 if found is not None and node not in self.channels:
                     self.scaled[node] = found
 
-    def _asked(self, node: Node, want: Wanted | None) -> Sequence[Wanted | None]:
+    def _wanted_of_operands(self, node: Node, want: Wanted | None) -> Sequence[Wanted | None]:
         """What a node wants of its operands, when its own readers want ``want``."""
         nothing: list[Wanted | None] = [None] * len(node.operands)
         if (found := scales.channels(node)) is not None and found.read is not None:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from irscope.formats.torchscript.attributes import Constant
 from irscope.graph import Graph, Module, Node, unknown_op
@@ -36,7 +35,7 @@ class FuseConvRelu(Pass):
     ``aten::cudnn_convolution_relu``, as torch writes it; HLO has no such operator.
     """
 
-    name: ClassVar[str] = "fuse-conv-relu"
+    name = "fuse-conv-relu"
 
     def run(self, module: Module) -> Module:
         if module.dialect.primitive:
@@ -77,7 +76,7 @@ class _Fusing(GraphMutator):
 
     def _may_fuse(self, relu: Node, convolution: Node, writes: list[int]) -> bool:
         if convolution.op not in CONVOLUTIONS:
-            self._told_between(relu, convolution)
+            self._decline_between(relu, convolution)
             return False
         others = self.needed_elsewhere(convolution, relu)
         if others:
@@ -104,7 +103,7 @@ class _Fusing(GraphMutator):
         op = lookup(TORCH_FUSED, "torchscript") or unknown_op(TORCH_FUSED, "torchscript")
         return self.builder.add(op, [self.new(operand) for operand in found], {}, node.type, name=node.name)
 
-    def _told_between(self, relu: Node, middle: Node) -> None:
+    def _decline_between(self, relu: Node, middle: Node) -> None:
         """Tell of a convolution that stands a few steps before the rectifier."""
         source, steps = self.before.get(middle), list[str]()
         if source is None:

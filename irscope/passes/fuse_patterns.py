@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from irscope.formats.hlo.dialect import HLO
 from irscope.formats.relay.dialect import RELAY
@@ -32,7 +31,7 @@ class FusePatterns(Pass):
     ends the pattern before it, and is told. In HLO the function is a computation that is called, in TorchScript a ``prim::FusionGroup``.
     """
 
-    name: ClassVar[str] = "fuse-patterns"
+    name = "fuse-patterns"
     requires = ("infer-types",)
 
     def run(self, module: Module) -> Module:

@@ -1,8 +1,7 @@
-"""What a loop computes anew in every round, and always the same, is computed once before it."""
+"""Loop-invariant code motion: what a loop computes alike in every iteration is computed once before it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from irscope.graph import Builder, Effect, Graph, Module, Node, TensorType, TupleType, Type, live, rewrite, see_through
 from irscope.graph.rewrite import copy_node
@@ -24,8 +23,8 @@ class HoistLoopInvariant(Pass):
     A loop that runs no round computes it in vain; its meaning is the same.
     """
 
-    name: ClassVar[str] = "hoist-loop-invariant"
-    opt_level: ClassVar[int] = 2
+    name = "hoist-loop-invariant"
+    opt_level = 2
 
     def run(self, module: Module) -> Module:
         if not module.is_primitive:

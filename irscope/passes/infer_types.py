@@ -1,9 +1,8 @@
-"""Types that follow from others are filled in."""
+"""Type inference: types that follow from others are filled in."""
 from __future__ import annotations
 
-from typing import ClassVar
-
 from irscope.formats.relay.dialect import RELAY
+from irscope.formats.relay.filling import fill_types
 from irscope.graph import Module
 from irscope.passes.base import Pass, rewritten
 
@@ -18,12 +17,10 @@ class InferTypes(Pass):
     HLO says every type; a module in HLO stays as it is.
     """
 
-    name: ClassVar[str] = "infer-types"
+    name = "infer-types"
     dialects = (RELAY,)
 
     def rewrite(self, module: Module) -> Module:
-        from irscope.formats.relay.filling import fill_types
-
         made = rewritten(module, lambda builder, node, operands: None)
         fill_types(made)
         return made

@@ -23,7 +23,7 @@ Observer = Callable[[str, Module], None]
 class Step:
     """One pass that ran: the module before and after, the seconds, type errors that were not there before, and what it left alone.
 
-    ``checking`` are the seconds that the look at the types took; ``asked_by`` is the pass that required this one, where nobody named it.
+    ``checking`` are the seconds that the look at the types took; ``required_by`` is the pass that required this one, where nobody named it.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Step:
     broke: tuple[Finding, ...]
     declined: tuple[str, ...] = ()
     checking: float = 0.0
-    asked_by: str = ""
+    required_by: str = ""
 
     @property
     def nodes(self) -> tuple[int, int]:

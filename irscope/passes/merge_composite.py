@@ -3,16 +3,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from irscope.graph import Module, Node
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
-from irscope.passes import split_outside
+from irscope.passes.base import RelayPass
 from irscope.passes.composite import Recipe, put_together
 from irscope.passes.pattern import Match, Pattern, is_constant
 from irscope.passes.pattern_text import pattern_of
-from irscope.passes.relay_pass import RelayPass
+from irscope.passes.registry import split_outside
 from irscope.source import UserError
 
 
@@ -31,7 +31,7 @@ class MergeComposite(RelayPass):
     patterns.
     """
 
-    name: ClassVar[str] = "merge-composite"
+    name = "merge-composite"
 
     def __init__(self, patterns: str = "", file: str = "") -> None:
         lines = [line for line in _read(file).splitlines() if line.strip() and not line.lstrip().startswith("#")] if file else []

@@ -1,8 +1,7 @@
-"""Conversions stand where fewer bytes are moved."""
+"""Conversions move to where fewer bytes are moved."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from irscope.graph import Builder, Graph, Module, Node, TensorType, callees_first, rewrite, see_through
 from irscope.graph.collector import collector_paused
@@ -30,7 +29,7 @@ class MoveCast(Pass):
     Only where nobody else reads the value between. The numbers are the same to the last bit.
     """
 
-    name: ClassVar[str] = "move-cast"
+    name = "move-cast"
 
     def run(self, module: Module) -> Module:
         with collector_paused():

@@ -17,8 +17,8 @@ from typing import Any
 
 from irscope.formats.relay.operators import declared, names
 from irscope.graph import Node
-from irscope.passes import split_outside
 from irscope.passes.pattern import Pattern, anything, constant, op
+from irscope.passes.registry import split_outside
 from irscope.passes.simplify_inference import bound
 from irscope.source import UserError, did_you_mean
 

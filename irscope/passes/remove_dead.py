@@ -1,7 +1,5 @@
-"""Nodes that neither the result nor an effect needs are gone."""
+"""Dead-code elimination: nodes that neither the result nor an effect needs are removed."""
 from __future__ import annotations
-
-from typing import ClassVar
 
 from irscope.graph import Module, callees_first
 from irscope.passes.base import Pass, rewritten
@@ -19,7 +17,7 @@ class RemoveDead(Pass):
     Parameters stay, because the caller counts them.
     """
 
-    name: ClassVar[str] = "remove-dead"
+    name = "remove-dead"
 
     def run(self, module: Module) -> Module:
         made = rewritten(module, lambda builder, node, operands: None)

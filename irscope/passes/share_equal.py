@@ -1,8 +1,7 @@
-"""Equal computations are done once."""
+"""Common-subexpression elimination: equal computations are done once."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from irscope.graph import Builder, Effect, Graph, Module, Node, copy_node, rewrite, see_through
 from irscope.graph.numbering import Numbering
@@ -21,8 +20,8 @@ class ShareEqual(Pass):
     ``share-equal{skip=add+cast}``.
     """
 
-    name: ClassVar[str] = "share-equal"
-    opt_level: ClassVar[int] = 3
+    name = "share-equal"
+    opt_level = 3
 
     def __init__(self, skip: str = "") -> None:
         self.skip = frozenset(skip.split("+"))

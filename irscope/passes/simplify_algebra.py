@@ -1,32 +1,28 @@
-"""Arithmetic that does nothing is gone, and chains of movement are one step."""
+"""Algebraic simplification: arithmetic without effect is removed, and chains of movement become one step."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from irscope.formats.relay.dialect import RELAY
-from irscope.graph import Builder, Module, Node
+from irscope.graph import Module
 from irscope.passes.algebra import (
     arithmetic,
     movement,
     padding,
-    relay,
     relay_arithmetic,
     relay_casts,
     relay_like,
     relay_movement,
     relay_padding,
 )
-from irscope.passes.algebra.simplifier import Rules, Simplifier
+from irscope.passes.algebra.simplifier import RelayRules, Rules, Simplifier, is_static_tensor, simplified
 from irscope.passes.base import Pass, rewritten
 from irscope.passes.op_table import OpTable
 
 RULES: Rules = {**movement.RULES, **padding.RULES, **arithmetic.RULES}
-RELAY_RULES: relay.Rules = OpTable(*relay_movement.RULES.rows, *relay_padding.RULES.rows, *relay_like.RULES.rows, *relay_casts.RULES.rows,
+RELAY_RULES: RelayRules = OpTable(*relay_movement.RULES.rows, *relay_padding.RULES.rows, *relay_like.RULES.rows, *relay_casts.RULES.rows,
                                    *relay_arithmetic.RULES.rows)
 ROUNDS = 16
 """How often the inexact rules go over a module at most."""
-RELAY_INEXACT: relay.Rules = OpTable(*RELAY_RULES.rows, *relay_arithmetic.INEXACT.rows)
+RELAY_INEXACT: RelayRules = OpTable(*RELAY_RULES.rows, *relay_arithmetic.INEXACT.rows)
 
 
 class SimplifyAlgebra(Pass):
@@ -47,7 +43,7 @@ class SimplifyAlgebra(Pass):
     products before sums, and division by a root as multiplication with ``rsqrt``.
     """
 
-    name: ClassVar[str] = "simplify-algebra"
+    name = "simplify-algebra"
     dialects = (RELAY,)
 
     def __init__(self, inexact: bool = False) -> None:
@@ -56,17 +52,14 @@ class SimplifyAlgebra(Pass):
     def run(self, module: Module) -> Module:
         if not module.is_primitive:
             return super().run(module)
-
-        def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-            return Simplifier(builder, RULES, arithmetic.POINTWISE, node).node(node, operands)
-        return rewritten(module, rule)
+        return rewritten(module, Simplifier(RULES, is_static_tensor, arithmetic.POINTWISE).rule)
 
     def rewrite(self, module: Module) -> Module:
         if not self.inexact:
-            return relay.simplified(module, RELAY_RULES)
+            return simplified(module, RELAY_RULES)
         # What has one reader less afterwards may be taken together in the next round.
         for _ in range(ROUNDS):
-            before, module = module, relay.simplified(module, RELAY_INEXACT)
+            before, module = module, simplified(module, RELAY_INEXACT)
             if module is before:
                 break
         return module

@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from irscope.formats.relay.operators import declared
 from irscope.graph import Module, Node, TensorType
 from irscope.ops.attributes import GetTupleElement
 from irscope.ops.building import constant
 from irscope.ops.sets import relay
-from irscope.passes.relay_pass import RelayPass
+from irscope.passes.base import RelayPass
 from irscope.passes.visitor import GraphMutator
 
 BATCH_NORM, DROPOUT = relay("nn.batch_norm"), relay("nn.dropout")
@@ -26,7 +26,7 @@ class SimplifyInference(RelayPass):
     are those that TVM's SimplifyInference writes, in the same order.
     """
 
-    name: ClassVar[str] = "simplify-inference"
+    name = "simplify-inference"
 
     def rewrite(self, module: Module) -> Module:
         return _Simplifying().run(module)

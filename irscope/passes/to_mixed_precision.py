@@ -1,17 +1,16 @@
-"""Heavy operators work on half precision, delicate ones on single."""
+"""Mixed precision: contractions work on half precision, numerically delicate operators on single."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from irscope.formats.relay.operators import declared, names
 from irscope.graph import DTYPES, Graph, Module, Node, TensorType, TupleType, Type
 from irscope.graph.rewrite import copy_node
 from irscope.ops import get, hlo
 from irscope.ops.sets import OpSet, relay
+from irscope.passes.base import RelayPass
 from irscope.passes.op_table import OpTable
 from irscope.passes.precision_lists import ALWAYS, FOLLOWING, MOVING
-from irscope.passes.relay_pass import RelayPass
 from irscope.passes.visitor import GraphMutator
 from irscope.source import UserError, did_you_mean
 
@@ -38,7 +37,7 @@ class ToMixedPrecision(RelayPass):
     lists of ``passes/precision_lists.py``. Parameters and results keep their types. The numbers are those of half precision.
     """
 
-    name: ClassVar[str] = "to-mixed-precision"
+    name = "to-mixed-precision"
 
     def __init__(self, dtype: str = "float16", accumulate: str = SINGLE, always: str = "", follow: str = "",
                  never: str = "") -> None:

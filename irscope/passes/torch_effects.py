@@ -40,7 +40,7 @@ def small_value(node: Node) -> bool:
 
 
 def without_unused_values(nodes: list[Node]) -> list[Node]:
-    """Lines, numbered anew, without the numbers and lists that nobody reads."""
+    """The lines renumbered, without the numbers and lists that nothing reads."""
     uses = [0] * len(nodes)
     for node in nodes:
         for operand in node.operands:

@@ -33,13 +33,13 @@ def snapshots(reading: Reading) -> list[Snapshot]:
     before: Counter[str] = Counter()
     behind = 0
     for number, module in enumerate(reading.modules, start=1):
-        told = RelayModule.of(module).snapshot or _mark_before(module, behind)
-        if told is None:
+        among = RelayModule.of(module).snapshot or _mark_before(module, behind)
+        if among is None:
             return []
         behind = max((n.loc for g in module.graphs.values() for n in g.nodes), default=behind)
         ops = Counter(node.op.name for graph in module.graphs.values() for node in graph.shown())
         came, went = (ops - before, before - ops) if found else (Counter[str](), Counter[str]())
-        found.append(Snapshot(number, module, told[0], told[1], came, went))
+        found.append(Snapshot(number, module, among[0], among[1], came, went))
         before = ops
     return found
 
@@ -51,36 +51,36 @@ def _mark_before(module: Module, behind: int) -> tuple[str, str] | None:
     return (found[-1].when, found[-1].name) if found else None
 
 
-def find(told: list[Snapshot], wanted: str) -> tuple[Snapshot | None, Snapshot]:
+def find(among: list[Snapshot], wanted: str) -> tuple[Snapshot | None, Snapshot]:
     """What a pass got and what it gave, by its name; or the snapshot of a number, and what it is compared with. Raises UserError.
 
     Where a log has the modules before passes alone, what a pass gave is what the next one got.
     """
     if wanted.isdigit():
-        if not 1 <= int(wanted) <= len(told):
-            raise UserError(f"there is no snapshot {wanted}", f"they are 1 to {len(told)}" if told else "the text is no log of passes")
-        shown = told[int(wanted) - 1]
-        return _base(told, shown), shown
-    named = [s for s in told if wanted in (s.name, s.words)]
+        if not 1 <= int(wanted) <= len(among):
+            raise UserError(f"there is no snapshot {wanted}", f"they are 1 to {len(among)}" if among else "the text is no log of passes")
+        shown = among[int(wanted) - 1]
+        return _base(among, shown), shown
+    named = [s for s in among if wanted in (s.name, s.words)]
     if not named:
-        names = list(dict.fromkeys(s.name for s in told))
+        names = list(dict.fromkeys(s.name for s in among))
         help = did_you_mean(wanted, names) or ("there are " + ", ".join(names) if names else "the text is no log of passes")
         raise UserError(f"there is no snapshot of the pass {wanted}", help)
     first = named[0]
     shown = next((s for s in named if s.when != "before"), None) or first
-    if shown.when == "before" and wanted == first.name and first.number < len(told):
-        return first, told[first.number]
-    return _base(told, shown), shown
+    if shown.when == "before" and wanted == first.name and first.number < len(among):
+        return first, among[first.number]
+    return _base(among, shown), shown
 
 
-def _base(told: list[Snapshot], shown: Snapshot) -> Snapshot | None:
+def _base(among: list[Snapshot], shown: Snapshot) -> Snapshot | None:
     """What a snapshot is compared with: what the same pass got, though others ran inside it; else the one printed before it."""
-    for earlier in reversed(told[:shown.number - 1]):
+    for earlier in reversed(among[:shown.number - 1]):
         if shown.when == "after" and earlier.name == shown.name:
             if earlier.when == "before":
                 return earlier
             break
-    return told[shown.number - 2] if shown.number > 1 else None
+    return among[shown.number - 2] if shown.number > 1 else None
 
 
 def picked(reading: Reading, wanted: str | None) -> Module:

@@ -5,13 +5,21 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from math import log2
+from typing import TYPE_CHECKING
 
+from irscope.lazy import LazyModule
 from irscope.render.marks import found_lines, tooltip_of
 from irscope.render.theme import Colours, Theme, box_colours, class_colours, theme
 from irscope.render.view import Box, Cluster, View
 from irscope.source import UserError
 from irscope.source.visible import markup, visible
+
+if TYPE_CHECKING:
+    from graphviz.backend import dot_command, execute
+else:  # of use only where the dot program draws
+    dot_command, execute = LazyModule("graphviz.backend.dot_command"), LazyModule("graphviz.backend.execute")
 
 FONT = "DejaVu Sans,Verdana,Helvetica,sans-serif"
 MONO = "DejaVu Sans Mono,Menlo,Consolas,monospace"
@@ -45,8 +53,6 @@ def draw(text: str, format: str) -> bytes:
 
 def has_wheel() -> bool:
     """Whether the wheel that bundles the graphviz libraries is installed."""
-    from importlib.util import find_spec
-
     return find_spec("pygraphviz") is not None
 
 
@@ -56,14 +62,12 @@ def can_draw() -> bool:
 
 
 def _by_program(text: str, format: str) -> bytes:
-    from graphviz.backend.dot_command import DOT_BINARY
-    from graphviz.backend.execute import CalledProcessError, run_check
-
     try:
-        done = run_check([DOT_BINARY, f"-T{format}"], input=text.encode(), capture_output=True, quiet=True, timeout=TIMEOUT)
+        command = [dot_command.DOT_BINARY, f"-T{format}"]
+        done = execute.run_check(command, input=text.encode(), capture_output=True, quiet=True, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         raise _too_slow() from None
-    except CalledProcessError as error:
+    except execute.CalledProcessError as error:
         raise _failed(error.stderr, error.returncode) from None
     return bytes(done.stdout)
 
@@ -144,8 +148,8 @@ def _box_attributes(box: Box, colours: Colours) -> str:
     rows += [f'<font point-size="9"><i>&#8592; {markup(text)}</i></font>' for text in box.inputs]
     style = "filled,rounded" + (",dashed" if "open" in box.tags else "")
     wide = ", penwidth=3" if "centre" in box.tags or box.findings else ", penwidth=2, peripheries=2" if "result" in box.tags else ""
-    told = tooltip_of(box)
-    tip = f", tooltip={_quote(told)}" if told else ""
+    tooltip = tooltip_of(box)
+    tip = f", tooltip={_quote(tooltip)}" if tooltip else ""
     ident = f", id={_quote(box.key)}" if box.key else ""
     return (f' [label=<{"<br/>".join(rows)}>, style="{style}", fillcolor="{colours.fill}", color="{colours.border}",'
             f' fontcolor="{colours.text}"{wide}{tip}{ident}]')

@@ -9,6 +9,7 @@ from irscope.query.choose import Choice
 from irscope.render.detail import detail_view, fits
 from irscope.render.dot import can_draw, dot_text, draw
 from irscope.render.overview import MAX_OVERVIEW, overview
+from irscope.render.svg import svg_text
 from irscope.render.view import MAX_BOXES, Options, View
 from irscope.source import UserError
 
@@ -55,8 +56,6 @@ def drawing(reading: Reading, choice: Choice, format: str, options: DrawingOptio
     """The file of a drawing: ``dot``, ``svg``, ``png`` or ``pdf``. SVG is drawn by our own layout where there is no graphviz."""
     view = view_of(reading, choice, options)
     if format == "svg" and not can_draw():
-        from irscope.render.svg import svg_text
-
         return svg_text(view, options.color_by, options.dark).encode()
     text = dot_text(view, options.color_by, options.dark)
     return text.encode() if format == "dot" else draw(text, format)

@@ -107,8 +107,8 @@ def fusion_lines(before: int | None, kinds: Mapping[str, int], inside: int, alon
     became = plural(kernels, "kernel")
     if before is not None:
         became = f"{plural(before, 'operation')} before {paint.to} {became}"
-    told = ", ".join(f"{kind} {count(n)}" for kind, n in Counter(kinds).most_common())
-    yield f"  {became}: {plural(fusions, 'fusion')}" + (f" ({told})" if told else "") + f" of {plural(inside, 'operation')}"
+    kinds_text = ", ".join(f"{kind} {count(n)}" for kind, n in Counter(kinds).most_common())
+    yield f"  {became}: {plural(fusions, 'fusion')}" + (f" ({kinds_text})" if kinds_text else "") + f" of {plural(inside, 'operation')}"
     if alone:
         yield "  alone: " + short(", ".join(f"{op} {n}" for op, n in Counter(alone).most_common(8)), paint.width - 10)
 

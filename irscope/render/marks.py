@@ -61,6 +61,6 @@ def found_lines(box: Box) -> list[str]:
 
 def tooltip_of(box: Box) -> str:
     """What a box is, and what was found in it."""
-    told = [f"{finding.severity}[{finding.code}]: {finding.message}" for finding in box.findings[:MAX_TOLD]]
+    said = [f"{finding.severity}[{finding.code}]: {finding.message}" for finding in box.findings[:MAX_TOLD]]
     more = len(box.findings) - MAX_TOLD
-    return "\n".join([*([box.tooltip] if box.tooltip else []), *told, *([f"and {more} more findings"] if more > 0 else [])])
+    return "\n".join([*([box.tooltip] if box.tooltip else []), *said, *([f"and {more} more findings"] if more > 0 else [])])

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TextIO
 
 from irscope.render.paint import Paint
@@ -10,6 +10,8 @@ from irscope.render.units import bytes_, count, flops, short
 from irscope.source.visible import json_text
 
 Record = Mapping[str, Any]
+WIDTHS = (6, 9, 6, 13, 11, 9)
+"""Of the columns of numbers."""
 
 
 class Writer(Protocol):
@@ -67,7 +69,7 @@ class Table:
 
     def add(self, record: Record) -> None:
         if self._n == 0:
-            header = self._cells("file", "graphs", "nodes", "inputs", "bytes of them", "work", "traffic")
+            header = self._cells(("file", "graphs", "nodes", "inputs", "bytes of them", "work", "traffic"))
             self.stream.write(self.paint(header, "bold") + "\n")
         self._n += 1
         name = short(str(record["file"]), self._name)
@@ -99,11 +101,12 @@ class Table:
         return short(str(record["error"]), max(30, self.paint.width - 4)) if self.paint.colour else str(record["error"])
 
     def _row(self, name: str, record: Record) -> str:
-        return self._cells(name, count(record["graphs"]), count(record["nodes"]), count(record["parameters"]),
-                           bytes_(record["parameter_bytes"]), flops(record["flops"]), bytes_(record["bytes"]))
+        return self._cells((name, count(record["graphs"]), count(record["nodes"]), count(record["parameters"]),
+                            bytes_(record["parameter_bytes"]), flops(record["flops"]), bytes_(record["bytes"])))
 
-    def _cells(self, name: str, graphs: str, nodes: str, parameters: str, size: str, work: str, traffic: str) -> str:
-        return f"{name:<{self._name}} {graphs:>6} {nodes:>9} {parameters:>6} {size:>13} {work:>11} {traffic:>9}"
+    def _cells(self, cells: Sequence[str]) -> str:
+        name, *numbers = cells
+        return f"{name:<{self._name}} " + " ".join(f"{cell:>{width}}" for cell, width in zip(numbers, WIDTHS, strict=True))
 
 
 def writer(format: str, stream: TextIO, paint: Paint) -> Writer:

@@ -73,9 +73,9 @@ def costly_lines(costly: Sequence[Costly], paint: Paint) -> Iterator[str]:
         runs = f" {paint.times}{count(item.times)}" if item.times != 1 else ""
         type, inside = describe_type(item.node.type), inside_text(item.node)
         name = f"%{item.node.name} {item.node.op.name} {type}"
-        told = f"%{item.node.name} {item.node.op.name} of {inside} {type}"
-        if inside and len(told) + len(runs) <= space:
-            name = told
+        with_type = f"%{item.node.name} {item.node.op.name} of {inside} {type}"
+        if inside and len(with_type) + len(runs) <= space:
+            name = with_type
         line = f"  {percent(item.share):>5}  {short(name, space - len(runs)) + runs:<{space}}"
         if figured:
             line += f" {flops(item.flops):>11} {bytes_(item.bytes):>10}"

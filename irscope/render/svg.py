@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from irscope.render.layout import Placed, layered
 from irscope.render.marks import found_lines, tooltip_of
@@ -46,7 +47,8 @@ def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
         yield _edge(placed, i, number[link.source], number[link.target], heights, colours)
     most = max((box.cost for box in view.boxes), default=0.0) or 1.0
     for i, box in enumerate(view.boxes):
-        yield from _box(box, texts[i], placed.x[i], placed.y[i], widths[i], heights[i], box_colours(box, color_by, most, colours))
+        area = Area(placed.x[i], placed.y[i], widths[i], heights[i])
+        yield from _box(box, texts[i], area, box_colours(box, color_by, most, colours))
     yield "</g></svg>"
 
 
@@ -81,7 +83,17 @@ def _edge(placed: Placed, i: int, a: int, b: int, heights: list[float], colours:
     return f'<path d="{path}" fill="none" stroke="{colours.edge}" marker-end="url(#a)"/>'
 
 
-def _box(box: Box, texts: list[str], x: float, y: float, width: float, height: float, colours: Colours) -> Iterator[str]:
+class Area(NamedTuple):
+    """The middle of a box and its size, in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def _box(box: Box, texts: list[str], area: Area, colours: Colours) -> Iterator[str]:
+    x, y, width, height = area
     left, top = x - width / 2, y - height / 2
     dashed = ' stroke-dasharray="5 3"' if "open" in box.tags else ""
     stroke = 3 if "centre" in box.tags or box.findings else 2 if "result" in box.tags else 1

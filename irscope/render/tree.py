@@ -42,9 +42,9 @@ def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS
     yield paint(title, "bold") + paint(" " * max(1, widest - len(title)) + _header(paint), "dim")
     left = paint.width - widest - tail - 2
     for row, figure in zip(rows, figures, strict=True):
-        told = source(row.section) if source is not None and row.prefix and left >= SOURCED else ""
-        line = _line(row, f"{figure:<{tail}}" if told else figure.rstrip(), widest, paint)
-        yield f"{line}  {paint(short(told, left), 'dim')}" if told else line
+        where = source(row.section) if source is not None and row.prefix and left >= SOURCED else ""
+        line = _line(row, f"{figure:<{tail}}" if where else figure.rstrip(), widest, paint)
+        yield f"{line}  {paint(short(where, left), 'dim')}" if where else line
 
 
 def _opened(root: Section, depth: int, max_rows: int) -> set[Section]:

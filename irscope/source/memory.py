@@ -4,6 +4,8 @@ from __future__ import annotations
 import os
 import sys
 
+from irscope.lazy import resource
+
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -15,10 +17,9 @@ def resident() -> int:
     except (OSError, ValueError, IndexError):
         pass
     try:
-        import resource
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     except ImportError:  # Windows
         return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def machine_memory() -> int | None:

@@ -58,11 +58,14 @@ class Text:
             return term.name
         else:
             op, result = term.ops[0], wanted
+            where = self.row.where.ops[0] if self.row.where is not None else ""
             inside = {"compare": self.dtype, "complex": "f32", "real": "c64", "imag": "c64"}.get(op, wanted)
-            if op == "compare" and self.row.where is not None and self.row.where.ops == ("pred",):
+            if op in ("real", "imag") and where == "real":
+                inside = wanted
+            if op == "compare" and where == "pred":
                 inside = "pred"
             if op == "convert":
-                inside = "pred"
+                inside = "pred" if where == "pred" else "f64" if where == "round_trip" and term.operands[0].ops else self.dtype
             operands = [self.write(o, "pred" if op == "select" and n == 0 else inside) for n, o in enumerate(term.operands)]
             attrs = "".join(f", {key}={value}" for key, value in term.attrs)
             made = f"t{len(self.lines)}"

@@ -10,7 +10,7 @@ import pytest
 
 import irscope
 from irscope.analysis.reference import results
-from irscope.backends.comparison import compare
+from irscope.backends.comparison import Allowed, compare
 from irscope.graph import DTYPES, Module
 from tests.conftest import Cli
 
@@ -112,5 +112,5 @@ def test_denormals_are_equal_to_zeros_where_they_count_as_such(dtype: str) -> No
     tiny = 2.0 ** (-1040 if dtype == "f64" else -130)
     got, expected = np.array([tiny, -tiny, np.inf]).astype(numpy), np.array([0, 0, np.inf]).astype(numpy)
     assert got[0] != 0
-    assert compare("out", got, expected, flushed=True).fault is None
+    assert compare("out", got, expected, Allowed(flushed=True)).fault is None
     assert "2 of 2 values differ" in str(compare("out", got[:2], expected[:2]).fault)

@@ -8,7 +8,7 @@ import numpy as np
 
 from irscope.api import load
 from irscope.backends.model import compile_module, ports_of
-from irscope.backends.opening import opened
+from irscope.backends.opening import Bindings, opened
 from irscope.graph import Module
 from irscope.lower.options import Options
 from tests.lower.whole import reference
@@ -34,7 +34,7 @@ def primitive(text: str, arrays: Mapping[str, Array], weights: Mapping[str, Arra
     """The primitive graph of a text for these arrays."""
     def measure(part: Module, given: Mapping[str, Array]) -> int:
         return int(reference(part, [given[p.name] for p in ports_of(part)[0]])[0])
-    return opened(module_of(text), arrays, weights or {}, constants or {}, {}, {}, measure)
+    return opened(module_of(text), Bindings(arrays, weights or {}, constants or {}), measure)
 
 
 def run(text: str, weights: Mapping[str, Array] | None = None, constants: Mapping[str, Array] | None = None, **arrays: Any) -> list[Array]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.formats import FORMATS, format_named, readable
+from irscope.formats import FORMATS, format_named
 from irscope.formats.detect import SURE, detect, read
 from irscope.source import SourceText
 
@@ -50,9 +50,6 @@ def test_what_is_no_dump_is_not_taken_for_one(text: str) -> None:
     assert detect(text) is None
 
 
-def test_every_known_format_has_a_title_and_what_is_readable_is_known() -> None:
-    from irscope.formats import TITLES
-
-    assert set(TITLES) == set(FORMATS)
-    assert set(readable()) <= set(FORMATS)
-    assert "hlo" in readable()
+def test_every_folder_is_a_format_with_a_title() -> None:
+    assert FORMATS == ("hlo", "torchscript", "relay")
+    assert all(format_named(name).TITLE for name in FORMATS)

@@ -92,7 +92,7 @@ def test_long_values_stay_in_the_dump() -> None:
 def test_no_array_is_made_while_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*args: object) -> None:
         raise AssertionError("an array was made")
-    monkeypatch.setattr("irscope.formats.hlo.arrays.array_of", never)
+    monkeypatch.setattr("irscope.formats.hlo.literals.array_of", never)
     assert constant("f32[2]", "{1, 2}")[0] and constant("f32[2,2]", "{ {1, 2}, // a\n {3, 4} }")[0]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from irscope.formats.relay.inference import infer_node
 from irscope.formats.relay.operators import declared, names
-from irscope.formats.relay.operators.signature import Attribute, Operand, check_operands
+from irscope.formats.relay.signature import Attribute, Operand, check_operands
 from irscope.graph import DTYPES, UNKNOWN, Node, TensorType, TupleType, Type
 from irscope.ops import TypeFault, get
 from irscope.ops.attrs import Literal

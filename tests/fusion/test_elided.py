@@ -6,7 +6,8 @@ import pytest
 import irscope
 from irscope.expand import expand
 from irscope.lint.context import Context
-from irscope.lint.fusion import judge, remarks
+from irscope.lint.fusion import remarks
+from irscope.lint.verdicts import judge
 from irscope.source import UserError
 
 TEXT = """graph(%x : Float(4, 8, strides=[8, 1], requires_grad=0, device=cpu)):
@@ -25,7 +26,7 @@ def test_an_elided_tensor_is_an_input_of_its_type(policy: str) -> None:
     assert (*edge.names, edge.fused) == ("y", "z", "all")
     assert remarks(module, policy)[0].startswith("the text elides the values of 1 constants (%table): they are taken for inputs of their types")
     context = Context(module)
-    assert context.planned is not None and context.planned.kernels == 1
+    assert context.costs.planned is not None and context.costs.planned.kernels == 1
 
 
 def test_whole_texts_say_nothing_of_it() -> None:

@@ -6,7 +6,7 @@ import pytest
 from irscope.api import load
 from irscope.fusion import policy_named
 from irscope.fusion.policy import AsWritten
-from irscope.lint.fusion import judge
+from irscope.lint.verdicts import judge
 from irscope.source import UserError
 from tests.fusion.inductor_texts import graph, plan, tensor, verdict
 

@@ -11,7 +11,7 @@ from irscope.fusion.tvm import WAYS as TVM_WAYS
 from irscope.fusion.verdicts import WAYS as IRSCOPE_WAYS
 from irscope.fusion.xla import cpu_rules, gpu_rules
 from irscope.graph import Module
-from irscope.lint.fusion import judge
+from irscope.lint.verdicts import judge
 from tests.fusion.inductor_texts import graph, tensor
 from tests.fusion.test_xla_gpu import SCATTER, SOFTMAX, TRITON, UPDATE, columns, epilogue, many, reductions, wide
 from tests.fusion.xla_texts import ADD, concatenation, many_reductions, many_slices, module

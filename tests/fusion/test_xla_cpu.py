@@ -5,7 +5,8 @@ import pytest
 
 from irscope.api import load
 from irscope.fusion.xla import copies, cpu_rules, inplace
-from irscope.lint.fusion import judge, plans, remarks, version_of
+from irscope.lint.fusion import plans, remarks, version_of
+from irscope.lint.verdicts import judge
 from irscope.ops import hlo
 from irscope.source import UserError
 from tests.fusion.xla_texts import ADD, concatenation, many_reductions, many_slices, module, verdicts, why

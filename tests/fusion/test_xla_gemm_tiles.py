@@ -72,6 +72,8 @@ MOVED = [
      "n = f32[2048] negate(r)\nROOT q = f32[4,512] reshape(n)", "reshape(bitcast(<dot negate>(a b)))"),
     (f"a = f32[64,12] parameter(0)\nn = f32[64,12] negate(a)\nm = f32[64,12] multiply(n, n)\nb = f32[12,32] parameter(1)\n"
      f"ROOT d = f32[64,32] dot(m, b), {DOT}", "<negate multiply dot>(b a)"),
+    (f"a = f32[64,64] parameter(0)\ne = f32[64,64] parameter(1)\nc = f32[64,128] concatenate(a, e), dimensions={{1}}\nb = f32[128,32] parameter(2)\n"
+     f"ROOT d = f32[64,32] dot(c, b), {DOT}", "<concatenate dot>(b a e)"),
 ]
 
 

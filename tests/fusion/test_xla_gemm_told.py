@@ -7,7 +7,8 @@ from irscope.fusion.xla.gemm import products
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.multiplied import multiplications
 from irscope.graph import Module
-from irscope.lint.fusion import judge, remarks
+from irscope.lint.fusion import remarks
+from irscope.lint.verdicts import judge
 from tests.fusion.xla_texts import ADD, module
 
 DOT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"

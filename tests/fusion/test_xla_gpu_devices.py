@@ -8,7 +8,8 @@ import pytest
 from irscope.fusion.xla import gpu_launch
 from irscope.fusion.xla.gpu_device import DEVICES, device_named, device_of
 from irscope.fusion.xla.instructions import Computation
-from irscope.lint.fusion import judge, remarks
+from irscope.lint.fusion import remarks
+from irscope.lint.verdicts import judge
 from irscope.source import UserError
 from tests.fusion.test_xla_gpu import gain
 from tests.fusion.xla_texts import module

@@ -12,11 +12,13 @@ from irscope.fusion.logs.verdicts import load_log
 from irscope.fusion.logs.xla_replay import Replay
 from irscope.fusion.logs.xla_vlog import read
 from irscope.fusion.policy import POLICIES
-from irscope.fusion.xla_cpu import RELEASES
+from irscope.fusion.xla import releases
+from irscope.fusion.xla_cpu import RELEASES, XlaCpuPolicy
+from irscope.fusion.xla_gpu import XlaGpuPolicy
+from irscope.lint.collect import found_by
 from irscope.lint.context import Context
 from irscope.lint.fusion import remarks, version_of
 from irscope.lint.settings import Settings
-from irscope.lint.weigh import found_by
 from irscope.ops import hlo
 from irscope.source import UserError
 from irscope.version import __version__
@@ -78,10 +80,9 @@ def decided(policy: str, name: str) -> tuple[list[tuple[str, str, str]], list[tu
     text = load(GIVEN / f"{name}.hlo").module()
     release = next(one for one in RELEASES.values() if one is policy_named(policy))
     run = Replay([text.main()], load_log(str(GIVEN / f"{name}.log")).runs[0])
-    verdicts = [v for plan in release.plan_as_written(text) for v in plan.verdicts if set(v.names) <= run.nodes.keys()]
+    verdicts = [v for plan in release.plan_as_written(text) for v in plan.verdicts if {v.producer, v.consumer} <= run.home.keys()]
     told = [v for v in verdicts if run.knows(v.consumer) and v.producer.op not in (hlo.parameter, hlo.constant)]
-    ends = [v.names for v in told]
-    return [(*e, v.fused) for e, v in zip(ends, told)], [(*e, run.fused(*e)) for e in ends]
+    return [(*v.names, v.fused) for v in told], [(*v.names, run.fused(v.producer, v.consumer)) for v in told]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -101,6 +102,14 @@ def test_a_policy_is_named_with_its_release() -> None:
     assert version_of(OLD) == OLD and version_of("xla-cpu") == "xla-cpu@jaxlib-0.10.2"
     assert list(releases_of("xla-cpu")) == ["jaxlib-0.10.2", "jaxlib-0.4.38"]
     assert list(releases_of("inductor")) == ["torch-2.13"]
+
+
+def test_a_release_is_one_row() -> None:
+    for compiler, known in releases.RELEASES.items():
+        assert list(releases_of(compiler)) == list(known)
+        for name, release in known.items():
+            policy = policy_named(f"{compiler}@{name}")
+            assert isinstance(policy, XlaCpuPolicy | XlaGpuPolicy) and policy.release is release
 
 
 def test_an_unknown_release_is_met_with_those_that_there_are() -> None:

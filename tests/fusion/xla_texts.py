@@ -6,7 +6,7 @@ from functools import cache
 from irscope.api import load
 from irscope.fusion import EdgeVerdict
 from irscope.graph import Module
-from irscope.lint.fusion import judge
+from irscope.lint.verdicts import judge
 
 ADD = "add { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] add(p, q) }\n"
 

@@ -15,7 +15,7 @@ from irscope.lint.config import KEYS
 from irscope.lint.gates.expect_dtype import DTYPES as EXPECTED
 from irscope.lint.machine import BUILT_IN
 from irscope.lint.rule import all_rules
-from irscope.passes import PASSES
+from irscope.passes.registry import own_passes
 from irscope.query.columns import COLUMNS
 from tests.fuzz.arrays import arrays
 from tests.fuzz.spice import SPICE
@@ -86,7 +86,7 @@ class Draw:
                            f"path({self.node()}, {self.node()})"))
 
     def pass_(self) -> str:
-        return self.rng.choice(tuple(PASSES)) + ("" if self.rng.random() < 0.95 else self.rng.choice(("{x=1}", "{dtype=bf16}", "{layout=NHWC}", "{")))
+        return self.rng.choice(tuple(own_passes())) + ("" if self.rng.random() < 0.95 else self.rng.choice(("{x=1}", "{dtype=bf16}", "{layout=NHWC}", "{")))
 
     def config(self) -> bytes:
         """Settings, most of them as they should be."""

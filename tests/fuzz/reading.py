@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from irscope.analysis.survey import Survey
 from irscope.backends.model import primitive
-from irscope.backends.opening import needs_opening, opened
+from irscope.backends.opening import Bindings, needs_opening, opened
 from irscope.expand.bind import bind_types
 from irscope.fleet.stats import stats_of_reading
 from irscope.formats import format_named
@@ -39,7 +39,7 @@ def read_text(text: str, format: str | None = None) -> str:
         return reading.findings[0].code if reading.findings else "no module"
     module = reading.module()
     try:
-        made = opened(module, {}, {}, {}, {}, {}, None) if needs_opening(module) else bind_types(module, {}, {})
+        made = opened(module, Bindings()) if needs_opening(module) else bind_types(module, {}, {})
         Survey(primitive(made))
     except UserError as refused:
         if not refused.message:

@@ -271,7 +271,7 @@ ENTRY main {
   ROOT r = f32[64,32]{1,0} transpose(m), dimensions={1,0}
 }
 """
-    planned = Context(irscope.load(text).module(), Settings(policy="xla-cpu")).planned
+    planned = Context(irscope.load(text).module(), Settings(policy="xla-cpu")).costs.planned
     assert planned is not None
     ((graph, group),) = [(plan.graph, group) for plan in planned.plans for group in plan.groups]
     assert planned.flow(graph, group) == (64 * 32 * 4, 64 * 32 * 4)

@@ -11,9 +11,9 @@ from irscope.cli.main import main
 from irscope.fusion.plan import EdgeVerdict
 from irscope.graph import Node
 from irscope.lint.context import Context
-from irscope.lint.edges import Edge, folded, told
-from irscope.lint.fusion import judge
+from irscope.lint.edges import Edge, edges_of, folded
 from irscope.lint.settings import Settings
+from irscope.lint.verdicts import judge
 
 LAYERS = 3
 
@@ -63,10 +63,10 @@ ENTRY e {{
 """
 
 
-def edges_of(text: str, policy: str = "xla-cpu") -> list[Edge]:
+def policy_edges(text: str, policy: str = "xla-cpu") -> list[Edge]:
     """The edges of a module under a policy."""
     module = irscope.load(text).module()
-    return told(Context(module, Settings(policy=policy)), judge(module, policy))
+    return edges_of(Context(module, Settings(policy=policy)), judge(module, policy))
 
 
 def printed(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> str:
@@ -81,14 +81,14 @@ def between(edges: list[Edge], producer: str, consumer: str) -> Edge:
 
 
 def test_an_edge_tells_what_goes_over_it_and_where_both_ends_come_from() -> None:
-    edge = between(edges_of(layers()), "t1", "b1")
+    edge = between(policy_edges(layers()), "t1", "b1")
     assert (edge.carries, edge.ops, edge.sources) == ("f32[256]", ("reduce", "broadcast"), ("net.py:8", "net.py:9"))
     assert edge.place is not None and layers().splitlines()[edge.place.line - 1].strip().startswith("b1 =")
 
 
 def test_the_only_reader_pays_for_the_write_and_for_a_launch() -> None:
     machine = Settings(policy="xla-cpu").table()
-    edge = between(edges_of(layers()), "t1", "b1")
+    edge = between(policy_edges(layers()), "t1", "b1")
     assert edge.verdict.fused == "none" and edge.bytes == 2 * 256 * 4
     assert edge.us == pytest.approx(machine.move_us(1024, 1024) + machine.launch("xla-cpu"), abs=1e-3)
 
@@ -103,22 +103,22 @@ ENTRY e {
   ROOT t = (f32[64,64]{1,0}, f32[64,64]{1,0}) tuple(a, b)
 }
 """.replace("ENTRY", "lt { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT l = pred[] compare(p, q), direction=LT }\nENTRY")
-    edge = between(edges_of(text), "s", "a")
+    edge = between(policy_edges(text), "s", "a")
     machine = Settings(policy="xla-cpu").table()
     assert edge.bytes == 64 * 64 * 4 and edge.us == pytest.approx(machine.move_us(edge.bytes, 0), abs=1e-3)
 
 
 def test_an_edge_inside_a_loop_counts_once_a_trip() -> None:
-    once, often = between(edges_of(layers()), "t1", "b1"), between(edges_of(layers(trips=10)), "t1", "b1")
+    once, often = between(policy_edges(layers()), "t1", "b1"), between(policy_edges(layers(trips=10)), "t1", "b1")
     assert often.bytes == 10 * once.bytes and often.us == pytest.approx(10 * once.us, rel=0.01)
 
 
 def test_edges_of_equal_layers_are_one_kind_and_the_costliest_comes_first() -> None:
-    groups = folded(edges_of(layers()))
+    groups = folded(policy_edges(layers()))
     assert [edge.verdict.producer.name for edge in next(g for g in groups if g[0].verdict.producer.name == "t0")] == [f"t{i}" for i in range(LAYERS)]
     costs = [sum(edge.us for edge in group) for group in groups]
     assert costs == sorted(costs, reverse=True)
-    assert sum(len(group) for group in groups) == sum(edge.is_apart for edge in edges_of(layers()))
+    assert sum(len(group) for group in groups) == sum(edge.is_apart for edge in policy_edges(layers()))
 
 
 def test_fused_edges_and_nodes_that_the_text_does_not_have_cost_nothing() -> None:
@@ -126,7 +126,7 @@ def test_fused_edges_and_nodes_that_the_text_does_not_have_cost_nothing() -> Non
     graph = module.main()
     nodes = {node.name: node for node in graph.nodes}
     other = Node(nodes["b1"].op, "not-in-the-text", nodes["b1"].type)
-    made = told(Context(module), [EdgeVerdict(graph, nodes["b1"], nodes["d1"], "all"), EdgeVerdict(graph, other, nodes["d1"], "none")])
+    made = edges_of(Context(module), [EdgeVerdict(graph, nodes["b1"], nodes["d1"], "all"), EdgeVerdict(graph, other, nodes["d1"], "none")])
     assert [(edge.us, edge.bytes, edge.sources) for edge in made] == [(0.0, 0.0, ("", ""))] * 2
     assert made[0].ops == ("broadcast", "divide") and made[1].ops == ("", "divide")
 

@@ -37,9 +37,9 @@ def inputs(graph: Graph) -> list[np.ndarray]:
 @pytest.mark.parametrize(("rule", "fixture"), CASES, ids=lambda x: getattr(x, "code", getattr(x, "format", "")))
 def test_a_fix_keeps_the_value(rule: type[Rule], fixture: Fixture) -> None:
     outer = Context(irscope.load(fixture.text, format=fixture.format).module(), Settings(fixture.policy))
-    if outer.primitive is None or (fixture.format != "hlo" and not rule.structural):
+    if outer.view.primitive is None or (fixture.format != "hlo" and not rule.structural):
         return  # looked at as written, and nothing is tried
-    context = outer if outer.primitive is outer.module else Context(outer.primitive, outer.settings)
+    context = outer if outer.view.primitive is outer.module else Context(outer.view.primitive, outer.settings)
     findings = [f for f in rule().check(context) if isinstance(f, RuleFinding) and f.edit is not None and f.at is not None]
     for finding in findings:
         assert finding.at is not None
@@ -65,7 +65,7 @@ def test_a_rule_that_rewrites_shows_it(rule: type[Rule]) -> None:
     edits = []
     for fixture in rule.bad:
         outer = Context(irscope.load(fixture.text, format=fixture.format).module(), Settings(fixture.policy))
-        inner = outer.primitive if rule.structural and outer.primitive is not None else outer.module
+        inner = outer.view.primitive if rule.structural and outer.view.primitive is not None else outer.module
         context = outer if inner is outer.module else Context(inner, outer.settings)
         edits += [f.edit for f in rule().check(context) if isinstance(f, RuleFinding)]
     assert any(edit is not None for edit in edits) is (rule.fix is Fix.REWRITE)

@@ -64,14 +64,14 @@ def test_no_rule_keeps_back_what_it_could_tell(rule: type[Rule], fixture: Fixtur
         if any(node.name == finding.node for node in computed(context)):
             assert finding.costs is not None
             assert finding.costs["us"] >= 0
-            assert not context.total_us or "share" in finding.costs
+            assert not context.costs.total_us or "share" in finding.costs
 
 
 def computed(context: Context) -> set[Node]:
     """The nodes of the text that some kernel of the plan computes."""
     sound = context.sound
-    plans = sound.planned.plans if sound.planned is not None else []
-    own = (sound.own(node, plan.graph) for plan in plans for group in plan.groups for node in group.nodes)
+    plans = sound.costs.planned.plans if sound.costs.planned is not None else []
+    own = (sound.view.original(node, plan.graph) for plan in plans for group in plan.groups for node in group.nodes)
     return {node for node in own if node is not None}
 
 

@@ -31,8 +31,8 @@ EXPECTED = {
 
 def found(text: str, format: str) -> list[Composite]:
     context = Context(irscope.load(text, format=format).module())
-    assert context.primitive is not None
-    return [found for found, _ in composites(context if context.primitive is context.module else Context(context.primitive))]
+    assert context.view.primitive is not None
+    return [found for found, _ in composites(context.inner.view)]
 
 
 @pytest.mark.parametrize("suffix", ["hlo", "txt", "relay"])

@@ -94,5 +94,5 @@ def test_constants_of_a_text_without_types_are_compared() -> None:
     lines = [f"  %{i + 2} : Tensor = aten::mul(%{i + 1 if i else 'x'}, %c)" for i in range(80)]
     text = "graph(%x : Tensor):\n  %c : Tensor = prim::Constant[value={2}]()\n" + "\n".join(lines) + "\n  return (%81)\n"
     module = irscope.load(text, format="torchscript").module()
-    assert Context(module).primitive is None
+    assert Context(module).view.primitive is None
     assert lint_module(module, [find_rule("CTL002")]) == []

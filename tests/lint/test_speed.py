@@ -25,8 +25,8 @@ def test_time_grows_with_the_graph_and_no_faster() -> None:
     small, _ = min((seconds(40) for _ in range(2)), key=lambda run: run[0])
     large, context = seconds(400)
     assert large < 25 * small
-    assert context.claims is not None
-    assert len(context.claims._known) < 40
+    assert context.costs.claims is not None
+    assert len(context.costs.claims._known) < 40
 
 
 def shared_numbers(n: int) -> str:

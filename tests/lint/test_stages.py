@@ -10,10 +10,10 @@ import pytest
 
 import irscope
 from irscope.lint import Context, find_rule
-from irscope.lint.fusion import judge
 from irscope.lint.machine import BUILT_IN, machine_named
 from irscope.lint.settings import Settings
 from irscope.lint.stages import Stages, stages
+from irscope.lint.verdicts import judge
 from irscope.source import UserError
 from tests.conftest import Cli
 

@@ -9,7 +9,7 @@ import numpy as np
 from irscope.analysis.reference import evaluate, flatten
 from irscope.api import load
 from irscope.backends.arguments import drawn
-from irscope.backends.comparison import compare
+from irscope.backends.comparison import Allowed, compare
 from irscope.backends.model import Model, compile_module, ports_of
 from irscope.graph import Module, TensorType, TupleType, Type
 from irscope.lower.options import Options
@@ -58,7 +58,7 @@ def check(text: str, arrays: Sequence[Array] | None = None, weights: Sequence[in
         expected = reference(module, given)
         assert len(got) == len(expected)
         for number, (g, e) in enumerate(zip(got, expected)):
-            fault = compare(f"out{number}", g, e, rtol).fault
+            fault = compare(f"out{number}", g, e, Allowed(rtol)).fault
             assert fault is None, fault
     assert model is not None
     assert not model.interpreted_ops

@@ -13,7 +13,7 @@ import numpy as np
 from irscope.analysis.reference import evaluate, flatten
 from irscope.api import load
 from irscope.backends.model import ports_of
-from irscope.backends.opening import opened
+from irscope.backends.opening import Bindings, opened
 from irscope.graph import Module
 from tests.lower.whole import reference
 
@@ -88,7 +88,7 @@ def program_of(case: Case) -> tuple[Module, list[Array]]:
     if names and "__torch__" in str(module.main().params[0].type):
         names = names[1:]
     arrays = dict(zip(names, case.inputs, strict=True))
-    made = opened(module, arrays, {}, {}, {}, {}, measure)
+    made = opened(module, Bindings(arrays), measure)
     return made, [arrays[port.name] for port in ports_of(made)[0]]
 
 

@@ -159,7 +159,7 @@ def test_functions_that_are_one_kernel_stay() -> None:
     ("nn.conv2e:NHWC", "no operator"), ("nn.relu:NHWC", "has no layout"), ("nn.conv2d", "asks for no layout"), ("NHWN", "is no layout"),
     ("NHC", "no convolution has"), ("nn.conv2d:CNHW", "no layout of weights"), ("nn.conv2d:NHWC:OIHW:x", "asks for no layout"), ("NCHW4d", "is no layout"),
 ])
-def test_wishes_that_make_no_sense(options: str, words: str) -> None:
+def test_requests_that_make_no_sense(options: str, words: str) -> None:
     with pytest.raises(UserError, match=words):
         pass_named(f"convert-layout{{layout={options}}}")
 

@@ -17,7 +17,7 @@ PASSES = ["infer-types", "fold-batch-norm", "fold-scale-axis", "canonicalize-ops
 
 def keeps(passes: str, seed: int) -> bool:
     """Whether passes keep types and numbers; raises AssertionError where they do not. False: they changed nothing."""
-    from irscope.passes import split_outside
+    from irscope.passes.registry import split_outside
 
     module = irscope.load(image_program(seed, 20)).module()
     made = module

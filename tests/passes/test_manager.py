@@ -14,7 +14,7 @@ from irscope.graph import Builder, Module, Node
 from irscope.passes.analyses import Analyses
 from irscope.passes.base import Pass, rewritten
 from irscope.passes.manager import run_passes
-from irscope.passes.own import load_passes
+from irscope.passes.registry import load_passes
 from irscope.source import UserError
 
 TEXT = """HloModule m
@@ -154,7 +154,7 @@ RELAY = "def @main(%x: Tensor[(4), float32]) {\n  %0 = exp(%x);\n  add(%0, %0)\n
 
 def ran(*passes: Pass | str) -> list[tuple[str, str]]:
     """The passes that ran, each with the one that required it."""
-    return [(s.name, s.asked_by) for s in run_passes(irscope.load(RELAY).module(), passes)]
+    return [(s.name, s.required_by) for s in run_passes(irscope.load(RELAY).module(), passes)]
 
 
 def test_what_a_pass_requires_runs_first_unless_it_still_holds() -> None:

@@ -10,11 +10,11 @@ import irscope
 from irscope.cli.main import group
 from irscope.formats.relay import print_module
 from irscope.graph import Module
-from irscope.passes import pass_named, split_outside
 from irscope.passes.manager import run_passes
 from irscope.passes.merge_composite import MergeComposite
 from irscope.passes.pattern import anything, op
 from irscope.passes.pattern_text import pattern_of
+from irscope.passes.registry import pass_named, split_outside
 from irscope.source import UserError
 from tests.passes.relay_runs import meaning_stays
 

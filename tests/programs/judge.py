@@ -21,7 +21,7 @@ from irscope.api import load
 from irscope.backends import llvm_main
 from irscope.backends.comparison import compare_all
 from irscope.backends.model import Model, compile_module, ports_of
-from irscope.backends.opening import needs_opening, opened
+from irscope.backends.opening import Bindings, needs_opening, opened
 from irscope.graph import Module
 from irscope.lower.options import Options
 from irscope.source import Severity, UserError
@@ -110,7 +110,7 @@ def primitive(program: Program, arrays: list[Array]) -> tuple[Module, list[Array
 
     def measure(part: Module, given: Mapping[str, Array]) -> int:
         return int(results(part, [given[p.name] for p in ports_of(part)[0]])[0])
-    made = opened(module, by_name, {}, {}, {}, {}, measure)
+    made = opened(module, Bindings(by_name), measure)
     return made, [by_name[port.name] for port in ports_of(made)[0]]
 
 

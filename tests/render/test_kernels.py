@@ -8,8 +8,8 @@ import pytest
 import irscope
 from irscope.cli.main import main
 from irscope.graph import Module
-from irscope.lint.asked import kernels_by_node
 from irscope.lint.fusion import plans
+from irscope.lint.kernels import kernels_by_node
 from irscope.query.choose import Wanted, choose
 from irscope.render.drawing import DrawingOptions, view_of
 from irscope.render.view import Box, View

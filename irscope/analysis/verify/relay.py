@@ -14,7 +14,7 @@ from irscope.analysis.verify.recursion import endless_calls
 from irscope.formats.relay import structure
 from irscope.formats.relay.attributes import Call, Named, RelayModule
 from irscope.formats.relay.operators import declared
-from irscope.formats.relay.operators.signature import check_operands
+from irscope.formats.relay.signature import check_operands
 from irscope.formats.relay.types import type_text
 from irscope.graph import UNKNOWN, FunctionType, Graph, Module, NamedType, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED

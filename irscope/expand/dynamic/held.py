@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Union
 
 from irscope.graph import DynamicDim, Node, TensorType, TupleType, Type
+from irscope.graph.walk import leaves_of
 
 Place = tuple[int, int]
 """A leaf of a value and a dimension of it."""
@@ -33,15 +34,7 @@ Tree = Union[Held, "list[Tree]"]
 
 def leaves(tree: Tree) -> list[Held]:
     """The arrays of a value, in order."""
-    found: list[Held] = []
-    stack = [tree]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, Held):
-            found.append(top)
-        else:
-            stack.extend(reversed(top))
-    return found
+    return leaves_of(tree, lambda value: None if isinstance(value, Held) else value)
 
 
 def rebuilt(type: Type, given: Iterator[Held]) -> Tree:

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.expand.frames import captures
+from irscope.expand.relay.program import Program, Run
 from irscope.expand.relay.values import Constructor, Data, Reference, nodes_of, rebuilt, told, unlike
 from irscope.formats.relay.attributes import Field, Match, Named
 from irscope.formats.relay.functions import Pattern
@@ -16,11 +18,6 @@ from irscope.graph import Node, TensorType, TupleType
 from irscope.graph.dtypes import PRED
 from irscope.source import UserError
 
-if TYPE_CHECKING:
-    from irscope.expand.relay.program import Program, Run
-
-MAX_NESTED = 100
-"""Conditionals nested deeper than this are taken for a recursion whose end only data know."""
 STEP = re.compile(r"\.(\d+)")
 ALIKE = "which constructor made a value is to be known: let both branches use the same one, and choose between the arrays in it"
 KNOWN = "irscope compiles data types where the constructor of each value is known: build the value in @main, of arrays"
@@ -58,7 +55,7 @@ def bound(program: Program, node: Node, values: list[Any]) -> Any:
 
 def match(program: Program, node: Node, values: list[Any]) -> Run:
     """``match``: operands are what is matched, and what each arm takes from outside."""
-    subject, arguments = values[0], taken(node, values[1:])
+    subject, arguments = values[0], captures(node, values[1:])
     for body, inside in zip(node.bodies, arguments, strict=True):
         if fits(program, node, body.notes.get("pattern"), subject):
             return program.call(body, [subject, *inside])
@@ -92,7 +89,7 @@ def fits(program: Program, node: Node, pattern: Pattern, value: Any) -> bool:
 
 def branch(program: Program, node: Node, values: list[Any]) -> Run:
     """``if``: operands are the condition and what each branch takes from outside."""
-    arguments = taken(node, values[1:])
+    arguments = captures(node, values[1:])
     known = program.t.known(truth(program, node, values[0]))
     if known is not None:
         way = 0 if known.item() else 1
@@ -106,16 +103,6 @@ def truth(program: Program, node: Node, value: Any) -> Node:
         return value
     what = type_text(value.type) if isinstance(value, Node) else told(value)
     raise UserError(f"the condition is {what}, not bool{program.where(node)}")
-
-
-def taken(node: Node, captured: list[Any]) -> list[list[Any]]:
-    """What each body of a node takes from outside."""
-    out, at = [], 0
-    for body in node.bodies:
-        n = body.notes.get("captures", 0)
-        out.append(captured[at : at + n])
-        at += n
-    return out
 
 
 def tensors(program: Program, node: Node, value: Any) -> list[Node]:
@@ -143,17 +130,15 @@ def _conditional(program: Program, node: Node, condition: Node, arguments: list[
     other = unlike(*shapes)
     if other is not None:
         raise UserError(f"the branches give {other[0]} and {other[1]}{program.where(node)}", ALIKE)
+    rows = []
     for frame, shape in zip(frames, shapes, strict=True):
         with t.again(frame):
-            frame.finish(t.tuple([t.here(leaf) for leaf in tensors(program, node, shape)]))
+            rows.append([t.here(leaf) for leaf in tensors(program, node, shape)])
         program.keep(frame.graph)
-    types = [frame.graph.result().type for frame in frames]
+    types = [TupleType(tuple(leaf.type for leaf in row)) for row in rows]
     if str(types[0]) != str(types[1]):
         raise UserError(f"the branches give {types[0]} and {types[1]}{program.where(node)}")
-    operands = [t.tuple([t.here(c) for c in frame.captured]) for frame in frames]
-    made = t.emit("conditional", (condition, *operands), {}, [f.graph for f in frames], types[0])
-    assert isinstance(types[0], TupleType)
-    value, *after = rebuilt(shapes[0], [t.part(made, i) for i in range(len(types[0].elements))])
+    value, *after = rebuilt(shapes[0], t.conditional(condition, frames, rows))
     for cell, new in zip(cells, after, strict=True):
         program.write(cell, new)
     return value

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from irscope.expand.relay.choices import taken, tensors, truth
+from irscope.expand.frames import Frame, captures
+from irscope.expand.relay.choices import tensors, truth
+from irscope.expand.relay.program import Program, Run
 from irscope.expand.relay.values import Function, rebuilt, unlike
 from irscope.formats.relay import structure
 from irscope.formats.relay.attributes import Call
 from irscope.graph import Graph, Node, TupleType, Type
 from irscope.ops import hlo
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-    from irscope.expand.relay.program import Program, Run
 
 MAX_TRIPS = 1000
 """A loop with more known trips than this stays a loop."""
@@ -122,7 +121,7 @@ class _Step:
         return truth(self.program, self.loop.branch, self.values[self.loop.branch.operands[0]])
 
     def _arguments(self, way: int) -> list[Any]:
-        return taken(self.loop.branch, [self.values[o] for o in self.loop.branch.operands[1:]])[way]
+        return captures(self.loop.branch, [self.values[o] for o in self.loop.branch.operands[1:]])[way]
 
     def outside(self) -> Run:
         """The result, when the loop ends here."""
@@ -175,7 +174,7 @@ def _rolled(program: Program, node: Node, function: Function, loop: TailLoop, st
             if loop.again == 1:
                 go = t.unary("not", go)
             passed = [p for p in test.parts if p not in own]
-    _check(program, node, function, state, after, types, [r.type for r in results])
+    _check(f"the loop @{function.graph.name} carries", program.where(node), (state, types), (after, [r.type for r in results]))
     if journal.undo():
         raise UserError(f"the loop @{function.graph.name} writes a reference from around it{program.where(node)}",
                         "hand the value from trip to trip as an argument")
@@ -201,20 +200,18 @@ def _rolled(program: Program, node: Node, function: Function, loop: TailLoop, st
     return (yield last.outside())
 
 
-def _check(program: Program, node: Node, function: Function, state: Any, after: Any, types: list[Type], given: list[Type]) -> None:
+def _check(subject: str, where: str, before: tuple[Any, list[Type]], after: tuple[Any, list[Type]]) -> None:
     """A trip must hand on what it was given: the same lists and data, with tensors of the same types."""
-    other = unlike(state, after)
+    other = unlike(before[0], after[0])
     if other is not None:
-        raise UserError(
-            f"the loop @{function.graph.name} carries {other[0]}, and its next trip {other[1]}{program.where(node)}",
-            "only data know how many trips there are: each is to hand on what the same constructors made",
-        )
-    if [str(ty) for ty in given] != [str(ty) for ty in types]:
-        carried, later = (", ".join(map(str, each)) for each in (types, given))
-        raise UserError(f"the loop @{function.graph.name} carries {carried}, and its next trip {later}{program.where(node)}")
+        raise UserError(f"{subject} {other[0]}, and its next trip {other[1]}{where}",
+                        "only data know how many trips there are: each is to hand on what the same constructors made")
+    carried, later = (", ".join(map(str, types)) for _, types in (before, after))
+    if carried != later:
+        raise UserError(f"{subject} {carried}, and its next trip {later}{where}")
 
 
-def _state_part(program: Program, frame: Any, index: int, node: Node) -> Node:
+def _state_part(program: Program, frame: Frame, index: int, node: Node) -> Node:
     """A value that the body only hands on."""
     made = frame.builder.add(hlo.get_tuple_element, (frame.graph.params[0],), {"index": index}, node.type, synthetic=True)
     return program.t.own(made)

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.expand.frames import Frame
+from irscope.expand.torchscript.program import Program
 from irscope.expand.torchscript.structure import node_of
 from irscope.formats.torchscript.abstract import Copied, Decision, Itself, Restrided, Storage, Tensor, Unsure, View
 from irscope.formats.torchscript.layouts import allocated, may_be_view, stated
 from irscope.formats.torchscript.memory import check_places, read_places, write_places
 from irscope.formats.torchscript.strides import contiguous
 from irscope.graph import Node, TupleType
-
-if TYPE_CHECKING:
-    from irscope.expand.frames import Frame
-    from irscope.expand.torchscript.program import Program
 
 
 def shared(program: Program, node: Node, function: Callable[..., Any], style: str, arguments: list[Any]) -> Any:

@@ -1,19 +1,17 @@
 """Branches on data: both ways are run into bodies of a ``conditional``, which gives whatever they give, write or put into containers."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.containers import Contents
 from irscope.expand.torchscript.merging import MISSING, filled, slots, unified
+from irscope.expand.torchscript.program import Program
 from irscope.expand.torchscript.structure import flatten
 from irscope.formats.torchscript.abstract import Scalar, Tensor
 from irscope.graph import Graph, Node
 from irscope.graph.dtypes import F64, PRED, S64
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-    from irscope.expand.torchscript.program import Program
 
 
 class Raise(Exception):
@@ -83,7 +81,7 @@ def conditional(program: Program, node: Node, flag: Node, arguments: list[list[A
         rows.append(way.nodes(program, leaves))
         with t.again(way.frame):
             rows[-1] += [t.here(way.final.get(storage, storage.last())) for storage in touched]
-    parts = _joined(program, node, flag, (first, second), rows)
+    parts = _joined(program, flag, (first, second), rows)
     for storage, part in zip(touched, parts[len(gaps):], strict=True):
         aliases.announce(program, storage)
         storage.set(part)
@@ -98,21 +96,14 @@ def conditional(program: Program, node: Node, flag: Node, arguments: list[list[A
     return given
 
 
-def _joined(program: Program, node: Node, flag: Node, ways: tuple[Way, Way], rows: list[list[Node | None]]) -> list[Node]:
+def _joined(program: Program, flag: Node, ways: tuple[Way, Way], rows: list[list[Node | None]]) -> list[Node]:
     """The parts of the conditional whose bodies end in these rows."""
     if not rows[0]:
         return []
-    t = program.t
     results = _same_types(program, ways, rows)
-    for way, nodes in zip(ways, results, strict=True):
-        with t.again(way.frame):
-            way.frame.finish(t.tuple(nodes))
-    operands = [t.tuple([t.here(c) for c in way.frame.captured]) for way in ways]
-    bodies = [way.frame.graph for way in ways]
-    for body in bodies:
-        program.made.graphs[program.made.fresh_name(body.name)] = body
-    made = t.emit("conditional", (flag, *operands), {}, bodies, bodies[0].result().type)
-    return [t.part(made, i) for i in range(len(results[0]))]
+    for way in ways:
+        program.keep(way.frame.graph)
+    return program.t.conditional(flag, [way.frame for way in ways], results)
 
 
 def _same_types(program: Program, ways: tuple[Way, Way], rows: list[list[Node | None]]) -> list[list[Node]]:

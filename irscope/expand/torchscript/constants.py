@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 from itertools import count, takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.weights import flat_weights, weight
 from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Tensor
 from irscope.formats.torchscript.attributes import Constant
 from irscope.formats.torchscript.layouts import stated
@@ -14,11 +16,6 @@ from irscope.graph.dtypes import C128, F64, PRED, S64
 from irscope.lazy import Array, np
 from irscope.ops.sets import torchscript
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-
-    from irscope.expand.torchscript.program import Program
-
 
 CONSTANT = torchscript("prim::Constant")
 
@@ -64,13 +61,13 @@ def _tensor_constant(program: Program, node: Node, text: TensorText) -> Any:
         return known(program, np.asarray(given), node.type)
     path = node.name.removeprefix("self.")
     if path != node.name and path in program.given.weights:
-        return program.weight(path, node)  # the text has five or six digits of it, or none
+        return weight(program, path, node)  # the text has five or six digits of it, or none
     if listed and path != node.name:
-        return program.flat_weights(path.rpartition(".")[0], node)
+        return flat_weights(program, path.rpartition(".")[0], node)
     if text.elided:
         if isinstance(node.type, TensorType) and node.type.is_static \
                 and (program.given.outline or node.name in program.given.weights):
-            return program.weight(node.name, node)
+            return weight(program, node.name, node)
         raise UserError(f"the text elides the value of constant %{node.name} ({node.type}){program.where(node)}",
                         f"give it by --constants FILE.npz as {_names(node, listed)}, or print traced.inlined_graph and give --weights")
     array = text.array()

@@ -2,12 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.expand.torchscript.program import Program
 from irscope.formats.torchscript.abstract import Maybe
-
-if TYPE_CHECKING:
-    from irscope.expand.torchscript.program import Program
 
 Container = list[Any] | dict[Any, Any]
 Place = int | str

@@ -2,17 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.expand.frames import captures
 from irscope.expand.torchscript.branches import Raise, conditional
-from irscope.expand.torchscript.loops import rolled
+from irscope.expand.torchscript.loops import Rolled, roll
+from irscope.expand.torchscript.program import Program
 from irscope.expand.torchscript.structure import has_tensor
 from irscope.formats.torchscript.abstract import Scalar, Tensor
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED
-
-if TYPE_CHECKING:
-    from irscope.expand.torchscript.program import Program
 
 MAX_UNROLLED = 256
 """A loop over tensors with more known trips than this stays a loop."""
@@ -21,7 +20,7 @@ MAX_UNROLLED = 256
 def branch(program: Program, node: Node, values: list[Any]) -> Any:
     """``prim::If``."""
     condition, captured = values[0], values[1:]
-    arguments = _captures(node, captured)
+    arguments = captures(node, captured)
     known = condition.known.item() if isinstance(condition, Tensor) and condition.known is not None else condition
     if not isinstance(known, Scalar | Tensor):
         taken = 0 if known else 1
@@ -54,17 +53,7 @@ def loop(program: Program, node: Node, values: list[Any]) -> Any:
         if isinstance(condition, Tensor) and condition.known is not None:
             condition = bool(condition.known.item())
         unrolled += 1
-    return _results(node, rolled(program, node, body, trips, condition, carried, captured, unrolled))
-
-
-def _captures(node: Node, captured: Sequence[Any]) -> list[list[Any]]:
-    """What each body takes from outside."""
-    out, at = [], 0
-    for body in node.bodies:
-        n = body.notes["captures"]
-        out.append(list(captured[at:at + n]))
-        at += n
-    return out
+    return _results(node, roll(program, Rolled(node, body, trips, condition, carried, captured, unrolled)))
 
 
 def _results(node: Node, got: Sequence[Any]) -> Any:

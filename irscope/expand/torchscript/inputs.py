@@ -1,16 +1,14 @@
 """The inputs of a program: tensors of given or declared types, numbers, and tuples or lists of them."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.expand.torchscript.program import Program
 from irscope.formats.torchscript.abstract import ModuleRef, Tensor
 from irscope.formats.torchscript.layouts import stated
 from irscope.formats.torchscript.strides import Layout, contiguous
 from irscope.graph import NamedType, Node, TensorType, TupleType, Type
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-    from irscope.expand.torchscript.program import Program
 
 _ABSENT: Any = object()
 

@@ -2,20 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
+from irscope.expand.frames import Frame
 from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.branches import like, node_of_leaf
 from irscope.expand.torchscript.containers import Contents, Place
 from irscope.expand.torchscript.merging import MISSING, filled, slots, unified
+from irscope.expand.torchscript.program import Program
 from irscope.expand.torchscript.structure import describe, flatten, rebuild
 from irscope.formats.torchscript.abstract import Maybe, Scalar, Storage, Tensor, Uninitialized
 from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.graph.dtypes import PRED, S64
-
-if TYPE_CHECKING:
-    from irscope.expand.frames import Frame
-    from irscope.expand.torchscript.program import Program
 
 MOST_RUNS = 50
 """A body is run again while it is found to write, to change or to leave out more: each time there is less of that."""
@@ -42,15 +41,27 @@ class State:
         return [self.carried, list(self.held.values())]
 
 
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """A ``prim::Loop`` on data, after ``done`` trips that were unrolled."""
+
+    node: Node
+    body: Graph
+    trips: Any
+    condition: Any
+    carried: list[Any]
+    captured: list[Any]
+    done: int
+
+
 class Trip:
     """One run of the body into a frame. ``wider`` is the state that it asks for, None where the state was right: then ``results`` are the
     parts of the next state, (i, go, values..., written...), and ``leaving`` the values. Storages from outside have a serial below
     ``first``.
     """
 
-    def __init__(self, program: Program, node: Node, body: Graph, state: State, types: list[Any], captured: list[Any],
-                 contents: Contents, first: int) -> None:
-        t = program.t
+    def __init__(self, program: Program, loop: Rolled, state: State, types: list[Any], contents: Contents, first: int) -> None:
+        t, node = program.t, loop.node
         self.wider: State | None = None
         after: list[Any] = []
         with t.body(f"{node.name}.body") as self.frame:
@@ -71,7 +82,7 @@ class Trip:
             for storage, why in state.doubts.items():
                 t.doubt(storage, why)
             try:
-                got = program.call(body, [Scalar(i, "int"), *carried, *captured])
+                got = program.call(loop.body, [Scalar(i, "int"), *carried, *loop.captured])
                 changed = contents.changed()
                 found = [storage for storage in journal if storage not in state.touched]
                 doubts = {storage: why for storage, why in t.doubts[-1].items() if storage.serial < first}
@@ -157,32 +168,32 @@ def _widened(program: Program, state: State, after: list[Any]) -> State:
     return State(carried, dict(zip(state.held, held, strict=True)), state.touched, state.doubts)
 
 
-def rolled(program: Program, node: Node, body: Graph, trips: Any, condition: Any, carried: list[Any], captured: list[Any],
-           done: int) -> list[Any]:
-    """``prim::Loop`` on data, after ``done`` trips that were unrolled."""
-    t = program.t
-    contents = Contents(program, [*carried, *captured])
-    state = State(list(carried), {}, [], {})
+def roll(program: Program, loop: Rolled) -> list[Any]:
+    """The values after a loop on data."""
+    t, node = program.t, loop.node
+    contents = Contents(program, [*loop.carried, *loop.captured])
+    state = State(list(loop.carried), {}, [], {})
     first = Storage().serial
     for _ in range(MOST_RUNS):
         start = [node_of_leaf(program, v) for v in _leaves(state.values)]
-        trip = Trip(program, node, body, state, [s.type for s in start], captured, contents, first)
+        trip = Trip(program, loop, state, [s.type for s in start], contents, first)
         if trip.wider is None:
             break
         state = trip.wider
     else:
         raise ValueError("a loop whose end depends on data changes what it carries with every trip")
     frame, kinds = trip.frame, _leaves(state.values)
-    limit = trips.node if isinstance(trips, Scalar) else t.array(min(int(trips), (1 << 63) - 1), S64)
-    go = t.convert(t.reshape(node_of_leaf(program, condition), ()), PRED)
+    limit = loop.trips.node if isinstance(loop.trips, Scalar) else t.array(min(int(loop.trips), (1 << 63) - 1), S64)
+    go = t.convert(t.reshape(node_of_leaf(program, loop.condition), ()), PRED)
     fixed = [t.here(c) for c in frame.captured]
-    parts = [t.array(done, S64), go, *[t.here(s) for s in start], *[t.here(storage.last()) for storage in state.touched], limit, *fixed]
+    written = [t.here(storage.last()) for storage in state.touched]
+    parts = [t.array(loop.done, S64), go, *[t.here(s) for s in start], *written, limit, *fixed]
     _finish(program, frame, trip.results, limit)
     types = TupleType(tuple(s.type for s in parts))
     n = len(start) + len(state.touched)
     test = _condition_body(program, f"{node.name}.condition", types, 2 + n)
-    program.made.graphs[program.made.fresh_name(test.name)] = test
-    program.made.graphs[program.made.fresh_name(frame.graph.name)] = frame.graph
+    program.keep(test)
+    program.keep(frame.graph)
     _check_state(frame.graph.result(), types)
     made = t.emit("while", (t.tuple(parts),), {}, (test, frame.graph), types)
     ends = [t.part(made, k) for k in range(2, 2 + n)]

@@ -2,14 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.expand.torchscript.program import Program
 from irscope.formats.torchscript.abstract import Scalar, Tensor
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F64, PRED, S64
-
-if TYPE_CHECKING:
-    from irscope.expand.torchscript.program import Program
 
 DTYPES: dict[str, DType] = {"int": S64, "float": F64, "bool": PRED}
 IN_FLOAT = frozenset(("aten::div", "aten::pow", "aten::sqrt", "aten::exp", "aten::log", "aten::sin", "aten::cos", "aten::tan"))

@@ -1,6 +1,7 @@
 """What TorchScript's operators on plain Python values give, and arithmetic on 0-dimensional tensors that are known numbers."""
 from __future__ import annotations
 
+import builtins
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -97,10 +98,6 @@ def _div(a: Any, b: Any, mode: str | None = None) -> Any:
     return a / b
 
 
-def _floordiv(a: Any, b: Any) -> Any:
-    return a // b
-
-
 def _scaled_add(a: Any, b: Any, alpha: Any = 1) -> Any:
     return a + b * alpha if alpha != 1 else a + b
 
@@ -111,7 +108,7 @@ def _scaled_sub(a: Any, b: Any, alpha: Any = 1) -> Any:
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "aten::add": _scaled_add, "aten::sub": _scaled_sub, "aten::rsub": lambda a, b, alpha=1: b - a * alpha, "aten::mul": operator.mul,
-    "aten::div": _div, "aten::floor_divide": _floordiv, "aten::remainder": operator.mod, "aten::pow": operator.pow,
+    "aten::div": _div, "aten::floor_divide": operator.floordiv, "aten::remainder": operator.mod, "aten::pow": operator.pow,
     "aten::neg": operator.neg,
     "aten::eq": operator.eq, "aten::ne": operator.ne, "aten::lt": operator.lt, "aten::le": operator.le, "aten::gt": operator.gt,
     "aten::ge": operator.ge, "aten::ceil": lambda a: float(math.ceil(a)) if isinstance(a, float) else a,
@@ -139,14 +136,6 @@ def _set_item(container: Any, key: Any, item: Any) -> Any:
     return container
 
 
-def _pop(container: Any, *at: Any) -> Any:
-    return container.pop(*at)
-
-
-def _slice(values: Any, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
-    return values[start:end:step]
-
-
 def _extend(values: list[Any], more: list[Any]) -> list[Any]:
     values.extend(more)
     return values
@@ -157,34 +146,14 @@ def _insert(values: list[Any], at: int, item: Any) -> list[Any]:
     return values
 
 
-def _set_default(values: dict[Any, Any], key: Any, item: Any) -> Any:
-    return values.setdefault(key, item)
-
-
-def _update(values: dict[Any, Any], more: Any) -> None:
-    values.update(more)
-
-
-def _delete(container: Any, key: Any) -> None:
-    del container[key]
-
-
 def _pop_item(values: dict[Any, Any]) -> Any:
     """torch takes the first one."""
     key = next(iter(values))
     return key, values.pop(key)
 
 
-def _divmod(a: Any, b: Any) -> Any:
-    return list(divmod(a, b))
-
-
 def _sort(values: list[Any], reverse: bool = False) -> None:
     values.sort(reverse=reverse)
-
-
-def _contains(container: Any, item: Any) -> bool:
-    return item in container
 
 
 def _format(template: str, *values: Any) -> str:
@@ -195,14 +164,6 @@ def _format(template: str, *values: Any) -> str:
     return first + "".join(f"{value}{part}" for value, part in zip(values, rest, strict=False))
 
 
-def _range_length(low: int, high: int, step: int) -> int:
-    return len(range(low, high, step))
-
-
-def _derive_index(index: int, start: int, step: int) -> int:
-    return start + index * step
-
-
 def _is(a: Any, b: Any) -> bool:
     return a is b or (a is None and b is None)
 
@@ -211,46 +172,38 @@ def _copy_list(values: Any) -> Any:
     return list(values) if isinstance(values, list) else dict(values) if isinstance(values, dict) else values
 
 
+def _named(owner: Any, names: str) -> dict[str, Callable[..., Any]]:
+    """Operators that are functions of Python under the same name."""
+    return {f"aten::{name}": getattr(owner, name) for name in names.split()}
+
+
 VALUES: dict[str, Callable[..., Any]] = {
-    "aten::add": lambda a, b, alpha=1: _scaled_add(a, b, alpha), "aten::sub": lambda a, b, alpha=1: _scaled_sub(a, b, alpha),
-    "aten::mul": operator.mul, "aten::div": _div, "aten::floordiv": _floordiv, "aten::floor_divide": _floordiv,
-    "aten::remainder": operator.mod, "aten::pow": operator.pow,
-    "aten::neg": operator.neg, "aten::eq": operator.eq, "aten::ne": operator.ne, "aten::lt": operator.lt, "aten::le": operator.le,
-    "aten::gt": operator.gt, "aten::ge": operator.ge, "aten::__and__": operator.and_, "aten::__or__": operator.or_,
-    "aten::__xor__": operator.xor, "aten::__not__": operator.not_, "aten::__is__": _is, "aten::__isnot__": lambda a, b: not _is(a, b),
-    "aten::__lshift__": operator.lshift, "aten::__rshift__": operator.rshift, "aten::__round_to_zero_floordiv": lambda a, b: int(a / b),
-    "aten::Int": int, "aten::Float": float, "aten::Bool": bool, "aten::ScalarImplicit": lambda v: v, "aten::str": str, "aten::ord": ord,
-    "aten::chr": chr, "aten::hex": hex, "aten::len": len, "aten::__getitem__": operator.getitem, "aten::_set_item": _set_item,
-    "aten::append": _append, "aten::extend": _extend, "aten::insert": _insert, "aten::pop": _pop, "aten::clear": lambda v: v.clear(),
-    "aten::reverse": lambda v: v.reverse(), "aten::copy": _copy_list, "aten::list": lambda v: list(v), "aten::__contains__": _contains,
-    "aten::slice": _slice, "aten::keys": lambda d: list(d.keys()), "aten::values": lambda d: list(d.values()),
+    **_named(operator, "mul pow neg floordiv eq ne lt le gt ge __and__ __or__ __xor__ __not__ __lshift__ __rshift__ __getitem__ "
+                       "__contains__"),
+    **_named(math, "floor ceil sqrt exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh log2 log10 log1p expm1 erf "
+                   "erfc lgamma gamma fabs fmod gcd ldexp isnan isinf isfinite degrees radians "
+                   "copysign factorial"),
+    **_named(str, "startswith endswith lower upper strip split replace find rfind isdigit isalpha isalnum isupper islower isspace title "
+                  "capitalize lstrip rstrip splitlines rjust ljust center zfill rsplit partition"),
+    **_named(builtins, "str ord chr hex bin oct len abs max min sum any all sorted dict"),
+    "aten::add": _scaled_add, "aten::sub": _scaled_sub, "aten::div": _div, "aten::floor_divide": operator.floordiv,
+    "aten::remainder": operator.mod, "aten::__is__": _is, "aten::__isnot__": lambda a, b: not _is(a, b),
+    "aten::__round_to_zero_floordiv": lambda a, b: int(a / b), "aten::round": lambda v: float(round(v)),
+    "aten::divmod": lambda a, b: list(divmod(a, b)), "aten::mathremainder": math.remainder, "aten::modf": lambda v: list(math.modf(v)),
+    "aten::frexp": lambda v: list(math.frexp(v)), "aten::real": lambda v: v.real, "aten::imag": lambda v: v.imag,
+    "prim::abs": abs, "prim::min": min, "prim::max": max, "prim::type": str, "prim::index": lambda d: 0,
+    "aten::Int": int, "aten::Float": float, "aten::Bool": bool, "aten::Complex": complex, "aten::ScalarType": int, "aten::Size": list,
+    "aten::ScalarImplicit": lambda v: v, "aten::is_scripting": lambda: True, "aten::device": lambda name, *_: name,
+    "aten::format": _format, "aten::percentFormat": lambda f, *v: f % v, "aten::join": lambda s, v: s.join(v),
+    "aten::__range_length": lambda low, high, step: len(range(low, high, step)),
+    "aten::__derive_index": lambda index, start, step: start + index * step,
+    "aten::slice": lambda values, start=None, end=None, step=1: values[start:end:step], "aten::list": lambda v: list(v),
+    "aten::_set_item": _set_item, "aten::append": _append, "aten::extend": _extend, "aten::add_": _extend, "aten::insert": _insert,
+    "aten::pop": lambda container, *at: container.pop(*at), "aten::clear": lambda v: v.clear(), "aten::reverse": lambda v: v.reverse(),
+    "aten::copy": _copy_list, "aten::sort": _sort, "aten::remove": lambda v, x: v.remove(x), "aten::index": lambda v, x: v.index(x),
+    "aten::count": lambda v, x: v.count(x), "aten::keys": lambda d: list(d.keys()), "aten::values": lambda d: list(d.values()),
     "aten::items": lambda d: [tuple(kv) for kv in d.items()], "aten::get": lambda d, k, *default: d.get(k, *default),
-    "aten::__range_length": _range_length, "aten::__derive_index": _derive_index, "aten::format": _format,
-    "aten::floor": math.floor, "aten::ceil": math.ceil, "aten::sqrt": math.sqrt, "aten::exp": math.exp, "aten::log": math.log,
-    "aten::abs": abs, "prim::abs": abs, "aten::round": lambda v: float(round(v)),
-    "prim::min": min, "prim::max": max, "aten::max": max, "aten::min": min,
-    "aten::sum": sum, "aten::any": any, "aten::all": all, "aten::sorted": sorted, "aten::index": lambda v, x: v.index(x),
-    "aten::count": lambda v, x: v.count(x), "aten::join": lambda s, v: s.join(v), "aten::startswith": str.startswith,
-    "aten::endswith": str.endswith, "aten::lower": str.lower, "aten::upper": str.upper, "aten::strip": str.strip, "aten::split": str.split,
-    "aten::replace": str.replace, "aten::find": str.find, "aten::isdigit": str.isdigit, "aten::rjust": str.rjust,
-    "aten::is_scripting": lambda: True, "aten::device": lambda name, *_: name, "prim::type": str, "prim::index": lambda d: 0,
-    "aten::dict": dict, "aten::Complex": complex, "aten::real": lambda v: v.real, "aten::imag": lambda v: v.imag,
-    "aten::percentFormat": lambda f, *v: f % v, "aten::ScalarType": int, "aten::sin": math.sin, "aten::cos": math.cos,
-    "aten::tan": math.tan,
-    "aten::isnan": math.isnan, "aten::isinf": math.isinf, "aten::isfinite": math.isfinite, "aten::gcd": math.gcd, "aten::fmod": math.fmod,
-    "aten::add_": _extend, "aten::divmod": _divmod, "aten::Delete": _delete, "aten::setdefault": _set_default, "aten::update": _update,
-    "aten::popitem": _pop_item, "aten::sort": _sort, "aten::remove": lambda v, x: v.remove(x), "aten::Size": list,
-    "aten::fabs": math.fabs, "aten::asin": math.asin, "aten::acos": math.acos, "aten::atan": math.atan, "aten::atan2": math.atan2,
-    "aten::sinh": math.sinh, "aten::cosh": math.cosh, "aten::tanh": math.tanh, "aten::asinh": math.asinh, "aten::acosh": math.acosh,
-    "aten::atanh": math.atanh, "aten::log2": math.log2, "aten::log10": math.log10, "aten::log1p": math.log1p, "aten::expm1": math.expm1,
-    "aten::erf": math.erf, "aten::erfc": math.erfc, "aten::lgamma": math.lgamma, "aten::gamma": math.gamma,
-    "aten::mathremainder": math.remainder, "aten::modf": lambda v: list(math.modf(v)), "aten::frexp": lambda v: list(math.frexp(v)),
-    "aten::ldexp": math.ldexp, "aten::isalpha": str.isalpha, "aten::isalnum": str.isalnum, "aten::isupper": str.isupper,
-    "aten::islower": str.islower, "aten::isspace": str.isspace, "aten::title": str.title, "aten::capitalize": str.capitalize,
-    "aten::rfind": str.rfind, "aten::lstrip": str.lstrip, "aten::rstrip": str.rstrip, "aten::splitlines": str.splitlines,
-    "aten::ljust": str.ljust, "aten::center": str.center, "aten::zfill": str.zfill, "aten::rsplit": str.rsplit,
-    "aten::partition": str.partition, "aten::bin": bin, "aten::oct": oct,
-    "aten::degrees": math.degrees, "aten::radians": math.radians, "aten::copysign": math.copysign, "aten::factorial": math.factorial,
+    "aten::Delete": operator.delitem, "aten::setdefault": dict.setdefault, "aten::update": dict.update, "aten::popitem": _pop_item,
 }
 """Operators whose operands are plain values; those of lists hold whatever the list holds."""
 

@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import Any
 
 from irscope.expand.frames import NotAround
-from irscope.expand.torchscript.program import Given, Misfit, Program
+from irscope.expand.torchscript.interpreter import Interpreter
+from irscope.expand.torchscript.program import Given, Misfit
 from irscope.expand.torchscript.weights import Wanted
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.formats.torchscript.types import plain_type
@@ -50,7 +51,7 @@ def types_of_run(module: Module, given: Given) -> dict[Node, Type]:
     """
     seen = TypesSeen()
     try:
-        Program(module, given, seen.at_once).run()
+        Interpreter(module, given, seen.at_once).run()
     except Misfit:
         raise
     except UserError:
@@ -61,7 +62,7 @@ def types_of_run(module: Module, given: Given) -> dict[Node, Type]:
 
 
 class TypesSeen:
-    """The types of values, noted down during a run: :meth:`at_once` or :meth:`later` is what :class:`Program` tells them to."""
+    """The types of values, noted down during a run: :meth:`at_once` or :meth:`later` is what :class:`Interpreter` tells them to."""
 
     def __init__(self) -> None:
         self._found: dict[Node, TensorType | None] = {}

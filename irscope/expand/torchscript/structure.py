@@ -3,22 +3,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.expand.torchscript import python_values
 from irscope.expand.torchscript.constants import constant, known
+from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.weights import flat_weights, weight
 from irscope.formats.torchscript.abstract import UNINITIALIZED, Maybe, ModuleRef, Scalar, Tensor
 from irscope.formats.torchscript.attributes import CallMethod, ConstantChunk, GetAttr, IsInstance, TupleSlice
 from irscope.formats.torchscript.torch import NUMBERS
-from irscope.graph import Node, TensorType
+from irscope.graph import NamedType, Node, TensorType
 from irscope.graph.dtypes import F64, PRED, S64
 from irscope.graph.walk import leaves_of
 from irscope.lazy import np
 from irscope.ops.sets import torchscript
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-    from irscope.expand.torchscript.program import Program
 
 
 def flatten(value: Any) -> list[Any]:
@@ -118,14 +117,28 @@ def node(*names: str) -> Callable[[Callable[[Program, Node, list[Any]], Any]], C
     return enter
 
 
-@node("prim::Constant", "prim::ConstantMKLDNNTensor")
-def _constant(program: Program, node: Node, values: list[Any]) -> Any:
-    return constant(program, node)
-
-
 @node("prim::GetAttr")
 def _get_attr(program: Program, node: Node, values: list[Any]) -> Any:
-    return program.attribute(node, values[0])
+    """An object, a weight, or a value that a SetAttr put there."""
+    owner, name = values[0], str(GetAttr.of(node).name)
+    if not isinstance(owner, ModuleRef):
+        raise program.fault(node, f"GetAttr of {describe(owner)}")
+    child = owner.child(name, str(node.type))
+    if child.path in program.attributes:
+        return program.attributes[child.path]
+    if isinstance(node.type, NamedType) and "__torch__" in node.type.name:
+        return child
+    declared, is_given = str(node.type), child.path in program.given.weights
+    if name == "training" and not is_given:
+        return False
+    if declared == "NoneType" or (declared.endswith("?") and not is_given):
+        return None
+    if declared in ("int", "float", "bool", "str") and not is_given:
+        raise UserError(f"the text does not hold the value of attribute {child.path!r} ({declared}), %{node.name}{program.where(node)}",
+                        "print torch.jit.freeze(module).graph, which holds it")
+    value = flat_weights(program, owner.path, node) if declared == "Tensor[]" else weight(program, child.path, node)
+    program.attributes[child.path] = value
+    return value
 
 
 @node("prim::SetAttr")
@@ -136,10 +149,20 @@ def _set_attr(program: Program, node: Node, values: list[Any]) -> Any:
     return None
 
 
+node("prim::Constant", "prim::ConstantMKLDNNTensor")(lambda program, node, values: constant(program, node))
 node("prim::ListConstruct")(lambda program, node, values: list(values))
 node("prim::TupleConstruct")(lambda program, node, values: tuple(values))
 node("prim::DictConstruct")(lambda program, node, values: dict(zip(values[::2], values[1::2], strict=True)))
 node("prim::TupleIndex")(lambda program, node, values: values[0][values[1]])
+node("prim::TupleSlice")(lambda program, node, values: tuple(values[0][TupleSlice.of(node).beg:TupleSlice.of(node).end]))
+node("prim::CreateObject")(lambda program, node, values: ModuleRef(f"%{node.name}", str(node.type)))
+node("prim::RequiresGradCheck", "prim::TypeCheck")(lambda program, node, values: [*values, True])
+node("prim::Load", "prim::AutogradZero", "prim::profile", "prim::profile_ivalue", "aten::wait", "prim::awaitable_wait")(
+    lambda program, node, values: values[0] if values else None)
+node("prim::data")(lambda program, node, values: program.operator(node, "aten::detach", values))
+node("prim::dtype")(lambda program, node, values: NUMBERS[program.t.dtype(values[0].get()).name])
+node("prim::shape")(lambda program, node, values: list(program.t.shape(values[0].get())))
+node("prim::rangelist")(lambda program, node, values: list(range(values[0])))
 
 
 @node("prim::ListUnpack", "prim::TupleUnpack")
@@ -147,16 +170,6 @@ def _unpack(program: Program, node: Node, values: list[Any]) -> Any:
     parts = list(values[0])
     names = node.name.startswith("(")
     return parts if names else parts[0]
-
-
-@node("prim::TupleSlice")
-def _tuple_slice(program: Program, node: Node, values: list[Any]) -> Any:
-    return tuple(values[0][TupleSlice.of(node).beg:TupleSlice.of(node).end])
-
-
-@node("prim::CreateObject")
-def _create(program: Program, node: Node, values: list[Any]) -> Any:
-    return ModuleRef(f"%{node.name}", str(node.type))
 
 
 @node("aten::_unwrap_optional")
@@ -183,35 +196,12 @@ def _identity(program: Program, node: Node, values: list[Any]) -> Any:
     return python_values.compute(node.op.name, values)
 
 
-@node("prim::RequiresGradCheck", "prim::TypeCheck")
-def _checked(program: Program, node: Node, values: list[Any]) -> Any:
-    return [*values, True]
-
-
-@node("prim::Load", "prim::AutogradZero", "prim::profile", "prim::profile_ivalue")
-def _same(program: Program, node: Node, values: list[Any]) -> Any:
-    return values[0] if values else None
-
-
-node("prim::data")(lambda program, node, values: program.operator(node, "aten::detach", values))
-
-
 @node("prim::isinstance")
 def _isinstance(program: Program, node: Node, values: list[Any]) -> Any:
     words = str(IsInstance.of(node).types)
     value = values[0]
     kinds = {"Tensor": Tensor, "int": int, "float": float, "bool": bool, "str": str, "List": list, "Tuple": tuple, "Dict": dict}
     return any(word in words and isinstance(value, kind) for word, kind in kinds.items())
-
-
-@node("prim::dtype")
-def _dtype(program: Program, node: Node, values: list[Any]) -> Any:
-    return NUMBERS[program.t.dtype(values[0].get()).name]
-
-
-@node("prim::shape")
-def _shape(program: Program, node: Node, values: list[Any]) -> Any:
-    return list(program.t.shape(values[0].get()))
 
 
 ALWAYS: tuple[tuple[object, str], ...] = (
@@ -288,11 +278,6 @@ def _to_list(program: Program, node: Node, values: list[Any]) -> Any:
     return level if t.shape(x) else level[0]
 
 
-@node("prim::rangelist")
-def _range_list(program: Program, node: Node, values: list[Any]) -> Any:
-    return list(range(values[0]))
-
-
 @node("prim::PythonOp", "prim::CallFunction")
 def _python(program: Program, node: Node, values: list[Any]) -> Any:
     name = getattr(values[0], "name", "") if values else ""
@@ -325,11 +310,6 @@ def _group(program: Program, node: Node, values: list[Any]) -> Any:
         raise UserError(f"%{node.name} is a group whose graph is not in the text", "print the whole text, with its 'with ... = graph('")
     got = program.call(node.bodies[0], values)
     return got if node.name.startswith("(") else got[0]
-
-
-@node("aten::wait", "prim::awaitable_wait")
-def _wait(program: Program, node: Node, values: list[Any]) -> Any:
-    return values[0]
 
 
 @node("prim::ConstantChunk")

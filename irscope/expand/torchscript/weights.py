@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.expand.torchscript.inputs import given_layout
+from irscope.expand.torchscript.program import Program
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F32
 from irscope.source import UserError, did_you_mean
-
-if TYPE_CHECKING:
-    from irscope.expand.torchscript.program import Program
 
 Shape = tuple[int, ...]
 ROWS = 1000
@@ -50,7 +49,26 @@ class Wanted(Tensor):
 
 
 def weight(program: Program, path: str, node: Node) -> Tensor:
-    """The weight of a state-dict path. Raises UserError when a file of weights is given that does not have it."""
+    """The parameter of the main graph for a state-dict path; one, however often and wherever it is asked for.
+
+    Raises UserError when a file of weights is given that does not have it.
+    """
+    if path not in program.weights:
+        program.weights[path] = made = _new_weight(program, path, node)
+        program.has_unsolved |= isinstance(made, Wanted)
+    return program.weights[path]
+
+
+def flat_weights(program: Program, owner: str, node: Node) -> list[Tensor]:
+    """The list in which a recurrent module keeps its parameters: by layer and direction, as the state dict names them."""
+    found = [f"{owner}.{name}" if owner else name for name in recurrent_names(owner, program.given.weights)]
+    if not found:
+        raise UserError(f"the tensors of the list %{node.name} are not in the text{program.where(node)}",
+                        "torch.save(model.state_dict(), 'w.pt') and --weights w.pt gives them")
+    return [weight(program, path, node) for path in found]
+
+
+def _new_weight(program: Program, path: str, node: Node) -> Tensor:
     declared = program.given.weights.get(path)
     if declared is None and isinstance(node.type, TensorType) and node.type.is_static:
         declared = TensorType(node.type.dtype, node.type.shape)
@@ -125,80 +143,71 @@ def _declared(node: Node) -> Shape | None:
     return node.type.dims() if isinstance(node.type, TensorType) and node.type.is_static else None
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Operand ``place`` of an operator, whose shape is looked for; ``x`` is the shape of its first operand."""
+
+    program: Program
+    values: Sequence[Any]
+    place: int
+    x: Shape | None
+    result: Shape | None
+
+
 def solved(program: Program, node: Node, name: str, values: Sequence[Any], place: int) -> Shape | None:
     """The shape of operand ``place``; None where nothing fixes it."""
     plain = name.rstrip("_") if name.startswith("aten::") and not name.endswith("__") else name
     rule = RULES.get(plain)
-    x, result = _shape(values[0] if values else None), _declared(node)
+    asked = Asked(program, values, place, _shape(values[0] if values else None), _declared(node))
     if rule is not None:
-        return rule(program, values, place, x, result)
+        return rule(asked)
     if plain in SAME and place == 0:
-        return result
-    if plain in ELEMENTWISE:
-        return _beside(values, place, result)
-    return None
+        return asked.result
+    return _beside(asked) if plain in ELEMENTWISE else None
 
 
-def _linear(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
-    bias, matrix = _shape(values[2]), _shape(values[1])
+def _linear(asked: Asked) -> Shape | None:
+    x, result, bias, matrix = asked.x, asked.result, _shape(asked.values[2]), _shape(asked.values[1])
     out = result[-1] if result else bias[0] if bias else matrix[0] if matrix else None
-    if out is None or (place == 1 and not x):
+    if out is None or (asked.place == 1 and not x):
         return None
-    return (out, x[-1]) if place == 1 and x else (out,)
+    return (out, x[-1]) if asked.place == 1 and x else (out,)
 
 
-def _product(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+def _product(asked: Asked) -> Shape | None:
     """``matmul(x, w)`` and ``addmm(b, x, w)``: a matrix from the right."""
-    left = _shape(values[place - 1]) if place else None
+    place, result = asked.place, asked.result
+    left = _shape(asked.values[place - 1]) if place else None
     if not left or not result:
-        return (result[-1],) if result and place == 0 and len(values) > 2 else None
+        return (result[-1],) if result and place == 0 and len(asked.values) > 2 else None
     return (left[-1], result[-1])
 
 
-def _embedding(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+def _embedding(asked: Asked) -> Shape | None:
     """As many rows as the given indices need."""
-    if place or not result:
+    if asked.place or not asked.result:
         return None
-    t = program.t
+    t = asked.program.t
     try:
-        indices = values[1].get()
+        indices = asked.values[1].get()
         rows = t.size_from_data(t.plus(t.max(indices, list(range(t.rank(indices)))), 1))
     except ValueError:
         rows = ROWS
-    return (rows, result[-1])
+    return (rows, asked.result[-1])
 
 
-def _indexed(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+def _indexed(asked: Asked) -> Shape | None:
     """A table read by one tensor of indices."""
-    if place or not result or not isinstance(values[1], list) or len(values[1]) != 1:
+    values, result = asked.values, asked.result
+    if asked.place or not result or not isinstance(values[1], list) or len(values[1]) != 1:
         return None
-    rows = _embedding(program, [None, values[1][0]], 0, None, result)
-    return (rows[0], *result[program.t.rank(values[1][0].get()):]) if rows else None
+    rows = _embedding(replace(asked, values=[None, values[1][0]]))
+    return (rows[0], *result[asked.program.t.rank(values[1][0].get()):]) if rows else None
 
 
-def _outer(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
-    return (result[place],) if result else None
-
-
-def _channels(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
-    return (x[1],) if x and len(x) > 1 else None
-
-
-def _groups(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
-    return (x[1],) if x and place > 1 else None
-
-
-def _last(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
-    """What is normalised says the shape."""
-    return tuple(values[1]) if isinstance(values[1], list) else None
-
-
-def _one(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
-    return (1,) if place == 1 else None
-
-
-def _convolution(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+def _convolution(asked: Asked) -> Shape | None:
     """Channels by the operands, the kernel by how the sizes of image and result differ; where several fit, the one that keeps the size."""
+    values, place, x, result = asked.values, asked.place, asked.x, asked.result
     transposed = bool(values[6]) if len(values) > 8 else False
     groups = values[8] if len(values) > 8 else values[6] if len(values) > 6 else 1
     stride, padding, dilation = (v if isinstance(v, list) else [v] for v in values[3:6])
@@ -241,45 +250,38 @@ def _likely(fits: Sequence[int], size: int, stride: int, padding: int, dilation:
     return (same or [k for k in fits if k % 2] or list(fits))[0]
 
 
-def _beside(values: Sequence[Any], place: int, result: Shape | None) -> Shape | None:
+def _beside(asked: Asked) -> Shape | None:
     """A vector along the last dimension fits any operand; beside nothing else, the result."""
-    other = next((s for i, v in enumerate(values) if i != place and (s := _shape(v)) is not None), None)
+    result = asked.result
+    other = next((s for i, v in enumerate(asked.values) if i != asked.place and (s := _shape(v)) is not None), None)
     if other is None or not other:
         return result
     return other[-1:] if result is None or result == other else result
 
 
-def _expanded(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+def _expanded(asked: Asked) -> Shape | None:
     """Sizes of -1 are the weight's own; where a size is given, one element stands for all."""
-    sizes = values[1]
-    if place or not result or not isinstance(sizes, list):
+    sizes, result = asked.values[1], asked.result
+    if asked.place or not result or not isinstance(sizes, list):
         return None
     return tuple(n if s == -1 else 1 for s, n in zip(sizes, result, strict=True))
 
 
-def _turned(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
-    return tuple(reversed(result)) if result else None
-
-
-def _grown(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+def _grown(asked: Asked) -> Shape | None:
     """Before ``unsqueeze``."""
-    if not result:
+    if not asked.result:
         return None
-    d = values[1] % len(result)
-    return (*result[:d], *result[d + 1:])
+    d = asked.values[1] % len(asked.result)
+    return (*asked.result[:d], *asked.result[d + 1:])
 
 
-def _swapped(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
-    if not result:
+def _swapped(asked: Asked) -> Shape | None:
+    if not asked.result:
         return None
-    shape = list(result)
-    a, b = values[1], values[2]
+    shape = list(asked.result)
+    a, b = asked.values[1:3]
     shape[a], shape[b] = shape[b], shape[a]
     return tuple(shape)
-
-
-def _flat(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
-    return (prod(result),) if result else None
 
 
 GATES = {"aten::lstm": 4, "aten::gru": 3, "aten::rnn_tanh": 1, "aten::rnn_relu": 1}
@@ -303,14 +305,20 @@ def _recurrent(program: Program, name: str, values: Sequence[Any]) -> None:
             value.settle(program.parameter(TensorType(F32, shape), value.place, value.path))
 
 
-Rule = Callable[["Program", Sequence[Any], int, Shape | None, Shape | None], Shape | None]
+Rule = Callable[[Asked], Shape | None]
 RULES: dict[str, Rule] = {
     "aten::linear": _linear, "aten::matmul": _product, "aten::mm": _product, "aten::addmm": _product, "aten::embedding": _embedding,
-    "aten::batch_norm": _channels, "aten::instance_norm": _channels, "aten::group_norm": _groups, "aten::layer_norm": _last,
-    "aten::rms_norm": _last, "aten::prelu": _one, "aten::_convolution": _convolution, "aten::convolution": _convolution,
-    "aten::conv1d": _convolution, "aten::conv2d": _convolution, "aten::conv3d": _convolution, "aten::expand": _expanded, "aten::t": _turned,
-    "aten::_convolution_mode": _convolution, "aten::index": _indexed, "aten::outer": _outer,
-    "aten::unsqueeze": _grown, "aten::transpose": _swapped, "aten::view": _flat, "aten::reshape": _flat, "aten::flatten": _flat,
+    "aten::_convolution": _convolution, "aten::convolution": _convolution, "aten::_convolution_mode": _convolution,
+    "aten::conv1d": _convolution, "aten::conv2d": _convolution, "aten::conv3d": _convolution, "aten::expand": _expanded,
+    "aten::index": _indexed, "aten::unsqueeze": _grown, "aten::transpose": _swapped,
+    "aten::t": lambda asked: tuple(reversed(asked.result)) if asked.result else None,
+    "aten::outer": lambda asked: (asked.result[asked.place],) if asked.result else None,
+    "aten::prelu": lambda asked: (1,) if asked.place == 1 else None,
+    "aten::group_norm": lambda asked: (asked.x[1],) if asked.x and asked.place > 1 else None,
+    **dict.fromkeys(("aten::batch_norm", "aten::instance_norm"), lambda asked: (asked.x[1],) if asked.x and len(asked.x) > 1 else None),
+    **dict.fromkeys(("aten::layer_norm", "aten::rms_norm"),  # what is normalised says the shape
+                    lambda asked: tuple(asked.values[1]) if isinstance(asked.values[1], list) else None),
+    **dict.fromkeys(("aten::view", "aten::reshape", "aten::flatten"), lambda asked: (prod(asked.result),) if asked.result else None),
 }
 SAME = frozenset("aten::" + n for n in (
     "detach contiguous clone relu exp neg sigmoid tanh softplus softmax abs sqrt slice dropout alias to float").split())

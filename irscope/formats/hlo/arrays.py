@@ -1,17 +1,16 @@
-"""Literal text to numpy arrays and back; the only file of the reader that needs numpy."""
+"""Literal text to numpy arrays and back; the only file of the reader that needs numpy, which is imported with the first array."""
 from __future__ import annotations
 
 import re
 from typing import Any
 
-import numpy as np
-
-from irscope.formats.hlo.literals import MAX_ELEMENTS
 from irscope.graph import DType, TensorType, TupleType, Type, dtype_of
+from irscope.lazy import np
 
 VALUE = re.compile(r"-?nan\(0x[0-9a-fA-F]+\)|[-+\w.]+", re.ASCII)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+MAX_ELEMENTS = 1 << 31
+"""What one constant may hold when its array is made."""
 
 
 def array_of(text: str, type: Type) -> Any:
@@ -60,7 +59,7 @@ def _reals(words: list[str], dtype: DType) -> Any:
         out = out.astype(dtype.numpy())
     for i, word in payloads:
         size = out.dtype.itemsize
-        bits = out.view(UNSIGNED[size])
+        bits = out.view(f"u{size}")
         payload = int(word[word.index("(") + 1:-1], 16)
         exponent = (1 << (8 * size - 1)) - (1 << dtype.fraction)
         bits[i] = exponent | payload | (1 << (8 * size - 1) if word.startswith("-") else 0)
@@ -136,7 +135,7 @@ def _nan_word(x: Any) -> str:
     if size == 1:
         return "nan"
     mantissa = dtype_of(x.dtype).fraction
-    bits = int(x.reshape(1).view(UNSIGNED[size])[0])
+    bits = int(x.reshape(1).view(f"u{size}")[0])
     payload = bits & ((1 << mantissa) - 1)
     sign = "-" if bits >> (8 * size - 1) else ""
     return f"{sign}nan" if payload == 1 << (mantissa - 1) else f"{sign}nan({payload:#x})"

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from irscope.formats.hlo.dialect import HLO
@@ -17,8 +17,9 @@ from irscope.formats.hlo.faults import (
     UNDEFINED_OPERAND,
     Fault,
     Faults,
+    Span,
 )
-from irscope.formats.hlo.lexer import RESERVED_TYPES
+from irscope.formats.hlo.lexer import RESERVED_TYPES, Cursor
 from irscope.formats.hlo.opcodes import OPCODES
 from irscope.formats.hlo.types import TypeTable, compatible
 from irscope.graph import NO_ATTRS, UNKNOWN, Effect, Graph, Module, Node, Op, Type, unknown_op
@@ -72,24 +73,29 @@ class Scope:
         return name
 
 
+ReadNested = Callable[["Assembly", Cursor, str], Graph]
+"""Reads ``{ instructions }`` at a cursor as a computation of a name."""
+
+
 class Assembly:
     """One module under construction.
 
     ``tables[opcode][attribute text]`` is an Entry, ``values[kind, text]`` the value of an attribute, and ``tails`` the texts of
     metadata and backend configs that are well-formed; ``text`` is what is read: the source, with log prefixes blanked out.
+    ``read_nested`` reads a computation that is written where it is called, in the middle of an attribute list.
     """
 
-    def __init__(self, source: SourceText, text: str, faults: Faults, name: str, ops: dict[str, Op], begin: int) -> None:
-        self.source, self.text, self.faults = source, text, faults
-        self.module = Module(name, HLO, source=source)
+    def __init__(self, source: SourceText, text: str, faults: Faults, ops: dict[str, Op], begin: int, read_nested: ReadNested) -> None:
+        self.source, self.text, self.faults, self.read_nested = source, text, faults, read_nested
+        self.module = Module("", HLO, source=source)
         self.begin = begin
-        self.types = TypeTable(lambda message, at, length: self.tell(LAYOUT, message, at, length))
+        self.types = TypeTable(lambda message, at, length: self.tell(LAYOUT, message, Span(at, length)))
         self.ops = ops
         self.tables: dict[str, dict[str, Entry]] = {}
         self.tails: set[str] = set()
         self.numbers: dict[str, dict[str, Any]] = {}
         self.values: dict[tuple[str, str], Any] = {}
-        self.literals: dict[tuple[str, str], dict[str, Any]] = {}
+        self.literals: dict[tuple[int, str], dict[str, Any]] = {}
         self.scopes: list[Scope] = []
         self.missing: dict[str, Graph] = {}
         self.async_starts: dict[Graph, Node] = {}
@@ -102,11 +108,9 @@ class Assembly:
         """The innermost computation that is open."""
         return self.scopes[-1]
 
-    def tell(
-        self, fault: Fault, message: str, at: int, length: int = 1, help: str = "", owner: str = "", notes: tuple[Note, ...] = ()
-    ) -> None:
-        """Note a fault of the open computation; ``owner`` is the instruction that has it."""
-        self.faults.add(fault, message, at, length, help, notes, owner, self.scopes[-1].graph.name if self.scopes else "")
+    def tell(self, fault: Fault, message: str, span: Span, help: str = "", notes: tuple[Note, ...] = ()) -> None:
+        """Note a fault of the open computation."""
+        self.faults.add(fault, message, span._replace(graph=self.scopes[-1].graph.name if self.scopes else ""), help, notes)
 
     def op(self, name: str) -> Op:
         """The declaration of an opcode; an opaque operator where there is none."""
@@ -140,7 +144,7 @@ class Assembly:
             for node in graph.nodes:
                 if node.name in RESERVED_TYPES:
                     message, help = f"{node.name} is the name of an element type", f"call it {node.name}_"
-                    self.faults.add(ILLEGAL_NAME, message, node.loc, len(node.name), help, (), node.name, graph.name)
+                    self.faults.add(ILLEGAL_NAME, message, Span(node.loc, len(node.name), node.name, graph.name), help)
         if scope.is_cut:
             return graph
         if graph.root is None and graph.nodes:
@@ -150,9 +154,8 @@ class Assembly:
         if scope.result is not None and root is not None and root.type is not UNKNOWN and not self._fits(scope.result, root.type):
             message = f"computation {graph.name} says that it gives {scope.result}, but its root %{root.name} is {root.type}"
             length = self.on_line(scope.result_at, scope.result_at + len(str(scope.result)))
-            self.faults.add(
-                RESULT_TYPE, message, scope.result_at, length, "", (Note("the root stands here", root.loc),), root.name, graph.name
-            )
+            self.faults.add(RESULT_TYPE, message, Span(scope.result_at, length, root.name, graph.name), "",
+                            (Note("the root stands here", root.loc),))
         return graph
 
     def _fits(self, declared: Type, type: Type) -> bool:
@@ -167,14 +170,14 @@ class Assembly:
         """Enter a named computation into the module."""
         known = self.module.graphs.get(graph.name)
         if known is not None:
-            self.faults.add(DUPLICATE_NAME, f"there is a computation {graph.name} already", graph.loc, len(graph.name), "",
-                            (Note("it is first defined here", known.loc),), "", graph.name)
+            self.faults.add(DUPLICATE_NAME, f"there is a computation {graph.name} already",
+                            Span(graph.loc, len(graph.name), graph=graph.name), "", (Note("it is first defined here", known.loc),))
             graph.name = self.module.fresh_name(graph.name)
         self.module.graphs[graph.name] = graph
         if is_entry:
             if self.module.entry:
-                self.faults.add(ENTRY_OR_ROOT, "a module has one ENTRY, and this is the second", at, 5, "",
-                                (Note(f"the first is {self.module.entry}", self.entry_at),), "", graph.name)
+                self.faults.add(ENTRY_OR_ROOT, "a module has one ENTRY, and this is the second", Span(at, 5, graph=graph.name), "",
+                                (Note(f"the first is {self.module.entry}", self.entry_at),))
             else:
                 self.module.entry, self.entry_at = graph.name, at
 
@@ -188,8 +191,8 @@ class Assembly:
             scope.names[node.name] = node
         if is_root:
             if graph.root is not None:
-                self.faults.add(ENTRY_OR_ROOT, "a computation has one ROOT, and this is the second", root_at, 4, "",
-                                (Note(f"the first is %{graph.root.name}", graph.root.loc),), node.name, graph.name)
+                self.faults.add(ENTRY_OR_ROOT, "a computation has one ROOT, and this is the second",
+                                Span(root_at, 4, node.name, graph.name), "", (Note(f"the first is %{graph.root.name}", graph.root.loc),))
             else:
                 graph.root = node
         return node
@@ -200,9 +203,8 @@ class Assembly:
         node = scope.names.get(name)
         if node is None:
             near = did_you_mean(name, scope.names) if len(scope.names) < MAX_GUESSED else ""
-            self.tell(
-                UNDEFINED_OPERAND, f"there is no instruction {name} before this one", at, len(name), near, "", self._where_else(name, at)
-            )
+            self.tell(UNDEFINED_OPERAND, f"there is no instruction {name} before this one", Span(at, len(name)), near,
+                      self._where_else(name, at))
             node = self.stand_in(name, at)
         return node
 
@@ -231,7 +233,7 @@ class Assembly:
     def check_name(self, name: str, at: int) -> None:
         """Names that XLA would change: it refuses them."""
         if name.startswith("__") and not name.startswith("__xla_"):
-            self.tell(ILLEGAL_NAME, f"names beginning with __ are reserved: {name}", at, len(name), f"call it a{name[1:]}", name)
+            self.tell(ILLEGAL_NAME, f"names beginning with __ are reserved: {name}", Span(at, len(name), name), f"call it a{name[1:]}")
 
     def on_line(self, begin: int, end: int) -> int:
         """How many of the characters between two offsets stand on the first line: what carets can underline."""
@@ -242,15 +244,8 @@ class Assembly:
         """An async computation has one caller."""
         known = self.async_starts.get(graph)
         if known is not None:
-            self.tell(
-                ASYNC_CHAIN,
-                f"computation {graph.name} is called by more than one async-start",
-                node.loc,
-                len(node.name),
-                "",
-                node.name,
-                (Note(f"%{known.name} calls it too", known.loc),),
-            )
+            self.tell(ASYNC_CHAIN, f"computation {graph.name} is called by more than one async-start",
+                      Span(node.loc, len(node.name), node.name), "", (Note(f"%{known.name} calls it too", known.loc),))
         self.async_starts[graph] = node
 
     def finish(self) -> Module:
@@ -267,8 +262,8 @@ class Assembly:
             if known.op is UNDEFINED:
                 first[node.name] = node
             elif known is not node:
-                self.faults.add(DUPLICATE_NAME, f"there is an instruction {node.name} already", node.loc, len(node.name), "",
-                                (Note("it is first defined here", known.loc),), node.name, graph.name)
+                self.faults.add(DUPLICATE_NAME, f"there is an instruction {node.name} already",
+                                Span(node.loc, len(node.name), node.name, graph.name), "", (Note("it is first defined here", known.loc),))
 
     def _number_parameters(self, graph: Graph) -> None:
         parameter = self.ops.get("parameter")
@@ -281,11 +276,12 @@ class Assembly:
             number = node.attrs.get("number", -1)
             known = by_number.setdefault(number, node)
             if known is not node:
-                self.faults.add(PARAMETER_NUMBER, f"duplicate parameter number {number}", node.loc, len(node.name), "",
-                                (Note(f"%{known.name} is parameter {number} already", known.loc),), node.name, graph.name)
+                self.faults.add(PARAMETER_NUMBER, f"duplicate parameter number {number}",
+                                Span(node.loc, len(node.name), node.name, graph.name), "",
+                                (Note(f"%{known.name} is parameter {number} already", known.loc),))
         graph.params = [by_number[number] for number in sorted(by_number)]
         if len(by_number) == len(found) and sorted(by_number) != list(range(len(found))):
             missing = next(n for n in range(len(found)) if n not in by_number)
             last = graph.params[-1]
             message = f"computation {graph.name} has no parameter {missing}, but a parameter {last.attrs['number']}"
-            self.faults.add(PARAMETER_NUMBER, message, last.loc, len(last.name), "", (), last.name, graph.name)
+            self.faults.add(PARAMETER_NUMBER, message, Span(last.loc, len(last.name), last.name, graph.name))

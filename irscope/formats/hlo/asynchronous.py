@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from irscope.formats.hlo.assembly import UNDEFINED, Assembly
-from irscope.formats.hlo.faults import ASYNC_CHAIN
+from irscope.formats.hlo.faults import ASYNC_CHAIN, Span
 from irscope.formats.hlo.opcodes import Opcode
 from irscope.graph import NO_ATTRS, UNKNOWN, Graph, Node, TupleType
 
@@ -88,4 +88,4 @@ def _check_shape(assembly: Assembly, node: Node, word: str) -> None:
 
 
 def _tell(assembly: Assembly, node: Node, message: str) -> None:
-    assembly.tell(ASYNC_CHAIN, message, node.loc, len(node.name), "", node.name)
+    assembly.tell(ASYNC_CHAIN, message, Span(node.loc, len(node.name), node.name))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from irscope.formats.hlo.assembly import ANY, CONSTANT, PARAMETER, Assembly, Entry
@@ -15,6 +16,7 @@ from irscope.formats.hlo.faults import (
     TRUNCATED,
     UNKNOWN_ATTRIBUTE,
     Refused,
+    Span,
 )
 from irscope.formats.hlo.lexer import Cursor, braces
 from irscope.formats.hlo.opcodes import COMMON, KNOWN_ATTRIBUTES, OPCODES, RAW_KINDS, Opcode
@@ -25,6 +27,21 @@ from irscope.source import Note, did_you_mean
 
 BODY_ORDER = ("to_apply", "calls", "condition", "body", "true_computation", "false_computation", "branch_computations",
               "called_computations", "select", "scatter")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What stands before the operands of an instruction: its name, its opcode as written and the grammar of that, with their offsets.
+
+    A ``nested`` instruction is written as an operand of another, and has no attributes.
+    """
+
+    name: str
+    at: int
+    spec: Opcode
+    word: str
+    word_at: int
+    nested: bool = False
 
 
 class Attributes:
@@ -44,39 +61,42 @@ class Attributes:
         return tuple(g for name in BODY_ORDER for g in self.bodies.get(name, ()))
 
 
-def read_attributes(assembly: Assembly, cursor: Cursor, spec: Opcode, opcode: str, opcode_at: int, owner: str) -> Attributes:
-    """Step over ``, name=value`` as often as it comes. ``opcode`` is the word in the text, ``owner`` the name of the instruction."""
+def read_attributes(assembly: Assembly, cursor: Cursor, head: Head) -> Attributes:
+    """Step over ``, name=value`` as often as it comes."""
     found = Attributes()
+    if head.nested:  # a comma behind it separates operands; what it needs cannot be given
+        cursor = Cursor("", 0)
     while cursor.eat(","):
         if cursor.kind != "attribute":
             cursor.refuse("expected an attribute, name=value with nothing between the name and =")
-        _attribute(assembly, cursor, spec, opcode, owner, found)
-    for name in spec.required:
+        _attribute(assembly, cursor, head, found)
+    for name in head.spec.required:
         if name not in found.at:
             if cursor.kind == "end" and cursor.text:
-                cursor.refuse(f"expected the attribute {name} of {opcode}")
-            assembly.tell(MISSING_ATTRIBUTE, f"{opcode} needs the attribute {name}", opcode_at, len(opcode), _example(name, spec), owner)
+                cursor.refuse(f"expected the attribute {name} of {head.word}")
+            assembly.tell(MISSING_ATTRIBUTE, f"{head.word} needs the attribute {name}", Span(head.word_at, len(head.word), head.name),
+                          _example(name, head.spec))
     return found
 
 
-def _attribute(assembly: Assembly, cursor: Cursor, spec: Opcode, opcode: str, owner: str, found: Attributes) -> None:
+def _attribute(assembly: Assembly, cursor: Cursor, head: Head, found: Attributes) -> None:
     name, at = cursor.value, cursor.at
-    kind = spec.kind(name)
+    kind = head.spec.kind(name)
     cursor.next()
     value_at = cursor.at
     if name in found.at:
         first = (Note("it is given first here", found.at[name]),)
-        assembly.tell(REPEATED_ATTRIBUTE, f"the attribute {name} is given twice", at, len(name), "", owner, first)
+        assembly.tell(REPEATED_ATTRIBUTE, f"the attribute {name} is given twice", Span(at, len(name), head.name), "", first)
         kind = "any"
     elif kind is None:
-        _tell_stranger(assembly, spec, opcode, name, at, owner)
+        _tell_stranger(assembly, head, name, at)
         kind = "any"
     try:
-        _read(assembly, cursor, name, kind, owner, found)
+        _read(assembly, cursor, name, kind, head.name, found)
     except Refused as refused:
         if refused.fault in (TRUNCATED, LIMIT):
             raise
-        assembly.faults.take(refused, owner, assembly.scope.graph.name)
+        assembly.faults.take(refused, head.name, assembly.scope.graph.name)
         cursor.goto(value_at)
         step_over_value(cursor)
     found.at.setdefault(name, at)
@@ -104,8 +124,7 @@ def _read(assembly: Assembly, cursor: Cursor, name: str, kind: str, owner: str, 
 
 def _computation(assembly: Assembly, cursor: Cursor, name: str) -> Graph:
     if cursor.sees("{"):
-        from irscope.formats.hlo.body import read_nested  # which reads attributes in its turn
-        return read_nested(assembly, cursor, name)
+        return assembly.read_nested(assembly, cursor, name)
     at, length = cursor.at, cursor.after - cursor.at
     called = cursor.name("the name of a computation")
     graph = assembly.module.graphs.get(called)
@@ -120,19 +139,12 @@ def _missing(assembly: Assembly, name: str, at: int, length: int) -> Graph:
         later = re.compile(rf"^[ \t]*(?:ENTRY[ \t]+)?%?{re.escape(name)}[ \t]*[({{]", re.MULTILINE).search(assembly.text, at)
         note = (Note("it is defined later, here; a computation stands before its callers", later.end() - 1 - len(name)),) if later else ()
         near = did_you_mean(name, assembly.module.graphs)
-        assembly.tell(MISSING_COMPUTATION, f"there is no computation {name} before this one", at, length, near, "", note)
+        assembly.tell(MISSING_COMPUTATION, f"there is no computation {name} before this one", Span(at, length), near, note)
     return graph
 
 
 def _computations(assembly: Assembly, cursor: Cursor, owner: str) -> tuple[Graph, ...]:
-    cursor.expect("{", "before the computations")
-    graphs: list[Graph] = []
-    while not cursor.sees("}"):
-        graphs.append(_computation(assembly, cursor, f"{owner}.branch_{len(graphs)}"))
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "behind the computations")
-    return tuple(graphs)
+    return tuple(_computation(assembly, cursor, f"{owner}.branch_{i}") for i, _ in enumerate(cursor.items("{}", "the computations")))
 
 
 def _predecessors(assembly: Assembly, cursor: Cursor) -> tuple[str, ...]:
@@ -149,17 +161,17 @@ def _predecessors(assembly: Assembly, cursor: Cursor) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _tell_stranger(assembly: Assembly, spec: Opcode, opcode: str, name: str, at: int, owner: str) -> None:
+def _tell_stranger(assembly: Assembly, head: Head, name: str, at: int) -> None:
     """An attribute that the opcode does not have: misplaced when another has it, else unknown."""
-    own = sorted(spec.attributes)
+    opcode, own = head.word, sorted(head.spec.attributes)
     takes = f"{opcode} takes {', '.join(own)}" if own else f"{opcode} takes no attributes of its own"
     if name in KNOWN_ATTRIBUTES:
         others = [o.name for o in OPCODES.values() if name in o.attributes]
         has = f"; {name} belongs to {', '.join(others[:3])}{' and others' if len(others) > 3 else ''}" if others else ""
-        assembly.tell(MISPLACED_ATTRIBUTE, f'unexpected attribute "{name}" on {opcode}', at, len(name), takes + has, owner)
+        assembly.tell(MISPLACED_ATTRIBUTE, f'unexpected attribute "{name}" on {opcode}', Span(at, len(name), head.name), takes + has)
     else:
         message = f"{opcode} has an attribute {name} that irscope does not know; it is kept as text"
-        assembly.tell(UNKNOWN_ATTRIBUTE, message, at, len(name), did_you_mean(name, [*own, *COMMON]) or takes, owner)
+        assembly.tell(UNKNOWN_ATTRIBUTE, message, Span(at, len(name), head.name), did_you_mean(name, [*own, *COMMON]) or takes)
 
 
 def _example(name: str, spec: Opcode) -> str:

@@ -5,7 +5,7 @@ import re
 
 from irscope.formats.hlo.assembly import Assembly
 from irscope.formats.hlo.careful import COMPACTED, PRINT_AGAIN, read_instruction
-from irscope.formats.hlo.faults import LOSSY_PRINT, SYNTAX, TRUNCATED, Refused
+from irscope.formats.hlo.faults import LOSSY_PRINT, SYNTAX, TRUNCATED, Refused, Span
 from irscope.formats.hlo.lexer import RESERVED_TYPES, Cursor
 from irscope.formats.hlo.lines import NAME, TYPE, read_lines
 from irscope.formats.hlo.reducers import read_reducer
@@ -141,12 +141,12 @@ def _body(assembly: Assembly, at: int, depth: int, named: bool = True) -> int:
             cursor.depth = depth
             if cursor.sees("}"):
                 if not scope.graph.nodes:
-                    assembly.tell(SYNTAX, f"computation {scope.graph.name} has no instructions", cursor.at)
+                    assembly.tell(SYNTAX, f"computation {scope.graph.name} has no instructions", Span(cursor.at))
                 return _behind(assembly, cursor, named)
             if cursor.kind == "end" or LEAVES.match(text, cursor.at):
                 scope.is_cut = True
                 last = max(0, min(cursor.at, len(text.rstrip())) - 1)
-                assembly.tell(TRUNCATED, f"computation {scope.graph.name} is not closed", last, 1, "was the dump cut off?", "",
+                assembly.tell(TRUNCATED, f"computation {scope.graph.name} is not closed", Span(last), "was the dump cut off?",
                               (Note("it opens here", scope.graph.loc),))
                 return cursor.at
             read_instruction(assembly, cursor)

@@ -5,7 +5,7 @@ from typing import Any
 
 from irscope.formats.hlo.assembly import UNDEFINED, Assembly
 from irscope.formats.hlo.asynchronous import check_chain, wrap
-from irscope.formats.hlo.attributes import Attributes, read_attributes
+from irscope.formats.hlo.attributes import Head, read_attributes
 from irscope.formats.hlo.checks import check, check_branches
 from irscope.formats.hlo.faults import (
     ILLEGAL_NAME,
@@ -17,6 +17,7 @@ from irscope.formats.hlo.faults import (
     SHORT_LITERAL,
     STRAY_OPERAND,
     UNKNOWN_OPCODE,
+    Span,
 )
 from irscope.formats.hlo.inferred import infer
 from irscope.formats.hlo.lexer import Cursor
@@ -50,12 +51,8 @@ def read_instruction(assembly: Assembly, cursor: Cursor) -> Node:
     if cursor.kind == "attribute":
         cursor.refuse(f"a blank must stand between the name {cursor.value} and =", sees=False)
     if cursor.kind == "type":
-        cursor.refuse(
-            f"{cursor.value} is the name of an element type, and no name for an instruction",
-            ILLEGAL_NAME,
-            f"call it {cursor.value}_",
-            sees=False,
-        )
+        cursor.refuse(f"{cursor.value} is the name of an element type, and no name for an instruction", ILLEGAL_NAME,
+                      f"call it {cursor.value}_", sees=False)
     name = cursor.name("an instruction, name = type opcode(operands)")
     if not cursor.sees("="):
         cursor.refuse(f"expected '=' behind the name {name}")
@@ -83,18 +80,19 @@ def read_right_side(assembly: Assembly, cursor: Cursor, name: str, at: int, nest
     cursor.next()
     if type is None and not spec.infers and spec.name in OPCODES:
         help = f"e.g. f32[2,3] {word}(...); was it printed with the option that leaves out result shapes? {PRINT_AGAIN}"
-        assembly.tell(MISSING_TYPE, f"{word} must write the type of its result", word_at, len(word), help, name)
+        assembly.tell(MISSING_TYPE, f"{word} must write the type of its result", Span(word_at, len(word), name), help)
         type = UNKNOWN
+    head = Head(name, at, spec, word, word_at, nested)
     if spec.name == "parameter":
-        return _parameter(assembly, cursor, spec, name, at, type or UNKNOWN, nested)
+        return _parameter(assembly, cursor, head, type or UNKNOWN)
     if spec.name == "constant":
-        return _constant(assembly, cursor, spec, name, at, type or UNKNOWN, nested)
+        return _constant(assembly, cursor, head, type or UNKNOWN)
     operands_at, spoilt = cursor.at, assembly.faults.spoilt
     operands = read_operands(assembly, cursor, name) if spec.name in OPCODES else _whatever_operands(assembly, cursor)
     if spec.operands is not None and len(operands) != spec.operands:
         message = f"{word} takes {spec.operands} operand{'s' * (spec.operands != 1)}, but has {len(operands)}"
-        assembly.tell(OPERAND_COUNT, message, operands_at, assembly.on_line(operands_at, cursor.at), "", name)
-    found = _attributes(assembly, cursor, spec, word, word_at, name, nested)
+        assembly.tell(OPERAND_COUNT, message, Span(operands_at, assembly.on_line(operands_at, cursor.at), name))
+    found = read_attributes(assembly, cursor, head)
     op = assembly.op(spec.name)
     node = Node(op, name, type or UNKNOWN, operands, found.values or NO_ATTRS, found.graphs(), at)
     if spec.name == "conditional":
@@ -153,7 +151,7 @@ def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
     if begins_type(cursor):
         type = assembly.types.read(cursor)
     elif cursor.sees(",") or cursor.sees(")"):
-        assembly.tell(STRAY_OPERAND, "an operand is missing here; XLA's parser goes on without it", begin, 1, "", owner)
+        assembly.tell(STRAY_OPERAND, "an operand is missing here; XLA's parser goes on without it", Span(begin, 1, owner))
         return None
     is_name = cursor.kind == "name" or (cursor.kind == "word" and cursor.peek() != ("mark", "("))
     if not is_name and cursor.kind == "word":
@@ -163,8 +161,8 @@ def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
         if assembly.makes_parameters and type is not None and len(assembly.scopes) == 1:
             return _made_parameter(assembly, f"_{len(assembly.scope.graph.nodes)}", type, begin)
         if type is not None and (cursor.sees(",") or cursor.sees(")")):
-            assembly.tell(STRAY_OPERAND, "a type without the name of an operand; it is left out", begin, max(1, cursor.at - begin),
-                          "write the name behind the type, without a comma", owner)
+            assembly.tell(STRAY_OPERAND, "a type without the name of an operand; it is left out",
+                          Span(begin, max(1, cursor.at - begin), owner), "write the name behind the type, without a comma")
             return None
         missing = f"is a ')' missing before {cursor.value}=?" if cursor.kind == "attribute" else ""
         cursor.refuse("expected an operand: a name, a type and a name, or an instruction", help=missing)
@@ -181,15 +179,8 @@ def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
     if cursor.sees("#"):
         node = _element(assembly, cursor, node, at)
     if type is not None and node.op is not UNDEFINED and node.type is not UNKNOWN and not compatible(type, node.type):
-        assembly.tell(
-            OPERAND_TYPE,
-            f"the operand is written as {type}, but %{node.name} is {node.type}",
-            begin,
-            at + length - begin,
-            "",
-            owner,
-            (Note(f"%{node.name} gets its type here", node.loc),),
-        )
+        assembly.tell(OPERAND_TYPE, f"the operand is written as {type}, but %{node.name} is {node.type}",
+                      Span(begin, at + length - begin, owner), "", (Note(f"%{node.name} gets its type here", node.loc),))
     return node
 
 
@@ -223,7 +214,7 @@ def _element(assembly: Assembly, cursor: Cursor, node: Node, at: int) -> Node:
         if elements is None or not 0 <= index < len(elements):
             what = f"GTE index {index} out of bounds: %{node.name} has {len(elements)} elements" if elements is not None else \
                 f"%{node.name} is {node.type}, and # takes an element of a tuple (GTE operand must be tuple)"
-            assembly.tell(OPERAND_TYPE, what, at, index_at + length - at, "", node.name)
+            assembly.tell(OPERAND_TYPE, what, Span(at, index_at + length - at, node.name))
             return assembly.stand_in(f"{node.name}#{index}", at)
         name = f"{node.name}#{index}"
         made = scope.names.get(name)
@@ -234,31 +225,24 @@ def _element(assembly: Assembly, cursor: Cursor, node: Node, at: int) -> Node:
     return node
 
 
-def _attributes(assembly: Assembly, cursor: Cursor, spec: Opcode, word: str, word_at: int, name: str, nested: bool) -> Attributes:
-    if nested:
-        # A comma behind a nested instruction separates operands; what it needs cannot be given.
-        return read_attributes(assembly, Cursor("", 0), spec, word, word_at, name) if spec.required else Attributes()
-    return read_attributes(assembly, cursor, spec, word, word_at, name)
-
-
-def _parameter(assembly: Assembly, cursor: Cursor, spec: Opcode, name: str, at: int, type: Type, nested: bool) -> Node:
+def _parameter(assembly: Assembly, cursor: Cursor, head: Head, type: Type) -> Node:
     cursor.expect("(", "before the number of the parameter")
     number_at, length = cursor.at, cursor.after - cursor.at
     number = cursor.integer("the number of the parameter")
     if number < 0:
-        assembly.tell(PARAMETER_NUMBER, "the number of a parameter must be 0 or more", number_at, length, "", name)
+        assembly.tell(PARAMETER_NUMBER, "the number of a parameter must be 0 or more", Span(number_at, length, head.name))
     cursor.expect(")", "behind the number of the parameter")
-    found = _attributes(assembly, cursor, spec, "parameter", at, name, nested)
+    found = read_attributes(assembly, cursor, head)
     replicated = found.values.pop("parameter_replication", None)
     if replicated is not None and type is not UNKNOWN:
         leaves = sum(1 for _ in type.leaves())
         if leaves != len(replicated):
             message = f"the parameter has {leaves} leaf buffers, but parameter_replication has {len(replicated)} values"
-            assembly.tell(OPERAND_COUNT, message, found.at["parameter_replication"], 21, "", name)
-    return Node(assembly.op("parameter"), name, type, (), {"number": number, **found.values}, (), at)
+            assembly.tell(OPERAND_COUNT, message, Span(found.at["parameter_replication"], 21, head.name))
+    return Node(assembly.op("parameter"), head.name, type, (), {"number": number, **found.values}, (), head.at)
 
 
-def _constant(assembly: Assembly, cursor: Cursor, spec: Opcode, name: str, at: int, type: Type, nested: bool) -> Node:
+def _constant(assembly: Assembly, cursor: Cursor, head: Head, type: Type) -> Node:
     if not cursor.sees("("):
         cursor.refuse("expected '(' before the value of the constant")
     cursor.next()
@@ -269,13 +253,13 @@ def _constant(assembly: Assembly, cursor: Cursor, spec: Opcode, name: str, at: i
     else:
         if cursor.kind != "mark" and isinstance(type, TensorType) and type.shape:
             message = f"the constant is {type}, but is written as one number: the first element, with zeros behind it"
-            assembly.tell(SHORT_LITERAL, message, cursor.at, cursor.after - cursor.at,
-                          "a constant that holds one number everywhere is a broadcast of a scalar", name)
+            assembly.tell(SHORT_LITERAL, message, Span(cursor.at, cursor.after - cursor.at, head.name),
+                          "a constant that holds one number everywhere is a broadcast of a scalar")
         values["literal"] = read_literal(cursor, type)
         cursor.expect(")", "behind the value of the constant")
-    found = _attributes(assembly, cursor, spec, "constant", at, name, nested)
+    found = read_attributes(assembly, cursor, head)
     found.values.pop("parameter_replication", None)
-    return Node(assembly.op("constant"), name, type, (), {**values, **found.values}, (), at)
+    return Node(assembly.op("constant"), head.name, type, (), {**values, **found.values}, (), head.at)
 
 
 def _step_over_literal(cursor: Cursor) -> None:
@@ -289,5 +273,5 @@ def _step_over_literal(cursor: Cursor) -> None:
 
 def _unknown(assembly: Assembly, word: str, at: int, name: str) -> Opcode:
     """An opcode that HLO does not have: told, and read with whatever operands and attributes it has."""
-    assembly.tell(UNKNOWN_OPCODE, f"Unknown opcode: {word}", at, len(word), GONE.get(word) or did_you_mean(word, OPCODES), name)
+    assembly.tell(UNKNOWN_OPCODE, f"Unknown opcode: {word}", Span(at, len(word), name), GONE.get(word) or did_you_mean(word, OPCODES))
     return Opcode(word, None, {}, (), True)

@@ -15,6 +15,7 @@ from irscope.formats.hlo.faults import (
     OPERAND_TYPE,
     RESULT_TYPE,
     Fault,
+    Span,
 )
 from irscope.formats.hlo.types import compatible
 from irscope.graph import Node, TensorType, TupleType
@@ -40,7 +41,7 @@ def check(assembly: Assembly, node: Node) -> None:
 
 
 def _tell(assembly: Assembly, node: Node, fault: Fault, message: str, help: str = "") -> None:
-    assembly.tell(fault, message, node.loc, len(node.name), help, node.name)
+    assembly.tell(fault, message, Span(node.loc, len(node.name), node.name), help)
 
 
 def _count(assembly: Assembly, node: Node, ok: bool, wanted: str) -> bool:
@@ -120,7 +121,7 @@ def check_branches(assembly: Assembly, node: Node, at: dict[str, int]) -> None:
     for name in other:
         if name in at:
             message = f'unexpected attribute "{name}": the first operand of this conditional is {first}'
-            assembly.tell(MISPLACED_ATTRIBUTE, message, at[name], len(name), f"it takes {' and '.join(wanted)}", node.name)
+            assembly.tell(MISPLACED_ATTRIBUTE, message, Span(at[name], len(name), node.name), f"it takes {' and '.join(wanted)}")
     for name in wanted:
         if name not in at:
             _tell(assembly, node, MISSING_ATTRIBUTE, f"conditional on {first} needs the attribute {name}")
@@ -194,47 +195,25 @@ def _scan(assembly: Assembly, node: Node) -> None:
         _tell(assembly, node, ATTRIBUTE_VALUE, f"scan runs over dimension {dimensions[0]}, but its first operand has {rank} dimensions")
 
 
-LOOKS: dict[str, Callable[[Assembly, Node], None]] = {
-    "broadcast": _broadcast,
-    "tuple": _tuple,
-    "reduce": _pairs,
-    "reduce-window": _pairs,
-    "scatter": _scatter,
-    "dynamic-reshape": _some,
-    "rng-bit-generator": _some,
-    "concatenate": _one_dimension,
-    "sort": _one_dimension,
-    "all-to-all": _one_dimension,
-    "ragged-all-to-all": _one_dimension,
-    "dynamic-slice": _dynamic_slice,
-    "dynamic-update-slice": _dynamic_slice,
-    "conditional": _conditional,
-    "infeed": _infeed,
-    "recv": _receive,
-    "send-done": _done,
-    "recv-done": _done,
-    "collective-permute": _permute,
-    "collective-permute-start": _permute,
-    "all-reduce": _all_reduce,
-    "all-reduce-start": _all_reduce,
-    "reduce-scatter": _all_reduce,
-    "all-gather": _has_dimension,
-    "all-gather-start": _has_dimension,
-    "get-dimension-size": _has_dimension,
-    "set-dimension-size": _has_dimension,
-    "custom-call": _custom_call,
-    "scan": _scan,
-}
+LOOKS: dict[str, Callable[[Assembly, Node], None]] = {opcode: check for check, opcodes in (
+    (_broadcast, "broadcast"), (_tuple, "tuple"), (_pairs, "reduce reduce-window"), (_scatter, "scatter"),
+    (_some, "dynamic-reshape rng-bit-generator"), (_one_dimension, "concatenate sort all-to-all ragged-all-to-all"),
+    (_dynamic_slice, "dynamic-slice dynamic-update-slice"), (_conditional, "conditional"), (_infeed, "infeed"), (_receive, "recv"),
+    (_done, "send-done recv-done"), (_permute, "collective-permute collective-permute-start"),
+    (_all_reduce, "all-reduce all-reduce-start reduce-scatter"),
+    (_has_dimension, "all-gather all-gather-start get-dimension-size set-dimension-size"), (_custom_call, "custom-call"), (_scan, "scan"),
+) for opcode in opcodes.split()}
 """By opcode, those that need a look at every instruction, unless its attributes alone answer."""
 
 
 def surely_right(opcode: str, attrs: Mapping[str, Any]) -> bool:
     """Whether the attributes alone say that the check of an opcode finds nothing: then it is not made for each instruction."""
-    if opcode in ("concatenate", "sort", "all-to-all", "ragged-all-to-all"):
-        return len(attrs.get("dimensions", (0,))) == 1
-    if opcode in ("all-reduce", "all-reduce-start", "reduce-scatter"):
+    look, dimensions = LOOKS[opcode], attrs.get("dimensions", (0,))
+    if look is _one_dimension:
+        return len(dimensions) == 1
+    if look is _all_reduce:
         named = "channel_id" in attrs or "mode" in attrs or not attrs.get("use_global_device_ids")
-        return named and (opcode != "reduce-scatter" or bool(attrs.get("dimensions", (0,))))
-    if opcode in ("all-gather", "all-gather-start", "get-dimension-size", "set-dimension-size"):
-        return bool(attrs.get("dimensions", (0,)))
-    return opcode == "broadcast" and "dimensions" in attrs
+        return named and (opcode != "reduce-scatter" or bool(dimensions))
+    if look is _has_dimension:
+        return bool(dimensions)
+    return look is _broadcast and "dimensions" in attrs

@@ -105,9 +105,8 @@ def read_groups(cursor: Cursor) -> ReplicaGroups:
         raise Refused(ATTRIBUTE_VALUE, f"replica groups are [number,size]<=[...], not {len(dims)} dimensions", begin, cursor.at - begin)
     cursor.expect("<=", "behind [number,size]", ATTRIBUTE_VALUE)
     reshape, perm = read_iota(cursor)
-    return ReplicaGroups(
-        f"[{_commas(dims)}]<=[{_commas(reshape)}]" + (f"T({_commas(perm)})" if len(reshape) > 1 else ""), (), dims, reshape, perm
-    )
+    return ReplicaGroups(f"[{_commas(dims)}]<=[{_commas(reshape)}]" + (f"T({_commas(perm)})" if len(reshape) > 1 else ""), (), dims,
+                         reshape, perm)
 
 
 def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -120,15 +119,12 @@ def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
         cursor.refuse("expected T(...), the order of the dimensions", ATTRIBUTE_VALUE)
     cursor.next()
     cursor.expect("(", "behind T", ATTRIBUTE_VALUE)
-    perm = [cursor.integer("a dimension", ATTRIBUTE_VALUE)]
-    while cursor.eat(","):
-        perm.append(cursor.integer("a dimension", ATTRIBUTE_VALUE))
+    perm = cursor.integers("a dimension", ATTRIBUTE_VALUE)
     cursor.expect(")", "behind T(...", ATTRIBUTE_VALUE)
     if sorted(perm) != list(range(len(reshape))):
-        raise Refused(
-            ATTRIBUTE_VALUE, f"T({_commas(perm)}) must list each of the dimensions 0 to {len(reshape) - 1} once", begin, cursor.at - begin
-        )
-    return reshape, tuple(perm)
+        raise Refused(ATTRIBUTE_VALUE, f"T({_commas(perm)}) must list each of the dimensions 0 to {len(reshape) - 1} once", begin,
+                      cursor.at - begin)
+    return reshape, perm
 
 
 def int_lists(cursor: Cursor) -> tuple[tuple[int, ...], ...]:
@@ -148,15 +144,9 @@ def int_lists(cursor: Cursor) -> tuple[tuple[int, ...], ...]:
 def ints(cursor: Cursor) -> tuple[int, ...]:
     """``{0,1}``."""
     cursor.expect("{", "before a list of integers", ATTRIBUTE_VALUE)
-    values: list[int] = []
-    if cursor.eat("}"):
-        return ()
-    while True:
-        values.append(cursor.integer("an integer", ATTRIBUTE_VALUE))
-        if not cursor.eat(","):
-            break
+    values = () if cursor.sees("}") else cursor.integers("an integer", ATTRIBUTE_VALUE)
     cursor.expect("}", "at the end of the list", ATTRIBUTE_VALUE)
-    return tuple(values)
+    return values
 
 
 @dataclass(slots=True)
@@ -171,8 +161,8 @@ class Mesh:
 def read_mesh(cursor: Cursor) -> Mesh:
     """Step over a mesh; the cursor stands on the word ``mesh``."""
     cursor.next()
-    cursor.expect("[", "behind mesh", ATTRIBUTE_VALUE)
     mesh = Mesh([], [])
+    cursor.expect("[", "behind mesh", ATTRIBUTE_VALUE)
     while not cursor.sees("]"):
         if cursor.kind == "attribute" and cursor.value == "device_ids":
             cursor.next()
@@ -274,11 +264,9 @@ def _axis_name(cursor: Cursor) -> str:
 
 def _square(cursor: Cursor, what: str) -> tuple[int, ...]:
     cursor.expect("[", f"before {what}", ATTRIBUTE_VALUE)
-    values = [cursor.integer("an integer", ATTRIBUTE_VALUE)]
-    while cursor.eat(","):
-        values.append(cursor.integer("an integer", ATTRIBUTE_VALUE))
+    values = cursor.integers("an integer", ATTRIBUTE_VALUE)
     cursor.expect("]", f"behind {what}", ATTRIBUTE_VALUE)
-    return tuple(values)
+    return values
 
 
 def _commas(values: tuple[int, ...] | list[int]) -> str:

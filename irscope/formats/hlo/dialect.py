@@ -1,8 +1,6 @@
 """What HLO's operators need and promise."""
 from irscope.graph import Dialect
 
-HLO = Dialect(
-    "hlo", primitive=True, broadcasts=False, flushes_denormals=True, default_policy="xla-cpu", scope_ends_with_operator=True,
-    instruction="instruction", computation="computation", module="HLO module",
-    whole_text="XLA prints large constants with --xla_dump_large_constants=true, jax with print_large_constants",
-)
+HLO = Dialect("hlo", primitive=True, broadcasts=False, flushes_denormals=True, default_policy="xla-cpu", scope_ends_with_operator=True,
+              instruction="instruction", computation="computation", module="HLO module",
+              whole_text="XLA prints large constants with --xla_dump_large_constants=true, jax with print_large_constants")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from irscope.source import Finding, Note, Severity, SourceText
 
@@ -32,13 +33,9 @@ DUPLICATE_NAME = Fault("HLO005", "duplicate-name", "Two instructions of a comput
 # XLA refuses it; but people cut single computations out of dumps, and all the rest of such a text is worth reading.
 MISSING_COMPUTATION = Fault("HLO006", "missing-computation", "A computation that is called does not stand in the text (before its caller).",
                             refuses=False)
-UNKNOWN_ATTRIBUTE = Fault(
-    "HLO007",
-    "unknown-attribute",
-    "An attribute that irscope does not know, perhaps of a newer XLA. It is kept as text.",
-    Severity.WARNING,
-    refuses=False,
-)
+UNKNOWN_ATTRIBUTE = Fault("HLO007", "unknown-attribute",
+                          "An attribute that irscope does not know, perhaps of a newer XLA. It is kept as text.", Severity.WARNING,
+                          refuses=False)
 MISPLACED_ATTRIBUTE = Fault("HLO008", "misplaced-attribute", "An attribute that other opcodes have, but not this one.")
 MISSING_ATTRIBUTE = Fault("HLO009", "missing-attribute", "An attribute without which the opcode has no meaning.", spoils=True)
 REPEATED_ATTRIBUTE = Fault("HLO010", "repeated-attribute", "An attribute is given twice.")
@@ -59,31 +56,31 @@ ASYNC_CHAIN = Fault("HLO020", "async-chain", "async-start, async-update and asyn
 ILLEGAL_NAME = Fault("HLO021", "illegal-name", "A name that HLO reserves or does not allow.")
 LOSSY_PRINT = Fault("HLO022", "lossy-print", "The text was printed with an option that leaves out what is needed to read it back.")
 LIMIT = Fault("HLO023", "limit", "The text goes beyond a limit (nesting, size) that protects memory and stack.")
-TEXT_AROUND = Fault(
-    "HLO024", "text-around", "Text that is no HLO stands before, between or after modules. It is left aside.", Severity.INFO, refuses=False
-)
+TEXT_AROUND = Fault("HLO024", "text-around", "Text that is no HLO stands before, between or after modules. It is left aside.",
+                    Severity.INFO, refuses=False)
 NO_MODULE = Fault("HLO025", "no-module", "No HLO module was found in the text.")
 MODULE_ATTRIBUTE = Fault("HLO026", "module-attribute", "An attribute of the module, or its stack-frame tables, has the wrong form.")
-SHORT_LITERAL = Fault(
-    "HLO027",
-    "short-literal",
-    "A constant of several elements is written with one number: XLA makes it the first element, and the others zero.",
-    Severity.WARNING,
-    refuses=False,
-)
-STRAY_OPERAND = Fault(
-    "HLO028",
-    "stray-operand",
-    "A type without a name, or nothing, stands where an operand should. XLA's parser drops it.",
-    Severity.WARNING,
-    refuses=False,
-)
+SHORT_LITERAL = Fault("HLO027", "short-literal",
+                      "A constant of several elements is written with one number: XLA makes it the first element, and the others zero.",
+                      Severity.WARNING, refuses=False)
+STRAY_OPERAND = Fault("HLO028", "stray-operand",
+                      "A type without a name, or nothing, stands where an operand should. XLA's parser drops it.", Severity.WARNING,
+                      refuses=False)
 # What XLA's parser lets through and its verifier does not:
 LAYOUT = Fault("HLO029", "layout", "A layout must list each dimension once.", refuses=False)
 DEVICES = Fault("HLO030", "devices", "Replica groups or a sharding do not fit the number of devices they are made of.", refuses=False)
 
 
 FAULTS: tuple[Fault, ...] = tuple(f for f in list(globals().values()) if isinstance(f, Fault))
+
+
+class Span(NamedTuple):
+    """A piece of the text, and the names of the instruction and the computation that it belongs to."""
+
+    offset: int
+    length: int = 1
+    node: str = ""
+    graph: str = ""
 
 
 class Refused(Exception):
@@ -105,8 +102,7 @@ class Faults:
         self.spoilt = 0
         """How many faults were added that spoil their instruction."""
 
-    def add(self, fault: Fault, message: str, offset: int, length: int = 1, help: str = "", notes: tuple[Note, ...] = (),
-            node: str = "", graph: str = "") -> None:
+    def add(self, fault: Fault, message: str, span: Span, help: str = "", notes: tuple[Note, ...] = ()) -> None:
         """Note one fault."""
         if fault.refuses:
             self.ok = False
@@ -114,13 +110,13 @@ class Faults:
         if len(self.findings) >= MAX_FINDINGS:
             self.left_out += 1
             return
+        offset, length, node, graph = span
         self.findings.append(
-            Finding(fault.code, fault.name, fault.severity, message, self.source, offset, max(1, length), notes, help, node, graph)
-        )
+            Finding(fault.code, fault.name, fault.severity, message, self.source, offset, max(1, length), notes, help, node, graph))
 
     def take(self, refused: Refused, node: str = "", graph: str = "") -> None:
         """Note what an exception carries."""
-        self.add(refused.fault, refused.message, refused.offset, refused.length, refused.help, refused.notes, node, graph)
+        self.add(refused.fault, refused.message, Span(refused.offset, refused.length, node, graph), refused.help, refused.notes)
 
     def close(self) -> list[Finding]:
         """All findings in the order in which reading met them, with a last word on those left out."""

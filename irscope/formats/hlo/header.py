@@ -14,6 +14,7 @@ from irscope.formats.hlo.faults import (
     UNKNOWN_ATTRIBUTE,
     Faults,
     Refused,
+    Span,
 )
 from irscope.formats.hlo.lexer import Cursor
 from irscope.formats.hlo.opcodes import KNOWN_ATTRIBUTES
@@ -50,13 +51,8 @@ def read_header(assembly: Assembly, cursor: Cursor) -> int:
     cursor.next()
     module = assembly.module
     if cursor.sees(","):
-        assembly.faults.add(
-            LOSSY_PRINT,
-            "the module has no name: the text was printed without names (fingerprint or canonical options)",
-            cursor.at,
-            1,
-            "print it again with the default HloPrintOptions",
-        )
+        assembly.faults.add(LOSSY_PRINT, "the module has no name: the text was printed without names (fingerprint or canonical options)",
+                            Span(cursor.at), "print it again with the default HloPrintOptions")
     else:
         module.name = cursor.name("the name of the module", MODULE_ATTRIBUTE)
     seen: set[str] = set()
@@ -84,12 +80,12 @@ def check_aliases(assembly: Assembly) -> None:
         for i in index:
             if not isinstance(type, TupleType) or not 0 <= i < len(type.elements):
                 message = f"input_output_alias names the output {{{', '.join(map(str, index))}}}, but the entry gives {root.type}"
-                assembly.tell(MODULE_ATTRIBUTE, message, assembly.aliases_at, 18, "", "", (Note("its root stands here", root.loc),))
+                assembly.tell(MODULE_ATTRIBUTE, message, Span(assembly.aliases_at, 18), "", (Note("its root stands here", root.loc),))
                 return
             type = type.elements[i]
         if index in seen:
             message = f"input_output_alias names the output {{{', '.join(map(str, index))}}} twice"
-            assembly.tell(MODULE_ATTRIBUTE, message, assembly.aliases_at, 18)
+            assembly.tell(MODULE_ATTRIBUTE, message, Span(assembly.aliases_at, 18))
             return
         seen.add(index)
 
@@ -101,19 +97,15 @@ def _attribute(assembly: Assembly, cursor: Cursor, seen: set[str]) -> None:
     cursor.next()
     value_at = cursor.at
     if name in seen:
-        faults.add(REPEATED_ATTRIBUTE, f"the module gives {name} twice", at, len(name))
+        faults.add(REPEATED_ATTRIBUTE, f"the module gives {name} twice", Span(at, len(name)))
         kind = "any"
     elif kind is None:
         if name in KNOWN_ATTRIBUTES:
-            faults.add(MISPLACED_ATTRIBUTE, f'unexpected attribute "{name}" on the module', at, len(name), "it belongs to instructions")
+            faults.add(MISPLACED_ATTRIBUTE, f'unexpected attribute "{name}" on the module', Span(at, len(name)),
+                       "it belongs to instructions")
         else:
-            faults.add(
-                UNKNOWN_ATTRIBUTE,
-                f"the module has an attribute {name} that irscope does not know; it is kept as text",
-                at,
-                len(name),
-                did_you_mean(name, MODULE_ATTRIBUTES),
-            )
+            faults.add(UNKNOWN_ATTRIBUTE, f"the module has an attribute {name} that irscope does not know; it is kept as text",
+                       Span(at, len(name)), did_you_mean(name, MODULE_ATTRIBUTES))
         kind = "any"
     seen.add(name)
     if kind == "aliases":
@@ -153,17 +145,11 @@ def _value(cursor: Cursor, kind: str, types: TypeTable, faults: Faults) -> Any:
 
 def _layout(cursor: Cursor, types: TypeTable) -> tuple[tuple[Any, ...], Any]:
     cursor.expect("{", "before the entry computation layout", MODULE_ATTRIBUTE)
-    cursor.expect("(", "before the types of the parameters", MODULE_ATTRIBUTE)
-    params = []
-    while not cursor.sees(")"):
-        params.append(types.read(cursor))
-        if not cursor.eat(","):
-            break
-    cursor.expect(")", "behind the types of the parameters", MODULE_ATTRIBUTE)
+    params = tuple(types.read(cursor) for _ in cursor.items("()", "the types of the parameters", MODULE_ATTRIBUTE))
     cursor.expect("->", "before the type of the result", MODULE_ATTRIBUTE)
     result = types.read(cursor)
     cursor.expect("}", "behind the entry computation layout", MODULE_ATTRIBUTE)
-    return tuple(params), result
+    return params, result
 
 
 def _aliases(cursor: Cursor) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[int, ...], str]], ...]:
@@ -183,8 +169,7 @@ def _aliases(cursor: Cursor) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[in
                 return tuple(aliases)
             cursor.goto(begin)
             aliases.clear()
-    cursor.expect("{", "before the aliases", MODULE_ATTRIBUTE)
-    while not cursor.sees("}"):
+    for _ in cursor.items("{}", "the aliases", MODULE_ATTRIBUTE):
         out = ints(cursor)
         cursor.expect(":", form, MODULE_ATTRIBUTE)
         cursor.expect("(", form, MODULE_ATTRIBUTE)
@@ -199,9 +184,6 @@ def _aliases(cursor: Cursor) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[in
             cursor.next()
         cursor.expect(")", form, MODULE_ATTRIBUTE)
         aliases.append((out, (number, index, kind)))
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "behind the aliases", MODULE_ATTRIBUTE)
     return tuple(aliases)
 
 
@@ -211,17 +193,13 @@ def _index(text: str) -> tuple[int, ...]:
 
 def _donors(cursor: Cursor) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """``{ (0, {}), ... }``."""
-    cursor.expect("{", "before the buffer donors", MODULE_ATTRIBUTE)
-    donors = []
-    while not cursor.sees("}"):
-        cursor.expect("(", "as in (parameter, {index})", MODULE_ATTRIBUTE)
+    form, donors = "as in (parameter, {index})", []
+    for _ in cursor.items("{}", "the buffer donors", MODULE_ATTRIBUTE):
+        cursor.expect("(", form, MODULE_ATTRIBUTE)
         number = cursor.integer("the number of a parameter", MODULE_ATTRIBUTE)
-        cursor.expect(",", "as in (parameter, {index})", MODULE_ATTRIBUTE)
+        cursor.expect(",", form, MODULE_ATTRIBUTE)
         donors.append((number, ints(cursor)))
-        cursor.expect(")", "as in (parameter, {index})", MODULE_ATTRIBUTE)
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "behind the buffer donors", MODULE_ATTRIBUTE)
+        cursor.expect(")", form, MODULE_ATTRIBUTE)
     return tuple(donors)
 
 

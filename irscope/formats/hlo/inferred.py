@@ -7,7 +7,7 @@ leave its type out, with operands of two layouts and of tiles).
 from __future__ import annotations
 
 from irscope.formats.hlo.assembly import Assembly
-from irscope.formats.hlo.faults import MISSING_TYPE
+from irscope.formats.hlo.faults import MISSING_TYPE, Span
 from irscope.formats.hlo.types import is_order, is_possible
 from irscope.graph import UNKNOWN, Kind, Layout, Node, TensorType, TupleType, Type, same_type
 from irscope.ops.faults import TypeFault
@@ -33,7 +33,7 @@ def infer(assembly: Assembly, node: Node, word: str, word_at: int) -> Type:
             message, help = f"the type of {word} is left out, and does not follow: {fault.message}", fault.help
         except (IndexError, KeyError, ValueError, AttributeError, TypeError, ArithmeticError):
             pass  # operands or attributes are missing, which is told; the type cannot follow
-    assembly.tell(MISSING_TYPE, message, word_at, len(word), help, node.name)
+    assembly.tell(MISSING_TYPE, message, Span(word_at, len(word), node.name), help)
     return UNKNOWN
 
 

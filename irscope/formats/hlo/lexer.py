@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 from typing import NoReturn
 
 from irscope.formats.hlo.faults import LIMIT, SYNTAX, TRUNCATED, Fault, Refused
@@ -15,16 +16,11 @@ STRING = r'"(?:[^"\\]|\\.)*+"|\'(?:[^\'\\]|\\.)*+\''
 PAYLOAD = r"(?:\(0x[0-9a-fA-F]+\))?"
 
 BLANKS = re.compile(r"(?:[ \t\r\n]++|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\r\n]*+)*+")
-TOKEN = re.compile(
-    r"(?P<labels>[0-9bf?]{2,}_[0-9io?]{2,}->[0-9bf?]{2,})"
-    r"|(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*+)(?P<touch>[:=]?)"
-    r"|%(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*+)"
-    r"|(?P<decimal>-?(?:(?:\d+\.\d*|\d*\.\d+|\d+)[eE][+-]?\d+|\d+\.\d*|\d*\.\d+)|-nan" + PAYLOAD + ")"
-    r"|(?P<dxd>\d+(?:x\d+)+)"
-    r"|(?P<pad>-?\d+_-?\d+(?:_\d+)?(?:x-?\d+_-?\d+(?:_\d+)?)*)"
-    r"|(?P<int>-?\d+)|(?P<inf>-inf)"
-    r"|(?P<mark>->|<=|\.\.\.|[=,:*#+~\[\]{}()?])"
-    r"|(?P<string>" + STRING + ")", re.DOTALL | re.ASCII)
+TOKEN = re.compile(r"(?P<labels>[0-9bf?]{2,}_[0-9io?]{2,}->[0-9bf?]{2,})" r"|(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*+)(?P<touch>[:=]?)"
+                   r"|%(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*+)"
+                   r"|(?P<decimal>-?(?:(?:\d+\.\d*|\d*\.\d+|\d+)[eE][+-]?\d+|\d+\.\d*|\d*\.\d+)|-nan" + PAYLOAD + ")"
+                   r"|(?P<dxd>\d+(?:x\d+)+)" r"|(?P<pad>-?\d+_-?\d+(?:_\d+)?(?:x-?\d+_-?\d+(?:_\d+)?)*)" r"|(?P<int>-?\d+)|(?P<inf>-inf)"
+                   r"|(?P<mark>->|<=|\.\.\.|[=,:*#+~\[\]{}()?])" r"|(?P<string>" + STRING + ")", re.DOTALL | re.ASCII)
 NAN_PAYLOAD = re.compile(r"\(0x[0-9a-fA-F]+\)")
 ESCAPE = re.compile(r"\\(?:[0-7]{1,3}|[xX][0-9a-fA-F]+|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[\s\S])")
 SIMPLE_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "?": "?", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -96,6 +92,30 @@ class Cursor:
         if not self.eat(mark):
             self.refuse(f"expected {mark!r} {where}", fault)
 
+    def items(self, brackets: str, what: str, fault: Fault = SYNTAX, end: str = "") -> Iterator[None]:
+        """Step over ``{item, item}``: the body of the loop steps over each item. A comma may stand last."""
+        self.expect(brackets[0], f"before {what}", fault)
+        while not self.sees(brackets[1]):
+            yield
+            if not self.eat(","):
+                break
+        self.expect(brackets[1], end or f"behind {what}", fault)
+
+    def integers(self, what: str = "an integer", fault: Fault = SYNTAX) -> tuple[int, ...]:
+        """Step over integers between commas, one or more."""
+        values = [self.integer(what, fault)]
+        while self.eat(","):
+            values.append(self.integer(what, fault))
+        return tuple(values)
+
+    def field(self, names: Collection[str], message: str, fault: Fault = SYNTAX) -> str:
+        """Step over ``name=``, which must be one of the names; any, where there are none."""
+        if self.kind != "attribute" or (names and self.value not in names):
+            self.refuse(message, fault)
+        name = self.value
+        self.next()
+        return name
+
     def integer(self, what: str = "an integer", fault: Fault = SYNTAX) -> int:
         """Step over an integer."""
         if self.kind != "int":
@@ -128,9 +148,8 @@ class Cursor:
         """Count one level deeper, which costs so many calls; refuses beyond the limit."""
         self.depth += calls
         if self.depth > MAX_NESTING:
-            raise Refused(
-                LIMIT, f"nested more than {MAX_NESTING // calls} levels deep", self.at, 1, "no compiler prints such text; is it damaged?"
-            )
+            raise Refused(LIMIT, f"nested more than {MAX_NESTING // calls} levels deep", self.at, 1,
+                          "no compiler prints such text; is it damaged?")
 
     def refuse(self, message: str, fault: Fault = SYNTAX, help: str = "", sees: bool = True) -> NoReturn:
         """Stop with a fault at this token. The end of the text, also in the middle of a word, is a fault of its own."""

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from irscope.formats.hlo.assembly import ANY, PARAMETER, Assembly, Entry
@@ -14,7 +14,7 @@ from irscope.formats.hlo.literals import make_literal
 from irscope.formats.hlo.opcodes import OPCODES
 from irscope.formats.hlo.plain import is_plain
 from irscope.formats.hlo.types import compatible
-from irscope.graph import Node, TensorType, Type
+from irscope.graph import Graph, Node, TensorType, Type
 from irscope.source.budget import tick
 
 NAME = r"[A-Za-z_][\w.\-]*+"
@@ -25,7 +25,6 @@ LINE = re.compile(
     rf"[ \t]*+(ROOT )?+%?+({NAME}) = ({TYPE}) ([a-z][a-z0-9\-]*+)"
     r"\(((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\([^()\n]*+\))*+\))*+\))*+)\)((?:, [^\n]*[^\s])?)[ \t]*+\n[ \t]*+", re.ASCII)
 OPERAND = re.compile(rf"(?:({TYPE}) )?%?({NAME})(?:, (?:/\*index=\d+\*/)?|$)", re.ASCII)
-INDEX_COMMENT = re.compile(r"/\*index=\d+\*/", re.ASCII)
 
 _STRING = r'"(?:[^"\\\n]++|\\["\'\\nrt])*+"'
 _STRINGS = ("op_type", "op_name", "source_file")
@@ -41,6 +40,10 @@ LONGEST_TAIL = 2000
 """Characters: longer metadata and backend configs are not remembered. They seldom come twice, and a dump may hold gigabytes of them."""
 
 
+class Odd(Exception):
+    """A line that the quick path leaves to the cursor."""
+
+
 def read_lines(assembly: Assembly, at: int) -> int:
     """Read instructions into the open computation, from ``at`` on; the offset where the first begins that is not read here.
 
@@ -50,76 +53,49 @@ def read_lines(assembly: Assembly, at: int) -> int:
     graph, names, tables = scope.graph, scope.names, assembly.tables
     nodes = graph.nodes
     append, find, index = nodes.append, names.__getitem__, len(nodes)
-    types = assembly.types.by_text
-    tails, numbers = assembly.tails, assembly.numbers
+    types, numbers = assembly.types.by_text, assembly.numbers
     m: re.Match[str] | None = None
-    for m in _lines(text, at):
-        is_root, name, type_text, opcode, inside, rest = m.groups()
-        type = types.get(type_text)
-        if type is None:
-            type = _type(assembly, type_text)
+    try:
+        for m in _lines(text, at):
+            is_root, name, type_text, opcode, inside, rest = m.groups()
+            type = types.get(type_text)
             if type is None:
-                return m.start()
-        if rest:
-            cut = rest.find(", metadata={")
-            if cut < 0:
-                cut = rest.find(", backend_config=")
-            if cut >= 0:
-                tail = rest[cut:]
-                if tail not in tails:
-                    if TAIL.fullmatch(tail) is None:
-                        return m.start()
-                    if len(tail) <= LONGEST_TAIL:
-                        tails.add(tail)
-                rest = rest[:cut]
-        table = tables.get(opcode)
-        entry = table.get(rest) if table is not None else None
-        if entry is None:
-            entry = _entry(assembly, opcode, rest)
+                type = _type(assembly, type_text)
+            if rest and (", metadata={" in rest or ", backend_config=" in rest):
+                rest = _without_tail(assembly, rest)
+            table = tables.get(opcode)
+            entry = table.get(rest) if table is not None else None
             if entry is None:
-                return m.start()
-        op, count, attrs, bodies, looks = entry
-        operands: tuple[Node, ...]
-        if count >= ANY:
-            if inside:
-                if "*" in inside:
-                    inside = INDEX_COMMENT.sub("", inside)
-                try:
-                    operands = tuple(map(find, inside[1:].split(", %") if inside[0] == "%" else inside.split(", ")))
-                except KeyError:
-                    typed = _typed(assembly, inside)
-                    if typed is None:
-                        return m.start()
-                    operands = typed
+                entry = _entry(assembly, opcode, rest)
+            op, count, attrs, bodies, looks = entry
+            operands: tuple[Node, ...] = ()
+            if count >= ANY:
+                if inside:
+                    try:
+                        operands = tuple(map(find, inside[1:].split(", %") if inside[0] == "%" else inside.split(", ")))
+                    except KeyError:
+                        operands = _operands(assembly, inside)
+                if 0 <= count != len(operands):
+                    raise Odd
             else:
-                operands = ()
-            if count >= 0 and count != len(operands):
-                return m.start()
-        else:
-            operands = ()
-            own = numbers.get(inside) if count == PARAMETER and not attrs else None
-            if own is None:
-                own = _leaf(assembly, count, m.start(5), inside, type_text, type, attrs)
-            if own is None:
-                return m.start()
-            attrs = own
-        if name[0] == "_":
-            assembly.check_name(name, m.start(2))
-        if is_root:
-            if graph.root is not None:
-                return m.start()
-            graph.root = node = Node(op, name, type, operands, attrs, bodies, m.start(2), index)
-        else:
+                own = numbers.get(inside) if count == PARAMETER and not attrs else None
+                attrs = own if own is not None else _leaf(assembly, count, m.start(5), inside, type, attrs)
+            if name[0] == "_":
+                assembly.check_name(name, m.start(2))
             node = Node(op, name, type, operands, attrs, bodies, m.start(2), index)
-        if looks:
-            check(assembly, node)
-            if len(nodes) != index:  # a stand-in came in between
-                node.index = index = len(nodes)
-        index += 1
-        if not index & 1023:
-            tick(1024)
-        names[name] = node
-        append(node)
+            if is_root:
+                _make_root(graph, node)
+            if looks:
+                check(assembly, node)
+                node.index = index = len(nodes)  # a stand-in may have come in between
+            index += 1
+            if not index & 1023:
+                tick(1024)
+            names[name] = node
+            append(node)
+    except Odd:
+        assert m is not None
+        return m.start()
     return m.end() if m is not None else at
 
 
@@ -129,19 +105,39 @@ def _lines(text: str, at: int) -> Iterator[re.Match[str]]:
     return iter(match, None)
 
 
-def _type(assembly: Assembly, text: str) -> Type | None:
+def _type(assembly: Assembly, text: str) -> Type:
     try:
         return assembly.types.lookup(text)
     except Refused:
-        return None
+        raise Odd from None
 
 
-def _entry(assembly: Assembly, opcode: str, text: str) -> Entry | None:
-    """The entry of an attribute text that is met for the first time; None where each instruction needs the cursor."""
+def _without_tail(assembly: Assembly, rest: str) -> str:
+    """The attributes without the metadata and the backend config, which stay in the dump once they are known to be well-formed."""
+    cut = rest.find(", metadata={")
+    if cut < 0:
+        cut = rest.find(", backend_config=")
+    tail = rest[cut:]
+    if tail not in assembly.tails:
+        if TAIL.fullmatch(tail) is None:
+            raise Odd
+        if len(tail) <= LONGEST_TAIL:
+            assembly.tails.add(tail)
+    return rest[:cut]
+
+
+def _make_root(graph: Graph, node: Node) -> None:
+    if graph.root is not None:
+        raise Odd
+    graph.root = node
+
+
+def _entry(assembly: Assembly, opcode: str, text: str) -> Entry:
+    """The entry of an attribute text that is met for the first time."""
     table = assembly.tables.get(opcode)
     if table is None:
         if opcode not in OPCODES or opcode.startswith("async-") or opcode == "conditional":
-            return None
+            raise Odd  # each of them needs the cursor
         table = assembly.tables[opcode] = {}
     # Most attribute texts that are new differ from another in the computation they name, or in their channel alone.
     likeness, called, channel = (text, "", "") if '"' in text else _likeness(text)
@@ -149,12 +145,15 @@ def _entry(assembly: Assembly, opcode: str, text: str) -> Entry | None:
     known = table.get(likeness) if likeness is not text else None
     if known is not None and (graph is not None or not called):
         attrs = {**known.attrs, "channel_id": int(channel)} if channel else known.attrs
-        entry: Entry | None = Entry(known.op, known.operands, attrs, known.bodies if graph is None else (graph,), known.looks)
+        entry = Entry(known.op, known.operands, attrs, known.bodies if graph is None else (graph,), known.looks)
     else:
-        entry = quick_entry(assembly, opcode, OPCODES[opcode], text)
-        if entry is not None and likeness is not text and len(entry.bodies) == bool(called):
+        found = quick_entry(assembly, opcode, OPCODES[opcode], text)
+        if found is None:
+            raise Odd
+        entry = found
+        if likeness is not text and len(entry.bodies) == bool(called):
             table[likeness] = entry
-    if entry is not None and not channel:  # a channel belongs to one instruction: its text will not be met again
+    if not channel:  # a channel belongs to one instruction: its text will not be met again
         table[text] = entry
     return entry
 
@@ -184,48 +183,42 @@ def _likeness(text: str) -> tuple[str, str, str]:
     return text, called, channel
 
 
-def _typed(assembly: Assembly, inside: str) -> tuple[Node, ...] | None:
-    """Operands that write their types, as older compilers do; None when one is unknown or its type is another."""
-    names = assembly.scope.names
-    types = assembly.types
+def _operands(assembly: Assembly, inside: str) -> tuple[Node, ...]:
+    """Operands among ``/*index=5*/``, or that write their types, as older compilers do."""
+    names, types = assembly.scope.names, assembly.types
     operands: list[Node] = []
     at, end = 0, len(inside)
     while at < end:
         m = OPERAND.match(inside, at)
-        if m is None:
-            return None
-        node = names.get(m[2])
-        if node is None:
-            return None
+        node = names.get(m[2]) if m is not None else None
+        if m is None or node is None:
+            raise Odd
         if m[1] is not None:
             declared = types.by_text.get(m[1]) or _type(assembly, m[1])
-            if declared is None or not (declared is node.type or compatible(declared, node.type)):
-                return None
+            if not (declared is node.type or compatible(declared, node.type)):
+                raise Odd
         operands.append(node)
         at = m.end()
-    return None if inside.endswith(", ") else tuple(operands)
+    if inside.endswith(", "):
+        raise Odd
+    return tuple(operands)
 
 
-def _leaf(assembly: Assembly, count: int, begin: int, inside: str, type_text: str, type: Type, attrs: Any) -> Any:
-    """The attributes of a parameter (one object for each number) or of a constant; None where the cursor must judge."""
-    if count != PARAMETER:
-        return _constant(assembly, begin, inside, type_text, type, attrs)
-    if NUMBER.fullmatch(inside) is None:
-        return None
-    numbered = {"number": int(inside), **attrs}
-    if not attrs:
-        assembly.numbers[inside] = numbered
-    return numbered
-
-
-def _constant(assembly: Assembly, begin: int, inside: str, type_text: str, type: Type, attrs: Any) -> Any:
-    """The attributes of a constant: one object for each type and text of a value."""
-    key = (type_text, inside) if len(inside) < 100 and not attrs else None
+def _leaf(assembly: Assembly, count: int, begin: int, inside: str, type: Type, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The attributes of a parameter (one object for each number) or of a constant (one for each type and short text of a value)."""
+    if count == PARAMETER:
+        if NUMBER.fullmatch(inside) is None:
+            raise Odd
+        made = {"number": int(inside), **attrs}
+        if not attrs:
+            assembly.numbers[inside] = made
+        return made
+    key = (id(type), inside) if len(inside) < 100 and not attrs else None
     known = assembly.literals.get(key) if key else None
     if known is not None:
         return known
     if not isinstance(type, TensorType) or type.dtype.is_complex or not is_plain(inside, type):
-        return None
+        raise Odd
     made = {"literal": make_literal(type, assembly.text, begin, begin + len(inside)), **attrs}
     if key:
         assembly.literals[key] = made

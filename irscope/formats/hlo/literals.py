@@ -4,21 +4,18 @@ from __future__ import annotations
 import math
 import re
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.formats.hlo.arrays import array_of
 from irscope.formats.hlo.faults import LIMIT, LITERAL, Refused
 from irscope.formats.hlo.lexer import Cursor
 from irscope.formats.hlo.plain import int_range, is_plain, real_fits
+from irscope.formats.hlo.types import TypeTable
 from irscope.graph import DTYPES, DType, TensorType, TupleType, Type
 from irscope.ops.attrs import Literal
 
-if TYPE_CHECKING:
-    from irscope.formats.hlo.types import TypeTable
-
 # Longer texts are not copied out of the dump: a constant table of 100 MB would stand in memory twice.
 MAX_COPIED = 256
-# What one constant may hold when its array is made.
-MAX_ELEMENTS = 1 << 31
 
 REAL_END = re.compile(r"[^()\"'/]*+(?=\))")
 
@@ -41,8 +38,7 @@ class TextLiteral(Literal):
 
 
 def parse_literal(literal: Literal) -> Any:
-    """The array (or tuple of arrays) that a literal's text gives; numpy is imported here."""
-    from irscope.formats.hlo.arrays import array_of
+    """The array (or tuple of arrays) that a literal's text gives."""
     return array_of(literal.text or "", literal.type)
 
 
@@ -103,13 +99,20 @@ def _value(cursor: Cursor, type: Type) -> int:
     return _dense(cursor, type)
 
 
-def _dense(cursor: Cursor, type: TensorType) -> int:
+def _sizes(cursor: Cursor, type: TensorType) -> list[int]:
+    """The sizes of a constant, which must be known and hold what fits into a memory."""
     sizes = [d if isinstance(d, int) else d.bound for d in type.shape]
     if None in sizes:
         cursor.refuse(f"a constant cannot have the open type {type}", LITERAL, sees=False)
     dims = [d for d in sizes if d is not None]
     if prod(dims) >= 1 << 62:
         cursor.refuse(f"a constant of type {type} does not fit into any memory", LIMIT, sees=False)
+    return dims
+
+
+def _dense(cursor: Cursor, type: TensorType) -> int:
+    """Step over the braces and numbers of an array."""
+    dims = _sizes(cursor, type)
     rank = len(dims)
     seen = [0] * rank
     level = 0
@@ -194,9 +197,8 @@ def _real(cursor: Cursor, name: str, shown: str) -> None:
     elif cursor.kind in ("int", "decimal"):
         value = float(cursor.value)
         if cursor.kind == "int" and not -(1 << 63) <= value < 1 << 64:
-            raise Refused(
-                LITERAL, f"{cursor.value[:40]} does not fit into 64 bits", at, length, "write it with a point, or with an exponent"
-            )
+            raise Refused(LITERAL, f"{cursor.value[:40]} does not fit into 64 bits", at, length,
+                          "write it with a point, or with an exponent")
         if math.isinf(value):
             raise Refused(LITERAL, f"{cursor.value[:40]} is out of the range of f64", at, length)
         fits = abs(value) <= largest if shown in ("c64", "c128") else real_fits(value, name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from irscope.ops.registry import lookup
+
 # Attributes that any instruction may have. What is not ``predecessors`` is checked and then left in the text (see provenance).
 COMMON: dict[str, str] = {
     "sharding": "sharding",
@@ -134,13 +136,9 @@ _DOT = "lhs_contracting_dims:ints rhs_contracting_dims:ints lhs_batch_dims:ints 
 _declare("dot", 2, _DOT + "algorithm:dot_algorithm", infers=True)
 _declare("scaled-dot", 4, _DOT + "algorithm:dot_algorithm", infers=True)
 _declare("ragged-dot", 3, _DOT + "lhs_ragged_dims:ints rhs_group_dims:ints", infers=True)
-_declare(
-    "convolution",
-    2,
-    "dim_labels:dim_labels! window:window feature_group_count:int batch_group_count:int operand_precision:precisions "
-    "algorithm:dot_algorithm conv_kind:convolution_kind convolution_kind:convolution_kind sparsity_config:braces",
-    infers=True,
-)
+_declare("convolution", 2,
+         "dim_labels:dim_labels! window:window feature_group_count:int batch_group_count:int operand_precision:precisions "
+         "algorithm:dot_algorithm conv_kind:convolution_kind convolution_kind:convolution_kind sparsity_config:braces", infers=True)
 
 _declare("reduce", None, "dimensions:ints! to_apply:computation!", infers=True)
 _declare("reduce-window", None, "to_apply:computation! window:window", infers=True)
@@ -179,6 +177,8 @@ _ASYNC_ATTRIBUTES = {"async_execution_thread": "string", "output_to_operand_alia
 # all-gather-start and the like exist by themselves, so they have no sugared form; send and recv pair with send-done and recv-done.
 _NO_SUGAR = frozenset(("all-gather", "all-reduce", "collective-permute", "copy", "send", "recv"))
 _sugar: dict[str, Opcode] = {}
+NO_OPCODES = frozenset(("atan",))
+"""Primitives for which HLO has no opcode."""
 
 
 def opcode_named(name: str) -> Opcode | None:
@@ -189,10 +189,19 @@ def opcode_named(name: str) -> Opcode | None:
     wrapped, _, phase = name.rpartition("-")
     inner = OPCODES.get(wrapped)
     if inner is None or phase not in ("start", "update", "done") or wrapped in _NO_SUGAR:
-        return None
+        return _of_primitive(name)
     if phase == "start":
         made = Opcode("async-start", None, {**inner.attributes, **_ASYNC_ATTRIBUTES}, inner.required, False, wrapped)
     else:
         made = Opcode(f"async-{phase}", None, {"async_execution_thread": "string"}, (), False, wrapped)
     _sugar[name] = made
+    return made
+
+
+def _of_primitive(name: str) -> Opcode | None:
+    """The grammar of a primitive that is declared in ``ops/`` and has no row above: any number of operands, no attributes of its own."""
+    primitive = lookup(name) if name not in NO_OPCODES else None
+    if primitive is None:
+        return None
+    made = OPCODES[name] = Opcode(name, None, infers=primitive.infer is not None)
     return made

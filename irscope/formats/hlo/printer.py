@@ -13,16 +13,8 @@ from irscope.formats.hlo.spelling import names_of, spell, spell_literal, spell_m
 from irscope.formats.hlo.types import compatible
 from irscope.graph import Graph, Module, Node, TensorType, callees_first
 
-RAW_ORDER = (
-    "sharding",
-    "frontend_attributes",
-    "statistics",
-    "parameter_replication",
-    "origin",
-    "original_value",
-    "metadata",
-    "backend_config",
-)
+RAW_ORDER = ("sharding", "frontend_attributes", "statistics", "parameter_replication", "origin", "original_value", "metadata",
+             "backend_config")
 # Attributes that are true of any instruction that stands for another; the rest is only true of the opcode it was written for.
 CARRIED = frozenset(("metadata", "frontend_attributes"))
 BODY_NAMES = {"call": ("to_apply",), "fusion": ("calls",), "async-start": ("calls",), "while": ("condition", "body"),

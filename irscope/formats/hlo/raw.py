@@ -5,30 +5,17 @@ from collections.abc import Callable
 from math import prod
 
 from irscope.formats.hlo.devices import ints, read_axes, read_iota, read_mesh
-from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, DEVICES, UNKNOWN_ATTRIBUTE, Faults, Refused
+from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, DEVICES, UNKNOWN_ATTRIBUTE, Faults, Refused, Span
 from irscope.formats.hlo.lexer import Cursor
 from irscope.source import did_you_mean
 
-METADATA: dict[str, str] = {
-    "op_type": "string",
-    "op_name": "string",
-    "source_file": "string",
-    "source_line": "int",
-    "source_end_line": "int",
-    "source_column": "int",
-    "source_end_column": "int",
-    "stack_frame_id": "int",
-    "profile_type": "ints",
-    "deduplicated_name": "string",
-    "scheduling_name": "string",
-    "metadata_payload": "string",
-    "size_of_generated_code_in_bytes": "int",
-    "size_of_memory_working_set_in_bytes": "int",
-    "preserve_layout": "word",
-    "profile_info": "braces",
-    "creation_pass_id": "int",
-    "logical_creation_pass_id": "int",
-}
+METADATA: dict[str, str] = {name: kind for kind, names in {
+    "string": "op_type op_name source_file deduplicated_name scheduling_name metadata_payload",
+    "int": "source_line source_end_line source_column source_end_column stack_frame_id size_of_generated_code_in_bytes "
+           "size_of_memory_working_set_in_bytes creation_pass_id logical_creation_pass_id",
+    "ints": "profile_type", "word": "preserve_layout", "braces": "profile_info",
+}.items() for name in names.split()}
+"""The fields of the metadata, and the kinds of their values."""
 SHARDING_WORDS = frozenset("maximal replicated manual unknown unreduced last_tile_dim_replicate".split())
 TILE_TYPES = frozenset("maximal replicated manual unreduced".split())
 
@@ -52,13 +39,8 @@ def _metadata(cursor: Cursor, faults: Faults) -> None:
         cursor.next()
         kind = METADATA.get(name)
         if kind is None:
-            faults.add(
-                UNKNOWN_ATTRIBUTE,
-                f"the metadata has a field {name}, which irscope does not know",
-                at,
-                len(name),
-                did_you_mean(name, METADATA),
-            )
+            faults.add(UNKNOWN_ATTRIBUTE, f"the metadata has a field {name}, which irscope does not know", Span(at, len(name)),
+                       did_you_mean(name, METADATA))
             step_over_value(cursor)
         elif kind == "string":
             cursor.string(f"a string for {name}", ATTRIBUTE_VALUE)
@@ -80,24 +62,16 @@ def _int32(cursor: Cursor, name: str) -> None:
 
 def _metadata_or_list(cursor: Cursor, faults: Faults) -> None:
     if cursor.sees("{") and cursor.peek() == ("mark", "{"):
-        cursor.next()
-        while not cursor.sees("}"):
+        for _ in cursor.items("{}", "a list of metadata", ATTRIBUTE_VALUE, "at the end of the list of metadata"):
             _metadata(cursor, faults)
-            if not cursor.eat(","):
-                break
-        cursor.expect("}", "at the end of the list of metadata", ATTRIBUTE_VALUE)
     else:
         _metadata(cursor, faults)
 
 
 def _sharding(cursor: Cursor, faults: Faults) -> None:
     if cursor.sees("{") and cursor.peek() in (("mark", "{"), ("mark", "}")):
-        cursor.next()
-        while not cursor.sees("}"):
+        for _ in cursor.items("{}", "the sharding", ATTRIBUTE_VALUE, "at the end of the sharding"):
             _one_sharding(cursor, faults)
-            if not cursor.eat(","):
-                break
-        cursor.expect("}", "at the end of the sharding", ATTRIBUTE_VALUE)
     else:
         _one_sharding(cursor, faults)
 
@@ -131,9 +105,8 @@ def _one_sharding(cursor: Cursor, faults: Faults) -> None:
             cursor.next()
             _tile_types(cursor)
         else:
-            cursor.refuse(
-                "expected replicated, maximal, manual, unknown, unreduced, devices=, device=, last_tile_dims= or metadata=", ATTRIBUTE_VALUE
-            )
+            cursor.refuse("expected replicated, maximal, manual, unknown, unreduced, devices=, device=, last_tile_dims= or metadata=",
+                          ATTRIBUTE_VALUE)
     length = cursor.after - begin
     cursor.next()
     whole = words & {"replicated", "manual", "unknown", "unreduced"}
@@ -149,9 +122,7 @@ def _tiles(cursor: Cursor, faults: Faults) -> tuple[int, int]:
     """``[2,4]<=[8]`` or ``[2,2]0,1,2,3``: the number of dimensions and of devices."""
     begin = cursor.at
     cursor.expect("[", "before the shape of the devices", ATTRIBUTE_VALUE)
-    dims = [cursor.integer("a size", ATTRIBUTE_VALUE)]
-    while cursor.eat(","):
-        dims.append(cursor.integer("a size", ATTRIBUTE_VALUE))
+    dims = cursor.integers("a size", ATTRIBUTE_VALUE)
     cursor.expect("]", "behind the shape of the devices", ATTRIBUTE_VALUE)
     if cursor.eat("<="):
         reshape, _ = read_iota(cursor)
@@ -166,19 +137,15 @@ def _tiles(cursor: Cursor, faults: Faults) -> tuple[int, int]:
     if count < 2:
         raise Refused(ATTRIBUTE_VALUE, "a sharding that is not maximal has more than one device", begin, length)
     if count != prod(dims):
-        faults.add(DEVICES, f"{count} devices do not fill {'x'.join(map(str, dims))}", begin, length)
+        faults.add(DEVICES, f"{count} devices do not fill {'x'.join(map(str, dims))}", Span(begin, length))
     return len(dims), count
 
 
 def _tile_types(cursor: Cursor) -> None:
-    cursor.expect("{", "before the types of the last tile dimensions", ATTRIBUTE_VALUE)
-    while not cursor.sees("}"):
+    for _ in cursor.items("{}", "the types of the last tile dimensions", ATTRIBUTE_VALUE):
         if cursor.kind != "word" or cursor.value not in TILE_TYPES:
             cursor.refuse("expected maximal, replicated, manual or unreduced", ATTRIBUTE_VALUE)
         cursor.next()
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "behind the types of the last tile dimensions", ATTRIBUTE_VALUE)
 
 
 def _named_sharding(cursor: Cursor, faults: Faults) -> None:
@@ -186,9 +153,7 @@ def _named_sharding(cursor: Cursor, faults: Faults) -> None:
     if cursor.value == "maximal_mesh":
         cursor.next()
         cursor.expect("[", "behind maximal_mesh", ATTRIBUTE_VALUE)
-        if cursor.kind != "attribute" or cursor.value != "device_id":
-            cursor.refuse("expected device_id=", ATTRIBUTE_VALUE)
-        cursor.next()
+        cursor.field(("device_id",), "expected device_id=", ATTRIBUTE_VALUE)
         cursor.integer("a device number", ATTRIBUTE_VALUE)
         cursor.expect("]", "behind the device", ATTRIBUTE_VALUE)
         cursor.eat(",")
@@ -198,18 +163,12 @@ def _named_sharding(cursor: Cursor, faults: Faults) -> None:
         cursor.eat(",")
         if cursor.kind == "word" and cursor.value in ("replicated", "unreduced", "manual"):
             cursor.next()
-        elif cursor.eat("["):
-            while not cursor.sees("]"):
+        elif cursor.sees("["):
+            for _ in cursor.items("[]", "the axes of the dimensions", ATTRIBUTE_VALUE):
                 read_axes(cursor, mesh, open_ok=True)
-                if not cursor.eat(","):
-                    break
-            cursor.expect("]", "behind the axes of the dimensions", ATTRIBUTE_VALUE)
     while not cursor.sees("}"):
         cursor.eat(",")
-        if cursor.kind != "attribute":
-            cursor.refuse("expected replicated=, unreduced=, manual= or metadata=", ATTRIBUTE_VALUE)
-        name = cursor.value
-        cursor.next()
+        name = cursor.field((), "expected replicated=, unreduced=, manual= or metadata=", ATTRIBUTE_VALUE)
         if name == "metadata":
             _metadata_or_list(cursor, faults)
         elif mesh is not None and name in ("replicated", "unreduced", "manual"):
@@ -244,35 +203,22 @@ def check_domain(cursor: Cursor, faults: Faults) -> None:
 
 
 def _frontend(cursor: Cursor, faults: Faults) -> None:
-    cursor.expect("{", "before the frontend attributes", ATTRIBUTE_VALUE)
-    while not cursor.sees("}"):
-        if cursor.kind != "attribute":
-            cursor.refuse("expected name=value", ATTRIBUTE_VALUE)
-        name = cursor.value
-        cursor.next()
+    for _ in cursor.items("{}", "the frontend attributes", ATTRIBUTE_VALUE, "at the end of the frontend attributes"):
+        name = cursor.field((), "expected name=value", ATTRIBUTE_VALUE)
         if cursor.kind == "string":
             cursor.string("a string", ATTRIBUTE_VALUE)
         else:
             cursor.balanced(f"or a string for {name}", ATTRIBUTE_VALUE)
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "at the end of the frontend attributes", ATTRIBUTE_VALUE)
 
 
 def _statistics(cursor: Cursor, faults: Faults) -> None:
-    cursor.expect("{", "before the statistics", ATTRIBUTE_VALUE)
     first = True
-    while not cursor.sees("}"):
-        if cursor.kind != "attribute":
-            cursor.refuse("expected name=number", ATTRIBUTE_VALUE)
-        cursor.next()
+    for _ in cursor.items("{}", "the statistics", ATTRIBUTE_VALUE, "at the end of the statistics"):
+        cursor.field((), "expected name=number", ATTRIBUTE_VALUE)
         if cursor.kind != "int" and (first or cursor.kind != "decimal"):
             cursor.refuse("expected a number", ATTRIBUTE_VALUE)
         cursor.next()
         first = False
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "at the end of the statistics", ATTRIBUTE_VALUE)
 
 
 def _bools(cursor: Cursor, faults: Faults) -> None:
@@ -285,16 +231,12 @@ def bool_list(cursor: Cursor) -> tuple[bool, ...]:
         value = cursor.value == "true"
         cursor.next()
         return (value,)
-    cursor.expect("{", "before a list of true and false", ATTRIBUTE_VALUE)
     values: list[bool] = []
-    while not cursor.sees("}"):
+    for _ in cursor.items("{}", "a list of true and false", ATTRIBUTE_VALUE, "at the end of the list"):
         if cursor.kind != "word" or cursor.value not in ("true", "false"):
             cursor.refuse("expected true or false", ATTRIBUTE_VALUE)
         values.append(cursor.value == "true")
         cursor.next()
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "at the end of the list", ATTRIBUTE_VALUE)
     return tuple(values)
 
 

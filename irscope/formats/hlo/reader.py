@@ -4,9 +4,9 @@ from __future__ import annotations
 import re
 
 from irscope.formats.hlo.assembly import Assembly
-from irscope.formats.hlo.body import read_computation, read_printed
+from irscope.formats.hlo.body import read_computation, read_nested, read_printed
 from irscope.formats.hlo.careful import read_instruction, read_right_side
-from irscope.formats.hlo.faults import LIMIT, LOSSY_PRINT, NO_MODULE, SYNTAX, TEXT_AROUND, TRUNCATED, Faults, Refused
+from irscope.formats.hlo.faults import LIMIT, LOSSY_PRINT, NO_MODULE, SYNTAX, TEXT_AROUND, TRUNCATED, Faults, Refused, Span
 from irscope.formats.hlo.header import check_aliases, read_header
 from irscope.formats.hlo.lexer import BLANKS, Cursor
 from irscope.formats.hlo.provenance import HloProvenance
@@ -19,11 +19,8 @@ from irscope.source import SourceText
 HLO_MODULE = re.compile(r"[ \t]*HloModule(?![\w.\-]|[ \t]*[=({])")
 NEXT_MODULE = re.compile(r"^[ \t]*HloModule(?![\w.\-]|[ \t]*[=({])", re.MULTILINE)
 # What may open a computation: a name, then its body or its signature.
-OPENS = re.compile(
-    r"[ \t]*(?:ENTRY(?![\w.\-])|%?[A-Za-z_][\w.\-]*\s*\{|"
-    r"%?[A-Za-z_][\w.\-]*\s*\((?=[^\n]*->|(?:[^{}]|\{[\d,]*\}){0,20000}?->)|\{[ \t]*$|%\()",
-    re.MULTILINE,
-)
+OPENS = re.compile(r"[ \t]*(?:ENTRY(?![\w.\-])|%?[A-Za-z_][\w.\-]*\s*\{|"
+                   r"%?[A-Za-z_][\w.\-]*\s*\((?=[^\n]*->|(?:[^{}]|\{[\d,]*\}){0,20000}?->)|\{[ \t]*$|%\()", re.MULTILINE)
 CUT_HEADER = re.compile(r"(?:E(?:N(?:T(?:RY?)?)?)?|(?:ENTRY[ \t]+)?%(?:[A-Za-z_][\w.\-]*)?[ \t]*(?:\([^\n]*)?)")
 NEXT_START = re.compile(
     r"^[ \t]*(?:HloModule(?![\w.\-]|[ \t]*[=({])|ENTRY(?![\w.\-])|%?[A-Za-z_][\w.\-]*[ \t]*(?:\([^\n]*\)[ \t]*->[^\n]*)?\{)", re.MULTILINE)
@@ -43,7 +40,7 @@ def read(source: SourceText) -> Reading:
         try:
             _Reader(source, text, faults, reading.modules).run()
         except RecursionError:  # the caller's own stack was nearly full
-            faults.add(LIMIT, "the text is nested too deeply to be read from here", 0)
+            faults.add(LIMIT, "the text is nested too deeply to be read from here", Span(0))
     reading.findings, reading.ok = faults.close(), faults.ok
     return reading
 
@@ -79,12 +76,12 @@ class _Reader:
         text = self.text
         if HLO_MODULE.match(text, at):
             self._close()
-            self._begin("", at)
+            self._begin(at)
             assert self.open is not None
             return read_header(self.open, Cursor(text, at))
         if OPENS.match(text, at):
             if self.open is None:
-                self._begin("", at)
+                self._begin(at)
             assert self.open is not None
             return read_computation(self.open, at)
         if self.open is None and not self.modules and SINGLE.match(text, at) and not NEXT_START.search(text, at):
@@ -100,8 +97,8 @@ class _Reader:
             return m.start() if m else len(self.text)
         return self._find_start(max(at + 1, self.text.find("\n", at)))
 
-    def _begin(self, name: str, at: int) -> None:
-        self.open = Assembly(self.source, self.text, self.faults, name, self.ops, at)
+    def _begin(self, at: int) -> None:
+        self.open = Assembly(self.source, self.text, self.faults, self.ops, at, read_nested)
 
     def _close(self) -> None:
         """The module that is open ends here."""
@@ -111,7 +108,7 @@ class _Reader:
         module = assembly.finish()
         check_aliases(assembly)
         if not module.graphs and self.faults.ok:
-            self.faults.add(TRUNCATED, f"module {module.name} has no computations", assembly.begin, 9, "was the dump cut off?")
+            self.faults.add(TRUNCATED, f"module {module.name} has no computations", Span(assembly.begin, 9), "was the dump cut off?")
         if not module.name:
             module.name = f"module_{module.entry}"
         module.provenance = HloProvenance(self.text, module.attrs.get("stack_frames"))
@@ -119,7 +116,7 @@ class _Reader:
 
     def _single(self, at: int) -> int:
         """One instruction without a module around it; its operands write their types and become parameters."""
-        self._begin("", at)
+        self._begin(at)
         assembly = self.open
         assert assembly is not None
         assembly.makes_parameters = True
@@ -148,11 +145,11 @@ class _Reader:
         line = piece.split("\n", 1)[0].strip()
         shown = line if len(line) <= 40 else line[:37] + "..."
         if "}" in line and not line.strip("}, \t"):
-            self.faults.add(SYNTAX, "a '}' closes nothing here", at, 1)
+            self.faults.add(SYNTAX, "a '}' closes nothing here", Span(at))
         else:
             lines = piece.strip().count("\n") + 1
             what = f"{lines} lines that are no HLO are left aside, from" if lines > 1 else "a line that is no HLO is left aside:"
-            self.faults.add(TEXT_AROUND, f"{what} {shown!r}", at, max(1, len(line)))
+            self.faults.add(TEXT_AROUND, f"{what} {shown!r}", Span(at, max(1, len(line))))
         return end
 
     def _find_start(self, at: int) -> int:
@@ -166,8 +163,8 @@ class _Reader:
     def _tell_nothing(self) -> None:
         text = self.text.strip()
         if not text:
-            self.faults.add(NO_MODULE, "the text is empty", 0, 1, "was the dump written at all?")
+            self.faults.add(NO_MODULE, "the text is empty", Span(0), "was the dump written at all?")
         elif self.faults.ok:
             begin = len(self.text) - len(self.text.lstrip())
-            self.faults.add(NO_MODULE, "no HLO module was found in the text", begin, 1,
+            self.faults.add(NO_MODULE, "no HLO module was found in the text", Span(begin),
                             "an HLO dump has a line HloModule name, or computations name { ... }")

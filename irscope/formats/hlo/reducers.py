@@ -18,12 +18,10 @@ from irscope.formats.hlo.lines import NAME, TAIL
 from irscope.graph import Graph, Node
 
 _TAIL = r"(, metadata=[^\n]*[^\s\n])?+"
-REDUCER = re.compile(
-    rf"(%?+)({NAME}) (?:\(%?+{NAME}: ([a-z]\w*+\[\]), %?+{NAME}: \3\) -> \3 )?+\{{\n"
-    rf"  %?+([A-Za-z][\w.\-]*+) = ([a-z]\w*+\[\]) parameter\(0\){_TAIL}\n"
-    rf"  %?+([A-Za-z][\w.\-]*+) = \5 parameter\(1\){_TAIL}\n"
-    rf"  ROOT %?+([A-Za-z][\w.\-]*+) = \5 ([a-z][a-z\-]*+)\(%?+\4, %?+\7\){_TAIL}\n"
-    r"\}\n(?=\n|%|$)", re.ASCII)
+REDUCER = re.compile(rf"(%?+)({NAME}) (?:\(%?+{NAME}: ([a-z]\w*+\[\]), %?+{NAME}: \3\) -> \3 )?+\{{\n"
+                     rf"  %?+([A-Za-z][\w.\-]*+) = ([a-z]\w*+\[\]) parameter\(0\){_TAIL}\n"
+                     rf"  %?+([A-Za-z][\w.\-]*+) = \5 parameter\(1\){_TAIL}\n"
+                     rf"  ROOT %?+([A-Za-z][\w.\-]*+) = \5 ([a-z][a-z\-]*+)\(%?+\4, %?+\7\){_TAIL}\n" r"\}\n(?=\n|%|$)", re.ASCII)
 
 
 def read_reducer(assembly: Assembly, at: int) -> int:

@@ -2,37 +2,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from irscope.formats.hlo.arrays import text_of
 from irscope.formats.hlo.lexer import RESERVED_TYPES
 from irscope.graph import Graph, Node, TensorType, TupleType, Type
 from irscope.ops.attrs import Literal, Window
 
 LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*", re.ASCII)
-KEYWORDS = frozenset(
-    (
-        "true",
-        "false",
-        "inf",
-        "nan",
-        "HloModule",
-        "ENTRY",
-        "ROOT",
-        "FileNames",
-        "FunctionNames",
-        "FileLocations",
-        "StackFrames",
-        "maximal",
-        "replicated",
-        "manual",
-        "unreduced",
-        "last_tile_dim_replicate",
-        "shard_as",
-        "shard_like",
-        "unknown",
-    )
-)
+KEYWORDS = frozenset((
+    "true false inf nan HloModule ENTRY ROOT FileNames FunctionNames FileLocations StackFrames maximal replicated manual unreduced "
+    "last_tile_dim_replicate shard_as shard_like unknown").split())
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
@@ -49,7 +30,6 @@ def spell_literal(literal: Literal) -> str:
     """The value of a constant: as it was written, or from its array; ``{...}`` where it is left out."""
     text = literal.text
     if text is None:
-        from irscope.formats.hlo.arrays import text_of  # numpy, which most printing does without
         return text_of(literal.value(), literal.type)
     if "\n" in text or "/" in text:
         text = " ".join(COMMENT.sub(" ", text).split())
@@ -58,34 +38,7 @@ def spell_literal(literal: Literal) -> str:
 
 def spell(kind: str, value: Any) -> str:
     """The value of an attribute of a kind (see ``opcodes``)."""
-    if kind == "bool":
-        return "true" if value else "false"
-    if kind == "string":
-        return quoted(str(value))
-    if kind == "float":
-        return repr(float(value))
-    if kind == "ints":
-        return _ints(value)
-    if kind == "intlists":
-        return "{" + ",".join(_ints(v) for v in value) + "}"
-    if kind == "slices":
-        return "{" + ", ".join(f"[{a}:{b}:{c}]" if c != 1 else f"[{a}:{b}]" for a, b, c in value) + "}"
-    if kind == "padding":
-        return "x".join(f"{low}_{high}_{inner}" if inner else f"{low}_{high}" for low, high, inner in value)
-    if kind == "window":
-        return _window(value)
-    if kind == "precisions":
-        return "{" + ",".join(value) + "}"
-    if kind == "aliasing":
-        return "{" + ", ".join(f"{_ints(out, ', ')}: ({operand}, {_ints(index, ', ')})" for out, (operand, index) in value) + "}"
-    if kind == "types":
-        return "{" + ", ".join(map(str, value)) + "}"
-    if kind == "literal":
-        text = spell_literal(value)
-        if isinstance(value.type, TensorType) and value.type.layout is None and value.type.shape:  # else the braces would be read as one
-            return f"{value.type}{_ints(reversed(range(value.type.rank)))} {text}"
-        return text if isinstance(value.type, TupleType) else f"{value.type} {text}"
-    return str(value)
+    return SPELLINGS.get(kind, str)(value)
 
 
 def spell_module_attribute(name: str, value: Any) -> str:
@@ -146,19 +99,41 @@ def _ints(values: Iterable[int], between: str = ",") -> str:
     return "{" + between.join(map(str, values)) + "}"
 
 
+def _typed_literal(literal: Literal) -> str:
+    """A literal that writes its own type."""
+    text, type = spell_literal(literal), literal.type
+    if isinstance(type, TensorType) and type.layout is None and type.shape:  # else the braces would be read as one
+        return f"{type}{_ints(reversed(range(type.rank)))} {text}"
+    return text if isinstance(type, TupleType) else f"{type} {text}"
+
+
+def _braced(texts: Iterable[str], between: str = ",") -> str:
+    return "{" + between.join(texts) + "}"
+
+
+SPELLINGS: dict[str, Callable[[Any], str]] = {
+    "bool": lambda value: "true" if value else "false",
+    "string": lambda value: quoted(str(value)),
+    "float": lambda value: repr(float(value)),
+    "ints": lambda values: _ints(values),
+    "intlists": lambda lists: _braced(map(_ints, lists)),
+    "slices": lambda ranges: _braced((f"[{a}:{b}:{c}]" if c != 1 else f"[{a}:{b}]" for a, b, c in ranges), ", "),
+    "padding": lambda value: "x".join(f"{low}_{high}_{inner}" if inner else f"{low}_{high}" for low, high, inner in value),
+    "window": lambda value: _window(value),
+    "precisions": lambda words: _braced(words),
+    "aliasing": lambda pairs: _braced((f"{_ints(out, ', ')}: ({operand}, {_ints(index, ', ')})" for out, (operand, index) in pairs), ", "),
+    "types": lambda types: _braced(map(str, types), ", "),
+    "literal": _typed_literal,
+}
+"""How the values of a kind are written; those of the other kinds are their text."""
+
+
 def _window(window: Window) -> str:
-    n = len(window.size)
-    if not n:
+    if not window.size:
         return "{}"
-    parts = ["size=" + "x".join(map(str, window.size))]
-    if any(s != 1 for s in window.stride):
-        parts.append("stride=" + "x".join(map(str, window.stride)))
-    if any(window.pad_low) or any(window.pad_high):
-        parts.append("pad=" + "x".join(f"{a}_{b}" for a, b in zip(window.pad_low, window.pad_high, strict=True)))
-    if any(d != 1 for d in window.lhs_dilate):
-        parts.append("lhs_dilate=" + "x".join(map(str, window.lhs_dilate)))
-    if any(d != 1 for d in window.rhs_dilate):
-        parts.append("rhs_dilate=" + "x".join(map(str, window.rhs_dilate)))
-    if any(window.rhs_reversal):
-        parts.append("rhs_reversal=" + "x".join(str(int(r)) for r in window.rhs_reversal))
-    return "{" + " ".join(parts) + "}"
+    pads = [f"{a}_{b}" for a, b in zip(window.pad_low, window.pad_high, strict=True)]
+    parts = {"size": window.size, "stride": window.stride, "pad": pads, "lhs_dilate": window.lhs_dilate, "rhs_dilate": window.rhs_dilate,
+             "rhs_reversal": [int(r) for r in window.rhs_reversal]}
+    plain = {"stride": 1, "pad": "0_0", "lhs_dilate": 1, "rhs_dilate": 1, "rhs_reversal": 0}
+    return "{" + " ".join(f"{name}={'x'.join(map(str, values))}" for name, values in parts.items()
+                          if any(value != plain.get(name) for value in values)) + "}"

@@ -88,9 +88,8 @@ def _string(cursor: Cursor, types: TypeTable) -> str:
 
 
 def _slices(cursor: Cursor, types: TypeTable) -> tuple[tuple[int, int, int], ...]:
-    cursor.expect("{", "before the ranges of the slice", ATTRIBUTE_VALUE)
     ranges: list[tuple[int, int, int]] = []
-    while not cursor.sees("}"):
+    for _ in cursor.items("{}", "the ranges of the slice", ATTRIBUTE_VALUE, "at the end of the slice"):
         at = cursor.at
         cursor.expect("[", "before a range", ATTRIBUTE_VALUE)
         parts = [cursor.integer("the start of a range", ATTRIBUTE_VALUE)]
@@ -98,13 +97,9 @@ def _slices(cursor: Cursor, types: TypeTable) -> tuple[tuple[int, int, int], ...
             parts.append(cursor.integer("a number of the range", ATTRIBUTE_VALUE))
         cursor.expect("]", "behind a range", ATTRIBUTE_VALUE)
         if len(parts) not in (2, 3):
-            raise Refused(
-                ATTRIBUTE_VALUE, f"a range is [start:limit] or [start:limit:stride], not {len(parts)} numbers", at, max(1, cursor.at - at)
-            )
+            raise Refused(ATTRIBUTE_VALUE, f"a range is [start:limit] or [start:limit:stride], not {len(parts)} numbers", at,
+                          max(1, cursor.at - at))
         ranges.append((parts[0], parts[1], parts[2] if len(parts) == 3 else 1))
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "at the end of the slice", ATTRIBUTE_VALUE)
     return tuple(ranges)
 
 
@@ -194,68 +189,36 @@ def _dim_labels(cursor: Cursor, types: TypeTable) -> ConvDims | str:
 
 
 def _precisions(cursor: Cursor, types: TypeTable) -> tuple[str, ...]:
-    cursor.expect("{", "before the precisions", ATTRIBUTE_VALUE)
-    values: list[str] = []
-    while not cursor.sees("}"):
-        values.append(_word(cursor, WORDS["precision"]))
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "behind the precisions", ATTRIBUTE_VALUE)
-    return tuple(values)
-
-
-def shape_index(cursor: Cursor) -> tuple[int, ...]:
-    """``{}`` or ``{0,1}``: a place in a tuple."""
-    return ints(cursor)
+    return tuple(_word(cursor, WORDS["precision"]) for _ in cursor.items("{}", "the precisions", ATTRIBUTE_VALUE))
 
 
 def _aliasing(cursor: Cursor, types: TypeTable) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[int, ...]]], ...]:
-    cursor.expect("{", "before the aliases", ATTRIBUTE_VALUE)
+    form = "as in {output index}: (operand, {operand index})"
     pairs: list[tuple[tuple[int, ...], tuple[int, tuple[int, ...]]]] = []
-    while not cursor.sees("}"):
-        out = shape_index(cursor)
-        cursor.expect(":", "as in {output index}: (operand, {operand index})", ATTRIBUTE_VALUE)
-        cursor.expect("(", "as in {output index}: (operand, {operand index})", ATTRIBUTE_VALUE)
+    for _ in cursor.items("{}", "the aliases", ATTRIBUTE_VALUE):
+        out = ints(cursor)
+        cursor.expect(":", form, ATTRIBUTE_VALUE)
+        cursor.expect("(", form, ATTRIBUTE_VALUE)
         operand = cursor.integer("the number of an operand", ATTRIBUTE_VALUE)
-        cursor.expect(",", "as in {output index}: (operand, {operand index})", ATTRIBUTE_VALUE)
-        pairs.append((out, (operand, shape_index(cursor))))
-        cursor.expect(")", "as in {output index}: (operand, {operand index})", ATTRIBUTE_VALUE)
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "behind the aliases", ATTRIBUTE_VALUE)
+        cursor.expect(",", form, ATTRIBUTE_VALUE)
+        pairs.append((out, (operand, ints(cursor))))
+        cursor.expect(")", form, ATTRIBUTE_VALUE)
     return tuple(pairs)
 
 
 def _types(cursor: Cursor, types: TypeTable) -> tuple[Any, ...]:
-    cursor.expect("{", "before the types", ATTRIBUTE_VALUE)
-    values: list[Any] = []
-    while not cursor.sees("}"):
-        values.append(types.read(cursor))
-        if not cursor.eat(","):
-            break
-    cursor.expect("}", "behind the types", ATTRIBUTE_VALUE)
-    return tuple(values)
+    return tuple(types.read(cursor) for _ in cursor.items("{}", "the types", ATTRIBUTE_VALUE))
 
 
 def _result_accuracy(cursor: Cursor, types: TypeTable) -> str:
     begin = cursor.at
     cursor.expect("{", "before the accuracy", ATTRIBUTE_VALUE)
-    if cursor.kind != "attribute" or cursor.value not in ("mode", "tolerance"):
-        cursor.refuse("expected mode= or tolerance=", ATTRIBUTE_VALUE)
-    name = cursor.value
-    cursor.next()
-    if name == "mode":
+    if cursor.field(("mode", "tolerance"), "expected mode= or tolerance=", ATTRIBUTE_VALUE) == "mode":
         _word(cursor, WORDS["accuracy"])
     else:
-        cursor.expect("{", "before the tolerances", ATTRIBUTE_VALUE)
-        while not cursor.sees("}"):
-            if cursor.kind != "attribute" or cursor.value not in ("atol", "rtol", "ulps"):
-                cursor.refuse("expected atol=, rtol= or ulps=", ATTRIBUTE_VALUE)
-            cursor.next()
+        for _ in cursor.items("{}", "the tolerances", ATTRIBUTE_VALUE):
+            cursor.field(("atol", "rtol", "ulps"), "expected atol=, rtol= or ulps=", ATTRIBUTE_VALUE)
             number(cursor, "a tolerance")
-            if not cursor.eat(","):
-                break
-        cursor.expect("}", "behind the tolerances", ATTRIBUTE_VALUE)
     end = cursor.after
     cursor.expect("}", "behind the accuracy", ATTRIBUTE_VALUE)
     return cursor.text[begin:end]
@@ -272,26 +235,11 @@ def _domain(cursor: Cursor, types: TypeTable) -> str:
 
 
 READERS: dict[str, Callable[[Cursor, TypeTable], Any]] = {
-    "int": _int,
-    "int32": _int32,
-    "bool": _bool,
-    "float": _float,
-    "string": _string,
-    "slices": _slices,
-    "padding": _padding,
-    "window": _window,
-    "dim_labels": _dim_labels,
-    "precisions": _precisions,
-    "aliasing": _aliasing,
-    "types": _types,
-    "result_accuracy": _result_accuracy,
-    "braces": _braces,
-    "domain": _domain,
-    "ints": lambda cursor, types: ints(cursor),
-    "intlists": lambda cursor, types: int_lists(cursor),
-    "groups": lambda cursor, types: read_groups(cursor),
-    "type": lambda cursor, types: types.read(cursor),
-    "literal": lambda cursor, types: read_typed_literal(cursor, types),
+    "int": _int, "int32": _int32, "bool": _bool, "float": _float, "string": _string, "slices": _slices, "padding": _padding,
+    "window": _window, "dim_labels": _dim_labels, "precisions": _precisions, "aliasing": _aliasing, "types": _types,
+    "result_accuracy": _result_accuracy, "braces": _braces, "domain": _domain, "ints": lambda cursor, types: ints(cursor),
+    "intlists": lambda cursor, types: int_lists(cursor), "groups": lambda cursor, types: read_groups(cursor),
+    "type": lambda cursor, types: types.read(cursor), "literal": lambda cursor, types: read_typed_literal(cursor, types),
     "any": lambda cursor, types: step_over_value(cursor),
 }
 

@@ -3,4 +3,6 @@
 from irscope.formats.relay.printer import print_module
 from irscope.formats.relay.reader import read, sniff
 
-__all__ = ["print_module", "read", "sniff"]
+__all__ = ["TITLE", "print_module", "read", "sniff"]
+
+TITLE = "Relay text"

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from irscope.formats.relay import operators
+from irscope.formats.relay import declarations
+from irscope.formats.relay.cursor import Cursor
 from irscope.formats.relay.dialect import RELAY
-from irscope.formats.relay.lexer import SyntaxFault
+from irscope.formats.syntax import SyntaxFault
 from irscope.graph import Graph, Module, Reading, Type
 from irscope.ops import all_ops
 from irscope.ops.attrs import Literal
-from irscope.source import Finding, Note, Severity, SourceText, did_you_mean
+from irscope.source import Finding, Severity, SourceText, did_you_mean
 
-if TYPE_CHECKING:
-    from irscope.formats.relay.expressions import Expressions
+Fault = tuple[str, str, Severity]
+"""Code, name and severity of a finding."""
+SYNTAX: Fault = ("RLY001", "syntax", Severity.ERROR)
+UNKNOWN_OPERATOR: Fault = ("RLY020", "unknown-operator", Severity.WARNING)
+UNKNOWN_ATTRIBUTE: Fault = ("RLY021", "unknown-attribute", Severity.WARNING)
+SHORT_OPERATOR_NAME: Fault = ("RLY022", "short-operator-name", Severity.INFO)
 
 MAX_ERRORS = 20
 NAMESPACES = ("nn", "image", "vision", "random")
@@ -32,7 +37,7 @@ class Context:
     ``calls`` and ``bodies`` wait for functions that stand further down.
     """
 
-    parser: Expressions
+    parser: Cursor
 
     def __init__(self, source: SourceText, reading: Reading, name: str, begin: int, end: int) -> None:
         self.source, self.reading = source, reading
@@ -79,7 +84,7 @@ class Context:
 
     def operator_names(self) -> frozenset[str]:
         if self._names is None:
-            self._names = frozenset((*operators.names(), *(op.name for op in all_ops("relay"))))
+            self._names = frozenset((*declarations.names(), *(op.name for op in all_ops("relay"))))
         return self._names
 
     def meant(self, name: str) -> str:
@@ -96,25 +101,25 @@ class Context:
             return meant
         self._told.add(name)
         if meant != name:
-            self.told(Severity.INFO, offset, "RLY022", "short-operator-name", f"`{name}` is read as `{meant}`", length=len(name))
+            self.tell(SHORT_OPERATOR_NAME, offset, len(name), f"`{name}` is read as `{meant}`")
             return meant
         near = next((k for k in sorted(known) if k.endswith("." + name)), "") or NEIGHBOURS.get(name.rpartition("::")[2], "")
         near = f"did you mean {near}?" if near else did_you_mean(name, known)
-        self.warn(offset, "RLY020", "unknown-operator", f"unknown operator `{name}`", near, len(name))
+        self.tell(UNKNOWN_OPERATOR, offset, len(name), f"unknown operator `{name}`", near)
         return name
 
     def attributes(self, name: str, attrs: Mapping[str, Any], places: Mapping[str, int]) -> None:
         """Attributes are given to an operator: a warning for each that it does not have."""
         known = self._attributes.get(name)
         if known is None:
-            found = operators.declared(name)
+            found = declarations.declared(name)
             known = self._attributes[name] = frozenset(found.names) if found is not None else frozenset(attrs)
         for key in attrs:
             if key not in known and key in places:
                 near = did_you_mean(key, known)
                 has = f"it has {', '.join(sorted(known)) or 'none'}"
                 near = near.replace("did you mean ", "did you mean `").replace("?", "`?") if near else has
-                self.warn(places[key], "RLY021", "unknown-attribute", f"`{name}` has no attribute `{key}`", near, len(key))
+                self.tell(UNKNOWN_ATTRIBUTE, places[key], len(key), f"`{name}` has no attribute `{key}`", near)
 
     def constant(self, key: str, type: Type) -> Literal:
         """The value of a reference into the metadata table; elided where the text has no table."""
@@ -127,13 +132,7 @@ class Context:
 
     def error(self, fault: SyntaxFault) -> None:
         self.reading.ok = False
-        self.reading.findings.append(
-            Finding("RLY001", "syntax", Severity.ERROR, fault.message, self.source, fault.offset, fault.length, help=fault.help)
-        )
+        self.tell(SYNTAX, fault.offset, fault.length, fault.message, fault.help)
 
-    def warn(self, offset: int, code: str, name: str, message: str, help: str = "", length: int = 1, notes: tuple[Note, ...] = ()) -> None:
-        self.told(Severity.WARNING, offset, code, name, message, help, length, notes)
-
-    def told(self, severity: Severity, offset: int, code: str, name: str, message: str, help: str = "", length: int = 1,
-             notes: tuple[Note, ...] = ()) -> None:
-        self.reading.findings.append(Finding(code, name, severity, message, self.source, offset, length, notes, help))
+    def tell(self, fault: Fault, offset: int, length: int, message: str, help: str = "") -> None:
+        self.reading.findings.append(Finding(*fault, message, self.source, offset, length, help=help))

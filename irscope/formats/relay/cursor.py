@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from irscope.formats.relay.lexer import SyntaxFault, Tokens
+from irscope.formats.relay.lexer import Tokens
 from irscope.formats.relay.types import LANES, NAMES, dtype_named
+from irscope.formats.syntax import SyntaxFault
 from irscope.graph import Dim, DynamicDim, FunctionType, NamedType, TensorType, TupleType, Type
 from irscope.source import did_you_mean
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from irscope.formats.relay.context import Context
 from irscope.formats.relay.expressions import Expressions
-from irscope.formats.relay.lexer import SyntaxFault
 from irscope.formats.relay.types import type_text
+from irscope.formats.syntax import SyntaxFault
 
 
 def constructors_of(parser: Expressions) -> dict[str, int]:

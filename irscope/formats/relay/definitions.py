@@ -9,12 +9,13 @@ from irscope.formats.relay.context import Context
 from irscope.formats.relay.data_types import constructors_of, data_type, name_of
 from irscope.formats.relay.expressions import Expressions
 from irscope.formats.relay.filling import fill_types
-from irscope.formats.relay.lexer import HEADER, METADATA, SyntaxFault, tokenize
+from irscope.formats.relay.lexer import HEADER, METADATA, tokenize
 from irscope.formats.relay.lowered import facts_of
 from irscope.formats.relay.metadata import constants_of
 from irscope.formats.relay.provenance import RelayProvenance
 from irscope.formats.relay.scopes import Block
 from irscope.formats.relay.snapshots import FUNCTION, Part
+from irscope.formats.syntax import SyntaxFault
 from irscope.graph import Graph, Reading
 from irscope.source import SourceText
 
@@ -184,7 +185,8 @@ class Definitions(Context):
         graph = Graph(self.fresh(name), loc=begin)
         parser.names.push(graph, False)
         text = self.text[begin : parser.offset].rstrip()
-        graph.root = parser.node(structure.LOWERED, (), {"text": text, **facts_of(text)}, offset=begin, name=name)
+        graph.root = parser.node(structure.LOWERED, (), {"text": text, **facts_of(text)}, offset=begin)
+        graph.root.name = name
         parser.names.pop()
         self.graphs.append(graph)
 

@@ -8,9 +8,9 @@ from typing import Any
 from irscope.formats.relay import structure
 from irscope.formats.relay.cursor import unquoted
 from irscope.formats.relay.functions import Functions
-from irscope.formats.relay.lexer import SyntaxFault
 from irscope.formats.relay.primitives import DIALECTS, body_names, is_primitive, primitive_named, read_attributes, spelled
 from irscope.formats.relay.types import NAMES, dtype_named
+from irscope.formats.syntax import SyntaxFault
 from irscope.graph import NO_ATTRS, UNKNOWN, FunctionType, Node, TupleType, Type
 from irscope.graph.dtypes import PRED
 from irscope.ops import all_ops

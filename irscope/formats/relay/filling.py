@@ -14,7 +14,7 @@ from typing import Any
 
 from irscope.formats.relay.algebra import each, layout_axes
 from irscope.formats.relay.convolution_types import deformable
-from irscope.formats.relay.operators import Attributes, declared
+from irscope.formats.relay.declarations import Attributes, declared
 from irscope.graph import UNKNOWN, FunctionType, Graph, Module, Node, TensorType, TupleType, Type
 from irscope.graph.types import Dim
 from irscope.ops import TypeFault

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from irscope.formats.relay import structure
-from irscope.formats.relay.cursor import unquoted
 from irscope.formats.relay.statements import Statements
 from irscope.graph import NO_ATTRS, UNKNOWN, FunctionType, Graph, Node, unknown_op
 
@@ -23,7 +23,9 @@ class Functions(Statements):
         assert frame is not None
         captured = graph.notes.pop("captured")
         type = FunctionType(tuple(p.type for p in graph.params[: graph.notes["own"]]), graph.notes.get("result", UNKNOWN))
-        return self.claimed(self.node(structure.FUNCTION, tuple(captured), dict(graph.notes.get("attrs", {})), type, (graph,), at))
+        made = self.caller(structure.FUNCTION, tuple(captured), dict(graph.notes.get("attrs", {})), (graph,), at)
+        made.type = type
+        return self.claimed(made)
 
     def function(self, graph: Graph, closed_over: bool) -> None:
         """``[A](%x: T, Primitive=1) -> R { ... }`` into a graph."""
@@ -97,33 +99,43 @@ class Functions(Statements):
             if branch == "else":
                 self.expect("else", "expected `else`" if self.word != "else" else "")
             self.expect("{")
-            graph, captured = self._closed(f"{branch}.{self.counter}", "}")
+            graph, captured = self._closed(f"{branch}.{self.counter}", self._braced)
             bodies.append(graph)
             operands += captured
-        return self.claimed(self.node(structure.IF, tuple(operands), NO_ATTRS, UNKNOWN, tuple(bodies), at))
+        return self.claimed(self.caller(structure.IF, tuple(operands), NO_ATTRS, bodies, at))
 
-    def _closed(self, name: str, close: str, patterns: list[tuple[str, str]] | None = None) -> tuple[Graph, list[Node]]:
-        """A block as a graph of its own: the graph, and the values that it takes from outside."""
+    def _closed(self, name: str, read: Callable[[], Node], matched: Sequence[tuple[str, str]] | None = None) -> tuple[Graph, list[Node]]:
+        """What ``read`` reads, as a graph of its own, and the values that it takes from outside; ``matched`` are the names of a pattern."""
         graph = Graph(self.context.fresh(name), loc=self.offset)
         self.names.push(graph, True)
         try:
-            if patterns is not None:
-                subject = self.node(self.param, (), {"number": 0}, UNKNOWN, name="matched", synthetic=True)
+            if matched is not None:
+                subject = self.node(self.param, (), {"number": 0}, synthetic=True)
+                subject.name = "matched"
                 graph.params.append(subject)
-                for bound, path in patterns:
-                    self.names.bind(bound, self.node(structure.FIELD, (subject,), {"path": path}, name=unquoted(bound[1:]), synthetic=True))
+                for word, path in matched:
+                    self.bound(structure.FIELD, word, (subject,), {"path": path})
             graph.notes["own"] = len(graph.params)
-            result = self.statements((close, ",")) if patterns is not None and close == "" else self.statements((close,))
-            if result is None:
-                raise self.fault("this block has no result")
-            graph.root = result
-            if close:
-                self.expect(close)
+            graph.root = read()
         finally:
             captured = self.names.pop().captured
         graph.notes["captures"] = len(captured)
         self.context.graphs.append(graph)
         return graph, captured
+
+    def _braced(self) -> Node:
+        """The result of statements up to a brace, which is taken."""
+        result = self.statements(("}",))
+        if result is None:
+            raise self.fault("this block has no result")
+        self.expect("}")
+        return result
+
+    def _arm(self) -> Node:
+        """The result of an arm without braces: bindings and an expression, up to a comma."""
+        while self._begins_statement():
+            self.statement((",", "}"))
+        return self.expression()
 
     def _match(self) -> Node:
         at = self.offset
@@ -140,10 +152,7 @@ class Functions(Statements):
             pattern = self._pattern("", bound)
             texts.append(self.text[begin : self.offsets[self.at - 1] + len(self.texts[self.at - 1])])
             self.expect("=>", f"expected `=>` behind the pattern, but here is {self.shown()}")
-            if self.take("{"):
-                graph, captured = self._closed(f"arm.{self.counter}", "}", bound)
-            else:
-                graph, captured = self._arm(bound)
+            graph, captured = self._closed(f"arm.{self.counter}", self._braced if self.take("{") else self._arm, bound)
             graph.notes["pattern"] = pattern
             bodies.append(graph)
             operands += captured
@@ -151,26 +160,7 @@ class Functions(Statements):
                 self.expect("}", f"expected `,` or `}}`, but here is {self.shown()}")
                 break
         attrs = {"patterns": tuple(texts), "complete": complete}
-        return self.claimed(self.node(structure.MATCH, tuple(operands), attrs, UNKNOWN, tuple(bodies), at))
-
-    def _arm(self, bound: list[tuple[str, str]]) -> tuple[Graph, list[Node]]:
-        """An arm without braces: bindings and an expression, up to a comma."""
-        graph = Graph(self.context.fresh(f"arm.{self.counter}"), loc=self.offset)
-        self.names.push(graph, True)
-        try:
-            subject = self.node(self.param, (), {"number": 0}, UNKNOWN, name="matched", synthetic=True)
-            graph.params.append(subject)
-            for name, path in bound:
-                self.names.bind(name, self.node(structure.FIELD, (subject,), {"path": path}, name=unquoted(name[1:]), synthetic=True))
-            graph.notes["own"] = 1
-            while self._begins_statement():
-                self.statement((",", "}"))
-            graph.root = self.expression()
-        finally:
-            captured = self.names.pop().captured
-        graph.notes["captures"] = len(captured)
-        self.context.graphs.append(graph)
-        return graph, captured
+        return self.claimed(self.caller(structure.MATCH, tuple(operands), attrs, bodies, at))
 
     def _pattern(self, path: str, bound: list[tuple[str, str]]) -> Pattern:
         """``Cons(%x, _)``: what it fits; into ``bound`` go the names that it binds, each with the way to its value."""

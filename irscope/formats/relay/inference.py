@@ -6,16 +6,14 @@ A dimension that is left open (``?``, a name) is tried with two sizes: what come
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.declarations import Operator, declared
 from irscope.graph import UNKNOWN, Builder, DynamicDim, Graph, Kind, Node, TensorType, TupleType, Type
 from irscope.graph.types import Dim
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import get
-
-if TYPE_CHECKING:
-    from irscope.formats.relay.algebra import Relay
-    from irscope.formats.relay.operators import Operator
 
 TRIED = (5040, 10080)
 """Sizes that stand for an open dimension: most numbers divide them, and no model has just these two."""
@@ -26,8 +24,6 @@ _costs: dict[Any, float] = {}
 
 def infer_node(node: Node) -> Type:
     """The type of a call; UNKNOWN where it cannot be told. Raises TypeFault when the operands do not fit."""
-    from irscope.formats.relay.operators import declared
-
     operator = declared(node.op.name)
     if operator is None:
         return UNKNOWN
@@ -73,9 +69,6 @@ def _inferred(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, A
 
 def cost_of(node: Node) -> float:
     """FLOPs of a call: those of what it expands to, open dimensions counted as 1."""
-    from irscope.formats.relay.algebra import Relay
-    from irscope.formats.relay.operators import declared
-
     operator = declared(node.op.name)
     if operator is None or operator.build is None or not all(_tensors(o.type) for o in node.operands):
         return 0.0
@@ -123,8 +116,6 @@ def _closed(type: Type, sizes: Mapping[Any, int]) -> Type:
 
 def _tried(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, Any], operands: Sequence[Node]) -> Type:
     """The type that the expansion has, built into a graph that is thrown away."""
-    from irscope.formats.relay.algebra import Relay
-
     builder = Builder(Graph("probe"))
     t = Relay(builder)
     values = [_operand(t, type, node) for type, node in zip(types, operands, strict=True)]

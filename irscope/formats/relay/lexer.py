@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from irscope.formats.syntax import SyntaxFault
+
 TOKEN = re.compile(
     r"""[ \t\r\n\ufeff]*(?:
     (?P<local>%(?:"(?:[^"\\]|\\.)*"|(?:[A-Za-z0-9_.$-]|::|/(?![*/%\s]))+))
@@ -30,17 +32,6 @@ MAX_DIGITS = 400
 COMMENT_EDGE = re.compile(r"/\*|\*/")
 METADATA = re.compile(r"^[ \t]*(?:\#\[metadata\]|METADATA:|/\* meta data \*/|\# meta data[ \t]*$)", re.MULTILINE)
 HEADER = re.compile(r"(?:\s|\ufeff|/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*\n)*(?:\#\[\s*version\s*=\s*\"([^\"]*)\"\s*\]|v(0\.0\.\d))")
-
-
-class SyntaxFault(Exception):
-    """The text does not go on as it should: where, what, and what to do."""
-
-    def __init__(self, offset: int, message: str, help: str = "", length: int = 1) -> None:
-        super().__init__(message)
-        self.offset = offset
-        self.message = message
-        self.help = help
-        self.length = length
 
 
 @dataclass(slots=True)

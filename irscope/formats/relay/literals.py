@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 from irscope.formats.relay.cursor import NUMBER
-from irscope.formats.relay.lexer import SyntaxFault
 from irscope.formats.relay.nodes import Nodes
 from irscope.formats.relay.types import dtype_named
+from irscope.formats.syntax import SyntaxFault
 from irscope.graph import DType, Node, TensorType
 from irscope.graph.dtypes import DTYPES, F32, S32, S64
 from irscope.lazy import np

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irscope.formats.relay import structure
-from irscope.formats.relay.cursor import Cursor
-from irscope.formats.relay.lexer import SyntaxFault, tokenize
+from irscope.formats.relay.context import Context
+from irscope.formats.relay.cursor import Cursor, unquoted
+from irscope.formats.relay.lexer import tokenize
 from irscope.formats.relay.scopes import Names
+from irscope.formats.syntax import SyntaxFault
 from irscope.graph import NO_ATTRS, UNKNOWN, Graph, Kind, NamedType, Node, Op, Type, unknown_op
 from irscope.ops import get, lookup
-
-if TYPE_CHECKING:
-    from irscope.formats.relay.context import Context
 
 BINDING = re.compile(r"(%\d+)\s*=(?!=)")
 
@@ -48,22 +47,25 @@ class Nodes(Cursor):
 
     # ------------------------------------------------------------------ nodes
 
-    def node(
-        self,
-        op: Op,
-        operands: tuple[Node, ...] = (),
-        attrs: Mapping[str, Any] = NO_ATTRS,
-        type: Type = UNKNOWN,
-        bodies: tuple[Graph, ...] = (),
-        offset: int = -1,
-        name: str = "",
-        synthetic: bool = False,
-    ) -> Node:
+    def node(self, op: Op, operands: tuple[Node, ...] = (), attrs: Mapping[str, Any] = NO_ATTRS, type: Type = UNKNOWN, offset: int = -1,
+             synthetic: bool = False) -> Node:
         """Append a node to the graph that is being read."""
         self.counter += 1
         place = self.offsets[max(0, self.at - 1)] if offset < 0 else offset
-        made = Node(op, name or f"{op.name}.{self.counter}", type, operands, attrs, bodies, place, synthetic=synthetic)
-        return self.names.add(made)
+        return self.names.add(Node(op, f"{op.name}.{self.counter}", type, operands, attrs, (), place, synthetic=synthetic))
+
+    def caller(self, op: Op, operands: tuple[Node, ...], attrs: Mapping[str, Any], bodies: Sequence[Graph], offset: int) -> Node:
+        """Append a node that has bodies."""
+        node = self.node(op, operands, attrs, offset=offset)
+        node.bodies = tuple(bodies)
+        return node
+
+    def bound(self, op: Op, word: str, operands: tuple[Node, ...], attrs: Mapping[str, Any]) -> Node:
+        """Append a synthetic node to which a name of the text is bound."""
+        node = self.node(op, operands, attrs, synthetic=True)
+        node.name = unquoted(word[1:])
+        self.names.bind(word, node)
+        return node
 
     def op(self, name: str) -> Op:
         """The operator of a name; unknown ones are opaque and shared."""

@@ -130,9 +130,8 @@ class Names:
                 stack.append((top, True))
                 stack.extend((operand, False) for operand in top.operands)
                 continue
-            copy = Node(
-                top.op, top.name, top.type, tuple(became[o] for o in top.operands), top.attrs, top.bodies, top.loc, synthetic=top.synthetic
-            )
+            copy = Node(top.op, top.name, top.type, tuple(became[o] for o in top.operands), top.attrs, top.bodies, top.loc,
+                        synthetic=top.synthetic)
             became[top] = self.add(copy)
         return became[node]
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from irscope.formats.marks import marks
 from irscope.formats.relay.lexer import HEADER, METADATA
 
-FUNCTION = re.compile(
-    r"(?:^|[\s;}])def\s+@|^[ \t]*fn\s*(?:\[[^\]]*\])?\s*\(\s*%|^[ \t]*(?:free_var\s+)?%[\w.]+\s*(?::[^=\n]*)?[=;]", re.MULTILINE
-)
+FUNCTION = re.compile(r"(?:^|[\s;}])def\s+@|^[ \t]*fn\s*(?:\[[^\]]*\])?\s*\(\s*%|^[ \t]*(?:free_var\s+)?%[\w.]+\s*(?::[^=\n]*)?[=;]",
+                      re.MULTILINE)
 
 
 CLOSED = re.compile(r"^\}[^\n]*$", re.MULTILINE)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from irscope.formats.relay import structure
 from irscope.formats.relay.cursor import unquoted
-from irscope.formats.relay.lexer import SyntaxFault
 from irscope.formats.relay.literals import Literals
 from irscope.formats.relay.scopes import Block
+from irscope.formats.syntax import SyntaxFault
 from irscope.graph import NO_ATTRS, UNKNOWN, Node, Type, unknown_op
 
 
@@ -186,7 +186,7 @@ class Statements(Literals):
         graph = self.names.frame.graph
         if any(p.name == unquoted(name[1:]) for p in graph.params):
             raise SyntaxFault(offset, f"parameter `{name}` is declared twice", length=len(name))
-        node = self.node(self.param, (), {"number": len(graph.params)}, type, offset=offset, name=unquoted(name[1:]), synthetic=True)
+        node = self.bound(self.param, name, (), {"number": len(graph.params)})
+        node.type, node.loc = type, offset
         graph.params.append(node)
-        self.names.bind(name, node)
         return node

@@ -8,27 +8,9 @@ from functools import lru_cache
 from irscope.graph import DTYPES, DType, DynamicDim, FunctionType, NamedType, TensorType, TupleType, Type
 
 NAMES = {
-    "float16": "f16",
-    "float32": "f32",
-    "float64": "f64",
-    "bfloat16": "bf16",
-    "bool": "pred",
-    "int1": "s1",
-    "uint1": "pred",
-    "int4": "s4",
-    "uint4": "u4",
-    "int8": "s8",
-    "int16": "s16",
-    "int32": "s32",
-    "int64": "s64",
-    "uint8": "u8",
-    "uint16": "u16",
-    "uint32": "u32",
-    "uint64": "u64",
-    "float8_e4m3fn": "f8e4m3fn",
-    "float8_e5m2": "f8e5m2",
-    "e4m3_float8": "f8e4m3fn",
-    "e5m2_float8": "f8e5m2",
+    "float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16", "bool": "pred", "int1": "s1", "uint1": "pred", "int4": "s4",
+    "uint4": "u4", "int8": "s8", "int16": "s16", "int32": "s32", "int64": "s64", "uint8": "u8", "uint16": "u16", "uint32": "u32",
+    "uint64": "u64", "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2", "e4m3_float8": "f8e4m3fn", "e5m2_float8": "f8e5m2",
     "float8_e4m3": "f8e4m3",
 }
 """Relay's words for element types."""

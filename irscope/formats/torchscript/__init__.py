@@ -3,4 +3,6 @@ from irscope.formats.torchscript.pasted import sniff
 from irscope.formats.torchscript.printer import print_module
 from irscope.formats.torchscript.reader import read
 
-__all__ = ["print_module", "read", "sniff"]
+__all__ = ["TITLE", "print_module", "read", "sniff"]
+
+TITLE = "a TorchScript graph"

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import re
 
+from irscope.formats.syntax import SyntaxFault
+
 SPACE = re.compile(r"(?:[ \t\n;]+|#[^\n]*|//[^\n]*)*")
 NAME = re.compile(r"%((?:::|[^,:()=\n;{}])+?)(?=\s*(?:[,)=\n;{}]|:(?!:)|$))")
 TYPE = re.compile(r"[\w.]+(?:\([^()]*\))?(?:\[\]|\?)*(?=\s*(?:,|=|\)|\n|;|$))")
@@ -12,17 +14,6 @@ STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
 STOPS = re.compile(r"[\"'()\[\]{}]")
 KEY = re.compile(r"\s*([A-Za-z_]\w*)=")
 OPEN, CLOSE = "([{", ")]}"
-
-
-class SyntaxFault(Exception):
-    """The text does not go on as it should: where, what, and what to do."""
-
-    def __init__(self, offset: int, message: str, help: str = "", length: int = 1) -> None:
-        super().__init__(message)
-        self.offset = offset
-        self.message = message
-        self.help = help
-        self.length = length
 
 
 class Cursor:

@@ -15,7 +15,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from irscope.formats.torchscript.cursor import HEAD, TAIL, Cursor, SyntaxFault, split_attributes
+from irscope.formats.syntax import SyntaxFault
+from irscope.formats.torchscript import operators
+from irscope.formats.torchscript.cursor import HEAD, TAIL, Cursor, split_attributes
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.pasted import FX, HEADER, clean
 from irscope.formats.torchscript.provenance import TorchProvenance
@@ -187,16 +189,14 @@ class _Reader:
     def _statement(self, scope: Scope, groups: list[tuple[str, Node]]) -> Node:
         cursor, text = self.cursor, self.cursor.text
         loc = self.place(cursor.at)
-        names: list[str] = []
-        types: list[Type] = []
+        results: list[tuple[str, Type]] = []
         while text.startswith("%", cursor.at):
-            names.append(cursor.name())
-            types.append(self._declared())
+            results.append((cursor.name(), self._declared()))
             if not cursor.take(","):
                 break
             cursor.skip()
-        if not cursor.take("=") and names:
-            raise SyntaxFault(cursor.at, f"'=' is expected behind %{names[-1]}, but here is {cursor.shown()}")
+        if not cursor.take("=") and results:
+            raise SyntaxFault(cursor.at, f"'=' is expected behind %{results[-1][0]}, but here is {cursor.shown()}")
         while cursor.sees(" "):
             cursor.at += 1
         head = HEAD.match(text, cursor.at)
@@ -218,24 +218,24 @@ class _Reader:
         cursor.at = tail.end() if tail else cursor.at
         if text.startswith(", uses", cursor.at):  # 2017
             cursor.at = len(text) if (end := text.find("\n", cursor.at)) < 0 else end
-        node = self._add(scope, head[0], names, types, operands, attrs, loc)
+        node = self._add(scope, results, self._op(head[0]), tuple(operands), attrs, loc)
         group = GROUP.match(head[0])
         if group is not None and int(group[2]) == len(groups):
             groups.append((head[0], node))
         return node
 
-    def _add(self, scope: Scope, head: str, names: list[str], types: list[Type], operands: list[Node], attrs: Mapping[str, Any],
+    def _add(self, scope: Scope, results: list[tuple[str, Type]], op: Op, operands: tuple[Node, ...], attrs: Mapping[str, Any],
              loc: int) -> Node:
         graph = scope.graph
-        op = self._op(head)
-        if len(names) == 1:
-            node = graph.add(Node(op, names[0], types[0], tuple(operands), attrs, (), loc))
-            scope.names[names[0]] = node
+        if len(results) == 1:
+            name, type = results[0]
+            node = scope.names[name] = graph.add(Node(op, name, type, operands, attrs, (), loc))
             return node
-        if not names:
-            return graph.add(Node(op, f"_{len(graph.nodes)}", NOTHING, tuple(operands), attrs, (), loc))
-        node = graph.add(Node(op, f"({', '.join(names)})", TupleType(tuple(types)), tuple(operands), attrs, (), loc))
-        for i, (name, type) in enumerate(zip(names, types, strict=True)):
+        if not results:
+            return graph.add(Node(op, f"_{len(graph.nodes)}", NOTHING, operands, attrs, (), loc))
+        names, types = zip(*results, strict=True)
+        node = graph.add(Node(op, f"({', '.join(names)})", TupleType(types), operands, attrs, (), loc))
+        for i, (name, type) in enumerate(results):
             scope.names[name] = graph.add(Node(self.get, name, type, (node,), {"index": i}, (), loc, synthetic=True))
         return node
 
@@ -308,7 +308,8 @@ class _Reader:
     def _op(self, name: str) -> Op:
         op = self.ops.get(name)
         if op is None:
-            op = self.ops[name] = _declared_op(name) or unknown_op(name, "torchscript")
+            operators.load()  # with the first operator, so that every reading finds the same
+            op = self.ops[name] = lookup(name, "torchscript") or unknown_op(name, "torchscript")
         return op
 
     # ------------------------------------------------------------------ places and faults
@@ -344,11 +345,3 @@ class _Reader:
         """One error; the text is no longer ok."""
         self.reading.ok = False
         self.reading.findings.append(Finding(code, name, Severity.ERROR, message, self.source, self.place(offset), length, help=help))
-
-
-def _declared_op(name: str) -> Op | None:
-    """The declaration of an operator of torch; its table is imported with the first, so that every reading finds the same."""
-    from irscope.formats.torchscript import operators
-
-    operators.load()
-    return lookup(name, "torchscript")

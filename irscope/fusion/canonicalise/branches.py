@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from irscope.fusion.canonicalise.calls import move_in
-from irscope.fusion.canonicalise.terms import Body, Term, has_effect
+from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction, has_effect
 from irscope.fusion.canonicalise.values import scalar_of
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.graph import TupleType
@@ -15,168 +15,139 @@ EMPTY = hlo.named("tuple get-tuple-element parameter")
 """What does nothing: a branch of these alone is faster to jump over than to select from."""
 
 
-def simplify_branches(body: Body) -> bool:
-    """Simplify every choice of one body."""
-    changed = False
-    for term in [t for t in body.instructions if t.op is hlo.conditional]:
-        if term.erased or not term.calls or len(term.operands) != len(term.calls) + 1 or has_effect(term) \
-                or any(len(b.params) != 1 for b in term.calls):
-            continue
-        if body.on_gpu and _by_truth(body, term):
-            changed = True
-            continue
-        changed = _merge_results(body, term) or changed
-        changed = _drop_results(body, term) or changed
-        if _choose(body, term) or _select(body, term):
-            changed = True
-            continue
-        for number in range(len(term.calls)):
-            changed = _drop_operands(body, term, number) or changed
+def simplify_branches(rewriter: HloComputation, instr: HloInstruction) -> bool:
+    """Simplify a choice, of which each branch takes one value."""
+    if len(instr.operands) != len(instr.calls) + 1 or not instr.calls or has_effect(instr) or any(len(b.params) != 1 for b in instr.calls):
+        return False
+    if rewriter.on_gpu and _by_truth(rewriter, instr):
+        return True
+    changed = _merge_results(rewriter, instr)
+    changed = _drop_results(rewriter, instr) or changed
+    if _choose(rewriter, instr) or _select(rewriter, instr):
+        return True
+    for number in range(len(instr.calls)):
+        changed = _drop_operands(rewriter, instr, number) or changed
     return changed
 
 
-def wrap_branches(body: Body) -> None:
+def wrap_branches(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """Branches take and give tuples: XLA's ``ConditionalCanonicalizer``."""
-    for term in [t for t in body.instructions if t.op is hlo.conditional]:
-        for number, branch in enumerate(term.calls):
-            param = branch.params[0]
-            if param.is_array:
-                wide = TupleType((param.type,))
-                term.set_operand(number + 1, body.make(hlo.tuple, wide, (term.operands[number + 1],), {}, term))
-                _read_part(branch, param, wide)
-            if branch.root.is_array:
-                branch.root = branch.make(hlo.tuple, TupleType((branch.root.type,)), (branch.root,), {}, branch.root)
-        if term.is_array and term.calls:
-            made = body.like(term, term.operands)
-            made.set_type(TupleType((term.type,)))
-            made.take_label(term)
-            body.replace(term, body.make(hlo.get_tuple_element, term.type, (made,), {"index": 0}, term))
+    for number, branch in enumerate(instr.calls):
+        param = branch.params[0]
+        if param.is_array:
+            instr.set_operand(number + 1, rewriter.tuple((instr.operands[number + 1],)))
+            users, is_root, wide = list(param.users), branch.root is param, TupleType((param.type,))
+            part = branch.make(hlo.get_tuple_element, param.type, (param,), {"index": 0}, at=param)
+            for user in users:
+                user.replace_operand(param, part)
+            if is_root:
+                branch.root = part
+            param.set_type(wide)
+        if branch.root.is_array:
+            branch.root = branch.tuple((branch.root,), branch.root)
+    if instr.is_array and instr.calls:
+        made = rewriter.like(instr, instr.operands)
+        made.set_type(TupleType((instr.type,)))
+        made.take_label(instr)
+        rewriter.replace(instr, rewriter.element(made, 0))
+    return True
 
 
-def _read_part(branch: Body, param: Term, wide: TupleType) -> None:
-    """A parameter becomes a tuple of one; who read it reads its part."""
-    users = list(param.users)
-    part = branch.make(hlo.get_tuple_element, param.type, (param,), {"index": 0}, param)
-    for user in users:
-        user.replace_operand(param, part)
-    if branch.root is param:
-        branch.root = part
-    param.set_type(wide)
-
-
-def _by_truth(body: Body, term: Term) -> bool:
+def _by_truth(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """A choice by a number that is made of a truth value is one by that value, the branches in the other order."""
-    number = term.operands[0]
-    if len(term.calls) != 2 or number.op is not hlo.convert or number.operands[0].dtype != "pred":
+    number = instr.operands[0]
+    if len(instr.calls) != 2 or number.op is not hlo.convert or number.operands[0].dtype != "pred":
         return False
-    made = body.like(term, (number.operands[0], term.operands[2], term.operands[1]))
-    made.calls = term.calls[::-1]
-    return body.replace(term, made)
+    made = rewriter.like(instr, (number.operands[0], instr.operands[2], instr.operands[1]))
+    made.calls = instr.calls[::-1]
+    return rewriter.replace(instr, made)
 
 
-def _only_parts_read(body: Body, term: Term) -> bool:
-    """Whether a choice gives a tuple of which only parts are read, and each branch puts it together."""
-    return body.root is not term and bool(term.users) and isinstance(term.type, TupleType) \
-        and all(u.op is hlo.get_tuple_element for u in term.users)
-
-
-def _merge_results(body: Body, term: Term) -> bool:
+def _merge_results(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """Two results that are the same in every branch are one."""
-    if not _only_parts_read(body, term) or any(b.root.op is not hlo.tuple for b in term.calls):
+    if not _only_parts_read(rewriter, instr) or any(b.root.op is not hlo.tuple for b in instr.calls):
         return False
-    first: dict[tuple[Term, ...], int] = {}
+    first: dict[tuple[HloInstruction, ...], int] = {}
     same: dict[int, int] = {}
-    for place in range(len(term.calls[0].root.operands)):
-        mine = first.setdefault(tuple(b.root.operands[place] for b in term.calls), place)
+    for place in range(len(instr.calls[0].root.operands)):
+        mine = first.setdefault(tuple(b.root.operands[place] for b in instr.calls), place)
         if mine != place:
             same[place] = mine
     changed = False
-    for user in list(term.users):
+    for user in list(instr.users):
         if (mine := same.get(GetTupleElement.of(user).index, -1)) >= 0:
-            changed = body.replace(user, body.make(hlo.get_tuple_element, user.type, (term,), {"index": mine}, user))
+            changed = rewriter.replace(user, rewriter.element(instr, mine, user))
     return changed
 
 
-def _drop_results(body: Body, term: Term) -> bool:
+def _only_parts_read(rewriter: HloComputation, instr: HloInstruction) -> bool:
+    return bool(instr.users) and isinstance(instr.type, TupleType) and rewriter.reads_elements(instr)
+
+
+def _drop_results(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """Results that nobody reads are not given."""
-    if not _only_parts_read(body, term):
+    if not _only_parts_read(rewriter, instr):
         return False
-    assert isinstance(term.type, TupleType)
-    wanted = sorted({GetTupleElement.of(u).index for u in term.users})
-    elements = term.type.elements
-    if len(wanted) == len(elements):
+    assert isinstance(instr.type, TupleType)
+    wanted = sorted({GetTupleElement.of(u).index for u in instr.users})
+    if len(wanted) == len(instr.type.elements):
         return False
-    type = TupleType(tuple(elements[place] for place in wanted))
-    for branch in term.calls:
+    for branch in instr.calls:
         root = branch.root
-        parts = [root.operands[place] if root.op is hlo.tuple else
-                 branch.make(hlo.get_tuple_element, elements[place], (root,), {"index": place}, root) for place in wanted]
-        branch.root = branch.make(hlo.tuple, type, parts, {}, root)
+        branch.root = branch.elements(root, wanted)
         branch.erase_dead(root)
-    term.set_type(type)
-    for user in list(term.users):
-        place = wanted.index(GetTupleElement.of(user).index)
-        body.replace(user, body.make(hlo.get_tuple_element, user.type, (term,), {"index": place}, user))
+    rewriter.renumber(instr, wanted)
     return True
 
 
-def _choose(body: Body, term: Term) -> bool:
+def _choose(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """The one branch, or the one that a constant chooses, stands where the choice stood."""
     number = 0
-    if len(term.calls) > 1:
-        chosen = scalar_of(term.operands[0])
+    if len(instr.calls) > 1:
+        chosen = scalar_of(instr.operands[0])
         if chosen is None:
             return False
-        if term.operands[0].dtype == "pred":
+        if instr.operands[0].dtype == "pred":
             number = 0 if chosen else 1
         else:
-            number = int(chosen) if 0 <= chosen < len(term.calls) else len(term.calls) - 1
-    move_in(body, term, term.calls[number], [term.operands[number + 1]])
+            number = int(chosen) if 0 <= chosen < len(instr.calls) else len(instr.calls) - 1
+    move_in(rewriter, instr, instr.calls[number], [instr.operands[number + 1]])
     return True
 
 
-def _select(body: Body, term: Term) -> bool:
+def _select(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """Two cheap branches are both run, and what they give is selected."""
-    if len(term.calls) != 2 or term.operands[0].dtype != "pred":
+    if len(instr.calls) != 2 or instr.operands[0].dtype != "pred":
         return False
-    if any(t.op not in CHEAP and t.op not in ELEMENTWISE for b in term.calls for t in b.instructions):
+    if any(t.op not in CHEAP and t.op not in ELEMENTWISE for b in instr.calls for t in b.instructions):
         return False
-    if any(all(t.op in EMPTY for t in b.instructions) for b in term.calls):
+    if any(all(t.op in EMPTY for t in b.instructions) for b in instr.calls):
         return False
-    choice = term.operands[0]
+    choice = instr.operands[0]
 
-    def select(a: Term, b: Term) -> Term:
+    def select(a: HloInstruction, b: HloInstruction) -> HloInstruction:
         if not a.is_array:
-            parts = [select(*(body.make(hlo.get_tuple_element, e, (side,), {"index": i}, term) for side in (a, b)))
-                     for i, e in enumerate(getattr(a.type, "elements", ()))]
-            return body.make(hlo.tuple, a.type, parts, {}, term)
-        spread = choice if not a.dims else body.broadcast(choice, a.dims, (), term)
-        return body.elementwise(hlo.select, (spread, a, b), term, a.dtype)
+            count = len(a.type.elements) if isinstance(a.type, TupleType) else 0
+            return rewriter.tuple([select(rewriter.element(a, i), rewriter.element(b, i)) for i in range(count)])
+        return rewriter.elementwise(hlo.select, (rewriter.spread(choice, a.dims), a, b), a.dtype)
 
-    sides = [body.make(hlo.call, term.type, (operand,), {}, term) for operand in term.operands[1:]]
-    body.replace(term, select(*sides))
-    for side, branch in zip(sides, term.calls, strict=True):
-        move_in(body, side, branch, side.operands)
+    sides = [rewriter.make(hlo.call, instr.type, (operand,)) for operand in instr.operands[1:]]
+    rewriter.replace(instr, select(*sides))
+    for side, branch in zip(sides, instr.calls, strict=True):
+        move_in(rewriter, side, branch, side.operands)
     return True
 
 
-def _drop_operands(body: Body, term: Term, number: int) -> bool:
+def _drop_operands(rewriter: HloComputation, instr: HloInstruction, number: int) -> bool:
     """What a branch takes and does not read is not given to it."""
-    branch = term.calls[number]
-    param, operand = branch.params[0], term.operands[number + 1]
-    if branch.root is param or not isinstance(param.type, TupleType) or any(u.op is not hlo.get_tuple_element for u in param.users):
+    branch = instr.calls[number]
+    param, operand = branch.params[0], instr.operands[number + 1]
+    if not isinstance(param.type, TupleType) or not branch.reads_elements(param):
         return False
     wanted = sorted({GetTupleElement.of(u).index for u in param.users})
-    elements = param.type.elements
-    if len(wanted) == len(elements):
+    if len(wanted) == len(param.type.elements):
         return False
-    type = TupleType(tuple(elements[place] for place in wanted))
-    parts = [operand.operands[place] if operand.op is hlo.tuple else
-             body.make(hlo.get_tuple_element, elements[place], (operand,), {"index": place}, term) for place in wanted]
-    term.set_operand(number + 1, body.make(hlo.tuple, type, parts, {}, term))
-    body.erase_dead(operand)
-    param.set_type(type)
-    for user in list(param.users):
-        place = wanted.index(GetTupleElement.of(user).index)
-        branch.replace(user, branch.make(hlo.get_tuple_element, user.type, (param,), {"index": place}, user))
+    instr.set_operand(number + 1, rewriter.elements(operand, wanted, instr))
+    rewriter.erase_dead(operand)
+    branch.renumber(param, wanted)
     return True

@@ -4,14 +4,14 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
+from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction
 from irscope.fusion.canonicalise.pipeline import run_cpu
-from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.graph import Graph, Module, Node
 from irscope.graph.trace import Trace
 from irscope.ops import hlo
 
-Rewrite = Callable[[Body, Container[Node]], None]
-"""What rewrites a body and all that it runs; the second argument holds the calls that stay."""
+Rewrite = Callable[[HloComputation, Container[Node]], None]
+"""What rewrites a computation and all that it runs; the second argument holds the calls that stay."""
 
 
 @dataclass(slots=True, eq=False)
@@ -20,7 +20,7 @@ class Canonical:
 
     module: Module
     trace: Trace = field(default_factory=Trace)
-    nodes: dict[Term, Node] = field(default_factory=dict, repr=False)
+    nodes: dict[HloInstruction, Node] = field(default_factory=dict, repr=False)
 
 
 def is_kept_call(module: Module, node: Node) -> bool:
@@ -32,40 +32,40 @@ def canonicalise(module: Module, rewrite: Rewrite = run_cpu) -> Canonical:
     """The module as XLA's CPU compiler would have rewritten it, or as ``rewrite`` does (:mod:`irscope.fusion.canonicalise.pipeline`)."""
     made = module.derived()
     result = Canonical(made)
-    body = Body.of(module.main())
+    rewriter = HloComputation.of(module.main())
     kept = {node for graph in module.graphs.values() for node in graph.nodes if is_kept_call(module, node)}
-    rewrite(body, kept)
+    rewrite(rewriter, kept)
     taken = {node.name: 0 for graph in module.graphs.values() for node in graph.nodes}
-    graphs: dict[Body, Graph] = {}
-    for inner in body.computations():
+    graphs: dict[HloComputation, Graph] = {}
+    for inner in rewriter.computations():
         graph = graphs[inner] = _graph_of(inner, graphs, result, taken)
         graph.name = made.fresh_name(graph.name)
         made.graphs[graph.name] = graph
-    made.entry = graphs[body].name
-    for inner in body.computations():
-        for node, term in inner.of_node.items():
-            final = term.final()
+    made.entry = graphs[rewriter].name
+    for inner in rewriter.computations():
+        for node, instr in inner.of_node.items():
+            final = instr.final()
             if node not in result.trace.became and final in result.nodes:
                 result.trace.became[node] = result.nodes[final]
     return result
 
 
-def _graph_of(body: Body, graphs: dict[Body, Graph], result: Canonical, taken: dict[str, int]) -> Graph:
-    """A body as a graph. Terms of the text keep their names; others get one that no node of the text has (``taken``)."""
-    graph = Graph(body.name, loc=body.loc)
+def _graph_of(rewriter: HloComputation, graphs: dict[HloComputation, Graph], result: Canonical, taken: dict[str, int]) -> Graph:
+    """A computation as a graph. Instructions of the text keep their names; others get one that no node of the text has (``taken``)."""
+    graph = Graph(rewriter.name, loc=rewriter.loc)
     here = result.nodes
     own: set[str] = set()
-    for term in [*body.params, *body.post_order()]:
-        if term in here:
+    for instr in [*rewriter.params, *rewriter.post_order()]:
+        if instr in here:
             continue
-        bodies = tuple(graphs[b] for b in term.calls) if term.calls else term.bodies
-        name = term.label if term.label and term.label not in own else _fresh(term.name, taken)
+        bodies = tuple(graphs[b] for b in instr.calls) if instr.calls else instr.bodies
+        name = instr.label if instr.label and instr.label not in own else _fresh(instr.name, taken)
         own.add(name)
-        node = Node(term.op, name, term.type, tuple(here[o] for o in term.operands), term.attrs, bodies,
-                    term.origin[0].loc if term.origin else -1, origin=term.origin)
-        here[term] = graph.add(node)
-    graph.params = [here[p] for p in body.params]
-    graph.root = here[body.root]
+        node = Node(instr.op, name, instr.type, tuple(here[o] for o in instr.operands), instr.attrs, bodies,
+                    instr.origin[0].loc if instr.origin else -1, origin=instr.origin)
+        here[instr] = graph.add(node)
+    graph.params = [here[p] for p in rewriter.params]
+    graph.root = here[rewriter.root]
     return graph
 
 

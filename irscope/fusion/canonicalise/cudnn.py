@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
+from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction, Rule, tensor_type
 from irscope.fusion.canonicalise.values import is_all
-from irscope.fusion.dimensions import inverse, is_sorted
+from irscope.fusion.dimensions import inverse
 from irscope.fusion.xla.gpu_device import Device
 from irscope.graph import TupleType
 from irscope.ops import hlo
@@ -28,40 +28,39 @@ HOPPER = 90
 """The compute capability from which on XLA lays out convolutions of f32 with the features last."""
 
 
-def call_cudnn(body: Body, device: Device) -> bool:
+def call_cudnn(device: Device) -> Rule:
     """Replace convolutions by calls that compute what may follow them too, and give them the layouts that cuDNN gets."""
-    changed = False
-    for term in [t for t in body.instructions if t.op is hlo.convolution]:
-        attrs = Convolution.of(term)
-        window = attrs.window
-        if window is None or term.rank not in RANKS or term.dtype not in TYPES or attrs.batch_group_count > 1:
-            continue
-        kind = _kind(term, window, attrs.dim_labels)
-        _lay(body, _called(body, term, kind), kind, _is_features_last(term, device))
-        changed = True
-    return changed
+    def call(rewriter: HloComputation, instr: HloInstruction) -> bool:
+        attrs = Convolution.of(instr)
+        if attrs.window is None or instr.rank not in RANKS or instr.dtype not in TYPES or attrs.batch_group_count > 1:
+            return False
+        kind = _kind(instr, attrs.window, attrs.dim_labels)
+        _lay(rewriter, _called(rewriter, instr, kind), kind, _is_features_last(instr, device))
+        return True
+
+    return call
 
 
-def _called(body: Body, term: Term, kind: str) -> Term:
+def _called(rewriter: HloComputation, instr: HloInstruction, kind: str) -> HloInstruction:
     """A convolution as a call with the dimensions of the text."""
-    type = TupleType((tensor_type(term.dtype, term.dims), tensor_type("u8", (0,))))
-    call = body.make(hlo.custom_call, type, term.operands, {**term.attrs, "custom_call_target": TARGET[kind]}, term)
-    call.take_label(term)
-    body.replace(term, _result(body, call, term))
-    term.replacement = call
-    return _take_in(body, call) if kind == "forward" else call
+    type = TupleType((tensor_type(instr.dtype, instr.dims), tensor_type("u8", (0,))))
+    call = rewriter.make(hlo.custom_call, type, instr.operands, {**instr.attrs, "custom_call_target": TARGET[kind]})
+    call.take_label(instr)
+    rewriter.replace(instr, rewriter.element(call, 0))
+    instr.replacement = call
+    return _take_in(rewriter, call) if kind == "forward" else call
 
 
-def _is_features_last(term: Term, device: Device) -> bool:
+def _is_features_last(instr: HloInstruction, device: Device) -> bool:
     number = device.capability.removeprefix("sm_")
-    return term.dtype in ("f16", "bf16") or (term.dtype == "f32" and number.isdecimal() and int(number) >= HOPPER)
+    return instr.dtype in ("f16", "bf16") or (instr.dtype == "f32" and number.isdecimal() and int(number) >= HOPPER)
 
 
 def _order(outer: int, spatial: tuple[int, ...], features: int, last: bool) -> tuple[int, ...]:
     return (outer, *spatial, features) if last else (outer, features, *spatial)
 
 
-def _lay(body: Body, call: Term, kind: str, last: bool) -> None:
+def _lay(rewriter: HloComputation, call: HloInstruction, kind: str, last: bool) -> None:
     """Give a call its operands in the order that cuDNN gets, and its result in the order of the text."""
     own = Convolution.of(call)
     dims, window = own.dim_labels, own.window
@@ -79,31 +78,22 @@ def _lay(body: Body, call: Term, kind: str, last: bool) -> None:
         right = _order(dims.rhs_input, dims.rhs_spatial, dims.rhs_output, last)
         if rhs.op is hlo.reverse:  # cuDNN turns the filter around itself
             rhs = rhs.operands[0]
-    lhs = _turned(body, lhs, left, call)
+    rewriter.at = call
+    lhs = rewriter.transpose(lhs, left)
     if kind == "forward":
-        lhs, window = _padded(body, lhs, window, last, call)
-    rhs = _turned(body, rhs, right, call)
-    others = [o if n == 0 else _turned(body, o, out, call) for n, o in enumerate(others)]
+        lhs, window = _pad_input(rewriter, lhs, window, last)
+    rhs = rewriter.transpose(rhs, right)
+    others = [o if n == 0 else rewriter.transpose(o, out) for n, o in enumerate(others)]
     shape = tensor_type(result.dtype, [result.dims[d] for d in out])
     attrs = {"custom_call_target": CustomCall.of(call).custom_call_target, "window": window,
              "feature_group_count": own.feature_group_count}
-    made = body.make(hlo.custom_call, TupleType((shape, tensor_type("u8", (0,)))), (lhs, rhs, *others), attrs, call)
+    made = rewriter.make(hlo.custom_call, TupleType((shape, tensor_type("u8", (0,)))), (lhs, rhs, *others), attrs)
     made.take_label(call)
-    fresh = _result(body, made, call)
-    body.replace(result, fresh if is_sorted(out) else body.transpose(fresh, inverse(out), call))
+    rewriter.replace(result, rewriter.transpose(rewriter.element(made, 0), inverse(out)))
     result.replacement = call.replacement = made
 
 
-def _result(body: Body, call: Term, at: Term) -> Term:
-    assert isinstance(call.type, TupleType)
-    return body.make(hlo.get_tuple_element, call.type.elements[0], (call,), {"index": 0}, at)
-
-
-def _turned(body: Body, operand: Term, order: tuple[int, ...], at: Term) -> Term:
-    return operand if is_sorted(order) else body.transpose(operand, order, at)
-
-
-def _kind(term: Term, window: Window, dims: ConvDims) -> str:
+def _kind(instr: HloInstruction, window: Window, dims: ConvDims) -> str:
     """Whether a convolution is one of inputs, or the gradient of another for its filter or its input (``MatchBackwardFilter`` and
     ``MatchBackwardInput`` of conv_kind_assignment).
 
@@ -112,43 +102,40 @@ def _kind(term: Term, window: Window, dims: ConvDims) -> str:
     """
     spread = any(n != 1 for n in window.lhs_dilate)
     dilated = any(n != 1 for n in window.rhs_dilate)
-    if Convolution.of(term).feature_group_count > 1 or any(n != 1 for n in window.stride) or any(window.rhs_reversal):
+    if Convolution.of(instr).feature_group_count > 1 or any(n != 1 for n in window.stride) or any(window.rhs_reversal):
         return "forward"
-    large = [k > term.dims[d] for k, d in zip(window.size, dims.out_spatial, strict=True)]
+    large = [k > instr.dims[d] for k, d in zip(window.size, dims.out_spatial, strict=True)]
     if not spread and any(large) and (all(large) or dilated) and all(n >= 0 for n in window.pad_low):
         return "filter"
-    rhs = term.operands[1]
+    rhs = instr.operands[1]
     turned = rhs.op is hlo.reverse and sorted(Reverse.of(rhs).dimensions) == sorted(dims.rhs_spatial)
     if not dilated and (turned or (spread and all(n == 1 for n in window.size))):
         return "input"
     return "forward"
 
 
-def _padded(body: Body, source: Term, window: Window, last: bool, at: Term) -> tuple[Term, Window]:
+def _pad_input(rewriter: HloComputation, source: HloInstruction, window: Window, last: bool) -> tuple[HloInstruction, Window]:
     """Zeros around and between the input, written out where both ends differ or something is between."""
     low, high, spread = window.pad_low, window.pad_high, window.lhs_dilate
-    if low == high and all(n >= 0 for n in low) and all(n == 1 for n in spread):
+    if any(n < 0 for n in (*low, *high)) or (low == high and all(n == 1 for n in spread)):
         return source, window
-    if any(n < 0 for n in (*low, *high)):
-        return source, window
-    around = tuple((a, b, n - 1) for a, b, n in zip(low, high, spread, strict=True))
-    padding = ((0, 0, 0), *around, (0, 0, 0)) if last else ((0, 0, 0), (0, 0, 0), *around)
-    sizes = [n + a + b + max(0, n - 1) * c for n, (a, b, c) in zip(source.dims, padding, strict=True)]
-    made = body.make(hlo.pad, tensor_type(source.dtype, sizes), (source, body.constant(0, source.dtype, at)), {"padding": padding}, at)
-    return made, replace(window, pad_low=(0,) * len(low), pad_high=(0,) * len(low), lhs_dilate=(1,) * len(low))
+    around = [(a, b, n - 1) for a, b, n in zip(low, high, spread, strict=True)]
+    none = (0, 0, 0)
+    padded = rewriter.pad(source, rewriter.constant(0, source.dtype), [none, *around, none] if last else [none, none, *around])
+    return padded, replace(window, pad_low=(0,) * len(low), pad_high=(0,) * len(low), lhs_dilate=(1,) * len(low))
 
 
-def _take_in(body: Body, call: Term) -> Term:
+def _take_in(rewriter: HloComputation, call: HloInstruction) -> HloInstruction:
     """What reads the result alone goes into the call: a bias, or another array; then ``max(x, 0)``. The call that computes all is given."""
     if Convolution.of(call).feature_group_count > 1:
         return call
     [result] = call.users
-    bias: Term | None = None
-    side: Term | None = None
-    while (user := _only_reader(body, result)) is not None and result in user.operands and len(user.operands) == 2:
+    bias: HloInstruction | None = None
+    side: HloInstruction | None = None
+    while (user := _only_reader(rewriter, result)) is not None and result in user.operands and len(user.operands) == 2:
         other = user.operands[1] if user.operands[0] is result else user.operands[0]
         if user.op is hlo.add and other is not result:
-            if bias is None and side is None and _is_bias(other, call):
+            if bias is None and side is None and _is_bias(other, result.operands[0]):
                 bias = other.operands[0]
             elif side is None:
                 side = other
@@ -157,35 +144,37 @@ def _take_in(body: Body, call: Term) -> Term:
         elif user.op is not hlo.maximum or not is_all(other, 0):
             break
         is_last = user.op is hlo.maximum
-        call, result = _grown(body, call, result, user, bias, side)
+        result = _grow(rewriter, result, user, bias, side)
         if is_last:
             break
-    return call
+    return result.operands[0]
 
 
-def _only_reader(body: Body, result: Term) -> Term | None:
-    if len(result.users) != 1 or body.root is result:
+def _only_reader(rewriter: HloComputation, result: HloInstruction) -> HloInstruction | None:
+    if len(result.users) != 1 or rewriter.root is result:
         return None
     return next(iter(result.users))
 
 
-def _is_bias(other: Term, call: Term) -> bool:
+def _is_bias(other: HloInstruction, call: HloInstruction) -> bool:
     """Whether one number for each feature is added."""
     return other.op is hlo.broadcast and other.operands[0].rank == 1 \
         and Broadcast.of(other).dimensions == (Convolution.of(call).dim_labels.out_feature,)
 
 
-def _grown(body: Body, call: Term, result: Term, user: Term, bias: Term | None, side: Term | None) -> tuple[Term, Term]:
-    """A call that computes ``user`` too."""
-    base = call.operands[:2]
-    size = result.dims[Convolution.of(call).dim_labels.out_feature]
-    zero = bias if bias is not None else body.broadcast(body.constant(0, result.dtype, user), (size,), (), user)
-    operands = [*base, zero, *([side] if side is not None else [])]
-    made = body.make(hlo.custom_call, call.type, operands, {**call.attrs, "custom_call_target": TARGET["fused"]}, call)
-    made.take_label(call)
-    fresh = _result(body, made, call)
-    body.replace(user, fresh)
-    user.replacement = made
-    body.erase_dead(result)
-    call.replacement = result.replacement = made
-    return made, fresh
+def _grow(rewriter: HloComputation, result: HloInstruction, user: HloInstruction, bias: HloInstruction | None,
+          side: HloInstruction | None) -> HloInstruction:
+    """Let the call whose result is read compute ``user`` too; the result of the new call."""
+    call = result.operands[0]
+    if bias is None:
+        size = result.dims[Convolution.of(call).dim_labels.out_feature]
+        bias = rewriter.broadcast(rewriter.constant(0, result.dtype, user), (size,), (), user)
+    operands = [*call.operands[:2], bias, *([side] if side is not None else [])]
+    grown = rewriter.like(call, operands, attrs={"custom_call_target": TARGET["fused"]})
+    grown.take_label(call)
+    new = rewriter.element(grown, 0, call)
+    rewriter.replace(user, new)
+    user.replacement = grown
+    rewriter.erase_dead(result)
+    call.replacement = result.replacement = grown
+    return new

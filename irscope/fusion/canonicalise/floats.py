@@ -4,10 +4,10 @@ XLA's ``FloatNormalization`` and ``ChangeOpDataType``; in bf16, products and red
 """
 from __future__ import annotations
 
-from irscope.fusion.canonicalise.terms import CONTROL, Body, Term, tensor_type
-from irscope.fusion.canonicalise.values import combiner
+from irscope.fusion.canonicalise.computation import CONTROL, HloComputation, HloInstruction, tensor_type
+from irscope.fusion.canonicalise.values import combiner, is_floating
 from irscope.fusion.canonicalise.ynnpack import takes_dot, takes_reduction
-from irscope.graph import Graph, Node, TensorType, TupleType, Type
+from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.ops import hlo
 
 WIDER = {"bf16": "f32", "f8e5m2": "f16", "f8e4m3": "f16", "f8e4m3fn": "f16", "f8e4m3b11fnuz": "f16", "f8e5m2fnuz": "f16",
@@ -20,29 +20,34 @@ PASSES = hlo.named("call conditional custom-call domain get-tuple-element tuple 
 REDUCTIONS = hlo.named("reduce reduce-window")
 
 
-def normalise_floats(body: Body) -> None:
+def normalise_floats(rewriter: HloComputation) -> None:
     """Compute in a wider type what cannot be computed in a narrow one."""
     for narrow, wide in WIDER.items():
         if any(t.dtype == narrow if t.is_array else
-               any(leaf.dtype.name == narrow for leaf in t.type.leaves() if isinstance(leaf, TensorType)) for t in body.instructions):
-            for term in body.post_order():
-                _normalise(body, term, narrow, wide)
+               any(leaf.dtype.name == narrow for leaf in t.type.leaves() if isinstance(leaf, TensorType)) for t in rewriter.instructions):
+            for instr in rewriter.post_order():
+                rewriter.at = instr
+                _normalise(rewriter, instr, narrow, wide)
 
 
-def _normalise(body: Body, term: Term, narrow: str, wide: str) -> None:
-    if term.op in PASSES or term.op in CONTROL:
+def _normalise(rewriter: HloComputation, instr: HloInstruction, narrow: str, wide: str) -> None:
+    if instr.op in PASSES or instr.op in CONTROL:
         return
-    if narrow == "bf16" and ((term.op is hlo.dot and takes_dot(term)) or (term.op in REDUCTIONS and takes_reduction(term))):
+    if narrow == "bf16" and ((instr.op is hlo.dot and takes_dot(instr)) or (instr.op in REDUCTIONS and takes_reduction(instr))):
         return
-    if term.op in REDUCTIONS and term.dtype == narrow:
-        term.bodies = tuple(_rounding(graph, narrow, wide) for graph in term.bodies)
-    for number, operand in enumerate(list(term.operands)):
+    if instr.op in REDUCTIONS and instr.dtype == narrow:
+        instr.bodies = tuple(_rounding(graph, narrow, wide) for graph in instr.bodies)
+    for number, operand in enumerate(list(instr.operands)):
         if operand.dtype == narrow:
-            term.set_operand(number, body.convert(operand, wide, term))
-    if term.is_array and term.dtype == narrow:
-        _narrow_result(body, term, narrow, wide)
-    elif isinstance(term.type, TupleType) and any(isinstance(e, TensorType) and e.dtype.name == narrow for e in term.type.elements):
-        _narrow_parts(body, term, narrow, wide)
+            instr.set_operand(number, rewriter.convert(operand, wide))
+    if instr.is_array and instr.dtype == narrow:
+        _narrow_result(rewriter, instr, narrow, wide)
+    elif isinstance(instr.type, TupleType) and any(isinstance(e, TensorType) and e.dtype.name == narrow for e in instr.type.elements):
+        elements = [tensor_type(wide, e.dims()) if isinstance(e, TensorType) and e.dtype.name == narrow else e for e in instr.type.elements]
+        instr.set_type(TupleType(tuple(elements)))
+        for part in list(instr.users):
+            if part.op is hlo.get_tuple_element and part.dtype == narrow:
+                _narrow_result(rewriter, part, narrow, wide)
 
 
 def _rounding(graph: Graph, narrow: str, wide: str) -> Graph:
@@ -59,35 +64,41 @@ def _rounding(graph: Graph, narrow: str, wide: str) -> Graph:
     return made
 
 
-def _narrow_result(body: Body, term: Term, narrow: str, wide: str) -> None:
-    """Give a term the wide type; its readers read it narrowed."""
-    users = list(term.users)
-    was_root = body.root is term
-    term.set_type(tensor_type(wide, term.dims))
-    back = body.convert(term, narrow, term)
+def _narrow_result(rewriter: HloComputation, instr: HloInstruction, narrow: str, wide: str) -> None:
+    """Give an instruction the wide type; its readers read it narrowed."""
+    users = list(instr.users)
+    was_root = rewriter.root is instr
+    rewriter.at = instr
+    instr.set_type(tensor_type(wide, instr.dims))
+    back = rewriter.convert(instr, narrow)
     for user in users:
         if user.op is hlo.convert and user.dtype == wide:
-            body.replace(user, term)
+            rewriter.replace(user, instr)
             continue
-        user.replace_operand(term, back)
+        user.replace_operand(instr, back)
     if was_root:
-        body.root = back
+        rewriter.root = back
 
 
-def _narrow_parts(body: Body, term: Term, narrow: str, wide: str) -> None:
-    assert isinstance(term.type, TupleType)
-    elements: list[Type] = [tensor_type(wide, e.dims()) if isinstance(e, TensorType) and e.dtype.name == narrow else e
-                            for e in term.type.elements]
-    term.set_type(TupleType(tuple(elements)))
-    for part in list(term.users):
-        if part.op is hlo.get_tuple_element and part.dtype == narrow:
-            _narrow_result(body, part, narrow, wide)
+def widen_half_product(rewriter: HloComputation, instr: HloInstruction) -> bool:
+    """A product or convolution of f16 is computed in f32."""
+    if instr.dtype != "f16":
+        return False
+    for number, operand in enumerate(list(instr.operands)):
+        if operand.dtype == "f16":
+            instr.set_operand(number, rewriter.convert(operand, "f32"))
+    _narrow_result(rewriter, instr, "f16", "f32")
+    return True
 
 
-def widen_half_products(body: Body) -> None:
-    """Products and convolutions of f16 are computed in f32."""
-    for term in [t for t in body.instructions if t.op in (hlo.dot, hlo.convolution) and t.dtype == "f16"]:
-        for number, operand in enumerate(list(term.operands)):
-            if operand.dtype == "f16":
-                term.set_operand(number, body.convert(operand, "f32", term))
-        _narrow_result(body, term, "f16", "f32")
+def join_conversions(rewriter: HloComputation) -> None:
+    """A float that is converted to a float and on to another is converted at once (``SimplifyFPConversions``)."""
+    for instr in rewriter.post_order():
+        if instr.op is not hlo.convert or instr.erased or not is_floating(instr.dtype):
+            continue
+        source = instr
+        while source.op is hlo.convert and is_floating(source.operands[0].dtype):
+            source = source.operands[0]
+        if source is not instr and source is not instr.operands[0]:
+            rewriter.at = instr
+            rewriter.replace(instr, rewriter.convert(source, instr.dtype))

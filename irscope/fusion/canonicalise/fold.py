@@ -6,7 +6,7 @@ from typing import Any
 from irscope.analysis.reference import evaluate
 from irscope.expand import expand
 from irscope.formats.hlo.dialect import HLO
-from irscope.fusion.canonicalise.terms import Body, Term, has_effect
+from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction, has_effect
 from irscope.fusion.canonicalise.values import array_of
 from irscope.graph import Graph, Module, Node, TensorType
 from irscope.lazy import np
@@ -20,28 +20,27 @@ MAX_FOLDED = 1 << 16
 KEPT = hlo.named("broadcast iota constant parameter tuple get-tuple-element call fusion while conditional fft custom-call rng")
 
 
-def fold_constants(body: Body) -> bool:
-    """Replace terms over constants by their values."""
+def fold_constants(rewriter: HloComputation) -> bool:
+    """Replace instructions over constants by their values."""
     changed = False
-    for term in body.post_order():
-        if term.erased or term.op in KEPT or not term.operands or not term.is_array or term.elements > MAX_FOLDED or has_effect(term):
+    for instr in rewriter.post_order():
+        if instr.erased or instr.op in KEPT or not instr.operands or not instr.is_array or instr.elements > MAX_FOLDED or has_effect(instr):
             continue
-        if not any(o.op is hlo.constant for o in term.operands) or not all(_is_known(o) for o in term.operands):
+        if not any(o.op is hlo.constant for o in instr.operands) or not all(_is_known(o) for o in instr.operands):
             continue
-        value = value_of(term)
+        value = value_of(instr)
         if value is not None:
-            literal = Literal.of(value, term.type)
-            body.replace(term, body.make(hlo.constant, term.type, (), {"literal": literal}, term))
+            rewriter.become(instr, hlo.constant, (), {"literal": Literal.of(value, instr.type)})
             changed = True
     return changed
 
 
-def _is_known(operand: Term) -> bool:
-    """Whether a term is a constant, or one repeated."""
+def _is_known(operand: HloInstruction) -> bool:
+    """Whether an instruction is a constant, or one repeated."""
     return operand.op is hlo.constant or (operand.op is hlo.broadcast and operand.operands[0].op is hlo.constant)
 
 
-def _array(operand: Term) -> Any:
+def _array(operand: HloInstruction) -> Any:
     if operand.op is not hlo.broadcast:
         return array_of(operand)
     source = operand.operands[0]
@@ -52,21 +51,21 @@ def _array(operand: Term) -> Any:
     return np.broadcast_to(array.reshape([spread.get(d, 1) for d in range(operand.rank)]), operand.dims)
 
 
-def value_of(term: Term) -> Any:
-    """What a term over constants gives; None where the text elides one, or it cannot be computed here."""
+def value_of(instr: HloInstruction) -> Any:
+    """What an instruction over constants gives; None where the text elides one, or it cannot be computed here."""
     graph = Graph("main")
     sources: list[Node] = []
-    for operand in term.operands:
+    for operand in instr.operands:
         array = _array(operand)
         if array is None:
             return None
         node = Node(hlo.constant, f"c{len(sources)}", operand.type, (), {"literal": Literal.of(array, operand.type)})
         sources.append(graph.add(node))
-    node = Node(term.op, "r", term.type, tuple(sources), term.attrs, term.bodies)
+    node = Node(instr.op, "r", instr.type, tuple(sources), instr.attrs, instr.bodies)
     graph.root = graph.add(node)
-    assert isinstance(term.type, TensorType)
+    assert isinstance(instr.type, TensorType)
     try:
         value = evaluate(expand(Module("folded", HLO, {"main": graph}, "main")).main(), [])
     except (UserError, ValueError):
         return None
-    return value.astype(term.type.dtype.numpy()) if getattr(value, "shape", None) == term.dims else None
+    return value.astype(instr.type.dtype.numpy()) if getattr(value, "shape", None) == instr.dims else None

@@ -7,83 +7,75 @@ for the default layout before, which is not followed but told by the readers. Al
 """
 from __future__ import annotations
 
-from irscope.fusion.canonicalise.terms import Body, Term
+from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction
 from irscope.fusion.canonicalise.values import is_floating
 from irscope.fusion.dimensions import inverse, is_sorted
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.graph import Layout, TensorType, TupleType, Type
 from irscope.ops import hlo
-from irscope.ops.attributes import Transpose
+from irscope.ops.attributes import Broadcast, Transpose
 
 
-def assign_layouts(body: Body) -> None:
-    """Give every term a layout, put copies behind transposes, and make reshapes bitcasts."""
-    moved: dict[Term, None] = {}
-    for term in body.post_order():
-        if term.op is hlo.transpose:
-            _copy_out(body, term)
-        elif term.op is hlo.reshape:
-            wants_copy = _moves_units(body, term)
-            made = body.make(hlo.bitcast, term.type, term.operands, {}, term)
-            body.replace(term, made)
+def assign_layouts(rewriter: HloComputation) -> None:
+    """Give every instruction a layout, put copies behind transposes, and make reshapes bitcasts."""
+    moved: set[HloInstruction] = set()
+    for instr in rewriter.post_order():
+        rewriter.at = instr
+        if instr.op is hlo.transpose and not moves_nothing(instr):
+            _copy_for_readers(rewriter, instr)
+        elif instr.op is hlo.reshape:
+            wants_copy = _moves_units(rewriter, instr)
+            made = rewriter.make(hlo.bitcast, instr.type, instr.operands)
+            rewriter.replace(instr, made)
             if wants_copy:
-                moved[made] = None
-                _copy_for_readers(body, made)
-    for term in body.instructions:
-        if term in moved:
-            term.set_type(_units_outside(term))
-        else:
-            term.set_type(_transposed(term) if term.op is hlo.transpose else default_layout(term.type))
+                moved.add(made)
+                _copy_for_readers(rewriter, made)
+    for instr in rewriter.instructions:
+        instr.set_type(_units_outside(instr) if instr in moved else
+                       _transposed(instr) if instr.op is hlo.transpose else default_layout(instr.type))
 
 
-def _moves_units(body: Body, term: Term) -> bool:
+def _moves_units(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """Whether a reshape puts dimensions of size 1 between others, for readers that want the default layout then.
 
     Those are the result of the computation; a gather or scatter, where the other dimensions change too; several at once that compute.
     """
-    operand = term.operands[0]
-    units = [d for d, n in enumerate(term.dims) if n == 1]
+    operand = instr.operands[0]
+    units = [d for d, n in enumerate(instr.dims) if n == 1]
     if operand.rank < 2 or len(units) <= operand.dims.count(1) or units == list(range(len(units))):
         return False
-    if not term.users:
-        return term is body.root
-    if all(user is body.root and user.op is hlo.tuple for user in term.users):
+    if not instr.users:
+        return instr is rewriter.root
+    if all(user is rewriter.root and user.op is hlo.tuple for user in instr.users):
         return True
-    inserted = [n for n in operand.dims if n != 1] == [n for n in term.dims if n != 1]
-    if len(term.users) == 1:
-        return not inserted and all(user.op in (hlo.gather, hlo.scatter) for user in term.users)
-    return is_floating(term.dtype) and all(user.op in ELEMENTWISE for user in term.users)
+    inserted = [n for n in operand.dims if n != 1] == [n for n in instr.dims if n != 1]
+    if len(instr.users) == 1:
+        return not inserted and all(user.op in (hlo.gather, hlo.scatter) for user in instr.users)
+    return is_floating(instr.dtype) and all(user.op in ELEMENTWISE for user in instr.users)
 
 
-def _units_outside(term: Term) -> Type:
+def _units_outside(instr: HloInstruction) -> Type:
     """The type of an array whose dimensions of size 1 are the outermost in memory."""
-    assert isinstance(term.type, TensorType)
-    inner = [d for d in range(term.rank - 1, -1, -1) if term.dims[d] != 1]
-    return TensorType(term.type.dtype, term.type.shape, Layout((*inner, *(d for d in range(term.rank - 1, -1, -1) if term.dims[d] == 1))))
+    assert isinstance(instr.type, TensorType)
+    order = sorted(range(instr.rank), key=lambda d: (instr.dims[d] == 1, -d))
+    return TensorType(instr.type.dtype, instr.type.shape, Layout(tuple(order)))
 
 
-def _copy_out(body: Body, term: Term) -> None:
-    order = [d for d in Transpose.of(term).dimensions if term.operands[0].dims[d] != 1]
-    if is_sorted(order):
-        return
-    _copy_for_readers(body, term)
-
-
-def _copy_for_readers(body: Body, term: Term) -> None:
+def _copy_for_readers(rewriter: HloComputation, instr: HloInstruction) -> None:
     """Give every reader a copy of its own."""
-    users = list(term.users)
-    is_root = body.root is term
+    users = list(instr.users)
+    is_root = rewriter.root is instr
     for user in users:
-        user.replace_operand(term, body.make(hlo.copy, term.type, (term,), {}, term))
+        user.replace_operand(instr, rewriter.make(hlo.copy, instr.type, (instr,)))
     if is_root:
-        body.root = body.make(hlo.copy, term.type, (term,), {}, term)
+        rewriter.root = rewriter.make(hlo.copy, instr.type, (instr,))
 
 
-def _transposed(term: Term) -> Type:
+def _transposed(instr: HloInstruction) -> Type:
     """The type of a transpose whose operand has the default layout, with the layout in which nothing moves."""
-    assert isinstance(term.type, TensorType)
-    back = inverse(Transpose.of(term).dimensions)
-    return TensorType(term.type.dtype, term.type.shape, Layout(tuple(back[d] for d in range(term.rank - 1, -1, -1))))
+    assert isinstance(instr.type, TensorType)
+    back = inverse(Transpose.of(instr).dimensions)
+    return TensorType(instr.type.dtype, instr.type.shape, Layout(tuple(back[d] for d in range(instr.rank - 1, -1, -1))))
 
 
 def default_layout(type: Type) -> Type:
@@ -93,3 +85,52 @@ def default_layout(type: Type) -> Type:
     if isinstance(type, TupleType):
         return TupleType(tuple(default_layout(e) for e in type.elements))
     return type
+
+
+def lay_out(rewriter: HloComputation) -> None:
+    """Give every instruction the default layout; what moves nothing in memory becomes a bitcast (``LayoutNormalization``)."""
+    for instr in rewriter.post_order():
+        if instr.op is hlo.reshape or (instr.op is hlo.transpose and moves_nothing(instr)):
+            rewriter.become(instr, hlo.bitcast, instr.operands)
+    for instr in rewriter.instructions:
+        instr.set_type(default_layout(instr.type))
+
+
+def sink_transposes(rewriter: HloComputation) -> bool:
+    """Elementwise work on the result of a call is done as cuDNN gives it, and transposed then: what is called a transpose is a layout
+    first (``GpuLayoutAssignment``), and what reads it takes it over, where nothing else that it reads lies otherwise."""
+    called = {t for t in rewriter.instructions if t.op is hlo.transpose and t.operands[0].op is hlo.get_tuple_element
+              and t.operands[0].operands[0].op is hlo.custom_call}
+    changed = False
+    for instr in rewriter.post_order():
+        if instr.op not in ELEMENTWISE or not instr.is_array or instr.erased:
+            continue
+        turned = next((o for o in instr.operands if o in called), None)
+        if turned is None or moves_nothing(turned):
+            continue
+        order = Transpose.of(turned).dimensions
+        if not all(_lies_alike(o, order) for o in instr.operands):
+            continue
+        dims = turned.operands[0].dims
+        rewriter.at = instr
+        operands = [o.operands[0] if o.op is hlo.transpose else
+                    rewriter.broadcast(o.operands[0], dims, [order[d] for d in Broadcast.of(o).dimensions]) for o in instr.operands]
+        made = rewriter.like(instr, operands, dims)
+        made.take_label(instr)
+        back = rewriter.transpose(made, order)
+        called.add(back)
+        rewriter.replace(instr, back)
+        instr.replacement = made
+        changed = True
+    return changed
+
+
+def _lies_alike(operand: HloInstruction, order: tuple[int, ...]) -> bool:
+    if operand.op is hlo.broadcast:
+        return is_sorted([order[d] for d in Broadcast.of(operand).dimensions])
+    return operand.op is hlo.transpose and Transpose.of(operand).dimensions == order
+
+
+def moves_nothing(transpose: HloInstruction) -> bool:
+    """Whether a transpose only moves dimensions of size 1."""
+    return is_sorted([d for d in Transpose.of(transpose).dimensions if transpose.operands[0].dims[d] != 1])

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 from irscope.fusion.canonicalise.calls import move_in
-from irscope.fusion.canonicalise.terms import Body, Term, has_effect
+from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction, has_effect
 from irscope.fusion.canonicalise.values import scalar_of
 from irscope.graph import TupleType
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.ops.attributes import Compare, GetTupleElement
 
@@ -12,193 +13,163 @@ LIGHT = hlo.named("bitcast broadcast constant get-tuple-element iota reshape rev
 """What is not worth moving out of a loop by itself (``NotWorthHoistingIndividually``)."""
 
 
-def simplify_loops(body: Body) -> bool:
-    """Simplify every loop of one body."""
-    changed = False
-    for term in [t for t in body.instructions if t.op is hlo.while_]:
-        if term.erased or len(term.calls) != 2 or not _is_regular(term):
-            continue
-        changed = _merge_repeated(body, term) or changed
-        changed = _sink_constants(term) or changed
-        changed = (not body.on_gpu and _move_out(body, term)) or changed
-        changed = _drop_unused(body, term) or changed
-        trips = trip_count(term)
-        if trips == 0 and not has_effect(term):
-            changed = body.replace(term, term.operands[0])
-        elif trips == 1 and not has_effect(term):
-            changed = True
-            move_in(body, term, term.calls[1], term.operands)
+def simplify_loop(rewriter: HloComputation, instr: HloInstruction) -> bool:
+    """Simplify a loop over a tuple."""
+    if len(instr.calls) != 2 or not _is_regular(instr):
+        return False
+    changed = _merge_repeated(rewriter, instr)
+    changed = _sink_constants(instr) or changed
+    changed = (not rewriter.on_gpu and _move_out(rewriter, instr)) or changed
+    changed = _drop_unused(rewriter, instr) or changed
+    trips = trip_count(instr)
+    if trips == 0 and not has_effect(instr):
+        return rewriter.replace(instr, instr.operands[0])
+    if trips == 1 and not has_effect(instr):
+        move_in(rewriter, instr, instr.calls[1], instr.operands)
+        return True
     return changed
 
 
-def _is_regular(term: Term) -> bool:
+def _is_regular(instr: HloInstruction) -> bool:
     """Whether a loop is over a tuple that its computations only take apart, and that the body puts together."""
-    condition, loop = term.calls
-    return isinstance(term.type, TupleType) and len(condition.params) == len(loop.params) == 1 and loop.root.op is hlo.tuple \
-        and term.operands[0].op is hlo.tuple and len(loop.root.operands) == len(term.type.elements) \
-        and all(u.op is hlo.get_tuple_element for b in term.calls for u in b.params[0].users) \
+    condition, loop = instr.calls
+    return isinstance(instr.type, TupleType) and len(condition.params) == len(loop.params) == 1 and loop.root.op is hlo.tuple \
+        and instr.operands[0].op is hlo.tuple and len(loop.root.operands) == len(instr.type.elements) \
+        and all(u.op is hlo.get_tuple_element for b in instr.calls for u in b.params[0].users) \
         and not loop.root.users and loop.root is not loop.params[0]
 
 
-def _unchanged(term: Term) -> list[int]:
-    """The places whose values pass through the loop as they are."""
-    loop = term.calls[1]
-    param = loop.params[0]
-    return [i for i, o in enumerate(loop.root.operands)
-            if o.op is hlo.get_tuple_element and o.operands[0] is param and GetTupleElement.of(o).index == i]
+def _place(loop: HloComputation, instr: HloInstruction) -> int:
+    """Which of the values of a loop an instruction inside takes; -1 for anything else."""
+    return GetTupleElement.of(instr).index if instr.op is hlo.get_tuple_element and instr.operands[0] is loop.params[0] else -1
 
 
-def _merge_repeated(body: Body, term: Term) -> bool:
+def _unchanged(instr: HloInstruction) -> dict[int, HloInstruction]:
+    """The values that pass through the loop as they are, by their places."""
+    loop = instr.calls[1]
+    return {place: begin for place, (begin, output) in enumerate(zip(instr.operands[0].operands, loop.root.operands, strict=True))
+            if _place(loop, output) == place}
+
+
+def _merge_repeated(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """Two values that begin alike and change alike are one."""
-    if body.root is term or any(u.op is not hlo.get_tuple_element for u in term.users):
+    if not rewriter.reads_elements(instr):
         return False
-    loop = term.calls[1]
-    start = term.operands[0]
+    loop = instr.calls[1]
     first: dict[object, int] = {}
     same: dict[int, int] = {}
-    for place, (begin, output) in enumerate(zip(start.operands, loop.root.operands, strict=True)):
+    for place, (begin, output) in enumerate(zip(instr.operands[0].operands, loop.root.operands, strict=True)):
         mine = first.setdefault((_identity(begin), _change(loop, place, output)), place)
         if mine != place:
             same[place] = mine
     if not same:
         return False
-    for reader in [*term.users, *(u for inner in term.calls for u in inner.params[0].users)]:
+    for reader in [*instr.users, *(u for inner in instr.calls for u in inner.params[0].users)]:
         place = GetTupleElement.of(reader).index
         reader.attrs = {"index": same.get(place, place)}
-    assert isinstance(term.type, TupleType)
-    _keep(body, term, [i for i in range(len(term.type.elements)) if i not in same])
+    _keep(rewriter, instr, [i for i in range(len(loop.root.operands)) if i not in same])
     return True
 
 
-def _identity(term: Term) -> object:
-    value = scalar_of(term)
-    return id(term) if value is None else (term.dtype, repr(value))
+def _identity(instr: HloInstruction) -> object:
+    value = scalar_of(instr)
+    return id(instr) if value is None else (instr.dtype, repr(value))
 
 
-def _change(loop: Body, place: int, output: Term, depth: int = 3) -> object:
+def _change(loop: HloComputation, place: int, output: HloInstruction, depth: int = 3) -> object:
     """How one value of a loop changes, in a form that is equal for values that change alike: what is computed of itself and what else."""
-    param = loop.params[0]
-    if output.op is hlo.get_tuple_element and output.operands[0] is param and GetTupleElement.of(output).index == place:
+    if _place(loop, output) == place:
         return "itself"
-    if not depth or not output.operands or output.calls or output.bodies or not _reads_itself(output, param, place, depth):
+    if not depth or not output.operands or output.calls or output.bodies or not _reads_itself(loop, output, place, depth):
         return _identity(output)
     attrs = tuple(sorted((k, str(v)) for k, v in output.attrs.items()))
     return (output.op, output.type, attrs, *(_change(loop, place, o, depth - 1) for o in output.operands))
 
 
-def _reads_itself(term: Term, param: Term, place: int, depth: int) -> bool:
-    if term.op is hlo.get_tuple_element and term.operands[0] is param:
-        return GetTupleElement.of(term).index == place
-    return depth > 0 and any(_reads_itself(o, param, place, depth - 1) for o in term.operands)
+def _reads_itself(loop: HloComputation, instr: HloInstruction, place: int, depth: int) -> bool:
+    read = _place(loop, instr)
+    return read == place if read >= 0 else depth > 0 and any(_reads_itself(loop, o, place, depth - 1) for o in instr.operands)
 
 
-def _sink_constants(term: Term) -> bool:
+def _sink_constants(instr: HloInstruction) -> bool:
     """A constant that passes through a loop is written inside."""
     changed = False
-    start = term.operands[0]
-    for place in _unchanged(term):
-        source = start.operands[place]
-        if source.op is not hlo.constant:
-            continue
-        for body in term.calls:
-            for part in list(body.params[0].users):
-                users = [u for u in part.users if u is not body.root]
-                if GetTupleElement.of(part).index != place or not users:
-                    continue
-                inside = body.make(hlo.constant, source.type, (), source.attrs, source)
-                for user in users:
-                    user.replace_operand(part, inside)
-                body.erase_dead(part)
-                changed = True
+    constants = {place: source for place, source in _unchanged(instr).items() if source.op is hlo.constant}
+    for place, source in constants.items():
+        for computation in instr.calls:
+            for part in list(computation.params[0].users):
+                users = [u for u in part.users if u is not computation.root]
+                if GetTupleElement.of(part).index == place and users:
+                    inside = computation.make(hlo.constant, source.type, (), source.attrs, at=source)
+                    for user in users:
+                        user.replace_operand(part, inside)
+                    computation.erase_dead(part)
+                    changed = True
     return changed
 
 
-def _move_out(body: Body, term: Term) -> bool:
-    """What depends on unchanged values alone is computed before the loop."""
-    loop = term.calls[1]
-    start = term.operands[0]
-    outside: dict[Term, Term] = {}
-    light: dict[Term, None] = {}
-    for place in _unchanged(term):
-        for part in loop.params[0].users:
-            if GetTupleElement.of(part).index == place:
-                outside[part] = start.operands[place]
+def _move_out(rewriter: HloComputation, instr: HloInstruction) -> bool:
+    """Loop-invariant code motion: what depends on unchanged values alone is computed before the loop."""
+    loop = instr.calls[1]
+    unchanged = _unchanged(instr)
+    outside = {part: unchanged[place] for part in loop.params[0].users if (place := GetTupleElement.of(part).index) in unchanged}
     if not outside:
         return False
-    moved: list[Term] = []
+    light: set[HloInstruction] = set()
+    moved: list[HloInstruction] = []
     for inner in loop.post_order():
         if inner in outside or inner.op in (hlo.parameter, hlo.tuple) or inner.calls or has_effect(inner) or inner is loop.root:
-            continue
-        if inner.op is hlo.constant:
-            light[inner] = None
             continue
         if not all(o in outside or o in light for o in inner.operands):
             continue
         if inner.op in LIGHT:
-            light[inner] = None
+            light.add(inner)
             continue
-        _copy_out(body, inner, outside)
+        # The light instructions that it needs are copied with it.
+        for each in post_order([inner], lambda top: [o for o in reversed(top.operands) if o not in outside]):
+            copy = outside[each] = rewriter.make(each.op, each.type, [outside[o] for o in each.operands], each.attrs, each.bodies, each)
+            copy.take_label(each)
         moved.append(inner)
-    if not moved:
-        return False
     for inner in moved:
         if any(u not in moved for u in inner.users):
-            _pass_in(body, term, inner, outside[inner])
+            _pass_in(rewriter, instr, inner, outside[inner])
     loop.erase_all_dead()
-    return True
+    return bool(moved)
 
 
-def _copy_out(body: Body, inner: Term, outside: dict[Term, Term]) -> None:
-    """Copy a term, and the light terms that only it needs, before the loop."""
-    stack = [inner]
-    while stack:
-        top = stack[-1]
-        todo = [o for o in top.operands if o not in outside]
-        if todo:
-            stack += todo
-            continue
-        stack.pop()
-        if top not in outside:
-            copy = body.make(top.op, top.type, [outside[o] for o in top.operands], top.attrs, top, top.bodies)
-            copy.take_label(top)
-            outside[top] = copy
-
-
-def _pass_in(body: Body, term: Term, inner: Term, value: Term) -> None:
-    """Give a loop one more value that passes through, and let it stand for a term inside."""
-    condition, loop = term.calls
-    assert isinstance(term.type, TupleType)
-    place = len(term.type.elements)
-    wide = TupleType((*term.type.elements, inner.type))
-    start = term.operands[0]
-    term.set_operand(0, body.make(hlo.tuple, wide, (*start.operands, value), {}, start))
-    body.erase_dead(start)
-    for computation in (condition, loop):
-        computation.params[0].set_type(wide)
-    term.set_type(wide)
-    part = loop.make(hlo.get_tuple_element, inner.type, (loop.params[0],), {"index": place}, inner)
+def _pass_in(rewriter: HloComputation, instr: HloInstruction, inner: HloInstruction, value: HloInstruction) -> None:
+    """Give a loop one more value that passes through, and let it stand for an instruction inside."""
+    loop = instr.calls[1]
+    start, root = instr.operands[0], loop.root
+    part = loop.make(hlo.get_tuple_element, inner.type, (loop.params[0],), {"index": len(root.operands)}, at=inner)
     for user in list(inner.users):
         user.replace_operand(inner, part)
-    root = loop.root
-    loop.root = loop.make(hlo.tuple, wide, (*root.operands, part), {}, root)
     inner.replacement = value
-    loop.erase_dead(root)
+    _carry(rewriter, instr, rewriter.tuple((*start.operands, value), start), loop.tuple((*root.operands, part), root))
 
 
-def _drop_unused(body: Body, term: Term) -> bool:
+def _carry(rewriter: HloComputation, instr: HloInstruction, start: HloInstruction, result: HloInstruction) -> None:
+    """Let a loop begin with another tuple, and give another one."""
+    condition, loop = instr.calls
+    old_start, old_result = instr.operands[0], loop.root
+    instr.set_operand(0, start)
+    rewriter.erase_dead(old_start)
+    loop.root = result
+    loop.erase_dead(old_result)
+    for each in (instr, condition.params[0], loop.params[0]):
+        each.set_type(start.type)
+
+
+def _drop_unused(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """Values of a loop go when neither they nor any value that they are computed with or from is read (``TryRemoveDeadWhileParams``)."""
-    condition, loop = term.calls
-    assert isinstance(term.type, TupleType)
-    count = len(term.type.elements)
-    if body.root is term or any(u.op is not hlo.get_tuple_element for u in term.users):
+    condition, loop = instr.calls
+    if not rewriter.reads_elements(instr):
         return False
-    reads = _Reads(loop, loop.params[0])
-    used = {GetTupleElement.of(u).index for u in term.users}
+    reads = _reads(loop)
+    used = {GetTupleElement.of(u).index for u in instr.users}
     used |= {GetTupleElement.of(u).index for u in condition.params[0].users if u.users or u is condition.root}
-    for inner in loop.instructions:
-        if has_effect(inner):
-            used |= reads.of(inner)
-    together = list(range(count))
+    used = used.union(*(reads[inner] for inner in loop.instructions if has_effect(inner)))
+    together = list(range(len(loop.root.operands)))
 
     def group(place: int) -> int:
         while together[place] != place:
@@ -206,60 +177,42 @@ def _drop_unused(body: Body, term: Term) -> bool:
         return place
 
     for place, output in enumerate(loop.root.operands):
-        for read in reads.of(output):
+        for read in reads[output]:
             together[group(read)] = group(place)
     alive = {group(place) for place in used}
-    needed = {place for place in range(count) if group(place) in alive}
-    if len(needed) == count:
+    needed = [place for place in range(len(together)) if group(place) in alive]
+    if len(needed) == len(together):
         return False
-    _keep(body, term, sorted(needed))
+    _keep(rewriter, instr, needed)
     return True
 
 
-def _keep(body: Body, term: Term, kept: list[int]) -> None:
+def _reads(loop: HloComputation) -> dict[HloInstruction, frozenset[int]]:
+    """Which of the values of a loop each instruction inside depends on."""
+    known: dict[HloInstruction, frozenset[int]] = {}
+    for instr in loop.post_order():
+        place = _place(loop, instr)
+        parts = [known[o] for o in instr.operands]
+        known[instr] = frozenset((place,)) if place >= 0 else parts[0] if len(parts) == 1 else frozenset().union(*parts)
+    return known
+
+
+def _keep(rewriter: HloComputation, instr: HloInstruction, kept: list[int]) -> None:
     """Leave only some values in the tuple of a loop; nobody reads the others."""
-    condition, loop = term.calls
-    assert isinstance(term.type, TupleType)
-    places = {old: new for new, old in enumerate(kept)}
-    narrow = TupleType(tuple(term.type.elements[i] for i in kept))
-    start = term.operands[0]
-    term.set_operand(0, body.make(hlo.tuple, narrow, [start.operands[i] for i in kept], {}, start))
-    body.erase_dead(start)
-    root = loop.root
-    loop.root = loop.make(hlo.tuple, narrow, [root.operands[i] for i in kept], {}, root)
-    loop.erase_dead(root)
-    term.set_type(narrow)
-    for user in term.users:
-        user.attrs = {"index": places[GetTupleElement.of(user).index]}
-    for computation in (condition, loop):
-        top = computation.params[0]
-        for user in list(top.users):
-            if GetTupleElement.of(user).index not in places:
-                computation.erase_dead(user)
-        top.set_type(narrow)
-        for user in top.users:
-            user.attrs = {"index": places[GetTupleElement.of(user).index]}
-
-
-class _Reads:
-    """Which places of the tuple a term of the loop depends on."""
-
-    def __init__(self, loop: Body, param: Term) -> None:
-        self.known: dict[Term, frozenset[int]] = {}
-        for term in loop.post_order():
-            if term.op is hlo.get_tuple_element and term.operands[0] is param:
-                self.known[term] = frozenset((GetTupleElement.of(term).index,))
+    loop = instr.calls[1]
+    _carry(rewriter, instr, rewriter.elements(instr.operands[0], kept), loop.elements(loop.root, kept))
+    for computation, source in ((rewriter, instr), *((inner, inner.params[0]) for inner in instr.calls)):
+        for user in list(source.users):
+            place = GetTupleElement.of(user).index
+            if place in kept:
+                user.attrs = {"index": kept.index(place)}
             else:
-                parts = [self.known[o] for o in term.operands]
-                self.known[term] = parts[0] if len(parts) == 1 else frozenset().union(*parts)
-
-    def of(self, term: Term) -> frozenset[int]:
-        return self.known.get(term, frozenset())
+                computation.erase_dead(user)
 
 
-def trip_count(term: Term) -> int | None:
+def trip_count(instr: HloInstruction) -> int | None:
     """How often a loop runs that counts up by a constant and ends below another; None for any other."""
-    condition, loop = term.calls
+    condition, loop = instr.calls
     root = condition.root
     if root.op is not hlo.compare or Compare.of(root).direction != "LT":
         return None
@@ -268,7 +221,7 @@ def trip_count(term: Term) -> int | None:
     if counter.op is not hlo.get_tuple_element or not isinstance(bound, int):
         return None
     place = GetTupleElement.of(counter).index
-    first = scalar_of(term.operands[0].operands[place])
+    first = scalar_of(instr.operands[0].operands[place])
     step = loop.root.operands[place]
     if not isinstance(first, int) or step.op is not hlo.add:
         return None

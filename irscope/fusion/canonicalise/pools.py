@@ -1,7 +1,7 @@
 """The gradient of a maximum over windows: find where each stood, and scatter there (XLA's ``SelectAndScatterExpander``)."""
 from __future__ import annotations
 
-from irscope.fusion.canonicalise.terms import Body, tensor_type
+from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction, tensor_type
 from irscope.graph import Graph, Node, TupleType
 from irscope.lazy import np
 from irscope.ops import hlo
@@ -9,28 +9,23 @@ from irscope.ops.attributes import ReduceWindow
 from irscope.ops.attrs import Literal
 
 
-def expand_select_and_scatter(body: Body) -> bool:
-    """Write every select-and-scatter as a reduction of windows that keeps the positions, and a scatter to them."""
-    changed = False
-    for term in [t for t in body.instructions if t.op is hlo.select_and_scatter and len(t.bodies) == 2 and t.is_array]:
-        source, added, init = term.operands
-        rank = source.rank
-        counts = [body.make(hlo.iota, tensor_type("s32", source.dims), (), {"iota_dimension": d}, term) for d in range(rank)]
-        none = body.constant(-1, "s32", term)
-        types = (tensor_type(source.dtype, added.dims), *[tensor_type("s32", added.dims)] * rank)
-        window = {"window": ReduceWindow.of(term).window}
-        found = body.make(hlo.reduce_window, TupleType(types), (source, *counts, init, *[none] * rank), window, term,
-                          (_position(term.bodies[0], source.dtype, rank),))
-        columns = [body.reshape(body.make(hlo.get_tuple_element, types[d + 1], (found,), {"index": d + 1}, term), (*added.dims, 1), term)
-                   for d in range(rank)]
-        places = columns[0] if rank == 1 else \
-            body.make(hlo.concatenate, tensor_type("s32", (*added.dims, rank)), columns, {"dimensions": (rank,)}, term)
-        every = tuple(range(rank))
-        attrs = {"update_window_dims": (), "inserted_window_dims": every, "scatter_dims_to_operand_dims": every, "index_vector_dim": rank}
-        body.replace(term, body.make(hlo.scatter, term.type, (body.broadcast(init, term.dims, (), term), places, added), attrs, term,
-                                     term.bodies[1:]))
-        changed = True
-    return changed
+def expand_select_and_scatter(rewriter: HloComputation, instr: HloInstruction) -> bool:
+    """Write a select-and-scatter as a reduction of windows that keeps the positions, and a scatter to them."""
+    if len(instr.bodies) != 2 or not instr.is_array:
+        return False
+    source, added, init = instr.operands
+    rank = source.rank
+    counts = [rewriter.iota("s32", source.dims, d) for d in range(rank)]
+    none = rewriter.constant(-1, "s32")
+    types = (tensor_type(source.dtype, added.dims), *[tensor_type("s32", added.dims)] * rank)
+    window = {"window": ReduceWindow.of(instr).window}
+    found = rewriter.make(hlo.reduce_window, TupleType(types), (source, *counts, init, *[none] * rank), window,
+                          (_position(instr.bodies[0], source.dtype, rank),))
+    columns = [rewriter.reshape(rewriter.element(found, d + 1), (*added.dims, 1)) for d in range(rank)]
+    every = tuple(range(rank))
+    attrs = {"update_window_dims": (), "inserted_window_dims": every, "scatter_dims_to_operand_dims": every, "index_vector_dim": rank}
+    operands = (rewriter.broadcast(init, instr.dims, ()), rewriter.concatenate(columns, rank), added)
+    return rewriter.replace(instr, rewriter.make(hlo.scatter, instr.type, operands, attrs, instr.bodies[1:]))
 
 
 def _position(select: Graph, dtype: str, rank: int) -> Graph:

@@ -1,9 +1,9 @@
-"""Equal terms are made one: XLA's ``HloCSE``."""
+"""Equal instructions are made one: XLA's ``HloCSE``."""
 from __future__ import annotations
 
 from typing import Any
 
-from irscope.fusion.canonicalise.terms import Body, Term, has_effect
+from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction, has_effect
 from irscope.fusion.canonicalise.values import scalar_of
 from irscope.graph.numbering import Equality, Numbering
 from irscope.ops import hlo
@@ -14,33 +14,34 @@ NEVER = hlo.named("parameter rng rng-bit-generator rng-get-and-update-state infe
 _EQUALITY = Equality(frozenset(("control_predecessors", "operand_precision")))
 
 
-def share(body: Body) -> bool:
-    """Keep the first of each set of equal terms."""
-    known: dict[Any, Term] = {}
+def share(rewriter: HloComputation) -> bool:
+    """Keep the first of each set of equal instructions."""
+    known: dict[Any, HloInstruction] = {}
     numbering = Numbering(_EQUALITY)
     changed = False
-    for term in body.post_order():
-        if term.erased or term.op in NEVER or term.calls or has_effect(term) or (not term.operands and term.op is not hlo.constant):
+    for instr in rewriter.post_order():
+        if instr.erased or instr.op in NEVER or instr.calls or has_effect(instr) or (not instr.operands and instr.op is not hlo.constant):
             continue
-        key = _key(term, numbering)
+        key = _key(instr, numbering)
         if key is None:
             continue
-        first = known.setdefault(key, term)
-        if first is not term:
-            body.replace(term, first)
+        first = known.setdefault(key, instr)
+        if first is not instr:
+            rewriter.replace(instr, first)
             changed = True
     return changed
 
 
-def _key(term: Term, numbering: Numbering) -> Any:
-    if term.op is hlo.constant:
-        value = scalar_of(term)
+def _key(instr: HloInstruction, numbering: Numbering) -> Any:
+    if instr.op is hlo.constant:
+        value = scalar_of(instr)
         if value is None or value != value:
-            return ("constant", id(Constant.of(term).literal))
-        return ("constant", term.type, repr(value))
-    return (term.op, term.type, tuple(map(_same, term.operands)), numbering.attrs(term.attrs), tuple(map(numbering.graph, term.bodies)))
+            return ("constant", id(Constant.of(instr).literal))
+        return ("constant", instr.type, repr(value))
+    operands, bodies = tuple(map(_same, instr.operands)), tuple(map(numbering.graph, instr.bodies))
+    return (instr.op, instr.type, operands, numbering.attrs(instr.attrs), bodies)
 
 
-def _same(operand: Term) -> Any:
+def _same(operand: HloInstruction) -> Any:
     """What two operands have in common that count as one: counts alike are kept apart, but not what reads them."""
     return (operand.type, Iota.of(operand).iota_dimension) if operand.op is hlo.iota else id(operand)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from irscope.fusion.canonicalise.calls import SHARDING
 from irscope.fusion.canonicalise.canonical import Canonical, Rewrite, canonicalise, is_kept_call
+from irscope.fusion.canonicalise.computation import HloComputation
 from irscope.fusion.canonicalise.pipeline import run_cpu
 from irscope.fusion.canonicalise.simplify import simplify_instruction
-from irscope.fusion.canonicalise.terms import Body
 from irscope.fusion.xla.stage import computations, names_of
 from irscope.graph import Graph, Module, Node, Op, TensorType
 from irscope.graph.collector import collector_paused
@@ -112,9 +112,9 @@ def _counted(graphs: Iterable[Graph]) -> Counter[Op]:
 def _simplifies(graphs: Iterable[Graph], on_gpu: bool) -> bool:
     """Whether a rule of the simplifier applies to graphs as they are."""
     for graph in graphs:
-        body = Body.of(graph)
-        body.on_gpu = on_gpu
-        for term in body.post_order():
-            if term.op not in DOUBTED and not term.erased and simplify_instruction(body, term):
+        rewriter = HloComputation.of(graph)
+        rewriter.on_gpu = on_gpu
+        for instr in rewriter.post_order():
+            if instr.op not in DOUBTED and not instr.erased and simplify_instruction(rewriter, instr):
                 return True
     return False

@@ -1,18 +1,15 @@
 """The algebraic simplifier: every rule by operator, applied until none applies."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from irscope.analysis.identities import IDENTITIES, Identity, Predicates
 from irscope.fusion.canonicalise import arithmetic, broadcasts, calls, choices, convolutions, dots, movement, reductions, slices, sorts
-from irscope.fusion.canonicalise.terms import Body, Term
+from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction, Rule
 from irscope.fusion.canonicalise.values import COMPLEX, is_all, is_non_negative
-from irscope.graph import DTYPES, Op
+from irscope.graph import Op, TensorType
 from irscope.graph.walk import post_order
 from irscope.ops import get
-
-Rule = Callable[[Body, Term], bool]
-"""A plain function, for what takes a search or arithmetic over dimensions; it says whether it changed something."""
 
 PREDICATES: Predicates = {
     "non_negative": is_non_negative,
@@ -22,6 +19,8 @@ PREDICATES: Predicates = {
     "lowest": lambda x: choices.is_least(x, of_maximum=True),
     "highest": lambda x: choices.is_least(x, of_maximum=False),
     "same_dims": lambda x, y: x.dims == y.dims,
+    "same_dtype": lambda x, y: x.dtype == y.dtype,
+    "round_trip": lambda x, wide, y: x.dtype == y.dtype and choices.preserves(x.dtype, wide.dtype),
 }
 
 _SEQUENCES: Mapping[str, tuple[str | Rule, ...]] = {
@@ -41,14 +40,14 @@ _SEQUENCES: Mapping[str, tuple[str | Rule, ...]] = {
     "sqrt": ("sqrt-of-square",),
     "rsqrt": ("rsqrt-inverse", "rsqrt-power"),
     "complex": ("complex-of-parts",),
-    "real": ("real-of-complex", arithmetic.part_of_real),
-    "imag": ("imag-of-complex", arithmetic.part_of_real),
+    "real": ("real-of-complex", "real-of-real"),
+    "imag": ("imag-of-complex", "imag-of-real"),
     "broadcast": (broadcasts.broadcast,),
     "iota": (broadcasts.iota,),
     "constant": (broadcasts.constant,),
     "reshape": (movement.reshape,),
     "transpose": (movement.transpose,),
-    "copy": (movement.copy,),
+    "copy": ("copy",),
     "slice": (slices.slice_,),
     "dynamic-slice": (slices.dynamic_slice,),
     "dynamic-update-slice": (slices.dynamic_update_slice,),
@@ -57,16 +56,16 @@ _SEQUENCES: Mapping[str, tuple[str | Rule, ...]] = {
     "reverse": (slices.reverse,),
     "compare": (choices.compare, "not-equal-zero", "zero-not-equal", "equal-one", "one-equal", "selected-not-zero",
                 "greater-than-maximum", "greater-than-minimum"),
-    "select": ("select-same", "select-true", "select-false", "select-not", "select-true-false", "select-false-true", choices.select_of_pred,
-               choices.select_of_update),
+    "select": ("select-same", "select-true", "select-false", "select-not", "select-true-false", "select-false-true",
+               "select-gt", "select-ge", "select-lt", "select-le", "select-eq", "select-ne", choices.select_of_update),
     "and": ("and-ones", "and-zero", choices.bounds),
     "or": ("or-ones", "or-zero"),
     "xor": ("xor-same", "xor-zero"),
     "maximum": ("extreme-same", "maximum-lowest", choices.extreme, "maximum-cbrt", "maximum-erf", "maximum-logistic", "maximum-tanh"),
     "minimum": ("extreme-same", "minimum-highest", choices.extreme),
     "clamp": ("clamp-twice",),
-    "convert": (choices.convert,),
-    "bitcast-convert": (choices.bitcast_convert,),
+    "convert": ("convert-same", "convert-back", choices.narrow_binary),
+    "bitcast-convert": ("bitcast-convert-back", "bitcast-convert-same"),
     "reduce": (reductions.reduce,),
     "reduce-window": (reductions.reduce_window,),
     "sort": (sorts.sort,),
@@ -82,75 +81,92 @@ RULES: Mapping[Op, tuple[Identity | Rule, ...]] = {
     get(op): tuple(IDENTITIES[rule] if isinstance(rule, str) else rule for rule in rules) for op, rules in _SEQUENCES.items()
 }
 
+IDENTICAL = frozenset(op for op, rules in RULES.items() if any(isinstance(rule, Identity) for rule in rules))
+"""Operators with rows among their rules."""
+_index: dict[tuple[Op | str, ...], tuple[Identity | Rule, ...]] = {}
+
+
+def rules_of(instr: HloInstruction) -> tuple[Identity | Rule, ...]:
+    """The rules for an instruction, without the rows that its element type or the operators of its operands exclude."""
+    op = instr.op
+    if op not in IDENTICAL:
+        return RULES.get(op, ())
+    operands = [operand.op for operand in instr.operands]
+    kind = instr.type.dtype.kind if isinstance(instr.type, TensorType) else ""
+    key: tuple[Op | str, ...] = (op, kind, *operands)
+    found = _index.get(key)
+    if found is None:
+        found = _index[key] = tuple(rule for rule in RULES[op] if not isinstance(rule, Identity)
+                                    or (kind in rule.kinds and rule.pattern.may_match(operands)))
+    return found
+
+
 MAX_ROUNDS = 64
 """Rounds after which simplifying ends although rules still apply: two rules that undo each other must not run for ever."""
 
 
-def simplify(body: Body) -> bool:
-    """Apply the rules to every term, operands first, until nothing changes; later rounds look only at what a change may concern."""
+def simplify(rewriter: HloComputation) -> bool:
+    """Algebraic simplification: the rules on every instruction, operands first, until nothing changes.
+
+    Rounds after the first look only at what a change may concern.
+    """
     changed = False
-    todo = body.post_order()
+    worklist = rewriter.post_order()
     for _ in range(MAX_ROUNDS):
-        body.worklist.clear()
-        for term in todo:
-            if not term.erased and simplify_instruction(body, term):
+        rewriter.worklist.clear()
+        for instr in worklist:
+            if not instr.erased and simplify_instruction(rewriter, instr):
                 changed = True
-        if not body.worklist:
+        if not rewriter.worklist:
             break
-        todo = _concerned(body)
+        worklist = _concerned(rewriter)
     return changed
 
 
 class _Maker:
-    """Builds the replacement of a term: instructions of its type."""
+    """Builds the replacement of an instruction: instructions of its type."""
 
-    __slots__ = ("body", "term")
+    __slots__ = ("instr", "rewriter")
 
-    def __init__(self, body: Body, term: Term) -> None:
-        self.body = body
-        self.term = term
+    def __init__(self, rewriter: HloComputation, instr: HloInstruction) -> None:
+        self.rewriter = rewriter
+        self.instr = instr
 
-    def build(self, op: str, operands: Sequence[Term]) -> Term:
-        """An instruction; ``like`` is one with the operator and attributes of the term."""
-        return self.body.like(self.term, operands) if op == "like" else self.body.make(get(op), self.term.type, operands, at=self.term)
+    def build(self, op: str, operands: Sequence[HloInstruction]) -> HloInstruction:
+        """An instruction; ``like`` is one with the operator and attributes of the instruction."""
+        return self.rewriter.like(self.instr, operands) if op == "like" else self.rewriter.make(get(op), self.instr.type, operands)
 
-    def full(self, value: float) -> Term:
+    def full(self, value: float) -> HloInstruction:
         """An array of one value."""
-        return self.body.full(value, self.term, self.term)
+        return self.rewriter.full(value, self.instr)
 
 
-def simplify_instruction(body: Body, term: Term) -> bool:
+def simplify_instruction(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """Apply the first rule that holds for an instruction; whether there was one."""
-    rules = RULES.get(term.op)
-    if rules is None:
-        return False
-    kind = DTYPES[term.dtype].kind if term.dtype in DTYPES else ""
-    make = _Maker(body, term)
-    for rule in rules:
+    rewriter.at = instr
+    for rule in rules_of(instr):
         if isinstance(rule, Identity):
-            found = rule.apply(term, kind, make, is_all, PREDICATES)
+            found = rule.match(instr, is_all, PREDICATES)
             if found is not None:
-                return body.replace(term, found)
-        elif rule(body, term):
+                return rewriter.replace(instr, rule.build(found, _Maker(rewriter, instr)))
+        elif rule(rewriter, instr):
             return True
     return False
 
 
-def _concerned(body: Body) -> list[Term]:
-    """What a change may concern: what was touched, what reads it, and what stands a step further; operands first."""
-    marked: dict[Term, None] = {}
-    for term in body.worklist:
-        if term.erased:
+def _concerned(rewriter: HloComputation) -> list[HloInstruction]:
+    """What a change may concern: what was touched, its users and theirs, its operands and their users; operands first."""
+    marked: dict[HloInstruction, None] = {}
+    for instr in rewriter.worklist:
+        if instr.erased:
             continue
-        marked[term] = None
-        for user in term.users:
+        marked[instr] = None
+        for user in instr.users:
             marked[user] = None
-            for further in user.users:
-                marked[further] = None
-        for operand in term.operands:
+            marked.update(dict.fromkeys(user.users))
+        for operand in instr.operands:
             marked[operand] = None
-            for user in operand.users:
-                marked[user] = None
-    if len(marked) * 4 > len(body.instructions):
-        return body.post_order()
-    return post_order(marked, lambda term: [o for o in term.operands if o in marked])
+            marked.update(dict.fromkeys(operand.users))
+    if len(marked) * 4 > len(rewriter.instructions):
+        return rewriter.post_order()
+    return post_order(marked, lambda instr: [o for o in instr.operands if o in marked])

@@ -1,51 +1,42 @@
-"""Sorts: of one element, and of values that nobody reads (XLA's ``SortSimplifier``)."""
+"""Sorts: of one element, of values that nobody reads (XLA's ``SortSimplifier``), and stable ones."""
 from __future__ import annotations
 
-from irscope.fusion.canonicalise.terms import Body, Term
+from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction, tensor_type
+from irscope.fusion.canonicalise.ynnpack import wrap
 from irscope.graph import Graph, Node, TupleType
 from irscope.ops import hlo
-from irscope.ops.attributes import GetTupleElement, Sort, TopK
+from irscope.ops.attributes import GetTupleElement, Iota, Sort, TopK
 
 
-def sort(body: Body, term: Term) -> bool:
+def sort(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """Sorting one element changes nothing; values that nobody reads are not sorted along."""
-    source = term.operands[0]
-    if not source.elements or source.dims[Sort.of(term).axis] > 1:
-        return _drop_unread(body, term)
-    if len(term.operands) == 1:
-        return body.replace(term, source)
-    return body.replace(term, body.make(hlo.tuple, term.type, term.operands, {}, term))
+    source = instr.operands[0]
+    if not source.elements or source.dims[Sort.of(instr).axis] > 1:
+        return _drop_unread(rewriter, instr)
+    return rewriter.replace(instr, source) if len(instr.operands) == 1 else rewriter.become(instr, hlo.tuple, instr.operands)
 
 
-def _drop_unread(body: Body, term: Term) -> bool:
-    if not isinstance(term.type, TupleType) or body.root is term or not term.bodies:
+def _drop_unread(rewriter: HloComputation, instr: HloInstruction) -> bool:
+    if not isinstance(instr.type, TupleType) or not instr.bodies or not rewriter.reads_elements(instr):
         return False
-    if any(user.op is not hlo.get_tuple_element for user in term.users):
+    comparator = instr.bodies[0]
+    read = {operand for node in comparator.nodes for operand in node.operands} | {comparator.root}
+    compared = {number // 2 for number, param in enumerate(comparator.params) if param in read}
+    kept = sorted(compared | {GetTupleElement.of(u).index for u in instr.users})
+    if len(kept) == len(instr.operands):
         return False
-    compared = {place // 2 for place in _read(term.bodies[0])}
-    wanted = compared | {GetTupleElement.of(u).index for u in term.users}
-    count = len(term.operands)
-    if len(wanted) == count:
-        return False
-    kept = [place for place in range(count) if place in wanted]
-    comparator = _narrowed(term.bodies[0], [place for k in kept for place in (2 * k, 2 * k + 1)])
-    operands = [term.operands[place] for place in kept]
+    comparator = _narrow(comparator, [place for k in kept for place in (2 * k, 2 * k + 1)])
+    operands = [instr.operands[place] for place in kept]
     type = operands[0].type if len(kept) == 1 else TupleType(tuple(o.type for o in operands))
-    made = body.make(hlo.sort, type, operands, term.attrs, term, (comparator,))
-    made.take_label(term)
-    for user in list(term.users):
+    made = rewriter.make(hlo.sort, type, operands, instr.attrs, (comparator,))
+    made.take_label(instr)
+    for user in list(instr.users):
         place = kept.index(GetTupleElement.of(user).index)
-        body.replace(user, made if len(kept) == 1 else body.make(hlo.get_tuple_element, user.type, (made,), {"index": place}, user))
+        rewriter.replace(user, made if len(kept) == 1 else rewriter.element(made, place, user))
     return True
 
 
-def _read(comparator: Graph) -> list[int]:
-    """The numbers of the parameters that a comparator reads."""
-    used = {operand for node in comparator.nodes for operand in node.operands} | {comparator.root}
-    return [number for number, param in enumerate(comparator.params) if param in used]
-
-
-def _narrowed(comparator: Graph, kept: list[int]) -> Graph:
+def _narrow(comparator: Graph, kept: list[int]) -> Graph:
     """A comparator with only these parameters; it reads no other."""
     made = Graph(comparator.name, loc=comparator.loc)
     here: dict[Node, Node] = {}
@@ -60,7 +51,44 @@ def _narrowed(comparator: Graph, kept: list[int]) -> Graph:
     return made
 
 
-def call_top(body: Body) -> None:
+def call_top(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """The largest elements of rows are the work of a function of XLA's runtime (``TopkRewriter``)."""
-    for term in [t for t in body.instructions if t.op is hlo.topk and TopK.of(t).largest]:
-        body.become(term, hlo.custom_call, term.operands, {"custom_call_target": "TopK"})
+    return TopK.of(instr).largest and rewriter.become(instr, hlo.custom_call, instr.operands, {"custom_call_target": "TopK"})
+
+
+def order_sort(rewriter: HloComputation, instr: HloInstruction) -> bool:
+    """A stable sort compares places too, where values are equal; it counts them itself (``StableSortExpander``, ``SortIotaFusion``)."""
+    attrs = Sort.of(instr)
+    along = attrs.axis
+    if not attrs.is_stable or not instr.bodies or any(
+            o.op is hlo.iota and Iota.of(o).iota_dimension == along and o.dtype in ("s16", "s32", "s64") for o in instr.operands):
+        return False
+    count = rewriter.iota("s32", instr.operands[0].dims, along)
+    parts = tuple(o.type for o in instr.operands)
+    unstable = {k: v for k, v in instr.attrs.items() if k != "is_stable"}
+    made = rewriter.make(hlo.sort, TupleType((*parts, count.type)), (*instr.operands, count), unstable, (_widen(instr.bodies[0]),))
+    made.take_label(instr)
+    if instr.is_array:
+        rewriter.replace(instr, rewriter.element(made, 0))
+    else:
+        for user in list(instr.users):
+            if user.op is hlo.get_tuple_element:
+                user.set_operand(0, made)
+        if instr.users or rewriter.root is instr:
+            rewriter.become(instr, hlo.tuple, [rewriter.element(made, i) for i in range(len(parts))])
+    instr.replacement = made
+    wrap(rewriter, [count, made], made)
+    return True
+
+
+def _widen(comparator: Graph) -> Graph:
+    """A comparator with two more parameters, which it does not read."""
+    made = Graph(f"{comparator.name}.stable")
+    here: dict[Node, Node] = {}
+    for node in comparator.nodes:
+        here[node] = made.add(Node(node.op, node.name, node.type, tuple(here[o] for o in node.operands), node.attrs, node.bodies, node.loc))
+    made.params = [here[p] for p in comparator.params]
+    for side in ("left", "right"):
+        made.params.append(made.add(Node(hlo.parameter, f"{side}.place", tensor_type("s32", ()), (), {"number": len(made.params)})))
+    made.root = here[comparator.result()]
+    return made

@@ -1,9 +1,9 @@
-"""What terms are known to hold: constants, broadcasts of constants, signs, the small computations that reductions apply."""
+"""What instructions are known to hold: constants, broadcasts of constants, signs, the small computations that reductions apply."""
 from __future__ import annotations
 
 from typing import Any
 
-from irscope.fusion.canonicalise.terms import Term
+from irscope.fusion.canonicalise.computation import HloInstruction
 from irscope.graph import DTYPES, Graph, Op
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
@@ -30,84 +30,84 @@ def bits(dtype: str) -> int:
     return DTYPES[dtype].bits if dtype in DTYPES else 0
 
 
-def array_of(term: Term) -> Any:
+def array_of(instr: HloInstruction) -> Any:
     """The array of a constant; None for anything else, and where the text elides it or it is too large to be looked at."""
-    if term.op is not hlo.constant or not term.is_array or term.elements > MAX_LOOKED_AT:
+    if instr.op is not hlo.constant or not instr.is_array or instr.elements > MAX_LOOKED_AT:
         return None
-    literal = Constant.of(term).known
+    literal = Constant.of(instr).known
     try:
         return None if literal is None else literal.value()
     except (ValueError, AttributeError):
         return None
 
 
-def scalar_of(term: Term) -> Any:
+def scalar_of(instr: HloInstruction) -> Any:
     """The number that a constant of one element holds; None for anything else."""
-    if term.op is not hlo.constant or term.elements != 1:
+    if instr.op is not hlo.constant or instr.elements != 1:
         return None
-    array = array_of(term)
+    array = array_of(instr)
     return None if array is None else array.reshape(-1)[0].item()
 
 
-def unwrapped(term: Term) -> Term:
+def unwrapped(instr: HloInstruction) -> HloInstruction:
     """What broadcasts repeat."""
-    while term.op is hlo.broadcast:
-        term = term.operands[0]
-    return term
+    while instr.op is hlo.broadcast:
+        instr = instr.operands[0]
+    return instr
 
 
-def is_all(term: Term, value: float) -> bool:
+def is_all(instr: HloInstruction, value: float) -> bool:
     """Whether every element is known to be ``value``, broadcasts looked through."""
-    term = unwrapped(term)
-    if term.op is not hlo.constant:
+    instr = unwrapped(instr)
+    if instr.op is not hlo.constant:
         return False
-    if term.elements == 1:
-        return bool(scalar_of(term) == value)
-    array = array_of(term)
+    if instr.elements == 1:
+        return bool(scalar_of(instr) == value)
+    array = array_of(instr)
     return array is not None and bool(array.size) and bool((array == value).all())
 
 
-def broadcast_scalar_constant(term: Term) -> Term | None:
+def broadcast_scalar_constant(instr: HloInstruction) -> HloInstruction | None:
     """The scalar constant that a broadcast repeats; None for anything else."""
-    if term.op is hlo.broadcast and term.operands[0].op is hlo.constant and not term.operands[0].dims:
-        return term.operands[0]
+    if instr.op is hlo.broadcast and instr.operands[0].op is hlo.constant and not instr.operands[0].dims:
+        return instr.operands[0]
     return None
 
 
-def is_non_negative(term: Term) -> bool:
+def is_non_negative(instr: HloInstruction) -> bool:
     """Whether no element can be negative, as far as XLA looks (``IsNonNegative``)."""
-    if any(o.dtype in COMPLEX for o in term.operands):
+    if any(o.dtype in COMPLEX for o in instr.operands):
         return False
-    match term.op:
+    match instr.op:
         case hlo.multiply:
-            return term.operands[0] is term.operands[1]
+            return instr.operands[0] is instr.operands[1]
         case hlo.abs | hlo.exponential:
             return True
         case hlo.sqrt | hlo.rsqrt | hlo.broadcast | hlo.copy | hlo.reshape | hlo.transpose | hlo.slice | hlo.reverse | hlo.cbrt:
-            return is_non_negative(term.operands[0]) if term.op is not hlo.rsqrt else is_positive(term.operands[0])
+            return is_non_negative(instr.operands[0]) if instr.op is not hlo.rsqrt else is_positive(instr.operands[0])
         case hlo.maximum:
-            return is_non_negative(term.operands[0]) or is_non_negative(term.operands[1])
+            return is_non_negative(instr.operands[0]) or is_non_negative(instr.operands[1])
         case hlo.minimum:
-            return is_non_negative(term.operands[0]) and is_non_negative(term.operands[1])
+            return is_non_negative(instr.operands[0]) and is_non_negative(instr.operands[1])
         case hlo.power:
-            return is_non_negative(term.operands[0])
+            return is_non_negative(instr.operands[0])
         case hlo.select:
-            return is_non_negative(term.operands[1]) and is_non_negative(term.operands[2])
+            return is_non_negative(instr.operands[1]) and is_non_negative(instr.operands[2])
         case hlo.constant:
-            value = scalar_of(term)
-            return value is not None and term.dtype not in COMPLEX and value >= 0
+            value = scalar_of(instr)
+            return value is not None and instr.dtype not in COMPLEX and value >= 0
         case hlo.iota:
             return True
     return False
 
 
-def is_positive(term: Term) -> bool:
+def is_positive(instr: HloInstruction) -> bool:
     """Whether every element is above zero, as far as XLA looks (``IsPositive``)."""
-    match term.op:
+    match instr.op:
         case hlo.power | hlo.abs | hlo.rsqrt | hlo.sqrt:
-            return not (term.op is hlo.power and term.dtype[:1] == "s") and is_positive(term.operands[0])
+            return not (instr.op is hlo.power and instr.dtype[:1] == "s") and is_positive(instr.operands[0])
         case hlo.multiply:
-            return term.operands[0] is term.operands[1] and term.dtype[:1] != "s" and is_positive(term.operands[0])
+            return instr.operands[0] is instr.operands[1] and instr.dtype[:1] != "s" and is_positive(instr.operands[0])
     return False
 
 

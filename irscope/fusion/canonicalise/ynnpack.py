@@ -4,11 +4,12 @@ from __future__ import annotations
 from collections import deque
 from math import prod
 
+from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction
 from irscope.fusion.canonicalise.dots import free, places
-from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.fusion.canonicalise.values import combiner
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.graph import Graph, Node
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Pad, Reduce, Windowed
 from irscope.ops.attrs import Window
@@ -21,6 +22,8 @@ MAX_MEMBERS = 64
 """Instructions that one call takes (``MaxFusionSize``)."""
 DOT_TYPES = frozenset((("f64", "f64", "f64"), ("f32", "f32", "f32"), ("bf16", "bf16", "f32"), ("s8", "s8", "s32"), ("u8", "s8", "s32")))
 """Element types of both sides and the result that the library multiplies."""
+SUM_TYPES = frozenset((("f64", "f64"), ("f32", "f32"), ("f16", "f32"), ("bf16", "f32"), ("s8", "s32"), ("u8", "s32")))
+"""Element types of what is summed and of the sum."""
 CONVOLUTION_TYPES = frozenset((("f64", "f64", "f64"), ("f32", "f32", "f32"), ("s8", "s8", "s32")))
 """Element types of input, filter and result that the library convolves."""
 MIN_CHANNELS = 16
@@ -33,12 +36,12 @@ MOVES = hlo.named("broadcast bitcast reshape pad constant")
 """What may stand between them."""
 
 
-def takes_dot(term: Term) -> bool:
+def takes_dot(instr: HloInstruction) -> bool:
     """Whether the library computes a product (in canonical form, with default layouts)."""
-    lhs, rhs = term.operands
-    if (lhs.dtype, rhs.dtype, term.dtype) not in DOT_TYPES:
+    lhs, rhs = instr.operands
+    if (lhs.dtype, rhs.dtype, instr.dtype) not in DOT_TYPES:
         return False
-    lb, rb, lc, rc = places(term)
+    lb, rb, lc, rc = places(instr)
     mine, theirs = free(lhs, lb, lc), free(rhs, rb, rc)
     m, n, k = prod(lhs.dims[d] for d in mine), prod(rhs.dims[d] for d in theirs), prod(lhs.dims[d] for d in lc)
     if m == 1 or n == 1 or max(m, n, k) < MIN_DOT:
@@ -47,36 +50,36 @@ def takes_dot(term: Term) -> bool:
     return not mine or not lc or max(mine) < min(lc)
 
 
-def takes_convolution(term: Term) -> bool:
+def takes_convolution(instr: HloInstruction) -> bool:
     """Whether the library computes a convolution (in canonical form: batch, space, features)."""
-    lhs, rhs = term.operands
-    attrs = Convolution.of(term)
+    lhs, rhs = instr.operands
+    attrs = Convolution.of(instr)
     window = attrs.window
-    if window is None or len(window.size) != 2 or (lhs.dtype, rhs.dtype, term.dtype) not in CONVOLUTION_TYPES:
+    if window is None or len(window.size) != 2 or (lhs.dtype, rhs.dtype, instr.dtype) not in CONVOLUTION_TYPES:
         return False
-    if attrs.batch_group_count != 1 or max(lhs.dims[3], term.dims[3]) <= MIN_CHANNELS:
+    if attrs.batch_group_count != 1 or max(lhs.dims[3], instr.dims[3]) <= MIN_CHANNELS:
         return False
     if any(n != 1 for n in window.lhs_dilate) or any(window.rhs_reversal):
         return False
-    return all(term.dims[d] <= lhs.dims[d] and rhs.dims[d - 1] <= lhs.dims[d] for d in (1, 2))
+    return all(instr.dims[d] <= lhs.dims[d] and rhs.dims[d - 1] <= lhs.dims[d] for d in (1, 2))
 
 
-def takes_reduction(term: Term) -> bool:
+def takes_reduction(instr: HloInstruction) -> bool:
     """Whether the library computes a reduction."""
-    if not term.is_array or len(term.operands) != 2 or not is_large(term):
+    if not instr.is_array or len(instr.operands) != 2 or not is_large(instr):
         return False
-    if term.op is hlo.reduce:
-        if not Reduce.of(term).dimensions:
+    if instr.op is hlo.reduce:
+        if not Reduce.of(instr).dimensions:
             return False
-    elif term.op is not hlo.reduce_window or (window := Windowed.of(term).window) is None or not _is_tiling(window):
+    elif instr.op is not hlo.reduce_window or (window := Windowed.of(instr).window) is None or not _is_tiling(window):
         return False
-    source, init = term.operands
-    op = combiner(term.bodies[0] if term.bodies else None)
-    if init.dtype != term.dtype:
+    source, init = instr.operands
+    op = combiner(instr.bodies[0] if instr.bodies else None)
+    if init.dtype != instr.dtype:
         return False
     if op is hlo.add:
-        return (source.dtype, term.dtype) in (("f64", "f64"), ("f32", "f32"), ("f16", "f32"), ("bf16", "f32"), ("s8", "s32"), ("u8", "s32"))
-    return op in (hlo.maximum, hlo.minimum) and source.dtype == term.dtype and term.dtype in ("u8", "s8", "bf16", "f16", "f32", "f64")
+        return (source.dtype, instr.dtype) in SUM_TYPES
+    return op in (hlo.maximum, hlo.minimum) and source.dtype == instr.dtype and (instr.dtype in ARITHMETIC_TYPES or instr.dtype == "f16")
 
 
 def _is_tiling(window: Window) -> bool:
@@ -86,94 +89,93 @@ def _is_tiling(window: Window) -> bool:
                               and not window.rhs_reversal[d] for d in wide)
 
 
-def is_large(term: Term) -> bool:
+def is_large(instr: HloInstruction) -> bool:
     """Whether the result or an operand has enough elements."""
-    return any(t.is_array and t.elements >= MIN_ELEMENTS for t in (term, *term.operands))
+    return any(t.is_array and t.elements >= MIN_ELEMENTS for t in (instr, *instr.operands))
 
 
-def call_library(body: Body) -> None:
+def call_library(rewriter: HloComputation) -> None:
     """Wrap what the library computes into fusions of kind ``kCustom``; reductions come first and take their neighbours with them."""
-    inside: set[Term] = set()
-    order = body.post_order()[::-1]
-    for term in order:
-        if not term.erased and term not in inside and takes_reduction(term):
-            members = _grown(body, term, inside)
+    inside: set[HloInstruction] = set()
+    order = rewriter.post_order()[::-1]
+    for instr in order:
+        if not instr.erased and instr not in inside and takes_reduction(instr):
+            members = _Growth(rewriter, instr, inside).members_to_root()
             inside.update(members)
-            wrap(body, members, members[-1])
-    for term in order:
-        if not term.erased and term not in inside and ((term.op is hlo.dot and takes_dot(term)) or
-                                                     (term.op is hlo.convolution and takes_convolution(term))):
-            wrap(body, [term], term)
-
-
-def _grown(body: Body, start: Term, inside: set[Term]) -> list[Term]:
-    """A reduction and its neighbours that the library takes too, the result last."""
-    growth = _Growth(body, start, inside)
-    while growth.grow():
-        pass
-    return [*(t for t in growth.members if t is not growth.root), growth.root]
+            wrap(rewriter, members, members[-1])
+    for instr in order:
+        if not instr.erased and instr not in inside and ((instr.op is hlo.dot and takes_dot(instr)) or
+                                                     (instr.op is hlo.convolution and takes_convolution(instr))):
+            wrap(rewriter, [instr], instr)
 
 
 class _Growth:
     """A library call in the making: an operand joins when nothing else reads it, a reader when it is the only one."""
 
-    def __init__(self, body: Body, start: Term, inside: set[Term]) -> None:
-        self.body, self.inside = body, inside
-        self.members: dict[Term, None] = {start: None}
+    def __init__(self, rewriter: HloComputation, start: HloInstruction, inside: set[HloInstruction]) -> None:
+        self.rewriter, self.inside = rewriter, inside
+        self.members: dict[HloInstruction, None] = {start: None}
         self.root = start
 
-    def grow(self) -> bool:
+    def members_to_root(self) -> list[HloInstruction]:
+        """The reduction and its neighbours that the library takes too, the result last."""
+        while self._grow():
+            pass
+        return [*(member for member in self.members if member is not self.root), self.root]
+
+    def _grow(self) -> bool:
         """Take in neighbours, nearest first; whether any came."""
-        self.queue: deque[tuple[Term, bool]] = deque()
+        self.queue: deque[tuple[HloInstruction, bool]] = deque()
         self.seen = set(self.members)
         before = len(self.members)
         for member in list(self.members):
             self._around(member, member is self.root)
         while self.queue and len(self.members) < MAX_MEMBERS:
-            term, up = self.queue.popleft()
-            if term in self.inside or not _joins(term):
+            instr, up = self.queue.popleft()
+            if instr in self.inside or not _joins(instr):
                 continue
-            self.members[term] = None
+            self.members[instr] = None
             if not up:
-                self.root = term
-            self._around(term, not up)
+                self.root = instr
+            self._around(instr, not up)
         return len(self.members) > before
 
-    def _around(self, term: Term, down: bool) -> None:
-        for operand in dict.fromkeys(term.operands):
-            if operand not in self.seen and operand is not self.body.root and all(u in self.members for u in operand.users):
+    def _around(self, instr: HloInstruction, down: bool) -> None:
+        for operand in dict.fromkeys(instr.operands):
+            if operand not in self.seen and operand is not self.rewriter.root and all(u in self.members for u in operand.users):
                 self.seen.add(operand)
                 self.queue.append((operand, True))
-        if down and len(term.users) == 1 and term is not self.body.root:
-            user = next(iter(term.users))
+        if down and len(instr.users) == 1 and instr is not self.rewriter.root:
+            user = next(iter(instr.users))
             if user not in self.seen:
                 self.seen.add(user)
                 self.queue.append((user, False))
 
 
-def _joins(term: Term) -> bool:
+def _joins(instr: HloInstruction) -> bool:
     """Whether the library computes a neighbour of a reduction."""
-    if term.op in (hlo.parameter, hlo.tuple, hlo.get_tuple_element) or not term.is_array:
+    if instr.op in (hlo.parameter, hlo.tuple, hlo.get_tuple_element) or not instr.is_array:
         return False
-    if term.op in MOVES:
-        return term.op is not hlo.pad or all(c == 0 for _, _, c in Pad.of(term).padding)
-    if term.op is hlo.convolution:
-        return takes_convolution(term)
-    if term.op is hlo.dot:
-        return takes_dot(term)
-    if term.op in (hlo.reduce, hlo.reduce_window):
-        return takes_reduction(term)
-    return term.op in ELEMENTWISE and term.op in ARITHMETIC and is_large(term) and term.dtype in ARITHMETIC_TYPES \
-        and all(o.dtype in ARITHMETIC_TYPES for o in term.operands)
+    if instr.op in MOVES:
+        return instr.op is not hlo.pad or all(c == 0 for _, _, c in Pad.of(instr).padding)
+    if instr.op is hlo.convolution:
+        return takes_convolution(instr)
+    if instr.op is hlo.dot:
+        return takes_dot(instr)
+    if instr.op in (hlo.reduce, hlo.reduce_window):
+        return takes_reduction(instr)
+    return instr.op in ELEMENTWISE and instr.op in ARITHMETIC and is_large(instr) and instr.dtype in ARITHMETIC_TYPES \
+        and all(o.dtype in ARITHMETIC_TYPES for o in instr.operands)
 
 
-def wrap(body: Body, members: list[Term], root: Term) -> None:
-    """Replace terms, the root last, by a fusion that computes them."""
+def wrap(rewriter: HloComputation, members: list[HloInstruction], root: HloInstruction) -> None:
+    """Replace instructions, the root last, by a fusion that computes them."""
     mine = set(members)
-    members = [*_operands_first(members[:-1]), root]
+    inner = set(members[:-1])
+    members = [*post_order(members[:-1], lambda member: [o for o in reversed(member.operands) if o in inner]), root]
     operands = list(dict.fromkeys(o for m in members for o in m.operands if o not in mine))
-    graph = Graph(f"{body.name}.ynnpack.{len(body.instructions)}")
-    here: dict[Term, Node] = {}
+    graph = Graph(f"{rewriter.name}.ynnpack.{len(rewriter.instructions)}")
+    here: dict[HloInstruction, Node] = {}
     for operand in operands:
         node = Node(hlo.parameter, f"param_{len(graph.params)}", operand.type, (), {"number": len(graph.params)})
         here[operand] = graph.add(node)
@@ -185,26 +187,10 @@ def wrap(body: Body, members: list[Term], root: Term) -> None:
         here[member] = graph.add(node)
         origin.update(dict.fromkeys(member.origin))
     graph.root = here[root]
-    fusion = body.make(hlo.fusion, root.type, operands, {"kind": "kCustom"}, root, (graph,))
+    fusion = rewriter.make(hlo.fusion, root.type, operands, {"kind": "kCustom"}, (graph,), root)
     fusion.origin = tuple(dict.fromkeys((*root.origin, *origin)))
     fusion.take_label(root)
-    body.replace(root, fusion)
+    rewriter.replace(root, fusion)
     for member in members:
         if member is not root and not member.users:
             member.replacement = fusion
-
-
-def _operands_first(members: list[Term]) -> list[Term]:
-    """A few terms in an order in which each stands behind what it reads."""
-    done: dict[Term, None] = {}
-    left = set(members)
-    stack = list(reversed(members))
-    while stack:
-        top = stack[-1]
-        todo = [o for o in top.operands if o in left and o not in done]
-        if todo and top not in done:
-            stack += todo
-            continue
-        stack.pop()
-        done[top] = None
-    return list(done)

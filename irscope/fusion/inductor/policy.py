@@ -13,6 +13,7 @@ from irscope.fusion.inductor.cpp import Cpp
 from irscope.fusion.inductor.limits import CPU, Limits
 from irscope.fusion.inductor.lowering import lowered
 from irscope.fusion.inductor.program import Program
+from irscope.fusion.inductor.reasons import verdicts
 from irscope.fusion.inductor.report import Report
 from irscope.fusion.inductor.scheduler import Scheduler
 from irscope.fusion.inductor.state import State
@@ -32,9 +33,10 @@ class Prepared(NamedTuple):
     state: State
     scheduler: Scheduler
 
-    def report(self) -> Report:
-        """What the scheduler has made so far, to be told."""
-        return Report(self.program, self.state, self.scheduler)
+    def plan(self) -> Plan:
+        """What the scheduler has made so far."""
+        report = Report(self.program, self.state, self.scheduler)
+        return Plan(self.program.graph, report.groups(), list(verdicts(report)), self.scheduler.joined)
 
 
 class InductorPolicy:
@@ -50,7 +52,7 @@ class InductorPolicy:
         """The kernels of one primitive graph."""
         prepared = self.prepared(graph)
         prepared.scheduler.run()
-        return prepared.report().plan()
+        return prepared.plan()
 
     def prepared(self, graph: Graph, limits: Limits = CPU) -> Prepared:
         """A primitive graph, lowered, before anything is joined."""

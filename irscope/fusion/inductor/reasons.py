@@ -1,17 +1,18 @@
 """Why two operators are in different kernels: the test of the scheduler that refused them, what it met, and what would change it."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from irscope.fusion.inductor.kernels import Kernel
 from irscope.fusion.inductor.loops import Access
+from irscope.fusion.inductor.report import Report, is_place, named, written
 from irscope.fusion.inductor.scheduler import BETWEEN, CYCLE, DIFFERENT_ACCESS, FAR, LITTLE, MEMORY, NO_SHARED_DATA, ORDER, TOO_LARGE
+from irscope.fusion.inductor.units import STRUCTURE
 from irscope.fusion.inductor.values import Buffer
+from irscope.fusion.plan import EdgeVerdict
 from irscope.graph import Node
 from irscope.ops import hlo
-
-if TYPE_CHECKING:
-    from irscope.fusion.inductor.report import Report
 
 RULES = {
     BETWEEN: "intermediate-node", DIFFERENT_ACCESS: "index-mismatch", NO_SHARED_DATA: "no-shared-data", ORDER: "order", CYCLE: "cycle",
@@ -39,6 +40,53 @@ class Reason(NamedTuple):
     rule: str
     cause: str
     counterfactual: str = ""
+
+
+def verdicts(report: Report) -> Iterator[EdgeVerdict]:
+    """A verdict on each edge between two operators as the user wrote them, in the order of the text.
+
+    Views are no operators here: they cost nothing, and an edge goes through them. Primitives of one written operator count as that
+    operator; an edge of which some primitives are fused and others are not is fused ``some``.
+    """
+    found: dict[tuple[Node, Node], list[tuple[str, Reason | None]]] = {}
+    for producer, consumer in _edges(report):
+        ends = (written(producer), written(consumer))
+        if ends[0] is not ends[1]:
+            found.setdefault(ends, []).append(_judge(report, producer, consumer))
+    for (first, second), judged in found.items():
+        states = {state for state, _ in judged}
+        fused = states.pop() if len(states) == 1 else "some"
+        why = next((r for _, r in judged if r is not None), None)
+        yield EdgeVerdict(report.program.graph, first, second, fused, *(why or ()))
+
+
+def _edges(report: Report) -> Iterator[tuple[Node, Node]]:
+    """Pairs of nodes that compute something, the second reading the first, perhaps through views."""
+    for node in report.program.graph.nodes:
+        if node not in report.homes or report.is_view(node):
+            continue
+        stack = list(reversed(node.operands))
+        seen: set[Node] = set()
+        while stack:
+            operand = stack.pop()
+            if operand in seen or (operand.op in STRUCTURE and operand.op not in (hlo.tuple, hlo.get_tuple_element)):
+                continue
+            seen.add(operand)
+            through = report.is_view(operand) or operand in report.program.tuples
+            if through or operand.op in (hlo.tuple, hlo.get_tuple_element):
+                stack.extend(reversed(operand.operands))
+            elif operand in report.homes:
+                yield operand, node
+
+
+def _judge(report: Report, producer: Node, consumer: Node) -> tuple[str, Reason | None]:
+    mine, theirs = report.homes[consumer], report.homes[producer]
+    together = [kernel for kernel in mine if kernel in theirs and not is_place(kernel)]
+    if together:
+        buffer = report.stored.get(producer)
+        alone = len(theirs) == 1 and (buffer is None or not report.leaves(buffer, together[0]))
+        return ("all" if alone else "some"), None
+    return "none", reason(report, producer, consumer)
 
 
 def reason(report: Report, producer: Node, consumer: Node) -> Reason:
@@ -75,16 +123,6 @@ def _reading(report: Report, producer: Node, consumer: Node) -> Buffer | None:
     found = [b for kernel in report.homes.get(consumer, ()) for b in kernel.buffers if consumer in b.members]
     reading = [b for b in found if held is not None and (any(load is held for load, _ in b.expression.loads) or held in b.reads)]
     return next(iter(reading or found), None)
-
-
-def written(node: Node) -> Node:
-    """The operator of the user that a primitive belongs to."""
-    return node.origin[0] if node.origin and node.op.is_primitive else node
-
-
-def named(node: Node) -> str:
-    """The name by which the user knows a node."""
-    return f"%{written(node).name}"
 
 
 def _call(report: Report, node: Node, producer: Node) -> Reason:

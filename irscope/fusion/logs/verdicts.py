@@ -12,7 +12,7 @@ from types import ModuleType
 from irscope.expand import expand
 from irscope.formats.detect import decode
 from irscope.fusion.inductor.policy import InductorPolicy
-from irscope.fusion.inductor.reasons import written
+from irscope.fusion.inductor.report import written
 from irscope.fusion.logs import torch_log, xla_dump, xla_vlog
 from irscope.fusion.logs.events import FusionLog, Step
 from irscope.fusion.logs.torch_replay import matched, replayed
@@ -70,14 +70,14 @@ def verdicts_by_log(module: Module, log: FusionLog, device: str | None = None) -
 def _xla(own: EdgeVerdict, run: Replay, module: Module, version: str) -> EdgeVerdict:
     if not run.knows(own.consumer):
         return own
-    fused = run.fused(*own.names)
+    fused = run.fused(own.producer, own.consumer)
     if fused == "all":
         return _merged(own, fused, None, module, version)
-    words, more = _words(run, *own.names)
+    words, more = _words(run, own.producer, own.consumer)
     return _merged(own, fused, words if fused == "none" else None, module, version, more if fused == "none" else "")
 
 
-def _words(run: Replay, producer: str, consumer: str) -> tuple[str | None, str]:
+def _words(run: Replay, producer: Node, consumer: Node) -> tuple[str | None, str]:
     """What the log says of an edge that is not fused, and the times that it compared."""
     refusals = run.refusals
     step = refusals.pairs.get((producer, consumer)) or refusals.producers.get(producer)
@@ -140,7 +140,7 @@ def _by_inductor(module: Module, log: FusionLog) -> tuple[list[EdgeVerdict], lis
     again = set(found.values())
     seen = {written(node) for kernel in kernels if kernel.buffers[0].name in again for node in kernel.buffers[0].members}
     replayed(prepared.scheduler, found, steps)
-    by_log = {(v.producer, v.consumer): v for v in prepared.report().plan().verdicts}
+    by_log = {(v.producer, v.consumer): v for v in prepared.plan().verdicts}
     merged: list[EdgeVerdict] = []
     covered: list[tuple[EdgeVerdict, EdgeVerdict]] = []
     for verdict in own:

@@ -12,17 +12,17 @@ from irscope.graph import Effect, Graph, Node
 class Cluster:
     """Instructions that one kernel computes; ``root`` is the one whose value it gives."""
 
-    root: str
-    members: set[str]
+    root: Node
+    members: set[Node]
 
 
 @dataclass(slots=True, eq=False)
 class Refusals:
     """Why instructions stayed apart: by producer and reader, and by producer alone; the last word counts."""
 
-    pairs: dict[tuple[str, str], Step] = field(default_factory=dict)
-    producers: dict[str, Step] = field(default_factory=dict)
-    priorities: dict[str, Step] = field(default_factory=dict)
+    pairs: dict[tuple[Node, Node], Step] = field(default_factory=dict)
+    producers: dict[Node, Step] = field(default_factory=dict)
+    priorities: dict[Node, Step] = field(default_factory=dict)
 
 
 class Replay:
@@ -33,12 +33,11 @@ class Replay:
     """
 
     def __init__(self, graphs: Sequence[Graph], steps: Sequence[Step]) -> None:
-        self.nodes = {node.name: node for graph in graphs for node in graph.nodes}
         self.graphs = graphs
-        self.home = {name: Cluster(name, {name}) for name in self.nodes}
-        self.named = dict(self.home)
+        self.home = {node: Cluster(node, {node}) for graph in graphs for node in graph.nodes}
+        self.named = {node.name: cluster for node, cluster in self.home.items()}
         self.refusals = Refusals()
-        self.known: set[str] = set()
+        self.known: set[Node] = set()
         self.unknown: set[str] = set()
         for step in steps:
             self._take(step)
@@ -58,7 +57,7 @@ class Replay:
             self.refusals.priorities[first.root] = step
         else:
             for member in second.members:
-                if any(o.name == first.root for o in self.nodes[member].operands):
+                if first.root in member.operands:
                     self.refusals.pairs[first.root, member] = step
 
     def _cluster(self, name: str) -> Cluster | None:
@@ -69,29 +68,28 @@ class Replay:
             self.unknown.add(name)
         return found
 
-    def _alive(self) -> dict[str, list[Cluster]]:
+    def _alive(self) -> dict[Node, list[Cluster]]:
         """For each instruction the kernels that compute it, from what is needed down."""
-        inside: dict[str, list[Cluster]] = {}
-        stack: list[str] = []
+        inside: dict[Node, list[Cluster]] = {}
+        stack: list[Node] = []
         for graph in self.graphs:
-            stack += [n.name for n in graph.nodes if n is graph.root or n.op.effect in (Effect.WRITES, Effect.CONTROL)]
-        seen: set[str] = set()
+            stack += [n for n in graph.nodes if n is graph.root or n.op.effect in (Effect.WRITES, Effect.CONTROL)]
+        seen: set[Node] = set()
         while stack:
-            name = stack.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            cluster = self.home[name]
-            for member in cluster.members:
-                inside.setdefault(member, []).append(cluster)
-                stack += [o.name for o in self.nodes[member].operands if o.name not in cluster.members and o.name not in seen]
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                cluster = self.home[node]
+                for member in cluster.members:
+                    inside.setdefault(member, []).append(cluster)
+                    stack += [o for o in member.operands if o not in cluster.members and o not in seen]
         return inside
 
-    def fused(self, producer: str, consumer: str) -> str:
+    def fused(self, producer: Node, consumer: Node) -> str:
         """``all`` where every kernel with the consumer computes the producer, ``none`` where none does, else ``some``."""
         found = {producer in kernel.members for kernel in self.kernels.get(consumer, ())}
         return "none" if not found or found == {False} else "all" if found == {True} else "some"
 
     def knows(self, node: Node) -> bool:
         """Whether the instruction is part of what the pass looked at."""
-        return node.name in self.kernels
+        return node in self.kernels

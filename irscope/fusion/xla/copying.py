@@ -20,7 +20,7 @@ def fuse_copies(computation: Computation, device: Device) -> list[tuple[str, str
     for fusion in computation.post_order():
         if fusion.op is not hlo.fusion or fusion.body is None or fusion.kind in ("kCustom", "triton") or not _computes_alike(fusion.body):
             continue
-        root, outputs = fusion.body.root, _outputs(fusion.body)
+        root, outputs = fusion.body.root, fusion.body.outputs
         if is_unnested_reduction(root) or root.op is hlo.scatter or (root.op is hlo.tuple and all(o.op is hlo.slice for o in outputs)):
             continue
         chains = [chain for user in fusion.users if (chain := _copy_behind(fusion, user, outputs, device))]
@@ -46,10 +46,6 @@ def _computes_alike(body: Computation) -> bool:
     return True
 
 
-def _outputs(body: Computation) -> list[Instruction]:
-    return list(body.root.operands) if body.root.op is hlo.tuple else [body.root]
-
-
 def _copy_behind(fusion: Instruction, user: Instruction, outputs: list[Instruction], device: Device) -> list[Instruction]:
     """The way from a reader of a kernel to a copy of its result; empty where there is none that it could write."""
     chain = [user]
@@ -72,26 +68,20 @@ def _write_twice(computation: Computation, fusion: Instruction, chains: list[lis
     body = fusion.body
     assert body is not None
     fusion.traits = None
-    outputs = _outputs(body)
+    outputs = body.outputs
     first = len(outputs)
     made = []
     for chain in chains:
         inner = outputs[GetTupleElement.of(chain[0]).index] if chain[0].op is hlo.get_tuple_element else body.root
         for step in chain[chain[0].op is hlo.get_tuple_element:]:
-            copy = step.clone()
-            copy.operands = [inner]
-            inner.users.add(copy)
-            body.instructions[copy] = None
-            inner = copy
+            inner = body.add_copy(step, (inner,))
         made.append(inner)
     own = [fusion.type] if fusion.is_array else list(fusion.type.leaves())
     gone = [(chain[-1], list(reversed(chain))) for chain in chains]
     set_outputs(computation, fusion, [*outputs, *made], [*own, *(m.type for m in made)])
     for number, (copy, steps) in enumerate(gone):
         part = part_of(computation, fusion, first + number, made[number])
-        copy.replace_uses(part)
-        if computation.root is copy:
-            computation.root = part
+        computation.replace_uses(copy, part)
         for step in steps:
             if not step.users:
                 computation.remove(step)

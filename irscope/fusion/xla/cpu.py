@@ -4,10 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
-from irscope.fusion.xla.asking import Rules
 from irscope.fusion.xla.cpu_rules import CAN_NOT_DUPLICATE, CONSUMER_NOT_FUSIBLE, NOT_FUSIBLE, CpuRules
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.fusion.xla.refusal import Refusal
+from irscope.fusion.xla.refusal import Refusal, Rules
 from irscope.fusion.xla.releases import LATEST, CpuRelease
 from irscope.fusion.xla.unfusible import globally_unfusible
 
@@ -69,7 +68,7 @@ class _Kernel:
                 self.fresh.append((-place[operand], number, operand))
         heapify(self.fresh)
 
-    def take(self, number: int, producer: Instruction, rules: Rules) -> None:
+    def take(self, producer: Instruction, rules: Rules) -> None:
         """Put an operand into the kernel, and ask for those that come with it."""
         changed = self.fusion.body is None
         before = len(self.fusion.operands)
@@ -106,7 +105,7 @@ def _fuse_one(kernel: _Kernel, rules: Rules, unfusible: dict[Instruction, str], 
         if refusal is None:
             outcome.fused.append((producer.name, consumer.name))
             kernel.again = asked if repeated is None else [*asked, repeated, *old]
-            kernel.take(number, producer, rules)
+            kernel.take(producer, rules)
             return producer
         outcome.refusals[producer.name, consumer] = refusal
         if refusal.rule not in rules.lasting:

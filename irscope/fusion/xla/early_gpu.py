@@ -6,7 +6,7 @@ would take, it and the softmax rewriter, which follows it, are still to come; a 
 from __future__ import annotations
 
 from irscope.fusion.canonicalise import Canonical, early_signs, may_be_early, rewrite_early
-from irscope.fusion.canonicalise.pipeline_gpu import run_gpu
+from irscope.fusion.canonicalise.pipeline import run_gpu
 from irscope.fusion.xla import softmax
 from irscope.fusion.xla.gemm.products import rewrite
 from irscope.fusion.xla.gpu_device import Device

@@ -8,7 +8,7 @@ from irscope.fusion.xla.gpu_kinds import earlier_kind
 from irscope.fusion.xla.gpu_outputs import Loop, is_input_reduction, is_turning
 from irscope.fusion.xla.gpu_rules import CODE, budget_refusal
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.fusion.xla.merging import merge_into
+from irscope.fusion.xla.joining import merge_into
 from irscope.fusion.xla.older_cost import MergerCost
 from irscope.fusion.xla.pairs import finishes, pair_refusal
 from irscope.fusion.xla.refusal import Refusal, Rule

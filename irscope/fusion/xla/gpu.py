@@ -10,7 +10,7 @@ from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import kind_with, traits_of_both
 from irscope.fusion.xla.gpu_rules import NO_USERS, ONLY_BITCASTS, SLOWER, GpuRules, is_free_bitcast, is_fusible, is_triton, scatter_refusal
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
-from irscope.fusion.xla.merging import merge_into
+from irscope.fusion.xla.joining import merge_into
 from irscope.fusion.xla.refusal import Refusal
 from irscope.ops import hlo
 

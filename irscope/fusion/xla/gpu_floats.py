@@ -36,11 +36,8 @@ def widen_floats(computation: Computation, device: Device) -> None:
         type = _typed(instruction, WIDER[narrow]) if instruction.dtype == narrow else instruction.type
         made = Instruction(instruction.op, type, operands, instruction.node, instruction.attrs)
         made.bodies = instruction.bodies
-        computation.instructions[made] = None
-        new = made if instruction.dtype != narrow else _convert(computation, made, narrow)
-        instruction.replace_uses(new)
-        if computation.root is instruction:
-            computation.root = new
+        computation.add(made)
+        computation.replace_uses(instruction, made if instruction.dtype != narrow else _convert(computation, made, narrow))
         computation.remove(instruction)
     _join(computation)
 
@@ -70,9 +67,7 @@ def _converted(computation: Computation, source: Instruction, dtype: str, wide: 
 
 
 def _convert(computation: Computation, source: Instruction, dtype: str) -> Instruction:
-    made = Instruction(hlo.convert, _typed(source, dtype), (source,))
-    computation.instructions[made] = None
-    return made
+    return computation.add(Instruction(hlo.convert, _typed(source, dtype), (source,)))
 
 
 def _typed(like: Instruction, dtype: str) -> TensorType:
@@ -91,9 +86,7 @@ def _join(computation: Computation) -> None:
         if source is first or source is instruction:
             continue
         if source.dtype == instruction.dtype:
-            instruction.replace_uses(source)
-            if computation.root is instruction:
-                computation.root = source
+            computation.replace_uses(instruction, source)
         else:
             instruction.replace_operand(first, source)
     for instruction in reversed(computation.post_order()):

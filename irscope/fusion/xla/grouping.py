@@ -29,11 +29,8 @@ def group_reductions(computation: Computation) -> None:
             continue
         assert isinstance(source.type, TensorType)
         type = TensorType(source.type.dtype, tuple(sizes), Layout(tuple(range(len(sizes) - 1, -1, -1))))
-        bitcast = Instruction(hlo.bitcast, type, (source,))
-        grouped = Instruction(hlo.reduce, reduce.type, (bitcast, reduce.operands[1]), reduce.node,
-                              {**reduce.attrs, "dimensions": tuple(n for n, gone in enumerate(kinds) if gone)})
-        computation.instructions |= {bitcast: None, grouped: None}
-        reduce.replace_uses(grouped)
-        if computation.root is reduce:
-            computation.root = grouped
+        bitcast = computation.add(Instruction(hlo.bitcast, type, (source,)))
+        attrs = {**reduce.attrs, "dimensions": tuple(n for n, is_reduced in enumerate(kinds) if is_reduced)}
+        grouped = computation.add(Instruction(hlo.reduce, reduce.type, (bitcast, reduce.operands[1]), reduce.node, attrs))
+        computation.replace_uses(reduce, grouped)
         computation.remove(reduce)

@@ -10,7 +10,7 @@ from itertools import islice
 
 from irscope.fusion.xla.gpu_kinds import members
 from irscope.fusion.xla.gpu_outputs import is_nested_variadic
-from irscope.fusion.xla.instructions import Computation, Instruction, parameter_of
+from irscope.fusion.xla.instructions import Computation, Instruction, copy_into
 from irscope.fusion.xla.joining import part_of
 from irscope.fusion.xla.releases import SideBySide
 from irscope.graph import Layout, Op, TensorType, TupleType
@@ -108,8 +108,7 @@ def only_read_by(kernel: Instruction, consumer: Instruction, root: Instruction, 
 
 def outputs_of(kernel: Instruction) -> list[Instruction]:
     """``GetOutputsOfFusible``."""
-    root = kernel if kernel.body is None else kernel.body.root
-    return list(root.operands) if kernel.body is not None and root.op is hlo.tuple else [root]
+    return [kernel] if kernel.body is None else kernel.body.outputs
 
 
 def count_of(kernel: Instruction) -> int:
@@ -157,9 +156,9 @@ def _join(computation: Computation, kernels: list[Instruction], sliced: bool) ->
     fusion = Instruction(hlo.fusion, TupleType(()), ())
     fusion.kind, fusion.body, fusion.inside = ("kInput" if sliced else "kLoop"), body, {}
     computation.instructions[fusion] = None
-    results = [_copied(fusion, kernel) for kernel in kernels]
+    results = [copy_into(fusion, kernel) for kernel in kernels]
     made = _sliced(body, results) if sliced else [output for outputs in results for output in outputs]
-    body.root = _new(body, Instruction(hlo.tuple, TupleType(tuple(m.type for m in made)), made))
+    body.root = body.add(Instruction(hlo.tuple, TupleType(tuple(m.type for m in made)), made))
     fusion.set_type(body.root.type)
     number = 0
     for kernel, outputs in zip(kernels, results, strict=True):
@@ -167,31 +166,9 @@ def _join(computation: Computation, kernels: list[Instruction], sliced: bool) ->
         for output in outputs:
             part = part_of(computation, fusion, number, made[number])
             number += 1
-            parts.append(part if len(output.dims) == 1 else _new(computation, Instruction(hlo.bitcast, output.type, [part])))
+            parts.append(part if len(output.dims) == 1 else computation.add(Instruction(hlo.bitcast, output.type, [part])))
         _replace(computation, kernel, parts)
     return fusion
-
-
-def _copied(fusion: Instruction, kernel: Instruction) -> list[Instruction]:
-    """Copy what a kernel computes into another; the copies of its results."""
-    body = fusion.body
-    assert body is not None
-    copies: dict[Instruction, Instruction] = {}
-    if kernel.body is None:
-        copies = {operand: parameter_of(fusion, operand) for operand in kernel.operands}
-        order, outputs = [kernel], [kernel]
-    else:
-        fusion.absorbed += kernel.absorbed if kernel.node is None else (*kernel.absorbed, kernel.node)
-        for parameter, operand in zip(kernel.body.params, kernel.operands, strict=True):
-            copies[parameter] = parameter_of(fusion, operand)
-        order, outputs = kernel.body.post_order(), outputs_of(kernel)
-    for instruction in order:
-        if instruction not in copies and not (kernel.body is not None and instruction is kernel.body.root and instruction.op is hlo.tuple):
-            copy = copies[instruction] = _new(body, instruction.clone())
-            for operand in instruction.operands:
-                copy.operands.append(copies[operand])
-                copies[operand].users.add(copy)
-    return [copies[output] for output in outputs]
 
 
 def _sliced(body: Computation, results: list[list[Instruction]]) -> list[Instruction]:
@@ -201,14 +178,14 @@ def _sliced(body: Computation, results: list[list[Instruction]]) -> list[Instruc
         flat = []
         for outputs in results:
             output = outputs[place]
-            flat.append(output if len(output.dims) == 1 else _new(body, Instruction(hlo.reshape, _flat(output, output.elements), [output])))
-        whole = Instruction(hlo.concatenate, _flat(flat[0], sum(f.elements for f in flat)), flat, attrs={"dimensions": (0,)})
-        _new(body, whole)
+            flat.append(output if len(output.dims) == 1 else body.add(Instruction(hlo.reshape, _flat(output, output.elements), [output])))
+        type = _flat(flat[0], sum(f.elements for f in flat))
+        whole = body.add(Instruction(hlo.concatenate, type, flat, attrs={"dimensions": (0,)}))
         start = 0
         for kernel, part in enumerate(flat):
             attrs = {"slice": ((start, start + part.elements, 1),)}
             start += part.elements
-            slices[kernel, place] = _new(body, Instruction(hlo.slice, _flat(part, part.elements), [whole], attrs=attrs))
+            slices[kernel, place] = body.add(Instruction(hlo.slice, _flat(part, part.elements), [whole], attrs=attrs))
     return [slices[key] for key in sorted(slices)]
 
 
@@ -229,26 +206,14 @@ def _flat(like: Instruction, elements: int) -> TensorType:
     return TensorType(like.type.dtype, (elements,), Layout((0,)))
 
 
-def _new(computation: Computation, instruction: Instruction) -> Instruction:
-    computation.instructions[instruction] = None
-    return instruction
-
-
 def _replace(computation: Computation, kernel: Instruction, parts: list[Instruction]) -> None:
     """Who reads a kernel, or a part of its results, reads what stands for it."""
     if kernel.is_array:
-        kernel.replace_uses(parts[0])
-        if computation.root is kernel:
-            computation.root = parts[0]
+        computation.replace_uses(kernel, parts[0])
     else:
         for user in [u for u in kernel.users if u.op is hlo.get_tuple_element]:
-            user.replace_uses(parts[GetTupleElement.of(user).index])
-            if computation.root is user:
-                computation.root = parts[GetTupleElement.of(user).index]
+            computation.replace_uses(user, parts[GetTupleElement.of(user).index])
             computation.remove(user)
         if kernel.users or computation.root is kernel:
-            whole = _new(computation, Instruction(hlo.tuple, kernel.type, parts))
-            kernel.replace_uses(whole)
-            if computation.root is kernel:
-                computation.root = whole
+            computation.replace_uses(kernel, computation.add(Instruction(hlo.tuple, kernel.type, parts)))
     computation.remove(kernel)

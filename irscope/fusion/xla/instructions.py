@@ -187,15 +187,50 @@ class Computation(rewriter.Rewriter[Instruction]):
             computation.root = here[source.result()]
         return made
 
+    @property
+    def outputs(self) -> list[Instruction]:
+        """The results: the parts of a tuple at the root, or the root."""
+        return list(self.root.operands) if self.root.op is hlo.tuple else [self.root]
+
     def post_order(self) -> list[Instruction]:
         """XLA's ``MakeInstructionPostOrder``: depth first from every instruction without users, in the order of the text."""
         return post_order((i for i in self.instructions if not i.users),
                           lambda i: [*reversed(i.predecessors), *i.operands] if i.predecessors else i.operands)
 
+    def add(self, instruction: Instruction) -> Instruction:
+        """Enter a new instruction."""
+        self.instructions[instruction] = None
+        return instruction
+
+    def add_copy(self, source: Instruction, operands: Iterable[Instruction]) -> Instruction:
+        """Enter a copy of an instruction over other operands."""
+        copy = source.clone()
+        copy.operands = list(operands)
+        for operand in copy.operands:
+            operand.users.add(copy)
+        return self.add(copy)
+
+    def replace_uses(self, old: Instruction, new: Instruction) -> None:
+        """Let whatever reads ``old`` read ``new``, the result of the computation too."""
+        old.replace_uses(new)
+        if self.root is old:
+            self.root = new
+
     def remove(self, instruction: Instruction) -> None:
         """Drop an instruction that nobody reads."""
         instruction.detach()
         self.instructions.pop(instruction, None)
+
+    def drop(self, instruction: Instruction) -> None:
+        """Remove an instruction that nobody reads, and all that was read by it alone; parameters and side effects stay."""
+        pending = [instruction]
+        while pending:
+            dead = pending.pop()
+            if not dead.users and dead is not self.root and dead.op is not hlo.parameter and dead in self.instructions \
+                    and not dead.has_side_effect:
+                operands = list(dict.fromkeys(dead.operands))
+                self.remove(dead)
+                pending += operands
 
     def wrap(self, consumer: Instruction, kind: str) -> Instruction:
         """A fusion that computes ``consumer`` and stands in its place."""
@@ -204,10 +239,7 @@ class Computation(rewriter.Rewriter[Instruction]):
         fusion.inside = {}
         fusion.body = Computation("")
         fusion.body.root = _copy_into(fusion, consumer)
-        self.instructions[fusion] = None
-        consumer.replace_uses(fusion)
-        if self.root is consumer:
-            self.root = fusion
+        self.replace_uses(consumer, self.add(fusion))
         self.remove(consumer)
         return fusion
 
@@ -221,10 +253,8 @@ class Computation(rewriter.Rewriter[Instruction]):
                 copy = copies[instruction] = Instruction(instruction.op, instruction.type, (copies[o] for o in instruction.operands),
                                                          instruction.node, instruction.attrs)
                 copy.kind, copy.body = instruction.kind, instruction.body
-                self.instructions[copy] = None
-        fusion.replace_uses(copies[body.root])
-        if self.root is fusion:
-            self.root = copies[body.root]
+                self.add(copy)
+        self.replace_uses(fusion, copies[body.root])
         self.remove(fusion)
 
 
@@ -252,6 +282,20 @@ def has_body(node: Node) -> bool:
 def fuse_into(fusion: Instruction, producer: Instruction) -> Instruction:
     """Copy ``producer``, an operand of ``fusion``, into its body; the copy is returned."""
     return _copy_into(fusion, producer)
+
+
+def copy_into(fusion: Instruction, producer: Instruction) -> list[Instruction]:
+    """Copy what an instruction or a fusion computes into the body of another fusion; the copies of its results."""
+    body, source = fusion.body, producer.body
+    assert body is not None
+    if source is None:
+        return [body.add_copy(producer, [parameter_of(fusion, operand) for operand in producer.operands])]
+    fusion.absorbed += producer.absorbed if producer.node is None else (*producer.absorbed, producer.node)
+    copies = {inner: parameter_of(fusion, operand) for inner, operand in zip(source.params, producer.operands, strict=True)}
+    for instruction in source.post_order():
+        if instruction not in copies and not (instruction is source.root and instruction.op is hlo.tuple):
+            copies[instruction] = body.add_copy(instruction, [copies[o] for o in instruction.operands])
+    return [copies[output] for output in source.outputs]
 
 
 def parameter_of(fusion: Instruction, operand: Instruction) -> Instruction:

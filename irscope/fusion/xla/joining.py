@@ -1,7 +1,7 @@
-"""Two kernels made one that gives the results of both."""
+"""Two kernels made one: a producer with the kernel that reads it, or two that give the results of both."""
 from __future__ import annotations
 
-from irscope.fusion.xla.instructions import Computation, Instruction, parameter_of, take_parameter
+from irscope.fusion.xla.instructions import Computation, Instruction, copy_into, parameter_of, take_parameter
 from irscope.graph import TupleType, Type
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
@@ -16,33 +16,11 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
     fusion.kind, fusion.traits = kind, None
     body = fusion.body
     assert body is not None
-    outputs = list(body.root.operands) if body.root.op is hlo.tuple else [body.root]
+    outputs = body.outputs
     own = [fusion.type] if fusion.is_array else list(fusion.type.leaves())
     first = len(outputs)
     outside = list(other.users)
-    theirs = other.body
-    copies: dict[Instruction, Instruction] = {}
-    if theirs is None:
-        inner = other.clone()
-        for operand in other.operands:
-            parameter = parameter_of(fusion, operand)
-            inner.operands.append(parameter)
-            parameter.users.add(inner)
-        body.instructions[inner] = None
-        made = [inner]
-    else:
-        fusion.absorbed += other.absorbed if other.node is None else (*other.absorbed, other.node)
-        for param, operand in zip(theirs.params, other.operands, strict=True):
-            copies[param] = parameter_of(fusion, operand)
-        for instruction in theirs.post_order():
-            if instruction in copies or (instruction is theirs.root and instruction.op is hlo.tuple):
-                continue
-            copy = copies[instruction] = instruction.clone()
-            for operand in instruction.operands:
-                copy.operands.append(copies[operand])
-                copies[operand].users.add(copy)
-            body.instructions[copy] = None
-        made = [copies[o] for o in theirs.root.operands] if theirs.root.op is hlo.tuple else [copies[theirs.root]]
+    made = copy_into(fusion, other)
     if other in fusion.operands:
         parameter_of_other = take_parameter(fusion, other)
         assert parameter_of_other is not None and len(made) == 1
@@ -75,8 +53,7 @@ def set_outputs(computation: Computation, fusion: Instruction, outputs: list[Ins
         alone = body.root
         for user in users:
             user.replace_operand(fusion, part_of(computation, fusion, 0, alone))
-    body.root = Instruction(hlo.tuple, TupleType(tuple(types)), outputs)
-    body.instructions[body.root] = None
+    body.root = body.add(Instruction(hlo.tuple, TupleType(tuple(types)), outputs))
     fusion.set_type(body.root.type)
 
 
@@ -89,5 +66,57 @@ def part_of(computation: Computation, fusion: Instruction, number: int, like: In
     part.attrs = {"index": number}
     part.operands = [fusion]
     fusion.users.add(part)
-    computation.instructions[part] = None
-    return part
+    return computation.add(part)
+
+
+def merge_into(fusion: Instruction, producer: Instruction) -> None:
+    """Put the body of ``producer``, a fusion that is an operand of ``fusion``, into the body of ``fusion``.
+
+    It is copied while somebody else reads the producer, and moved for its last reader.
+    """
+    fusion.traits = None
+    body, source = fusion.body, producer.body
+    assert body is not None and source is not None
+    fusion.absorbed += producer.absorbed if producer.node is None else (*producer.absorbed, producer.node)
+    root = _copy_body(fusion, producer) if len(producer.users) > 1 else _move_body(fusion, producer)
+    parameter = take_parameter(fusion, producer)
+    assert parameter is not None
+    parameter.replace_uses(root)
+
+
+def _copy_body(fusion: Instruction, producer: Instruction) -> Instruction:
+    """Copy what a producer computes; the copy of its result."""
+    body, source = fusion.body, producer.body
+    assert body is not None and source is not None
+    copies = {inner: parameter_of(fusion, outer) for inner, outer in zip(source.params, producer.operands, strict=True)}
+    for instruction in source.post_order():
+        if instruction not in copies:
+            copies[instruction] = body.add_copy(instruction, [copies[o] for o in instruction.operands])
+    return copies[source.root]
+
+
+def _move_body(fusion: Instruction, producer: Instruction) -> Instruction:
+    """Move what a producer computes, the smaller of the two bodies into the larger one; its result."""
+    body, source = fusion.body, producer.body
+    assert body is not None and source is not None
+    for inner, outer in zip(source.params, producer.operands, strict=True):
+        inner.node = None
+        number = fusion.operands.index(outer) if outer in fusion.operands else len(fusion.operands)
+        if number == len(fusion.operands):
+            fusion.operands.append(outer)
+            outer.users.add(fusion)
+            body.params.append(inner)
+        else:
+            mine = body.params[number]
+            kept, other, home = (mine, inner, source) if len(mine.users) >= len(inner.users) else (inner, mine, body)
+            kept.node = mine.node
+            other.replace_uses(kept)
+            home.instructions.pop(other)
+            body.params[number] = kept
+        if fusion.inside is not None:
+            fusion.inside[outer] = body.params[number]
+            body.params[number].outside = outer
+    less, more = sorted((source.instructions, body.instructions), key=len)
+    more.update(less)
+    body.instructions, source.instructions = more, {}
+    return source.root

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
+from irscope.fusion.xla.instructions import Instruction
 from irscope.graph import Node
 
 
@@ -39,6 +41,23 @@ class Refusal:
     def way_out(self, producer: Node, consumer: Node) -> str:
         """The smallest edit that would let this pass fuse the edge; empty where none is known."""
         return _named(self.rule.way_out, producer, consumer)
+
+
+class Rules(Protocol):
+    """What the greedy engine asks of a compiler: the tests of one fusion pass on one computation.
+
+    ``lasting`` are rules that say no again whatever else is fused into the same kernel, so that they need not be asked twice;
+    ``may_duplicate``: a producer with several readers may be copied into each.
+    """
+
+    lasting: frozenset[Rule]
+    may_duplicate: bool
+
+    def refusal(self, consumer: Instruction, producer: Instruction, number: int) -> Refusal | None:
+        """Why an operand does not go into ``consumer``; None when it does. ``number`` is its place in anything but a fusion."""
+
+    def fuse(self, producer: Instruction, consumer: Instruction) -> Instruction:
+        """Put ``producer`` into the kernel of ``consumer``, which is returned (a new fusion where it was none)."""
 
 
 def _named(text: str, producer: Node, consumer: Node) -> str:

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.fusion.xla.asking import Rules
 from irscope.fusion.xla.instructions import Instruction
+from irscope.fusion.xla.refusal import Rules
 from irscope.graph import TensorType
 from irscope.ops import hlo
 

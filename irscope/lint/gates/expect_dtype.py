@@ -66,24 +66,24 @@ class ExpectDtype(Gate):
         chosen = None if picked is None else {id(node) for node in picked}
         context = Context(module)
         islands = []
-        for graph in context.array_graphs:
+        for graph in context.view.array_graphs:
             odd = [node for node in graph.nodes if (chosen is None or id(node) in chosen) and _is_odd(node, expected)]
             found = [[node] for node in odd] if expected == "int8" else _islands(odd)
             islands += [(graph, island) for island in found if not _allowed(island, graph, expected, context)]
         islands.sort(key=lambda pair: -_bytes(pair[1]))
-        findings = [cls._told(module, graph, island, expected, context) for graph, island in islands[:MAX_SHOWN]]
+        findings = [cls._finding(module, graph, island, expected, context) for graph, island in islands[:MAX_SHOWN]]
         if len(islands) > MAX_SHOWN:
             n = sum(len(island) for _, island in islands[MAX_SHOWN:])
             findings.append(cls.broken(module, f"{n} more operators are not {expected}, in {len(islands) - MAX_SHOWN} islands"))
         return findings
 
     @classmethod
-    def _told(cls, module: Module, graph: Graph, island: list[Node], expected: str, context: Context) -> Finding:
+    def _finding(cls, module: Module, graph: Graph, island: list[Node], expected: str, context: Context) -> Finding:
         first = next((node for node in island if node.op not in CASTS), island[0])
         inside = {id(node) for node in island}
         dtypes = sorted({_dtype(node) for node in island} if expected != "int8" else {_dtype(o) for n in island for o in n.operands} - {""})
         into = sum(node.op in CASTS for node in island)
-        out = sum(u.op in CASTS for node in island for u in context.users(node, graph) if id(u) not in inside)
+        out = sum(u.op in CASTS for node in island for u in context.view.users(node, graph) if id(u) not in inside)
         if expected == "int8":
             message = f"%{first.name} ({first.op.name}) takes {', '.join(dtypes)}, int8 is expected"
         else:
@@ -136,7 +136,7 @@ def _islands(odd: list[Node]) -> list[list[Node]]:
 
 def _allowed(island: list[Node], graph: Graph, expected: str, context: Context) -> bool:
     """Whether an island is an accumulator: wide around a reduction, or a product whose result is converted back at once."""
-    if graph in context.inlined and any(node is graph.root for node in island):
+    if graph in context.view.inlined and any(node is graph.root for node in island):
         return True  # the fusion that runs this body is reported, or not, in its own graph
     if expected not in HALF or any(_dtype(node) != "f32" for node in island):
         return False
@@ -144,10 +144,10 @@ def _allowed(island: list[Node], graph: Graph, expected: str, context: Context) 
     products = [node for node in working if work_class(node) == "contraction"]
     if products:
         narrow = all(_dtype(o) == expected for node in products for o in node.operands[:2])
-        back = all(u.op in CASTS for node in island for u in context.users(node, graph) if u not in island)
+        back = all(u.op in CASTS for node in island for u in context.view.users(node, graph) if u not in island)
         return narrow and back and len(working) == len(products)
     sums = any(functional(node.op) in ACCUMULATE for node in working)
-    inside = any(body in context.inlined and any(n.op is hlo.reduce for n in body.nodes) for node in working for body in node.bodies)
+    inside = any(body in context.view.inlined and any(n.op is hlo.reduce for n in body.nodes) for node in working for body in node.bodies)
     return sums or inside or not working
 
 

@@ -21,7 +21,7 @@ class FusionRegression(Gate):
     pairs of operators stay apart. A later run with ``--baseline FILE`` compares, and names the pairs that came apart since.
 
     ## Why is this bad?
-    A fusion that is lost costs time on every run and nobody is told: the results are the same.
+    A fusion that is lost costs time on every run and no test fails: the results are the same.
 
     ## Example
     ```
@@ -30,7 +30,7 @@ class FusionRegression(Gate):
     ```
 
     ## Use instead
-    Look at the pairs that the finding names with ``irscope lint --why-not-fused``; when the change is wanted, write the baseline anew.
+    Look at the pairs that the finding names with ``irscope lint --why-not-fused``; when the change is wanted, write the baseline again.
 
     ## Known false positives
     A new release of the compiler decides otherwise: the baseline names the version of the policy, and the finding says when they differ.

@@ -26,7 +26,7 @@ class MaxKernels(Gate):
     ``irscope lint --why-not-fused`` says which operators stay apart and why; when the new count is right, write it into the budget.
 
     ## Known false positives
-    The count follows the policy, and the policy a release of its compiler: after an upgrade of the compiler, look at the count anew.
+    The count follows the policy, and the policy a release of its compiler: after an upgrade of the compiler, look at the count again.
     """
 
     code, name, option = "KRN003", "too-many-kernels", "--max-kernels"

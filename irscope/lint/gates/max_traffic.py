@@ -41,6 +41,6 @@ class MaxTraffic(Gate):
         message = f"the kernels of {planned.policy} move {human_bytes(planned.traffic)}, {human_bytes(limit)} are allowed"
         most = planned.costliest()
         roots = [(group.outputs or group.nodes)[-1] for group, _ in most]
-        told = zip(roots, most, strict=True)
-        notes = tuple(Note(f"%{root.name} ({root.op.name}) moves {human_bytes(moved)}", root.loc) for root, (_, moved) in told)
+        largest = zip(roots, most, strict=True)
+        notes = tuple(Note(f"%{root.name} ({root.op.name}) moves {human_bytes(moved)}", root.loc) for root, (_, moved) in largest)
         return [cls.broken(planned.module, message, notes=notes, help="irscope lint --why-not-fused says what keeps operators apart")]

@@ -60,13 +60,13 @@ class RequireFused(Gate):
             help = _where_it_ends(atoms, words)
             return [cls.broken(planned.module, f"no chain {pattern} in the graph that {planned.policy} looks at", help=help)]
         apart = _places(chain for chain in chains if not frozenset.intersection(*(atom.kernels for atom in chain)))
-        findings = [cls._told(planned, pattern, chain, len(_places(chains))) for chain in apart[:MAX_SHOWN]]
+        findings = [cls._finding(planned, pattern, chain, len(_places(chains))) for chain in apart[:MAX_SHOWN]]
         if len(apart) > MAX_SHOWN:
             findings.append(cls.broken(planned.module, f"{len(apart) - MAX_SHOWN} more chains {pattern} are apart"))
         return findings
 
     @classmethod
-    def _told(cls, planned: Planned, pattern: str, chain: tuple[_Atom, ...], n: int) -> Finding:
+    def _finding(cls, planned: Planned, pattern: str, chain: tuple[_Atom, ...], n: int) -> Finding:
         notes = []
         for before, after in pairwise(chain):
             if not before.kernels & after.kernels:

@@ -14,7 +14,7 @@ def write(report: Report) -> str:
             if edge.is_apart or report.pair is not None:
                 verdict = edge.verdict
                 where = f"{file.file}:{edge.place}" if edge.place else file.file
-                why = verdict.reason or verdict.cause or (f"in {edge.kernel.told()}" if edge.kernel is not None else "")
+                why = verdict.reason or verdict.cause or (f"in {edge.kernel.describe()}" if edge.kernel is not None else "")
                 ends = f"%{verdict.producer.name} -> %{verdict.consumer.name}"
                 lines.append(f"{where}: {verdict.graph.name}: {ends}: fused {verdict.fused}: {why}")
     return "\n".join([*lines, report.summary()])

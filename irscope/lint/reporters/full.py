@@ -89,26 +89,26 @@ def savings(saves: Mapping[str, float] | None) -> str:
 
 def _finding(finding: Finding) -> str:
     saves, cost = savings(finding.saves), savings(finding.costs)
-    told = finding.render() + (f"\n  costs: {cost}" if cost else "")
-    return told + (f"\n  saves: {saves}" if saves else "")
+    worth = finding.render() + (f"\n  costs: {cost}" if cost else "")
+    return worth + (f"\n  saves: {saves}" if saves else "")
 
 
-def _edges(file: FileReport, policy: str, everything: bool, asked: bool) -> str:
+def _edges(file: FileReport, policy: str, everything: bool, of_pair: bool) -> str:
     """What was fused and what not: the unfused edges with their reasons, and an edge that was asked for whatever became of it."""
-    groups = [[edge] for edge in file.edges] if asked else folded(file.edges)
-    if asked:
+    groups = [[edge] for edge in file.edges] if of_pair else folded(file.edges)
+    if of_pair:
         lines = [f"{file.file}: what became of it under {policy}"]
     else:
         apart = sum(len(group) for group in groups)
         lines = [f"{file.file}: {len(file.edges)} edges under {policy}, {apart} of them not fused or not everywhere"]
     lines += [f"  note: {remark}" for remark in file.remarks]
-    for told in file.stages:
-        lines += ["", *_stages(told), ""]
-    shown = groups if everything or asked else groups[:EDGES]
+    for worth in file.stages:
+        lines += ["", *_stages(worth), ""]
+    shown = groups if everything or of_pair else groups[:EDGES]
     for group in shown:
         lines += _edge(group, policy)
-        if asked and group[0].verdict.fused != "none":
-            lines += [f"      {told}" for told in fused_into(group[0], policy)]
+        if of_pair and group[0].verdict.fused != "none":
+            lines += [f"      {worth}" for worth in fused_into(group[0], policy)]
     rest = [edge for group in groups[len(shown):] for edge in group]
     if rest:
         lines += ["", f"  and {len(rest)} edges more, which cost less ({costs(rest) or 'nothing'} in all): --all shows them"]
@@ -145,7 +145,7 @@ def costs(edges: Sequence[Edge]) -> str:
 
 def fused_into(edge: Edge, policy: str) -> list[str]:
     """For an edge that is fused: in which kernel, and what that means for the value in between."""
-    lines = [f"in {edge.kernel.told()}" if edge.kernel is not None else f"{policy} does not name the kernel of this edge"]
+    lines = [f"in {edge.kernel.describe()}" if edge.kernel is not None else f"{policy} does not name the kernel of this edge"]
     if edge.verdict.fused == "some":
         return [*lines, f"%{edge.verdict.producer.name} is stored or computed again for its other readers"]
     if not edge.verdict.rule:
@@ -156,29 +156,29 @@ def fused_into(edge: Edge, policy: str) -> list[str]:
 ROWS = ("dispatches", "kernel launches", "memory traffic", "estimated time")
 
 
-def columns(told: Stages) -> list[list[str]]:
+def columns(worth: Stages) -> list[list[str]]:
     """The table of what fusion is worth, row by row; the first row names the columns."""
-    cells = [["", *(stage.name for stage in told.stages)]]
+    cells = [["", *(stage.name for stage in worth.stages)]]
     for number, name in enumerate(ROWS):
         row = [name]
-        for stage in told.stages:
+        for stage in worth.stages:
             figures = (f"{stage.dispatches:,.0f}", f"{stage.launches:,.0f}", human_bytes(stage.traffic), human_us(stage.us))
             row.append(figures[number])
         cells.append(row)
     return cells
 
 
-def lifted(told: Stages) -> str:
+def lifted(worth: Stages) -> str:
     """Which fixes the last column has, in words."""
-    return ", ".join(f"{code} {n} times" if n > 1 else code for code, n in told.lifted.items()) or "none that irscope can lift itself"
+    return ", ".join(f"{code} {n} times" if n > 1 else code for code, n in worth.lifted.items()) or "none that irscope can lift itself"
 
 
-def _stages(told: Stages) -> list[str]:
-    cells = columns(told)
+def _stages(worth: Stages) -> list[str]:
+    cells = columns(worth)
     widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    lines = [f"  on {told.machine}, fused by {told.policy}:"]
+    lines = [f"  on {worth.machine}, fused by {worth.policy}:"]
     for row in cells:
         name, *figures = [text.ljust(w) if i == 0 else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths, strict=True))]
         lines.append("    " + "  ".join([name, *figures]).rstrip())
-    lines.append(f"    lifted: {lifted(told)}")
-    return [*lines, *(f"    {source}" for source in told.sources)]
+    lines.append(f"    lifted: {lifted(worth)}")
+    return [*lines, *(f"    {source}" for source in worth.sources)]

@@ -13,10 +13,10 @@ from irscope.source import Finding, Step
 
 def write(report: Report) -> str:
     """``{"version": 1, "files": [{"file", "findings", "edges"}]}``; ``lint/report.schema.json`` has every key."""
-    told: dict[str, Any] = {"version": 1, "files": [as_dict(file) for file in report.files]}
+    worth: dict[str, Any] = {"version": 1, "files": [as_dict(file) for file in report.files]}
     if report.statistics:
-        told["statistics"] = [statistic_dict(row) for row in report.by_rule()]
-    return json.dumps(told, indent=1)
+        worth["statistics"] = [statistic_dict(row) for row in report.by_rule()]
+    return json.dumps(worth, indent=1)
 
 
 def statistic_dict(row: Statistic) -> dict[str, Any]:
@@ -27,22 +27,22 @@ def statistic_dict(row: Statistic) -> dict[str, Any]:
 
 def as_dict(file: FileReport) -> dict[str, Any]:
     """One file of the report."""
-    told: dict[str, Any] = {"file": file.file, "findings": [finding_dict(f) for f in file.findings]}
-    told["edges"] = [edge_dict(e) for e in file.edges]
+    worth: dict[str, Any] = {"file": file.file, "findings": [finding_dict(f) for f in file.findings]}
+    worth["edges"] = [edge_dict(e) for e in file.edges]
     if file.skipped or file.remarks:
-        told["remarks"] = file.skipped + file.remarks
+        worth["remarks"] = file.skipped + file.remarks
     if file.stages:
-        told["stages"] = [stages_dict(one) for one in file.stages]
-    return told
+        worth["stages"] = [stages_dict(one) for one in file.stages]
+    return worth
 
 
-def stages_dict(told: Stages) -> dict[str, Any]:
+def stages_dict(worth: Stages) -> dict[str, Any]:
     """What fusion is worth: a row a column of the table, times in microseconds, traffic in bytes."""
     rows = [
         {"name": one.name, "dispatches": one.dispatches, "launches": one.launches, "bytes": one.traffic, "us": round(one.us, 3)}
-        for one in told.stages
+        for one in worth.stages
     ]
-    return {"machine": told.machine, "policy": told.policy, "stages": rows, "lifted": told.lifted, "sources": told.sources}
+    return {"machine": worth.machine, "policy": worth.policy, "stages": rows, "lifted": worth.lifted, "sources": worth.sources}
 
 
 def finding_dict(finding: Finding) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def step_dict(finding: Finding, step: Step) -> dict[str, Any]:
 def edge_dict(edge: Edge) -> dict[str, Any]:
     """An edge with the keys of the contract, what goes over it, what that costs, and the kernel of one that was asked for and is fused."""
     verdict, kernel = edge.verdict, edge.kernel
-    told: dict[str, Any] = {
+    worth: dict[str, Any] = {
         "computation": verdict.graph.name,
         "producer": verdict.producer.name,
         "consumer": verdict.consumer.name,
@@ -99,5 +99,5 @@ def edge_dict(edge: Edge) -> dict[str, Any]:
         "column": edge.place.column if edge.place else None,
     }
     if kernel is not None:
-        told["kernel"] = {"name": kernel.name, "kind": kernel.kind, "nodes": list(kernel.nodes)}
-    return told
+        worth["kernel"] = {"name": kernel.name, "kind": kernel.kind, "nodes": list(kernel.nodes)}
+    return worth

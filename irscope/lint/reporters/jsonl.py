@@ -13,6 +13,6 @@ def write(report: Report) -> str:
     ``--statistics`` one line more a rule, under ``statistic``."""
     lines = [json.dumps({"file": file.file, **finding_dict(f)}) for file in report.files for f in file.findings]
     lines += [json.dumps({"file": file.file, "edge": edge_dict(e)}) for file in report.files for e in file.edges]
-    lines += [json.dumps({"file": file.file, "fusion": stages_dict(told)}) for file in report.files for told in file.stages]
+    lines += [json.dumps({"file": file.file, "fusion": stages_dict(worth)}) for file in report.files for worth in file.stages]
     lines += [json.dumps({"statistic": statistic_dict(row)}) for row in report.by_rule()] if report.statistics else []
     return "\n".join(lines)

@@ -50,23 +50,23 @@ def _table(findings: list[Finding]) -> str:
     return "\n".join(rows)
 
 
-def _edges(file: FileReport, policy: str, asked: bool) -> str:
+def _edges(file: FileReport, policy: str, of_pair: bool) -> str:
     apart = [edge for group in folded(file.edges) for edge in group]
     rows = [f"{_count(len(file.edges), 'edge')} under {policy}, {len(apart)} of them not fused or not everywhere.", ""]
-    if asked:
+    if of_pair:
         apart = file.edges
     rows += ["| producer | consumer | fused | why | costs at most |", "|---|---|---|---|---|"] if apart else []
     for edge in apart[:MAX_ROWS]:
         verdict = edge.verdict
-        why = _cell(verdict.reason or verdict.cause or (f"in {edge.kernel.told()}" if edge.kernel is not None else ""))
+        why = _cell(verdict.reason or verdict.cause or (f"in {edge.kernel.describe()}" if edge.kernel is not None else ""))
         ends = zip(verdict.names, edge.sources, strict=True)
         first, second = (f"`%{_code(name)}` {_cell(source)}".rstrip() for name, source in ends)
         rows.append(f"| {first} | {second} | {verdict.fused} | {why} | {costs([edge])} |")
     if len(apart) > MAX_ROWS:
         rows.append(f"| | | | and {len(apart) - MAX_ROWS} more | |")
-    for told in file.stages:
-        head, *table = columns(told)
-        rows += ["", f"On {_cell(told.machine)}; lifted: {lifted(told)}.", "", "| " + " | ".join(head) + " |"]
+    for worth in file.stages:
+        head, *table = columns(worth)
+        rows += ["", f"On {_cell(worth.machine)}; lifted: {lifted(worth)}.", "", "| " + " | ".join(head) + " |"]
         rows += ["|---|" + "---:|" * (len(head) - 1), *("| " + " | ".join(row) + " |" for row in table)]
     return "\n".join(rows).rstrip()
 

@@ -22,9 +22,9 @@ MAX_RESULTS = 25_000
 
 def write(report: Report) -> str:
     """One run. A result stands at the line of the user's program where the dump names it, and at the line of the dump otherwise."""
-    told = [(file, finding) for file in report.files for finding in file.findings]
-    told.sort(key=lambda pair: (-pair[1].severity, -_saved(pair[1])))
-    shown = told[:MAX_RESULTS]
+    described = [(file, finding) for file in report.files for finding in file.findings]
+    described.sort(key=lambda pair: (-pair[1].severity, -_saved(pair[1])))
+    shown = described[:MAX_RESULTS]
     codes = sorted({finding.code for _, finding in shown})
     places = {code: number for number, code in enumerate(codes)}
     names = {finding.code: finding.name for _, finding in shown}
@@ -35,8 +35,8 @@ def write(report: Report) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_result(file, finding, places) for file, finding in shown],
     }
-    if len(told) > len(shown):
-        left = f"{len(told) - len(shown)} findings of least weight are left out: a run holds {MAX_RESULTS}"
+    if len(described) > len(shown):
+        left = f"{len(described) - len(shown)} findings of least weight are left out: a run holds {MAX_RESULTS}"
         notes = [{"level": "warning", "message": {"text": left}}]
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": notes}]
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
@@ -49,18 +49,18 @@ def _saved(finding: Finding) -> float:
 def _rule(code: str, name: str) -> dict[str, Any]:
     """What the run says of a rule; what readers report has no page of its own."""
     rule = next((rule for rule in all_documented() if rule.code == code), None)
-    told: dict[str, Any] = {"id": code, "name": name, "shortDescription": {"text": rule.title() if rule else name.replace("-", " ")}}
+    described: dict[str, Any] = {"id": code, "name": name, "shortDescription": {"text": rule.title() if rule else name.replace("-", " ")}}
     if rule is not None:
-        told["fullDescription"] = {"text": "\n\n".join(section.text for section in rule.sections()[:2])}
+        described["fullDescription"] = {"text": "\n\n".join(section.text for section in rule.sections()[:2])}
         text = "\n\n".join(f"## {section.heading}\n{section.text}" for section in rule.sections())
-        told["help"] = {"text": f"irscope rule {code}", "markdown": text}
-        told["defaultConfiguration"] = {"level": LEVELS[rule.severity]}
-    return told
+        described["help"] = {"text": f"irscope rule {code}", "markdown": text}
+        described["defaultConfiguration"] = {"level": LEVELS[rule.severity]}
+    return described
 
 
 def _result(file: FileReport, finding: Finding, places: dict[str, int]) -> dict[str, Any]:
     text = finding.message + (f"\n{finding.help}" if finding.help else "")
-    told: dict[str, Any] = {
+    described: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": places[finding.code],
         "level": LEVELS[finding.severity],
@@ -70,17 +70,17 @@ def _result(file: FileReport, finding: Finding, places: dict[str, int]) -> dict[
     }
     own = _in_dump(file, finding)
     if user_line(finding) is not None:
-        told["relatedLocations"] = [{**own, "id": 0, "message": {"text": "in the dump"}}]
+        described["relatedLocations"] = [{**own, "id": 0, "message": {"text": "in the dump"}}]
     if len(finding.path) > 1:
         steps = [_step(file, finding, step, number) for number, step in enumerate(finding.path, 1)]
-        told["relatedLocations"] = [*told.get("relatedLocations", []), *steps]
+        described["relatedLocations"] = [*described.get("relatedLocations", []), *steps]
     if finding.notes:
-        told["properties"] = {"notes": [note.text for note in finding.notes]}
+        described["properties"] = {"notes": [note.text for note in finding.notes]}
     if finding.saves:
-        told.setdefault("properties", {})["saves"] = finding.saves
+        described.setdefault("properties", {})["saves"] = finding.saves
     if finding.costs:
-        told.setdefault("properties", {})["costs"] = finding.costs
-    return told
+        described.setdefault("properties", {})["costs"] = finding.costs
+    return described
 
 
 def _step(file: FileReport, finding: Finding, step: Step, number: int) -> dict[str, Any]:

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 
 from irscope.analysis.values import dims
 from irscope.graph import Graph, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.quantised import products, stored
-from irscope.lint.rule import Fixture, Rule
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot
 from irscope.source import Severity
@@ -43,11 +41,6 @@ class BadAlignment(Rule):
     ## Why is this bad?
     Vector loops end in a remainder for every row, rows begin at unaligned addresses, and matrix units (tensor cores) are not used
     at all or run partly empty.
-
-    ## Example
-    ```
-    %logits = f32[8,50257] dot(f32[8,768] %x, f32[768,50257] %w), ...
-    ```
 
     ## Use instead
     Pad the vocabulary to 50304 (a multiple of 64); the extra logits are masked or never looked at.
@@ -126,9 +119,9 @@ class BadAlignment(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         found: dict[int, _Seen] = {}
-        for node, graph in products(context):
+        for node, graph in products(context.view):
             if graph is not context.module.main():
                 continue  # a parameter of a called computation may be anything
             for axis, size, bits in _weight_axes(node):
@@ -140,8 +133,8 @@ class BadAlignment(Rule):
             first = seen.nodes[0]
             padded = -(-size // UNIT) * UNIT
             products_ = f"{len(seen.nodes)} products" if len(seen.nodes) > 1 else f"%{first.name}"
-            yield context.finding(
-                self, first, seen.graph,
+            yield self.finding(
+                context, first,
                 f"the {seen.axis} of {products_} is {size}, no multiple of {MINIMUM.get(_bits(first), 8)}",
                 help=f"pad it to {padded}: {100 * (padded - size) / size:.1f} % more work in whole vectors",
             )

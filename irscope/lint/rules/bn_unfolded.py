@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.analysis.values import ARITHMETIC, MOVES, dims, number, other, size
 from irscope.graph import Graph, Kind, Node
 from irscope.graph.walk import behind
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, counted, human_bytes
 from irscope.lint.quantised import products, stored
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import counted, human_bytes
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Convolution
 from irscope.source import Note, Severity
@@ -32,13 +27,6 @@ class BnUnfolded(Rule):
 
     ## Why is this bad?
     `(w x) * s + b` is `(w * s) x + b`. The scale can live in the weights: fewer operations on every image, one operand less.
-
-    ## Example
-    ```
-    %c = f32[1,56,56,64] convolution(%x, %w), ...
-    %s = f32[1,56,56,64] broadcast(f32[64] %gamma), dimensions={3}
-    %y = f32[1,56,56,64] multiply(%c, %s)
-    ```
 
     ## Use instead
     Fold it when the model is exported: `torch.nn.utils.fusion.fuse_conv_bn_eval`, or multiply the kernel by the scale. The results differ
@@ -150,11 +138,11 @@ class BnUnfolded(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         main = context.module.main()
         fixed = _small_and_stored(main)
         found: list[tuple[Node, list[Node], list[Node]]] = []
-        for node, graph in products(context):
+        for node, graph in products(context.view):
             if graph is main and len(node.operands) > 1 and stored(node.operands[1]) is not None:
                 chain, scales = self._chain(context, graph, node, fixed)
                 if scales:
@@ -164,16 +152,14 @@ class BnUnfolded(Rule):
         node, chain, scales = max(found, key=lambda f: size(f[0]))
         weights = stored(node.operands[1])
         more = f"; so {'is' if len(found) == 2 else 'are'} {counted(len(found) - 1, 'more product')}" if len(found) > 1 else ""
-        yield context.finding(
-            self,
+        yield self.finding(
+            context,
             chain[-1],
-            main,
             f"%{node.name} ({node.op.name}) is scaled channel by channel, on {human_bytes(size(node))}, where its weights could be{more}",
-            severity=None if weights is not None and weights.op is hlo.constant else Severity.INFO,
             notes=(Note(f"%{node.name} is here", node.loc), *(Note(f"%{s.name} scales", s.loc) for s in scales)),
             help="fold the scale into the weights when the model is exported",
-            edit=Edit({scale: partial(_unscaled, scale, fixed) for _, _, all_scales in found for scale in all_scales}),
-        )
+            saves=Edit({scale: partial(_unscaled, scale, fixed) for _, _, all_scales in found for scale in all_scales}),
+        ).with_severity(None if weights is not None and weights.op is hlo.constant else Severity.INFO)
 
     def _chain(self, context: Context, graph: Graph, node: Node, fixed: list[bool]) -> tuple[list[Node], list[Node]]:
         """The affine operators behind the product, and those of them that scale."""
@@ -182,7 +168,7 @@ class BnUnfolded(Rule):
         scales: list[Node] = []
         at = node
         for _ in range(LONGEST):
-            user = context.only_user(at, graph)
+            user = context.view.only_user(at, graph)
             if user is None or user.op not in ARITHMETIC or dims(user) != dims(node) or user.operands[0] is user.operands[1]:
                 break
             if user.op is hlo.divide and user.operands[0] is not at:

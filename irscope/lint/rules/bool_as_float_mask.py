@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import MOVES, number
 from irscope.graph import Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
@@ -24,12 +20,6 @@ class BoolAsFloatMask(Rule):
 
     ## Why is this bad?
     `0 * nan` and `0 * inf` are `nan`: what the mask should hide shows. A select has neither the conversion nor this fault.
-
-    ## Example
-    ```
-    %f = f32[8] convert(pred[8] %mask)
-    %y = f32[8] multiply(%x, %f)
-    ```
 
     ## Use instead
     `jnp.where(mask, x, 0)`, `torch.where`, `masked_fill`.
@@ -118,16 +108,16 @@ class BoolAsFloatMask(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives(hlo.multiply):
+    def check(self, context: Context) -> Findings:
+        for node, _ in context.view.primitives(hlo.multiply):
             if not isinstance(node.type, TensorType) or not node.type.dtype.is_float or len(node.operands) != 2:
                 continue
             for mask, other in (node.operands, node.operands[::-1]):
                 cast = _mask(mask)
                 if cast is None or number(other) is not None or _mask(other) is not None:
                     continue
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"the mask %{cast.operands[0].name} becomes {node.type.dtype} and is multiplied in: it hides no nan and no infinity",
                     notes=(Note(f"%{cast.name} converts it", cast.loc),),
                     help=f"select by %{cast.operands[0].name}: where(mask, x, 0)",

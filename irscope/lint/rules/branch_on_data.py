@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.torch_nodes import READS
 from irscope.ops.sets import torchscript
 from irscope.source import Severity
@@ -25,12 +21,6 @@ class BranchOnData(Rule):
     ## Why is this bad?
     It is not wrong: this is what scripting is for. But what stands before and behind is never fused, and on an accelerator the host waits.
 
-    ## Example
-    ```
-    %7 : bool = aten::Bool(%5)
-    %15 : Tensor = prim::If(%7)
-    ```
-
     ## Use instead
     `torch.where`, where both ways are cheap and have the same shape.
 
@@ -39,6 +29,7 @@ class BranchOnData(Rule):
     """
 
     code, name, severity = "CTL006", "branch-on-data", Severity.INFO
+    formats = ("torchscript",)
     dialect = TORCHSCRIPT
     bad = (
         Fixture.torchscript(
@@ -86,15 +77,15 @@ class BranchOnData(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.graphs:
-            for node in context.with_op(BRANCHES, graph):
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.graphs:
+            for node in context.view.with_op(BRANCHES, graph):
                 at = 0 if node.op in IF else 1
                 if len(node.operands) <= at or node.operands[at].op not in READS:
                     continue
                 what = "both ways are in the graph" if at == 0 else "its end depends on data"
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"this graph is scripted, not traced: {node.op.name} waits for %{node.operands[at].name}, {what}, and kernels end here",
                     help="torch.where, where both ways are cheap" if at == 0 else "",
                 )

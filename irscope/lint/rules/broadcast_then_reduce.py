@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from math import prod
 
 from irscope.analysis.recognise.parts import axes_text
 from irscope.analysis.values import body_operator, dims, number, size
 from irscope.graph import Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
 from irscope.source import Severity
@@ -41,12 +36,6 @@ class BroadcastThenReduce(Rule):
     ## Why is this bad?
     The work grows with the repeats, and the result is known without them: a sum of N equal terms is N times the term.
 
-    ## Example
-    ```
-    %b = f32[64,1024] broadcast(f32[1024] %x), dimensions={1}
-    %s = f32[1024] reduce(%b, %zero), dimensions={0}, to_apply=%add
-    ```
-
     ## Use instead
     `x * 64`; for a maximum, `x` itself. Often a sum was meant along another axis.
 
@@ -55,6 +44,7 @@ class BroadcastThenReduce(Rule):
     """
 
     code, name, severity = "BRD004", "broadcast-then-reduce", Severity.WARNING
+    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True
     bad = (
@@ -132,28 +122,27 @@ class BroadcastThenReduce(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives(hlo.reduce):
+    def check(self, context: Context) -> Findings:
+        for node, graph in context.view.primitives(hlo.reduce):
             operator = body_operator(node)
             says = SAYS.get(operator) if operator is not None else None
             if says is None or len(node.operands) != 2 or number(node.operands[0]) is not None:
                 continue
             source, shape = node.operands[0], dims(node.operands[0])
             over = [d for d in Reduce.of(node).dimensions if d < len(shape) and shape[d] > 1]
-            same = [d for d in over if d in context.uniform(graph)[source.index]]
+            same = [d for d in over if d in context.view.uniform(graph)[source.index]]
             if not same:
                 continue
             repeats = prod(shape[d] for d in same)
-            known = same == over and not context.optimised  # compilers simplify that
+            known = same == over and not context.view.optimised  # compilers simplify that
             small = source.type.elements < WORTH  # type: ignore[attr-defined]
-            yield context.finding(
-                self, node, graph,
+            yield self.finding(
+                context, node,
                 f"{repeats} equal elements are reduced to one: %{source.name} ({human_bytes(size(source))}) repeats along "
                 f"{axes_text(same)}",
-                severity=Severity.INFO if small or known else None,
                 help=f"{says}, without the broadcast",
-                edit=Edit({node: partial(_counted, node, tuple(same))}, (source,)),
-            )
+                saves=Edit({node: partial(_counted, node, tuple(same))}, (source,)),
+            ).with_severity(Severity.INFO if small or known else None)
 
 
 def _counted(node: Node, same: tuple[int, ...], site: Site) -> Node:

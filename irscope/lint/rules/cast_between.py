@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.analysis.values import dims, is_annotation
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
@@ -39,14 +35,6 @@ class CastBetween(Rule):
 
     ## Why is this bad?
     A conversion to a narrower type counts as expensive for some compilers, which then store it instead of computing it where it is read.
-
-    ## Example
-    ```
-    %d = f32[512,512] dot(%x, %w)
-    %c = bf16[512,512] convert(%d)      # read twice: a kernel of its own under xla-cpu
-    %a = bf16[512,512] negate(%c)
-    %b = bf16[512,512] abs(%c)
-    ```
 
     ## Use instead
     Do the activation in the type of the product, and convert the result: one step of rounding less.
@@ -134,37 +122,37 @@ class CastBetween(Rule):
         ),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for cast, graph in context.primitives(hlo.convert):
+    def check(self, context: Context) -> Findings:
+        for cast, graph in context.view.primitives(hlo.convert):
             anchor = _anchor(context, graph, cast)
-            if anchor is None or graph in context.inlined:
+            if anchor is None or graph in context.view.inlined:
                 continue
-            users = context.users(cast, graph)
+            users = context.view.users(cast, graph)
             work = [u for u in users if u.op.kind is Kind.ELEMENTWISE and u.op is not hlo.convert and dims(u) == dims(cast)]
             if not work or len(work) < len(users):
                 continue
             undone = cast.type == anchor.type
             changes = {user: partial(_as_it_is if undone else _before, user, cast, anchor) for user in work}
             names = " and ".join(f"%{user.name} ({user.op.name})" for user in work[:2])
-            yield context.finding(
-                self, cast, graph,
+            yield self.finding(
+                context, cast,
                 f"%{cast.name} converts what %{anchor.name} ({anchor.op.name}) gives, {anchor.type}, to {cast.type} before {names}: "
                 "without it they are fewer kernels",
                 notes=(Note(f"%{anchor.name} is here", anchor.loc),),
                 help=f"use %{anchor.name} as it is" if undone else "do the elementwise work first, and convert its result",
-                edit=Edit(changes, (anchor,)),
+                saves=Edit(changes, (anchor,)),
             )
 
 
 def _anchor(context: Context, graph: Graph, cast: Node) -> Node | None:
     """The product whose result the conversion reads, directly or as the second of a pair that nobody else reads."""
     source = cast.operands[0]
-    if source.op is hlo.convert and len(context.users(source, graph)) == 1:
+    if source.op is hlo.convert and len(context.view.users(source, graph)) == 1:
         inner = source.operands[0]
         source = inner if inner.type == cast.type else source
     if is_annotation(source):
         return None
-    return source if source.op in ANCHORS and len(context.users(source, graph)) == 1 else None
+    return source if source.op in ANCHORS and len(context.view.users(source, graph)) == 1 else None
 
 
 def _as_it_is(user: Node, cast: Node, anchor: Node, site: Site) -> Node:

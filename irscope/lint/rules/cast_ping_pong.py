@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
-from irscope.graph import Graph, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.graph import Node, TensorType
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, RuleFinding, Site, human_bytes
 from irscope.ops.sets import hlo, relay
 from irscope.source import Note, Severity
 
@@ -31,12 +26,6 @@ class CastPingPong(Rule):
     ## Why is this bad?
     Both conversions cost time and, when a kernel boundary lies between them, memory traffic. When the type between is the narrower one,
     digits are lost on the way: that is an error of the model unless it is meant.
-
-    ## Example
-    ```
-    %wide = f32[1024] convert(bf16[1024] %x)
-    %back = bf16[1024] convert(f32[1024] %wide)
-    ```
 
     ## Use instead
     Use the value before the first conversion; convert once, after the last operation that needs the other type.
@@ -169,27 +158,28 @@ ENTRY e {
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
-            for node in context.with_op(CASTS, graph):
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
+            for node in context.view.with_op(CASTS, graph):
                 first = _earlier_convert(node)
-                if first is not None and not _meant(node, first, context.optimised):
-                    yield self._finding(context, graph, node, first)
+                if first is not None and not _meant(node, first, context.view.optimised):
+                    yield self._finding(context, node, first)
 
-    def _finding(self, context: Context, graph: Graph, node: Node, first: Node) -> RuleFinding:
+    def _finding(self, context: Context, node: Node, first: Node) -> RuleFinding:
         outer, inner = node.type, first.type
         assert isinstance(outer, TensorType) and isinstance(inner, TensorType)
         lossy = not inner.dtype.holds(outer.dtype)
         what = "loses digits on the way" if lossy else "changes nothing"
         moves = _moves_between(node, first)
-        return context.finding(
-            self, node, graph,
+        found = self.finding(
+            context, node,
             f"{outer.dtype} -> {inner.dtype} -> {outer.dtype} {what} ({human_bytes(inner.bytes + outer.bytes)} written)",
-            timed=not lossy,
             notes=(Note(f"the first conversion is %{first.name}", first.loc),),
             help=f"use %{first.operands[0].name} where %{node.name} is used" + (", if the rounding is not meant" if lossy else ""),
-            edit=Edit({node: partial(_moved, moves, first, outer)}, (first.operands[0], *moves)),
+            saves=Edit({node: partial(_moved, moves, first, outer)}, (first.operands[0], *moves)),
         )
+        found.timed = not lossy
+        return found
 
 
 def _earlier_convert(node: Node) -> Node | None:

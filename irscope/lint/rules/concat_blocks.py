@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.analysis.values import MOVES, dims, size
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Make, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Make, Rule, RuleFinding, Site, human_bytes, saving
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, Slice
 from irscope.source import Note, Severity
@@ -36,12 +31,6 @@ class ConcatBlocks(Rule):
     ## Why is this bad?
     XLA fuses no concatenation of more than eight pieces, so the result is written and read again (measured: 11.8 ms became 0.7 ms).
 
-    ## Example
-    ```
-    %c = f32[10,65536] concatenate(%s0, %s1, ..., %s9), dimensions={0}
-    %y = f32[10,65536] tanh(%c)
-    ```
-
     ## Use instead
     One operator in place of slices put together again: `jnp.roll`, `jnp.flip`, `jnp.take`, `reshape` and `transpose`.
 
@@ -50,6 +39,7 @@ class ConcatBlocks(Rule):
     """
 
     code, name, severity = "FUS010", "concat-blocks", Severity.WARNING
+    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True
     bad = (
@@ -110,9 +100,9 @@ class ConcatBlocks(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         apart: list[tuple[Node, Node]] = []
-        for node, graph in context.primitives(hlo.concatenate):
+        for node, graph in context.view.primitives(hlo.concatenate):
             reader = _reader(context, graph, node) if len(node.operands) > MANY and size(node) >= WORTH_BYTES else None
             if reader is None:
                 continue
@@ -122,7 +112,7 @@ class ConcatBlocks(Rule):
                 continue
             whence = f": all are slices of %{source.name}"
             help = "one roll, flip or take in place of the slices is part of the kernel"
-            moved = _moved(node, source, context.settings.compiler in MERGES and not context.optimised)
+            moved = _moved(node, source, context.settings.compiler in MERGES and not context.view.optimised)
             edit = Edit({node: moved}, (source,)) if moved is not None else None
             yield self._finding(context, node, reader, whence, help, edit)
         if apart:
@@ -132,15 +122,13 @@ class ConcatBlocks(Rule):
             yield self._finding(context, node, reader, more, help, None)
 
     def _finding(self, context: Context, node: Node, reader: Node, more: str, help: str, edit: Edit | None) -> RuleFinding:
-        return context.finding(
-            self, node, context.homes[node],
+        return self.finding(
+            context, node,
             f"{len(node.operands)} pieces ({human_bytes(size(node))}) are put together for %{reader.name} ({reader.op.name}){more}",
-            severity=self.severity if edit is not None else Severity.INFO,
             notes=(Note(f"%{reader.name} works on the whole", reader.loc),),
             help=help,
-            saves=saving(bytes=2.0 * size(node), kernels=1.0) if edit is None else None,
-            edit=edit,
-        )
+            saves=edit or saving(bytes=2.0 * size(node), kernels=1.0),
+        ).with_severity(self.severity if edit is not None else Severity.INFO)
 
 
 def _cut_from(node: Node) -> Node | None:
@@ -195,7 +183,7 @@ def _reader(context: Context, graph: Graph, node: Node) -> Node | None:
     """Elementwise work on the result, behind reshapes."""
     todo = [node]
     for at in todo:
-        for user in context.users(at, graph):
+        for user in context.view.users(at, graph):
             if user.op.kind is Kind.ELEMENTWISE and user.op.is_primitive:
                 return user
             if user.op in MOVES and len(todo) < 8:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.constant import known_early
 from irscope.analysis.values import CALLS, MOVES, cone, size
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, human_bytes
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
@@ -25,7 +19,7 @@ WORTH = 4096
 
 
 class ConstantSubgraph(Rule):
-    """A value is computed from constants alone, in every run anew.
+    """A value is computed from constants alone, again in every run.
 
     ## What it does
     Finds the last operators of computations that depend on no parameter, where at least one of them computes something on 4096 elements
@@ -33,13 +27,6 @@ class ConstantSubgraph(Rule):
 
     ## Why is this bad?
     The result is always the same. It can be a constant, or a weight that is made once.
-
-    ## Example
-    ```
-    %i = s32[4096] iota(), iota_dimension=0
-    %f = f32[4096] convert(%i)
-    %s = f32[4096] sine(%f)
-    ```
 
     ## Use instead
     Compute it with numpy before the model is traced, or freeze the model; keep large tables as parameters.
@@ -139,34 +126,33 @@ class ConstantSubgraph(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
             known = known_early(graph)
-            if graph in context.inlined or not any(known):
+            if graph in context.view.inlined or not any(known):
                 continue
             for node in graph.nodes:
                 if not known[node.index] or node.op in FREE or not node.op.is_primitive:
                     continue
-                users = context.users(node, graph)
+                users = context.view.users(node, graph)
                 if users and all(known[u.index] and u.op is not hlo.tuple for u in users):
                     continue
                 yield from self._judge(context, graph, node)
 
-    def _judge(self, context: Context, graph: Graph, node: Node) -> Iterator[RuleFinding]:
+    def _judge(self, context: Context, graph: Graph, node: Node) -> Findings:
         work = [n for n in cone(node) if n.op not in FREE and not _only_free(n)]
-        uniform = context.uniform(graph)
+        uniform = context.view.uniform(graph)
         dear = [n for n in work if _elements(n) >= WORTH and len(uniform[n.index]) < _rank(n)]
         if not dear:
             return
         large = size(node) > GROWTH
-        yield context.finding(
-            self, node, graph,
+        yield self.finding(
+            context, node,
             f"%{node.name} is the same in every run: {len(work)} operations on constants give {human_bytes(size(node))}",
-            severity=None if not large and (context.optimised or any(n.op.kind in HEAVY for n in dear)) else Severity.INFO,
             notes=tuple(Note(f"{n.op.name} %{n.name} is one of them", n.loc) for n in dear[:3] if n is not node),
             help="compute it once, before the model is traced" + (", and pass it as a parameter" if large else ""),
-            edit=Edit({node: lambda site: site.given(node)}),
-        )
+            saves=Edit({node: lambda site: site.given(node)}),
+        ).with_severity(None if not large and (context.view.optimised or any(n.op.kind in HEAVY for n in dear)) else Severity.INFO)
 
 
 def _only_free(node: Node) -> bool:

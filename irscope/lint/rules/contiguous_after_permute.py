@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.graph import TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.lint.torch_nodes import TURNS
 from irscope.ops import sets
 from irscope.source import Note, Severity
@@ -30,12 +25,6 @@ class ContiguousAfterPermute(Rule):
     ## Why is this bad?
     The copy reads and writes the whole tensor, with strides that caches dislike. Products take their operands in any order.
 
-    ## Example
-    ```
-    %2 : Tensor = aten::transpose(%x, %one, %two)
-    %3 : Tensor = aten::contiguous(%2, %zero)
-    ```
-
     ## Use instead
     `matmul`, `einsum` and elementwise operators on the view.
 
@@ -44,6 +33,7 @@ class ContiguousAfterPermute(Rule):
     """
 
     code, name, severity = "LAY004", "contiguous-after-permute", Severity.WARNING
+    formats = ("torchscript",)
     dialect = TORCHSCRIPT
     bad = (
         Fixture.torchscript(
@@ -87,22 +77,21 @@ class ContiguousAfterPermute(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.graphs:
-            for node in context.with_op(COPIES, graph):
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.graphs:
+            for node in context.view.with_op(COPIES, graph):
                 if node.operands[0].op not in TURNS:
                     continue
-                users = context.users(node, graph)
+                users = context.view.users(node, graph)
                 if any(user.op in ORDERED for user in users):
                     continue
                 size = node.type.bytes if isinstance(node.type, TensorType) and node.type.is_static else 0
                 given = not users or node is graph.root or any(user.op in RETURNS for user in users)
                 turned = node.operands[0]
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"{turned.op.name} is copied into order" + (f" ({human_bytes(size)} read and written)" if size else ""),
-                    severity=Severity.INFO if given else None,
                     notes=(Note(f"it is turned by %{turned.name}", turned.loc),),
                     help=f"use %{turned.name} as it is",
                     saves=saving(bytes=2.0 * size, kernels=1.0),
-                )
+                ).with_severity(Severity.INFO if given else None)

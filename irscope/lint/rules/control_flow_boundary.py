@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import DTYPES, Effect, Graph, Kind, Node, TensorType, TupleType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
 from irscope.ops import hlo
 from irscope.source import Severity
 
@@ -48,11 +43,6 @@ class ControlFlowBoundary(Rule):
 
     ## Why is this bad?
     No compiler fuses across a branch: what goes in and what comes out is stored, and a kernel starts on each side.
-
-    ## Example
-    ```
-    lax.cond(flag, lambda x: x + 1, lambda x: x - 1, x)
-    ```
 
     ## Use instead
     `jnp.where(flag, x + 1, x - 1)`, `torch.where`. Loops are left alone: unrolling them was slower where it was measured.
@@ -130,17 +120,17 @@ class ControlFlowBoundary(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives(hlo.conditional):
+    def check(self, context: Context) -> Findings:
+        for node, _ in context.view.primitives(hlo.conditional):
             if len(node.bodies) != 2 or len(node.operands) != 3 or not _cheap(node.bodies):
                 continue
             moved = sum(leaf.bytes for leaf in node.type.leaves() if isinstance(leaf, TensorType))
-            yield context.finding(
-                self, node, graph,
+            yield self.finding(
+                context, node,
                 f"%{node.name} is a wall between kernels, which store what goes through it ({human_bytes(moved)} come out), and both of "
                 "its ways are cheap",
                 help="compute both ways and choose: jnp.where, torch.where",
-                edit=Edit({node: partial(_selected, node)}, node.operands),
+                saves=Edit({node: partial(_selected, node)}, node.operands),
             )
 
 

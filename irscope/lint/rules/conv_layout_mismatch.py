@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import dims, size, written
 from irscope.graph import Graph, Kind, Node
 from irscope.graph.walk import behind
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.lint.claims import TIDY
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
 from irscope.lint.torch_nodes import TURNS
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Transpose
@@ -33,13 +28,6 @@ class ConvLayoutMismatch(Rule):
 
     ## Why is this bad?
     The whole image is written twice more for each layer (measured: 54.6 ms against 35.9 ms for one convolution).
-
-    ## Example
-    ```
-    %t = f32[1,56,56,64] transpose(f32[1,64,56,56] %x), dimensions={0,2,3,1}
-    %c = f32[1,56,56,64] convolution(%t, %w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
-    %b = f32[1,64,56,56] transpose(%c), dimensions={0,3,1,2}
-    ```
 
     ## Use instead
     Keep channels last through the whole model (`memory_format=torch.channels_last`, `dimension_numbers=('NHWC', 'HWIO', 'NHWC')`), and
@@ -150,10 +138,10 @@ class ConvLayoutMismatch(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         found: dict[Graph, list[tuple[Node, Node, Node]]] = {}
         total: dict[Graph, int] = {}
-        for node, graph in context.primitives(hlo.convolution):
+        for node, graph in context.view.primitives(hlo.convolution):
             total[graph] = total.get(graph, 0) + 1
             before = behind(node.operands[0], BETWEEN)
             labels = Convolution.of(node).dim_labels
@@ -168,15 +156,14 @@ class ConvLayoutMismatch(Rule):
             node, before, after = sites[0]
             moved = {n for _, *pair in sites for n in pair}
             moves = 2 * sum(size(n) for n in moved)
-            folded = context.settings.compiler in TIDY and not context.optimised
-            yield context.finding(
-                self, node, graph,
+            folded = context.settings.compiler in TIDY and not context.view.optimised
+            yield self.finding(
+                context, node,
                 f"{len(sites)} of {total[graph]} convolutions stand between transpositions, which move {human_bytes(moves)}",
                 notes=(Note(f"%{before.name} moves the channels before", before.loc), Note(f"%{after.name} moves them back", after.loc)),
                 help="keep one order of axes through the model, and transpose once at its edge",
-                severity=Severity.INFO if folded else None,
                 saves=None if folded else saving(bytes=float(moves), kernels=float(len(moved))),
-            )
+            ).with_severity(Severity.INFO if folded else None)
 
 
 def _is_own(node: Node, transpose: Node) -> bool:
@@ -195,7 +182,7 @@ def _transposed_later(context: Context, node: Node, graph: Graph) -> Node | None
     """The transposition that the result goes into, past elementwise work on values with one user."""
     at = node
     for _ in range(FAR):
-        user = context.only_user(at, graph)
+        user = context.view.only_user(at, graph)
         if user is not None and user.op is hlo.transpose:
             return user if _moves(user, Convolution.of(node).dim_labels.out_feature) else None
         if user is None or (user.op.kind is not Kind.ELEMENTWISE and user.op not in BETWEEN):

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import LEAVES, MOVES, size
 from irscope.graph import Graph, Layout, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
@@ -32,11 +27,6 @@ class CopyInserted(Rule):
     ## Why is this bad?
     The whole tensor is read with one stride and written with another, because two operators want it differently.
 
-    ## Example
-    ```
-    %c = f32[512,512]{0,1} copy(f32[512,512]{1,0} %x)
-    ```
-
     ## Use instead
     Transpose weights once, when they are stored; write the product so that it takes the operand as it lies; give the program parameters
     in the layout that its first reader wants.
@@ -46,6 +36,7 @@ class CopyInserted(Rule):
     """
 
     code, name, severity = "LAY003", "copy-inserted", Severity.WARNING
+    formats = ("hlo",)
     bad = (
         Fixture.hlo(
             """
@@ -103,10 +94,10 @@ class CopyInserted(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         found: dict[str, list[tuple[Node, Graph]]] = {}
-        for node, graph in context.primitives(hlo.copy):
-            if _reorders(node) and not _own(context, node) and (graph not in context.inlined or _only_copies(graph)):
+        for node, graph in context.view.primitives(hlo.copy):
+            if _reorders(node) and not _own(context, node) and (graph not in context.view.inlined or _only_copies(graph)):
                 found.setdefault(_advice(node), []).append((node, graph))
         for advice, copies in found.items():
             copies.sort(key=lambda c: -size(c[0]))
@@ -115,17 +106,16 @@ class CopyInserted(Rule):
             total = sum(size(n) for n, _ in copies)
             such = "more such copy" if len(copies) == 2 else "more such copies"
             more = f"; {len(copies) - 1} {such}, {human_bytes(total)} in all" if len(copies) > 1 else ""
-            yield context.finding(
-                self, node, graph,
+            yield self.finding(
+                context, node,
                 f"{source.type} is copied to {node.type} ({human_bytes(size(node))}), because {_wanted(context, graph, node)}{more}",
-                severity=None if total >= WORTH_BYTES else Severity.INFO,
                 notes=(
                     Note(f"%{source.name} lies in the other order", source.loc),
                     *(Note(f"%{n.name} is copied too, {human_bytes(size(n))}", n.loc) for n, _ in copies[1:LISTED]),
                 ),
                 help=advice,
                 saves=saving(bytes=2.0 * total, kernels=float(len(copies))),
-            )
+            ).with_severity(None if total >= WORTH_BYTES else Severity.INFO)
 
 
 def _own(context: Context, node: Node) -> bool:
@@ -154,7 +144,7 @@ def _order(type: TensorType, layout: Layout) -> tuple[int, ...]:
 def _wanted(context: Context, graph: Graph, node: Node) -> str:
     if node is graph.root:
         return "the caller wants it so" if graph is context.module.main() else "the kernel's reader wants it so"
-    users = [f"%{u.name} ({u.op.name})" for u in context.users(node, graph)]
+    users = [f"%{u.name} ({u.op.name})" for u in context.view.users(node, graph)]
     return f"{' and '.join(users[:2])} {'want' if len(users) > 1 else 'wants'} it so" if users else "of nobody"
 
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Graph, Node, TensorType, bytes_of, live
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import counted, saving
+from irscope.lint import Context, Findings, Fixture, Rule, counted, saving
 from irscope.ops import hlo
 from irscope.source import Severity
 
@@ -26,12 +21,6 @@ class DeadCode(Rule):
 
     ## Why is this bad?
     The work is wasted where no later pass removes it, and it often shows a mistake: an output that was forgotten, a branch cut off.
-
-    ## Example
-    ```
-    %norm = f32[8] multiply(%x, %x)
-    ROOT %r = f32[8] negate(%x)
-    ```
 
     ## Use instead
     Return the value, or delete what computes it.
@@ -128,32 +117,32 @@ class DeadCode(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.graphs:
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.graphs:
             alive = live(graph)
             dead = [n for n in graph.nodes if not alive[n.index] and n.op is not hlo.after_all]
-            for node in [n for n in dead if not context.users(n, graph)]:
+            for node in [n for n in dead if not context.view.users(n, graph)]:
                 kept = _kept_for(node, alive)
                 if all(n.op in CHEAP for n in kept):
                     continue
                 written = sum(bytes_of(n.type) for n in kept)
                 more = f", with {counted(len(kept) - 1, 'more node')} kept for it" if len(kept) > 1 else ""
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"nobody uses %{node.name}{more}",
                     help="return it, or delete it in the model",
                     saves=saving(bytes=float(written), kernels=1.0),
                 )
         yield from self._parameters(context, context.module.main())
 
-    def _parameters(self, context: Context, entry: Graph) -> Iterator[RuleFinding]:
+    def _parameters(self, context: Context, entry: Graph) -> Findings:
         """One finding for the parameters of the program that nothing uses."""
-        unused = [p for p in entry.params if not context.users(p, entry) and p is not entry.root and isinstance(p.type, TensorType)]
+        unused = [p for p in entry.params if not context.view.users(p, entry) and p is not entry.root and isinstance(p.type, TensorType)]
         if unused:
             names = ", ".join(f"%{p.name}" for p in unused[:LISTED])
             more = f" and {len(unused) - LISTED} more" if len(unused) > LISTED else ""
             said = f"parameter {names} is not used" if len(unused) == 1 else f"{len(unused)} parameters are not used: {names}{more}"
-            yield context.finding(self, unused[0], entry, said, severity=Severity.INFO)
+            yield self.finding(context, unused[0], said).with_severity(Severity.INFO)
 
 
 def _kept_for(end: Node, alive: list[bool]) -> list[Node]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from irscope.analysis.verify.faults import finding
 from irscope.graph import TensorType, Type, Typing
-from irscope.lint.context import Context
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Fix, Fixture, Rule
 from irscope.ops.infer import plain
 from irscope.source import Finding, Severity, UserError
 
@@ -21,11 +20,6 @@ class DeclaredType(Rule):
 
     ## Why is this bad?
     The compiler refuses such a module, or a hand-made edit computes something else than it says.
-
-    ## Example
-    ```
-    %sum = f32[3] add(f32[2] %x, f32[2] %y)
-    ```
 
     ## Use instead
     Declare the inferred type, or mend the operands: both types are in the message.
@@ -115,27 +109,27 @@ class DeclaredType(Rule):
 
     def check(self, context: Context) -> Iterator[Finding]:
         for graph, fault in sorted(context.soundness.faults, key=lambda f: f[1].node.loc if f[1].node is not None else f[0].loc):
-            told = finding(context.module, graph, fault)
-            told.code, told.name = self.code, self.name
-            yield told
+            declared = finding(context.module, graph, fault)
+            declared.code, declared.name = self.code, self.name
+            yield declared
         if context.module.dialect.typing is Typing.EXECUTED:
             yield from self._run(context)
 
     def _run(self, context: Context) -> Iterator[Finding]:
         """TorchScript's operators say their types when the program is run over those of its inputs."""
         try:
-            types = context.types_of_run
+            types = context.view.types_of_run
         except (UserError, ValueError):
             return  # operators that do not run here, or shapes that nobody knows
         graph = context.module.main()
         for node in graph.nodes:
-            told, given = node.type, types.get(node)
-            if given is None or not (_is_known(told) and _is_known(given)) or str(plain(told)) == str(plain(given)):
+            declared, given = node.type, types.get(node)
+            if given is None or not (_is_known(declared) and _is_known(given)) or str(plain(declared)) == str(plain(given)):
                 continue
             if all(_is_known(o.type) for o in node.operands if _is_tensor(o.type)):
-                message = f"%{node.name} is declared {plain(told)}, but {node.op.name} gives {plain(given)}"
+                message = f"%{node.name} is declared {plain(declared)}, but {node.op.name} gives {plain(given)}"
                 help = "print the graph again: it was changed after its types were recorded"
-                yield context.finding(self, node, graph, message, help=help)
+                yield self.finding(context, node, message, help=help)
             # The shape of a weight that the text does not say is solved from its readers, or guessed; and what follows does not fit either.
             return
 

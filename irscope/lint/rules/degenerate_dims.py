@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import dims
 from irscope.graph import Kind, Node
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
@@ -25,12 +21,6 @@ class DegenerateDims(Rule):
     ## Why is this bad?
     It costs little in a compiled program; it makes graphs hard to read, and hides from pattern matchers what is there.
 
-    ## Example
-    ```
-    %a = f32[8,1,4] reshape(f32[8,4] %x)
-    %b = f32[1,8,4] reshape(f32[8,1,4] %a)
-    ```
-
     ## Use instead
     Keep one shape; `squeeze` and `expand_dims` once, where the shape is really needed.
 
@@ -39,6 +29,7 @@ class DegenerateDims(Rule):
     """
 
     code, name, severity, default = "SHP003", "degenerate-dims", Severity.INFO, False
+    formats = ("hlo", "relay")
     structural = True
     bad = (
         Fixture.hlo(
@@ -92,22 +83,22 @@ class DegenerateDims(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives(hlo.reshape):
+    def check(self, context: Context) -> Findings:
+        for node, _ in context.view.primitives(hlo.reshape):
             first = node.operands[0] if node.operands else None
             if first is not None and first.op is hlo.reshape and _only_ones(node) and _only_ones(first):
                 shapes = " -> ".join(str(list(dims(n))) for n in (first.operands[0], first, node))
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"two reshapes in a row move axes of length 1 only: {shapes}",
                     notes=(Note(f"%{first.name} is the first", first.loc),),
                     help=f"reshape %{first.operands[0].name} once",
                 )
-        for graph in context.array_graphs:
-            crowded = [n for n, type in context.tensors(graph) if type.rank > HIGH_RANK and n.operands and n.op.kind is not Kind.TUPLE]
+        for graph in context.view.array_graphs:
+            crowded = [n for n, type in context.view.tensors(graph) if type.rank > HIGH_RANK and n.operands and n.op.kind is not Kind.TUPLE]
             if crowded:
-                yield context.finding(
-                    self, crowded[0], graph,
+                yield self.finding(
+                    context, crowded[0],
                     f"{len(dims(crowded[0]))} axes; {len(crowded)} values of this graph have more than {HIGH_RANK}",
                     help="merge axes that always go together",
                 )

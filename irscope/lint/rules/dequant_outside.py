@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import size
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.multiplied import Kernels
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
+from irscope.lint.gemm_kernels import Kernels
 from irscope.lint.quantised import dequantised, products
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
 from irscope.source import Note, Severity
 
 WORTH_BYTES = 16 * 1024
@@ -30,12 +25,6 @@ class DequantOutside(Rule):
 
     ## Why is this bad?
     The floats are written out and read again, at four times the bytes that quantisation saved, and the product runs at float speed.
-
-    ## Example
-    ```
-    %w = f32[512,512] convert(s8[512,512] %q)
-    %d = f32[8,512] dot(%x, %w), ...
-    ```
 
     ## Use instead
     Multiply integers (`lax.dot_general(x8, w8, preferred_element_type=int32)`) and scale the result; the scale of a column of weights is a
@@ -129,9 +118,9 @@ class DequantOutside(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         kernels = Kernels(context)
-        for node, graph in products(context):
+        for node, graph in products(context.view):
             for operand in dict.fromkeys(node.operands[:2]):
                 first = dequantised(operand)
                 if first is None or size(operand) < WORTH_BYTES:
@@ -140,14 +129,13 @@ class DequantOutside(Rule):
                 if answer is not None and answer.is_inside:
                     continue
                 source = first.operands[0]
-                told = (Note(answer.says, node.loc),) if answer is not None else ()
-                yield context.finding(
-                    self, node, graph,
+                evidence = (Note(answer.says, node.loc),) if answer is not None else ()
+                yield self.finding(
+                    context, node,
                     f"%{source.name} {source.type} becomes {operand.type} before {node.op.name} reads it: "
                     f"{human_bytes(size(source))} grow to {human_bytes(size(operand))}",
-                    severity=None if size(node) * FEW <= size(operand) else Severity.INFO,
-                    notes=(Note(f"%{first.name} makes floats of it", first.loc), *told),
+                    notes=(Note(f"%{first.name} makes floats of it", first.loc), *evidence),
                     help="multiply the integers with a wider result type, and scale that"
                     + (f"; or have XLA convert inside the product's kernel: {answer.help}" if answer is not None and answer.help else ""),
                     saves=saving(bytes=float(2 * size(operand) - size(source)), kernels=1.0),
-                )
+                ).with_severity(None if size(node) * FEW <= size(operand) else Severity.INFO)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import frexp
 
 from irscope.analysis.values import number
 from irscope.graph import Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule
 from irscope.ops import hlo
 from irscope.source import Severity
 
@@ -30,11 +26,6 @@ class DivisionByConstant(Rule):
     ## Why is this bad?
     A division takes several times as long as a product, a power twenty times; both matter where a kernel computes more than it reads.
 
-    ## Example
-    ```
-    %y = f32[4096] divide(%x, %eights)
-    ```
-
     ## Use instead
     `x * 0.125`; `x * x`; `x`. By a power of two the product is the same to the last bit; otherwise the last digit may differ.
 
@@ -43,6 +34,7 @@ class DivisionByConstant(Rule):
     """
 
     code, name, severity, default = "ALG007", "division-by-constant", Severity.INFO, False
+    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     passes = ("simplify-algebra",)
     structural = True
@@ -107,14 +99,14 @@ class DivisionByConstant(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives(hlo.divide, hlo.power, hlo.log, hlo.exponential):
+    def check(self, context: Context) -> Findings:
+        for node, _ in context.view.primitives(hlo.divide, hlo.power, hlo.log, hlo.exponential):
             if not isinstance(node.type, TensorType) or not node.type.dtype.is_float or node.type.elements < WORTH:
                 continue
             cheaper = _cheaper(node)
             if cheaper:
                 message = f"{node.op.name} of {node.type.elements} elements, which something cheaper can do"
-                yield context.finding(self, node, graph, message, help=cheaper, edit=_edit(node))
+                yield self.finding(context, node, message, help=cheaper, saves=_edit(node))
 
 
 def _edit(node: Node) -> Edit | None:

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from irscope.graph import Effect, Graph, Kind, Node, bytes_of
 from irscope.graph.numbering import numbering
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, human_bytes
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
@@ -28,13 +23,6 @@ class DuplicateSubexpression(Rule):
 
     ## Why is this bad?
     The work is done twice, and the two copies keep their operands alive.
-
-    ## Example
-    ```
-    %a = f32[1024] exponential(%x)
-    %b = f32[1024] exponential(%x)
-    ROOT %r = f32[1024] multiply(%a, %b)
-    ```
 
     ## Use instead
     Compute it once and use it twice.
@@ -129,27 +117,26 @@ class DuplicateSubexpression(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
             twins = _twins(graph)
             copies = Counter(map(id, twins))
             for node in graph.nodes:
                 first = twins[node.index]
                 if first is node or node.op.kind in (Kind.LEAF, Kind.TUPLE, Kind.BROADCAST) or node.op is hlo.iota:
                     continue
-                users = context.users(node, graph)
+                users = context.view.users(node, graph)
                 if users and all(copies[id(twins[u.index])] > 1 for u in users):
                     continue  # what uses it stands twice itself, and is told
                 size = bytes_of(node.type)
                 heavy = size >= WORTH_BYTES or node.op.kind == Kind.CONTRACTION
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"%{node.name} computes again what %{first.name} holds: {node.op.name}, {human_bytes(size)}",
-                    severity=self.severity if heavy else Severity.INFO,
                     notes=(Note(f"%{first.name} is here", first.loc),),
                     help=f"use %{first.name}",
-                    edit=Edit.use(node, first),
-                )
+                    saves=Edit.use(node, first),
+                ).with_severity(self.severity if heavy else Severity.INFO)
 
 
 def _twins(graph: Graph) -> list[Node]:

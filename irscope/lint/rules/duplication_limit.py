@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.blocked import told_by_producer
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint.unfused import findings_by_producer
 from irscope.source import Severity
 
 
@@ -30,11 +26,6 @@ class DuplicationLimit(Rule):
     ## Why is this bad?
     The value is written to memory in full and read again, for want of one way to read it.
 
-    ## Example
-    ```
-    y = x[0:n] + x[1:n+1] + ... + x[15:n+15]     # 16 slices of a computed x
-    ```
-
     ## Use instead
     One operation for the whole window (`lax.reduce_window`, a convolution, `jnp.take` with an index array), or one slice that is used
     twice.
@@ -45,6 +36,7 @@ class DuplicationLimit(Rule):
     """
 
     code, name, severity = "FUS014", "duplication-limit", Severity.WARNING
+    formats = ("hlo",)
     structural = True
     policies = ("xla-cpu", "xla-gpu")
     bad = (
@@ -56,5 +48,5 @@ class DuplicationLimit(Rule):
         Fixture.hlo(_sum_of_slices(20).replace("slice(p)", "slice(x)").replace("p = f32[400]{0} negate(x)", ""), policy="xla-cpu"),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        yield from told_by_producer(context, self, ("too-many-copies", "code-duplication"), "is stored for {consumer} ({op})")
+    def check(self, context: Context) -> Findings:
+        yield from findings_by_producer(context, self, ("too-many-copies", "code-duplication"), "is stored for {consumer} ({op})")

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import DynamicDim, Graph, Node, TensorType, bytes_of
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import counted
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, counted
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot
 from irscope.source import Note, Severity
@@ -24,11 +19,6 @@ class DynamicDimBlocks(Rule):
     ## Why is this bad?
     Vector loops over an innermost axis of unknown length need a remainder, products of unknown depth cannot be blocked well, and memory is
     planned for the bound. Some fusers leave such operators alone.
-
-    ## Example
-    ```
-    %x = f32[4,<=512] parameter(0)
-    ```
 
     ## Use instead
     Pad to a few fixed lengths (buckets), and compile one program for each; keep open only the batch.
@@ -106,28 +96,27 @@ class DynamicDimBlocks(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         graph = context.module.main()
         for node in graph.params:
             for leaf in node.type.leaves():
                 if isinstance(leaf, TensorType) and not leaf.is_static:
                     tainted = _tainted(graph, node)
                     if tainted:
-                        yield self._finding(context, graph, node, leaf, tainted)
+                        yield self._finding(context, node, leaf, tainted)
                     break
 
-    def _finding(self, context: Context, graph: Graph, node: Node, type: TensorType, tainted: list[Node]) -> RuleFinding:
+    def _finding(self, context: Context, node: Node, type: TensorType, tainted: list[Node]) -> RuleFinding:
         axes = [i for i, d in enumerate(type.shape) if isinstance(d, DynamicDim)]
         summed = next((n for n in tainted if n.op is hlo.dot and _sums_open(n)), None)
         inner = axes[-1] == type.rank - 1 and type.rank > 1
         where = "innermost axis" if inner else "axis " + ", ".join(map(str, axes))
-        return context.finding(
-            self, node, graph,
+        return self.finding(
+            context, node,
             f"%{node.name} is {type}: its {where} is open, which reaches {counted(len(tainted), 'value')}",
-            severity=Severity.WARNING if inner or summed is not None or axes != [0] else Severity.INFO,
             notes=(Note(f"%{summed.name} sums over an open dimension", summed.loc),) if summed is not None else (),
             help="pad to a few fixed lengths and compile for each",
-        )
+        ).with_severity(Severity.WARNING if inner or summed is not None or axes != [0] else Severity.INFO)
 
 
 def _tainted(graph: Graph, start: Node) -> list[Node]:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.blocked import told_by_producer
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Findings, Fix, Fixture, Rule
+from irscope.lint.unfused import findings_by_producer
 from irscope.source import Severity
 
 
@@ -22,12 +18,6 @@ class ExpensiveIntoBroadcast(Rule):
     Mostly it is not: computing the small value once and storing it is the cheaper way. It is bad where the value is as large as what reads
     it.
 
-    ## Example
-    ```
-    %e = f32[512] exponential(%x)
-    %b = f32[64,512] broadcast(%e), dimensions={1}
-    ```
-
     ## Use instead
     Nothing, where the value is small beside the result; else take the exponential after the broadcast, or of what is broadcast already.
 
@@ -36,6 +26,7 @@ class ExpensiveIntoBroadcast(Rule):
     """
 
     code, name, severity, default = "FUS006", "expensive-into-broadcast", Severity.INFO, False
+    formats = ("hlo",)
     fix = Fix.NONE
     structural = True
     policies = ("xla-cpu", "irscope")
@@ -89,5 +80,5 @@ class ExpensiveIntoBroadcast(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        yield from told_by_producer(context, self, ("not-profitable", "repeated-work"), "is stored before {consumer} ({op}) repeats it")
+    def check(self, context: Context) -> Findings:
+        yield from findings_by_producer(context, self, ("not-profitable", "repeated-work"), "is stored before {consumer} ({op}) repeats it")

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.analysis.values import written
 from irscope.graph import DTYPES, Graph, Node, TensorType, Type
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import counted, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, RuleFinding, Site, counted, human_bytes
 from irscope.lint.torch_nodes import CONSTANT
 from irscope.ops import hlo, sets
 from irscope.source import Note, Severity
@@ -35,12 +30,6 @@ class Float64Leak(Rule):
     ## Why is this bad?
     It is usually a Python float that was promoted, or a NumPy constant that nobody converted. Vectors hold half as many elements,
     traffic doubles, and GPUs for inference compute ``f64`` at 1/32 to 1/64 of the speed of ``f32``.
-
-    ## Example
-    ```
-    %wide = f64[1024] convert(f32[1024] %x)
-    %sum = f64[1024] add(%wide, f64[1024] %constant)
-    ```
 
     ## Use instead
     Give literals a type (``jnp.float32(0.5)``, ``torch.tensor(0.5, dtype=x.dtype)``), create arrays with ``dtype=``,
@@ -151,15 +140,15 @@ class Float64Leak(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         entry = context.module.main()
         if any(_is_double(leaf) for param in entry.params for leaf in param.type.leaves()) or not _has_narrower(context):
             return
-        for graph in context.array_graphs:
+        for graph in context.view.array_graphs:
             for spread in _spreads(context, graph):
                 origins = [node for node in spread if self._begins(node)]
                 if origins and not any(node.op is hlo.parameter for node in spread):  # that one begins where it is called
-                    yield self._finding(context, graph, spread, origins)
+                    yield self._finding(context, spread, origins)
 
     @staticmethod
     def _begins(node: Node) -> bool:
@@ -169,20 +158,19 @@ class Float64Leak(Rule):
             return False  # a trace writes Python numbers so; they take the type of their neighbours
         return not node.bodies and not any(_is_double(leaf) for o in node.operands for leaf in o.type.leaves())
 
-    def _finding(self, context: Context, graph: Graph, spread: list[Node], origins: list[Node]) -> RuleFinding:
+    def _finding(self, context: Context, spread: list[Node], origins: list[Node]) -> RuleFinding:
         # What is converted was converted to meet what is wide by itself.
         node = next((n for n in origins if n.op not in CONVERSIONS), origins[0])
         wasted = sum(n.type.bytes // 2 for n in spread if isinstance(n.type, TensorType))
         dtype = node.type.dtype.name if isinstance(node.type, TensorType) else "f64"
-        return context.finding(
-            self, node, graph,
+        return self.finding(
+            context, node,
             f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {counted(len(spread), 'node')}"
             f" ({human_bytes(wasted)} too much)",
             notes=tuple(Note(f"%{n.name} ({n.op.name}) meets it", n.loc) for n in [n for n in origins if n is not node][:LISTED]),
             help="give the literal or the conversion the element type of its neighbours",
-            severity=None if any(not _is_number(n.type) for n in spread) else Severity.INFO,
-            edit=Edit({n: partial(_halved, n) for n in _computed(context, spread)}),
-        )
+            saves=Edit({n: partial(_halved, n) for n in _computed(context, spread)}),
+        ).with_severity(None if any(not _is_number(n.type) for n in spread) else Severity.INFO)
 
 
 def _is_number(type: Type) -> bool:
@@ -192,10 +180,10 @@ def _is_number(type: Type) -> bool:
 
 def _computed(context: Context, spread: list[Node]) -> list[Node]:
     """The nodes that are planned: these of HLO, in other formats the primitives of the program that are made of them."""
-    if context.module.dialect.primitive or context.primitive is None:
+    if context.module.dialect.primitive or context.view.primitive is None:
         return spread
     wide = set(spread)
-    return [node for node in context.primitive.main().nodes if written(node) in wide and _is_double(node.type)]
+    return [node for node in context.view.primitive.main().nodes if written(node) in wide and _is_double(node.type)]
 
 
 def _halved(node: Node, site: Site) -> Node:
@@ -223,7 +211,7 @@ def _has_narrower(context: Context) -> bool:
     """Whether any value of the module has a smaller element type than double: else double precision is what the program is about."""
     return any(
         leaf.dtype.name not in DOUBLE and (leaf.dtype.is_float or leaf.dtype.is_complex or bool(leaf.shape))
-        for graph in context.array_graphs
+        for graph in context.view.array_graphs
         for node in graph.nodes
         for leaf in node.type.leaves()
         if isinstance(leaf, TensorType) and leaf.dtype.name != "pred"
@@ -244,7 +232,7 @@ def _spreads(context: Context, graph: Graph) -> list[list[Node]]:
         seen.add(start)
         together = [start]
         for node in together:
-            for near in (*node.operands, *context.users(node, graph)):
+            for near in (*node.operands, *context.view.users(node, graph)):
                 if near not in seen and _is_double(near.type):
                     seen.add(near)
                     together.append(near)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.names import is_python
 from irscope.graph import Node, Op
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.ops.sets import torchscript
 from irscope.source import Note, Severity
 
@@ -30,11 +26,6 @@ class GraphBreakRemnant(Rule):
     A Python function keeps the graph from being saved and from running without Python, and no kernel reaches across it. Behind a call whose
     body is elsewhere nothing is seen: not its cost, and not its findings.
 
-    ## Example
-    ```
-    %3 : Float(2) = ^Rounded()(%x)
-    ```
-
     ## Use instead
     Write the function with operators of torch, or register it (`torch.library.custom_op`); print `inlined_graph` instead of `graph`.
 
@@ -43,6 +34,7 @@ class GraphBreakRemnant(Rule):
     """
 
     code, name, severity, default = "CTL004", "graph-break-remnant", Severity.WARNING, False
+    formats = ("torchscript",)
     timed = False
     dialect = TORCHSCRIPT
     bad = (
@@ -80,13 +72,13 @@ class GraphBreakRemnant(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.graphs:
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.graphs:
             calls: dict[Op, list[Node]] = {}
             for node in graph.shown():
                 if is_python(node.op):
-                    yield context.finding(
-                        self, node, graph,
+                    yield self.finding(
+                        context, node,
                         f"{node.op.name.removeprefix('^')} is a Python function: the graph cannot be saved, and no kernel crosses it",
                         help="write it with operators of torch, or register it with torch.library.custom_op",
                     )
@@ -95,10 +87,9 @@ class GraphBreakRemnant(Rule):
             for op, nodes in calls.items():
                 what = "goes back to the interpreter" if op in FALLBACKS else "calls what this text does not hold"
                 more = f", and so do {len(nodes) - 1} others" if len(nodes) > 1 else ""
-                yield context.finding(
-                    self, nodes[0], graph,
+                yield self.finding(
+                    context, nodes[0],
                     f"{op.name} {what}{more}: nothing is seen of what is behind",
-                    severity=Severity.INFO,
                     notes=tuple(Note(f"%{node.name} is another", node.loc) for node in nodes[1:LISTED]),
                     help="" if op in FALLBACKS else "print inlined_graph instead of graph",
-                )
+                ).with_severity(Severity.INFO)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 
-from irscope.graph import Graph, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import counted
+from irscope.graph import Node, TensorType
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, counted
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot, Reduce
 from irscope.source import Note, Severity
@@ -32,11 +28,6 @@ class HalfAccumulation(Rule):
     ## Why is this bad?
     ``bf16`` has 8 bits of mantissa: once a running sum is 256 times its next term, the term is lost. Means and losses come out wrong
     (measured: 4096 times 0.1 give 400 by XLA on a CPU, and it takes five times as long as in ``f32``; irscope sums in ``f32`` by itself).
-
-    ## Example
-    ```
-    %sum = bf16[] reduce(bf16[4096] %x, bf16[] %zero), dimensions={0}, to_apply=%add
-    ```
 
     ## Use instead
     Sum in ``f32`` and convert the result: ``jnp.sum(x, dtype=jnp.float32)``, ``preferred_element_type=jnp.float32`` for matrix products.
@@ -125,28 +116,27 @@ class HalfAccumulation(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
             found: dict[tuple[str, bool], list[Node]] = {}
             for node in graph.nodes:
                 if _terms(node) >= LONG and isinstance(node.type, TensorType) and node.type.dtype.name in HALF:
                     found.setdefault((node.type.dtype.name, node.op is hlo.reduce), []).append(node)
             for (dtype, reduces), nodes in found.items():
-                yield self._finding(context, graph, nodes, dtype, reduces)
+                yield self._finding(context, nodes, dtype, reduces)
 
-    def _finding(self, context: Context, graph: Graph, nodes: list[Node], dtype: str, reduces: bool) -> RuleFinding:
+    def _finding(self, context: Context, nodes: list[Node], dtype: str, reduces: bool) -> RuleFinding:
         """One finding for all sums of a graph in one type, or all products, at the longest."""
         node = max(nodes, key=_terms)
         more = f"; {counted(len(nodes) - 1, 'more sum' if reduces else 'more product')} like it" if len(nodes) > 1 else ""
-        return context.finding(
-            self, node, graph,
+        return self.finding(
+            context, node,
             f"{_terms(node)} terms are summed in {dtype}{more}",
-            severity=self.severity if reduces else Severity.INFO,
             notes=tuple(Note(f"%{n.name} sums {_terms(n)}", n.loc) for n in [n for n in nodes if n is not node][:LISTED]),
             help="accumulate in f32 and convert the result"
             if reduces
             else "declare an f32 result (preferred_element_type) and convert after it",
-        )
+        ).with_severity(self.severity if reduces else Severity.INFO)
 
 
 def _terms(node: Node) -> int:

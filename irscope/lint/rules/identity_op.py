@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import dims, number
 from irscope.graph import Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule
 from irscope.ops import hlo
 from irscope.ops.attributes import Pad, Transpose
 from irscope.source import Severity
@@ -26,12 +21,6 @@ class IdentityOp(Rule):
 
     ## Why is this bad?
     Compilers remove most of it. What remains costs a pass over memory, and each is a place where something else was meant.
-
-    ## Example
-    ```
-    %one = f32[8] broadcast(f32[] 1), dimensions={}
-    %y = f32[8] multiply(%x, %one)
-    ```
 
     ## Use instead
     The operand itself.
@@ -123,17 +112,17 @@ class IdentityOp(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
             for node in graph.nodes:
                 judge = _JUDGES.get(node.op) if node.operands else None
                 if judge is None or not isinstance(node.type, TensorType) or not node.type.is_static:
                     continue
                 why, kept = judge(node)
                 if why:
-                    yield context.finding(
-                        self, node, graph, f"{node.op.name} changes nothing: it {why}", help=f"use %{kept.name}",
-                        edit=Edit.use(node, kept),
+                    yield self.finding(
+                        context, node, f"{node.op.name} changes nothing: it {why}", help=f"use %{kept.name}",
+                        saves=Edit.use(node, kept),
                     )
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import size
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.names import functional, is_in_place
 from irscope.graph import Graph, Node
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import saving
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, saving
 from irscope.lint.torch_nodes import POINTWISE
 from irscope.source import Note, Severity
 
@@ -30,12 +25,6 @@ class InplaceMutation(Rule):
     TorchScript's fuser moves no operator across a write, and takes none that writes: the group ends before and begins behind it. In eager
     torch a write in place saves an allocation; in a compiled graph it costs a kernel and a pass over memory.
 
-    ## Example
-    ```
-    %y : Tensor = aten::add(%a, %b, %one)
-    %z : Tensor = aten::relu_(%y)
-    ```
-
     ## Use instead
     The form without underscore: `relu(y)`, `nn.ReLU(inplace=False)`, `x = x + y`.
 
@@ -44,6 +33,7 @@ class InplaceMutation(Rule):
     """
 
     code, name, severity = "FUS009", "inplace-mutation", Severity.INFO
+    formats = ("torchscript",)
     dialect = TORCHSCRIPT
     bad = (
         Fixture.torchscript(
@@ -80,8 +70,8 @@ class InplaceMutation(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.graphs:
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.graphs:
             found = []
             for node in graph.shown():
                 if is_in_place(node.op) and functional(node.op) in POINTWISE:
@@ -89,22 +79,22 @@ class InplaceMutation(Rule):
                     if beside is not None:
                         found.append((node, beside))
             if found:
-                yield self._finding(context, graph, found)
+                yield self._finding(context, found)
 
     @staticmethod
     def _beside(context: Context, graph: Graph, node: Node) -> Node | None:
         """An elementwise operator that gives the operand or takes the result."""
         if node.operands and functional(node.operands[0].op) in POINTWISE:
             return node.operands[0]
-        return next((user for user in context.users(node, graph) if functional(user.op) in POINTWISE), None)
+        return next((user for user in context.view.users(node, graph) if functional(user.op) in POINTWISE), None)
 
-    def _finding(self, context: Context, graph: Graph, found: list[tuple[Node, Node]]) -> RuleFinding:
+    def _finding(self, context: Context, found: list[tuple[Node, Node]]) -> RuleFinding:
         """One finding for all writes of a graph, at the largest."""
         node, beside = max(found, key=lambda pair: size(pair[0]))
         plain = functional(node.op).name.removeprefix("aten::")
         more = f"; so do {len(found) - 1} more" if len(found) > 1 else ""
-        return context.finding(
-            self, node, graph,
+        return self.finding(
+            context, node,
             f"{node.op.name} writes in place: TorchScript's fuser does not join it with %{beside.name} ({beside.op.name}){more}",
             notes=tuple(Note(f"%{n.name} ({n.op.name}) is another", n.loc) for n, _ in found[:LISTED] if n is not node),
             help=f"use {plain} without underscore (inplace=False), if TorchScript fuses on your device",

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import number
-from irscope.lint.blocked import told_by_producer
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint.unfused import findings_by_producer
 from irscope.source import Severity
 
 _UPDATE = """
@@ -32,11 +28,6 @@ class InplaceUpdateMismatch(Rule):
     ## Why is this bad?
     What is read is copied out first, by a kernel of its own, where one kernel could read and write the part that changes.
 
-    ## Example
-    ```
-    y = y.at[2:66, 2:66].set(jnp.tanh(y[1:65, 2:66]))     # reads rows 1..64, writes rows 2..65
-    ```
-
     ## Use instead
     Read and write the same indices, or read from a copy that has another name, made on purpose.
 
@@ -45,6 +36,7 @@ class InplaceUpdateMismatch(Rule):
     """
 
     code, name, severity, default = "FUS011", "inplace-update-mismatch", Severity.WARNING, False
+    formats = ("hlo",)
     structural = True
     policies = ("xla-cpu", "xla-gpu")
     bad = (
@@ -75,8 +67,8 @@ class InplaceUpdateMismatch(Rule):
         ),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         rules = ("in-place", "scatter-buffer", "scatter-shared")
-        for finding in told_by_producer(context, self, rules, "is written out before {consumer} ({op})"):
+        for finding in findings_by_producer(context, self, rules, "is written out before {consumer} ({op})"):
             if finding.at is None or number(finding.at[1]) is None:  # what is updated begins as a fill, and has to lie in memory
                 yield finding

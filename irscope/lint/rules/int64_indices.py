@@ -7,10 +7,7 @@ from collections.abc import Iterator
 from irscope.analysis.values import CASTS_AND_MOVES, size
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.ops import hlo
 from irscope.ops.sets import torchscript
 from irscope.source import Note, Severity
@@ -34,12 +31,6 @@ class Int64Indices(Rule):
     ## Why is this bad?
     Vectors hold half as many 64-bit integers, gathers by them are slower, and multiplication has no instruction before AVX-512.
 
-    ## Example
-    ```
-    %3 : Long(8, 128) = aten::add(%positions, %offset, %one)
-    %4 : Float(8, 128, 64) = aten::embedding(%weight, %3, ...)
-    ```
-
     ## Use instead
     `torch.int32` for positions and offsets: `embedding`, `index_select` and `index` take it.
 
@@ -48,6 +39,7 @@ class Int64Indices(Rule):
     """
 
     code, name, severity = "DTY007", "int64-indices", Severity.INFO
+    formats = ("hlo", "torchscript")
     bad = (
         Fixture.torchscript(
             """
@@ -107,19 +99,19 @@ class Int64Indices(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         where = "int32 where the table has fewer than 2^31 rows"
         help = f"{where} (jax.numpy without x64 does so)" if context.module.dialect.primitive else f"torch.{where}"
-        told: set[Node] = set()
-        for index, node, graph in _indices(context):
+        reported: set[Node] = set()
+        for index, node, _ in _indices(context):
             type, bytes = index.type, size(index)
-            if index in told or not isinstance(type, TensorType) or type.dtype.name not in ("s64", "u64") or not type.rank:
+            if index in reported or not isinstance(type, TensorType) or type.dtype.name not in ("s64", "u64") or not type.rank:
                 continue
             if bytes < WORTH_BYTES and (type.is_static or index.op.is_primitive):
                 continue
-            told.add(index)
-            yield context.finding(
-                self, index, graph,
+            reported.add(index)
+            yield self.finding(
+                context, index,
                 f"the indices of {node.op.name} are worked out in 64 bits" + (f" ({human_bytes(bytes)})" if bytes else ""),
                 notes=(Note(f"%{node.name} reads them", node.loc),),
                 help=help,
@@ -130,13 +122,13 @@ class Int64Indices(Rule):
 def _indices(context: Context) -> Iterator[tuple[Node, Node, Graph]]:
     """Indices that arithmetic gives, who reads them, and the graph: in HLO behind changes of shape and type, in TorchScript at once."""
     if context.module.dialect.primitive:
-        for node, graph in context.primitives(hlo.gather, hlo.scatter):
+        for node, graph in context.view.primitives(hlo.gather, hlo.scatter):
             index = behind(node.operands[1], SAME_NUMBERS)
             if index.op.kind is Kind.ELEMENTWISE:
                 yield index, node, graph
         return
-    for graph in context.graphs:
-        for node in context.with_op(READERS, graph):
+    for graph in context.view.graphs:
+        for node in context.view.with_op(READERS, graph):
             operands = node.operands[2 if node.op in THIRD else 1 :]
             if operands and operands[0].op in ARITHMETIC:
                 yield operands[0], node, graph

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.blocked import told_by_producer
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint.unfused import findings_by_producer
 from irscope.source import Severity
 
 
@@ -37,11 +33,6 @@ class KernelBudget(Rule):
     ## Why is this bad?
     A graph that grew by one input loses a fusion at once, and what was one kernel reads and writes everything in between.
 
-    ## Example
-    ```
-    sum of 120 arrays, each an argument of its own
-    ```
-
     ## Use instead
     Stack small arrays into one (`jnp.stack`, a flat parameter vector), reduce stacked arrays at once, split the program's result in two.
 
@@ -50,6 +41,7 @@ class KernelBudget(Rule):
     """
 
     code, name, severity = "FUS015", "kernel-budget", Severity.WARNING
+    formats = ("hlo",)
     structural = True
     policies = ("xla-gpu", "xla-cpu")
     bad = (
@@ -61,6 +53,6 @@ class KernelBudget(Rule):
         Fixture.hlo(_sums(4), policy="xla-cpu"),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         rules = ("too-many-buffers", "too-many-reductions", "shared-memory")
-        yield from told_by_producer(context, self, rules, "goes through memory to {consumer} ({op})")
+        yield from findings_by_producer(context, self, rules, "goes through memory to {consumer} ({op})")

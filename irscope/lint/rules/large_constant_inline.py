@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import size
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
 from irscope.ops.sets import hlo, torchscript
 from irscope.source import Note, Severity
 
@@ -30,11 +25,6 @@ class LargeConstantInline(Rule):
 
     ## Why is this bad?
     The values are compiled in: the file, the compiler and the cache of programs all hold a copy, and compiling hashes or folds them.
-
-    ## Example
-    ```
-    %w = f32[1024,1024] constant({...})
-    ```
 
     ## Use instead
     Pass it as a parameter: give `jax.jit` the array as an argument and do not close over it.
@@ -116,9 +106,9 @@ class LargeConstantInline(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
-            large = [n for n in context.with_op(CONSTANTS, graph) if size(n) >= LARGE and not n.name.startswith(FROZEN)]
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
+            large = [n for n in context.view.with_op(CONSTANTS, graph) if size(n) >= LARGE and not n.name.startswith(FROZEN)]
             if large:
                 node = max(large, key=size)
                 more = f"; {len(large) - 1} more, {human_bytes(sum(map(size, large)))} in all" if len(large) > 1 else ""
@@ -126,4 +116,4 @@ class LargeConstantInline(Rule):
                 notes = tuple(Note(f"%{n.name} is another", n.loc) for n in large[:LISTED] if n is not node)
                 # Relay and TorchScript keep values beside the text, and fold what is constant.
                 severity = None if context.module.dialect.primitive else Severity.INFO
-                yield context.finding(self, node, graph, said, severity=severity, notes=notes, help="make it a parameter")
+                yield self.finding(context, node, said, notes=notes, help="make it a parameter").with_severity(severity)

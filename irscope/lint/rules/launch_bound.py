@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes, human_us
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes, human_us
 from irscope.source import Severity
 
 SHARE = 0.5
@@ -23,11 +18,6 @@ class LaunchBound(Rule):
 
     ## Why is this bad?
     Faster kernels change nothing: there are too many, and they are too small.
-
-    ## Example
-    ```
-    while: 1000 trips x 12 kernels of 4 KiB
-    ```
 
     ## Use instead
     Work on larger batches (`jax.vmap`), unroll short loops (`lax.scan(..., unroll=4)`), and look at what `--why-not-fused` says.
@@ -94,20 +84,20 @@ class LaunchBound(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        if context.planned is None or not context.total_us or context.module.main().root is None:
+    def check(self, context: Context) -> Findings:
+        planned, total, machine = context.costs.planned, context.costs.total_us, context.costs.machine
+        if planned is None or not total or context.module.main().root is None:
             return
-        planned = context.planned
         times = planned.survey.calls.times
         kernels = sum(times.get(plan.graph, 0.0) * plan.kernels() for plan in planned.plans)
-        each = context.machine.launch(context.settings.policy)
+        each = machine.launch(context.settings.policy)
         launch = kernels * each
-        if kernels < FEWEST or launch < SHARE * context.total_us:
+        if kernels < FEWEST or launch < SHARE * total:
             return
         main = context.module.main()
-        yield context.finding(
-            self, main.result(), main,
-            f"{kernels:.0f} kernels cost {human_us(launch)} to start at {each:g} us each on {context.machine.name}, and the whole is "
-            f"{human_us(context.total_us)} ({human_bytes(planned.traffic)}): {100 * launch / context.total_us:.0f} % is starting",
+        yield self.finding(
+            context, main.result(),
+            f"{kernels:.0f} kernels cost {human_us(launch)} to start at {each:g} us each on {machine.name}, and the whole is "
+            f"{human_us(total)} ({human_bytes(planned.traffic)}): {100 * launch / total:.0f} % is starting",
             help="make them larger or fewer: a larger batch, an unrolled loop, what --why-not-fused names",
         )

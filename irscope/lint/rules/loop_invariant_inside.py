@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from textwrap import dedent
 
 from irscope.analysis.trips import trip_count
 from irscope.analysis.values import size
 from irscope.graph import Effect, Graph, Kind, Node
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
 from irscope.source import Note, Severity
@@ -40,12 +35,6 @@ class LoopInvariantInside(Rule):
 
     ## Why is this bad?
     The same work is done in every trip.
-
-    ## Example
-    ```
-    %w = f32[512,512] get-tuple-element(%state), index=2
-    %t = f32[512,512] transpose(%w), dimensions={1,0}
-    ```
 
     ## Use instead
     Compute it before the loop and close over the result.
@@ -171,14 +160,14 @@ class LoopInvariantInside(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives(hlo.while_):
+    def check(self, context: Context) -> Findings:
+        for node, graph in context.view.primitives(hlo.while_):
             if len(node.bodies) == 2 and node.bodies[1].root is not None:
                 yield from self._body(context, node, graph, node.bodies[1])
 
-    def _body(self, context: Context, loop: Node, graph: Graph, body: Graph) -> Iterator[RuleFinding]:
+    def _body(self, context: Context, loop: Node, graph: Graph, body: Graph) -> Findings:
         trips = trip_count(context.module, loop)
-        hoisted = context.settings.compiler in HOISTS and not context.optimised
+        hoisted = context.settings.compiler in HOISTS and not context.view.optimised
         seen = {body}
         todo = [(body, *_invariant(body, _kept(body), frozenset()))]
         for inside, same, constant in todo:
@@ -188,19 +177,18 @@ class LoopInvariantInside(Rule):
                     todo.append((node.bodies[0], *_entered(node, same, constant)))
                 if not same[node.index] or node.op in FREE or size(node) < WORTH_BYTES:
                     continue
-                users = context.users(node, inside)
+                users = context.view.users(node, inside)
                 if users and all(same[u.index] and u.op not in FREE for u in users):
                     continue
                 heavy = node.op.kind is Kind.CONTRACTION or any(o.op.kind is Kind.CONTRACTION and same[o.index] for o in node.operands)
-                yield context.finding(
-                    self, node, inside,
+                yield self.finding(
+                    context, node,
                     f"%{node.name} ({node.op.name}, {human_bytes(size(node))}) is the same in every trip"
                     + (f" of {trips}" if trips is not None else ""),
-                    severity=None if (heavy or size(node) >= LARGE_BYTES) and not hoisted else Severity.INFO,
                     notes=(Note(f"the loop is %{loop.name} in {graph.name}", loop.loc),),
                     help="compute it before the loop",
-                    edit=Edit({node: partial(_before, node)}),
-                )
+                    saves=Edit({node: partial(_before, node)}),
+                ).with_severity(None if (heavy or size(node) >= LARGE_BYTES) and not hoisted else Severity.INFO)
 
 
 def _before(node: Node, site: Site) -> Node:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Findings, Fix, Fixture, Rule
 from irscope.source import Note, Severity
 
 FEWEST_STEPS = 1024
@@ -26,11 +22,6 @@ class LoopNotVectorised(Rule):
 
     ## Why is this bad?
     A vector unit works on 8 or 16 numbers at once; such a kernel uses one lane of it.
-
-    ## Example
-    ```
-    %s = f32[4096] sort(%x), dimensions={0}, to_apply=%less
-    ```
 
     ## Use instead
     `lax.top_k` for the largest few, a mask instead of a scatter, an associative scan, or the same work over a longer last axis.
@@ -109,18 +100,18 @@ class LoopNotVectorised(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         if context.settings.loops is None:
             return
-        named = {node.name: (node, graph) for graph in context.array_graphs for node in graph.nodes}
+        named = {node.name: (node, graph) for graph in context.view.array_graphs for node in graph.nodes}
         for kernel, names, steps, waits in context.settings.loops(context.module):
             known = [named[name] for name in names if name in named]
             if steps < FEWEST_STEPS or not known:
                 continue
-            node, graph = known[-1]
+            node = known[-1][0]
             end = ", and its end depends on data" if waits else ""
-            yield context.finding(
-                self, node, graph,
+            yield self.finding(
+                context, node,
                 f"the kernel {kernel} of %{node.name} ({node.op.name}) works element by element: {steps} steps without a vector{end}",
                 notes=tuple(Note(f"%{other.name} ({other.op.name}) is in it", other.loc) for other, _ in known[:-1][:LISTED]),
                 help="compile-and-run --emit loops prints it",

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.context import Context
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes, human_us
 from irscope.lint.estimate import Works
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes, human_us
 from irscope.source import Severity
 
 SHARE = 0.1
@@ -25,11 +20,6 @@ class LowIntensityHotKernel(Rule):
 
     ## Why is this bad?
     Its arithmetic is free, and only fewer bytes make it faster: no faster instructions, no other tile sizes.
-
-    ## Example
-    ```
-    one elementwise kernel over 64 MB: 0.1 operations a byte, where the machine would do 6 at the same time
-    ```
 
     ## Use instead
     A narrower type, a fusion with its neighbours (`--why-not-fused`), or work on blocks that stay in the caches.
@@ -119,9 +109,9 @@ ENTRY e {
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        planned, machine = context.planned, context.machine
-        if planned is None or not context.total_us:
+    def check(self, context: Context) -> Findings:
+        planned, machine = context.costs.planned, context.costs.machine
+        if planned is None or not context.costs.total_us:
             return
         works = Works(machine)
         plan = planned.plans[-1]
@@ -129,8 +119,8 @@ ENTRY e {
             if not group.outputs:
                 continue  # it is there for its effect alone
             us = planned.kernel_us(plan.graph, group, works)
-            node = context.own(group.root, plan.graph)
-            if us < max(FEWEST_US, SHARE * context.total_us) or node is None:
+            node = context.view.original(group.root, plan.graph)
+            if us < max(FEWEST_US, SHARE * context.costs.total_us) or node is None:
                 continue
             read, written = planned.flow(plan.graph, group)
             computing = sum(works.us(n) for n in group.nodes)
@@ -139,10 +129,10 @@ ENTRY e {
             own = [n for n in group.nodes if n.index < len(plan.graph.nodes) and plan.graph.nodes[n.index] is n]
             flops = sum(planned.survey.costs.flops(n, plan.graph) for n in own)
             balance = machine.vector_gflops / machine.read_gbs
-            yield context.finding(
-                self, node, context.homes[node],
+            yield self.finding(
+                context, node,
                 f"the kernel of %{node.name} moves {human_bytes(read + written)} in about {human_us(us)}, "
-                f"{100 * us / context.total_us:.0f} % of all: {flops / max(1.0, read + written):.2g} operations "
+                f"{100 * us / context.costs.total_us:.0f} % of all: {flops / max(1.0, read + written):.2g} operations "
                 f"a byte, where {machine.name} could do {balance:.2g}",
                 help="narrower types, fewer kernels over the same values, blocks that stay in the caches",
             )

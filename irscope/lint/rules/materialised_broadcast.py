@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import CASTS_AND_MOVES, is_annotation
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
-from irscope.lint.smaller import with_small
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes, saving
+from irscope.lint.small_operand import with_small
 from irscope.ops import hlo
 from irscope.source import Severity
 
@@ -34,12 +29,6 @@ class MaterialisedBroadcast(Rule):
     ## Why is this bad?
     A broadcast costs nothing inside a fused kernel. Written to memory it costs its whole size twice; a matrix product over broadcast
     rows does the same arithmetic again and again (measured: 416 ms became 1.4 ms when the product was taken before the broadcast).
-
-    ## Example
-    ```
-    %wide = f32[64,1024,1024] broadcast(f32[1024,1024] %w), dimensions={1,2}
-    %dot = f32[64,8,1024] dot(%x, %wide), lhs_batch_dims={0}, rhs_batch_dims={0}, ...
-    ```
 
     ## Use instead
     Contract with the small operand (``jnp.einsum('bik,kj->bij', x, w)``), broadcast afterwards, or keep the dimension at 1.
@@ -174,11 +163,11 @@ class MaterialisedBroadcast(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
-            if graph in context.inlined:
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
+            if graph in context.view.inlined:
                 continue
-            for node, type in context.tensors(graph):
+            for node, type in context.view.tensors(graph):
                 if node.op is not hlo.broadcast or type.bytes < WORTH_BYTES or not node.operands:
                     continue
                 small = node.operands[0].type
@@ -191,17 +180,15 @@ class MaterialisedBroadcast(Rule):
                 written = _written_out(context, through)
                 if reader is None or (edit is None and not written):
                     continue
-                told = "the caller" if reader is node else f"%{reader.name} ({reader.op.name})"
+                who = "the caller" if reader is node else f"%{reader.name} ({reader.op.name})"
                 times = f"{type.elements // max(1, small.elements)} times its size ({human_bytes(type.bytes)})"
-                harm = f"written out as {type}, {times}, because {told} reads it from memory"
-                yield context.finding(
-                    self, node, graph,
-                    f"{small} is {harm if written else f'repeated to {type}, {times}, and {told} works on every copy'}",
+                harm = f"written out as {type}, {times}, because {who} reads it from memory"
+                yield self.finding(
+                    context, node,
+                    f"{small} is {harm if written else f'repeated to {type}, {times}, and {who} works on every copy'}",
                     help="use the small operand there, and broadcast afterwards",
-                    severity=Severity.INFO if reader is node else None,
-                    saves=None if edit is not None else saving(bytes=2.0 * (type.bytes - small.bytes), kernels=1.0),
-                    edit=edit,
-                )
+                    saves=edit or saving(bytes=2.0 * (type.bytes - small.bytes), kernels=1.0),
+                ).with_severity(Severity.INFO if reader is node else None)
 
     def _reader(self, context: Context, graph: Graph, node: Node) -> tuple[Node | None, list[Node]]:
         """What reads the broadcast from memory, and what it goes through on the way.
@@ -212,7 +199,7 @@ class MaterialisedBroadcast(Rule):
         for at in seen:
             if at is graph.root and graph is context.module.main():
                 return node, seen
-            for user in context.users(at, graph):
+            for user in context.view.users(at, graph):
                 passes = user.op in CASTS_AND_MOVES or is_annotation(user)
                 if not passes and (user.op.kind == Kind.CONTRACTION or user.op in READ_MEMORY):
                     return user, seen
@@ -223,4 +210,4 @@ class MaterialisedBroadcast(Rule):
 
 def _written_out(context: Context, nodes: list[Node]) -> bool:
     """Whether the policy's kernels write any of these values; where it cannot be told, the reader is believed."""
-    return context.planned is None or not context.stored.isdisjoint(nodes)
+    return context.costs.planned is None or not context.costs.stored.isdisjoint(nodes)

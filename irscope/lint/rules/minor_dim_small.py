@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.graph import Kind, Node, TensorType
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding
 from irscope.ops import hlo
 from irscope.source import Severity
 
@@ -29,11 +25,6 @@ class MinorDimSmall(Rule):
     ## Why is this bad?
     Reductions and products along such an axis use one lane of a vector in four or eight; rows end all the time.
 
-    ## Example
-    ```
-    %t = f32[16384,3] transpose(f32[3,16384] %x), dimensions={1,0}
-    ```
-
     ## Use instead
     Put the long axis last: `f32[3,16384]`, coordinates in three planes.
 
@@ -42,6 +33,7 @@ class MinorDimSmall(Rule):
     """
 
     code, name, severity, default = "LAY005", "minor-dim-small", Severity.INFO, False
+    formats = ("hlo", "relay")
     structural = inside = True
     bad = (
         Fixture.hlo(
@@ -93,23 +85,23 @@ class MinorDimSmall(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
-            if graph in context.inlined:
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
+            if graph in context.view.inlined:
                 continue
             found: dict[tuple[object, ...], list[Node]] = {}
-            for node, type in context.tensors(graph):
+            for node, type in context.view.tensors(graph):
                 if node.op.is_primitive and node.op.kind in MOVERS and node.op not in SPARED:
                     if _narrow(type):
                         found.setdefault(type.shape, []).append(node)
-            yield from (self._finding(context, graph, nodes) for nodes in found.values())
+            yield from (self._finding(context, nodes) for nodes in found.values())
 
-    def _finding(self, context: Context, graph: Graph, nodes: list[Node]) -> RuleFinding:
+    def _finding(self, context: Context, nodes: list[Node]) -> RuleFinding:
         type = nodes[0].type
         assert isinstance(type, TensorType)
         more = f" (and {len(nodes) - 1} more of this shape)" if len(nodes) > 1 else ""
         message = f"{type}: the fastest axis has {_minor(type)} elements{more}"
-        return context.finding(self, nodes[0], graph, message, help="put a long axis last")
+        return self.finding(context, nodes[0], message, help="put a long axis last")
 
 
 def _minor(type: TensorType) -> int:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import size
 from irscope.graph import Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
 from irscope.lint.quantised import products, stored
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
 from irscope.source import Note, Severity
 
 
@@ -23,12 +18,6 @@ class MixedWeightTypes(Rule):
 
     ## Why is this bad?
     It costs conversions, and usually shows that a part of the model was missed when the rest was converted.
-
-    ## Example
-    ```
-    %a = f32[8,512] dot(%x, f32[512,512] %w0), ...
-    %b = f32[8,512] dot(%a, f32[512,512] convert(bf16[512,512] %w1)), ...
-    ```
 
     ## Use instead
     Store all weights of a kind in one type: `jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)`, `model.to(torch.bfloat16)`.
@@ -122,12 +111,12 @@ class MixedWeightTypes(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         kinds: dict[str, dict[str, list[tuple[Node, Node]]]] = {}
         homes = {}
-        for node, graph in products(context):
+        for node, graph in products(context.view):
             weight = stored(node.operands[1]) if len(node.operands) > 1 else None
-            if weight is None or graph in context.inlined:
+            if weight is None or graph in context.view.inlined:
                 continue
             if isinstance(weight.type, TensorType) and weight.type.dtype.is_float:
                 homes[node] = graph
@@ -139,8 +128,8 @@ class MixedWeightTypes(Rule):
             node, weight = types[rare][0]
             table = ", ".join(f"{len({w for _, w in found})} in {t} ({human_bytes(sum(size(w) for _, w in found))})"
                               for t, found in types.items())
-            yield context.finding(
-                self, node, homes[node],
+            yield self.finding(
+                context, node,
                 f"weights of {kind} have several types: {table}",
                 notes=(Note(f"%{weight.name} is {weight.type}", weight.loc),),
                 help="store all of them in one type",

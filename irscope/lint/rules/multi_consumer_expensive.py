@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.analysis.values import size
 from irscope.graph import Node
-from irscope.lint.blocked import Blocked, blocked
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
 from irscope.lint.estimate import weight
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint.unfused import UnfusedEdge, unfused_edges
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
@@ -32,12 +27,6 @@ class MultiConsumerExpensive(Rule):
     ## Why is this bad?
     A large value goes through memory for the sake of a few operations an element.
 
-    ## Example
-    ```
-    e = jnp.exp(x)        # 64 MB
-    return e.sum(), jnp.tanh(e * y)
-    ```
-
     ## Use instead
     Compute it once for each reader, behind `lax.optimization_barrier`, or the compiler shares the copies again (`jax.checkpoint` does so
     for gradients); or let one reader follow the other in the same loop.
@@ -48,6 +37,7 @@ class MultiConsumerExpensive(Rule):
     """
 
     code, name, severity, default = "FUS004", "multi-consumer-expensive", Severity.WARNING, False
+    formats = ("hlo", "torchscript")
     fix = Fix.REWRITE
     structural, only_gains = True, True
     policies = ("xla-cpu",)
@@ -130,22 +120,22 @@ class MultiConsumerExpensive(Rule):
         ),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        found: dict[Node, list[Blocked]] = {}
-        for edge in blocked(context, ("expensive-twice", "can-not-duplicate")):
+    def check(self, context: Context) -> Findings:
+        found: dict[Node, list[UnfusedEdge]] = {}
+        for edge in unfused_edges(context, ("expensive-twice", "can-not-duplicate")):
             if weight(edge.producer.op) > 1:
                 found.setdefault(edge.producer, []).append(edge)
         for producer, edges in found.items():
-            graph = context.homes[producer]
-            users = context.users(producer, graph)
+            graph = context.view.homes[producer]
+            users = context.view.users(producer, graph)
             if not 2 <= len(users) <= MOST_READERS or any(user.op is hlo.tuple for user in users):
                 continue
-            yield context.finding(
-                self, producer, graph,
+            yield self.finding(
+                context, producer,
                 f"%{producer.name} ({producer.op.name}, {human_bytes(size(producer))}) is stored for {len(users)} readers: {edges[0].why}",
                 notes=tuple(Note(f"%{user.name} ({user.op.name}) reads it", user.loc) for user in users),
                 help="compute it once for each reader, behind a barrier that keeps the copies apart",
-                edit=Edit({user: partial(_own_copy, user, producer) for user in users}, (producer,), apart=True),
+                saves=Edit({user: partial(_own_copy, user, producer) for user in users}, (producer,), apart=True),
             )
 
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from irscope.analysis.values import size
 from irscope.graph import Node, TensorType, Type
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
 from irscope.ops import hlo
 from irscope.ops.module_attributes import HloModule
 from irscope.source import Note, Severity
@@ -30,11 +26,6 @@ class NoDonation(Rule):
     ## Why is this bad?
     The old state and the new one live at the same time: twice the memory.
 
-    ## Example
-    ```
-    HloModule step, entry_computation_layout={(f32[1024,1024]{1,0}, f32[1024,1024]{1,0})->f32[1024,1024]{1,0}}
-    ```
-
     ## Use instead
     `jax.jit(step, donate_argnums=0)`.
 
@@ -43,6 +34,7 @@ class NoDonation(Rule):
     """
 
     code, name, severity, default = "MEM002", "no-donation", Severity.INFO, False
+    formats = ("hlo",)
     bad = (
         Fixture.hlo(
             """
@@ -82,9 +74,9 @@ class NoDonation(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        told, main = HloModule.of(context.module), context.module.main()
-        if not context.module.dialect.primitive or told.input_output_alias or told.buffer_donor or main.root is None:
+    def check(self, context: Context) -> Findings:
+        header, main = HloModule.of(context.module), context.module.main()
+        if not context.module.dialect.primitive or header.input_output_alias or header.buffer_donor or main.root is None:
             return
         free = Counter(_key(p.type) for p in main.params)
         results = main.root.operands if main.root.op is hlo.tuple else (main.root,)
@@ -97,8 +89,8 @@ class NoDonation(Rule):
         shared, everything = sum(map(size, pairs)), sum(map(size, results))
         if not pairs or 2 * shared < everything:
             return
-        yield context.finding(
-            self, main.root, main,
+        yield self.finding(
+            context, main.root,
             f"{len(pairs)} results have the type of a parameter ({human_bytes(shared)}), and none takes its memory",
             notes=tuple(Note(f"%{n.name} is {n.type}", n.loc) for n in pairs[:LISTED] if n is not main.root),
             help="donate the parameters that the call uses up: jax.jit(step, donate_argnums=...)",

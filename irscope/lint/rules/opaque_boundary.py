@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import size
 from irscope.graph import Graph, Kind, Node
-from irscope.lint.blocked import Blocked, blocked
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, human_bytes, saving
+from irscope.lint.unfused import UnfusedEdge, unfused_edges
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall
 from irscope.source import Note, Severity
@@ -40,13 +35,6 @@ class OpaqueBoundary(Rule):
 
     ## Why is this bad?
     The result of the product is written to memory and read again for one operation an element.
-
-    ## Example
-    ```
-    %d = f32[4096,1024] dot(%x, %w)
-    %m = f32[4096] reduce(%d, ...), to_apply=max      # a softmax over rows begins
-    %s = f32[4096,1024] subtract(%d, %broadcast_m)    # another kernel, which reads %d
-    ```
 
     ## Use instead
     The fused operator of the framework (`F.scaled_dot_product_attention`, `jax.nn.dot_product_attention`, a linear layer with its bias and
@@ -159,30 +147,29 @@ class OpaqueBoundary(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        found: dict[Node, list[Blocked]] = {}
-        for edge in blocked(context):
+    def check(self, context: Context) -> Findings:
+        found: dict[Node, list[UnfusedEdge]] = {}
+        for edge in unfused_edges(context):
             if edge.verdict.rule in INHERENT:
                 continue
             if edge.consumer.op.kind is Kind.ELEMENTWISE and _takes(context, edge.producer, edge.consumer):
                 found.setdefault(edge.producer, []).append(edge)
-        traffic = context.planned.traffic if context.planned is not None else 0.0
+        traffic = context.costs.planned.traffic if context.costs.planned is not None else 0.0
         for anchor, edges in found.items():
-            yield self._finding(context, context.homes[anchor], anchor, edges, traffic)
+            yield self._finding(context, context.view.homes[anchor], anchor, edges, traffic)
 
-    def _finding(self, context: Context, graph: Graph, anchor: Node, edges: list[Blocked], traffic: float) -> RuleFinding:
+    def _finding(self, context: Context, graph: Graph, anchor: Node, edges: list[UnfusedEdge], traffic: float) -> RuleFinding:
         first = edges[0]
-        others = len(context.users(anchor, graph)) > len(edges)
+        others = len(context.view.users(anchor, graph)) > len(edges)
         moved = size(anchor) * (1.0 if others else 2.0)
-        return context.finding(
-            self, anchor, graph,
+        return self.finding(
+            context, anchor,
             f"%{anchor.name} ({anchor.op.name}) goes through memory to %{first.consumer.name} ({first.consumer.op.name}), "
             f"{human_bytes(size(anchor))}: {first.why}",
-            severity=None if moved > SHARE * traffic and _mendable(context, graph, anchor) else Severity.INFO,
             notes=tuple(Note(f"%{edge.consumer.name} ({edge.consumer.op.name}) reads it", edge.consumer.loc) for edge in edges),
             help=first.verdict.counterfactual or "use the fused operator of the framework, or do the elementwise work before anything else",
             saves=saving(bytes=moved, kernels=1.0),
-        )
+        ).with_severity(None if moved > SHARE * traffic and _mendable(context, graph, anchor) else Severity.INFO)
 
 
 def _mendable(context: Context, graph: Graph, anchor: Node) -> bool:
@@ -194,7 +181,7 @@ def _mendable(context: Context, graph: Graph, anchor: Node) -> bool:
         return True
     todo, reduced = [anchor], False
     for at in todo:
-        for user in context.users(at, graph):
+        for user in context.view.users(at, graph):
             if user.op.kind is Kind.CONTRACTION:
                 if reduced and anchor.op is hlo.dot and user.op is hlo.dot:
                     return True

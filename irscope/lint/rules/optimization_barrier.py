@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.graph import Node, bytes_of
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes, saving
 from irscope.ops import hlo, sets
 from irscope.source import Note, Severity
 
@@ -30,11 +25,6 @@ class OptimizationBarrier(Rule):
     ## Why is this bad?
     Nothing is moved, shared or fused across a barrier: what goes through is stored.
 
-    ## Example
-    ```
-    %b = (f32[1024]) opt-barrier(%t)
-    ```
-
     ## Use instead
     Remove `jax.lax.optimization_barrier`; set `prevent_cse=False` in `jax.checkpoint` inside a scan.
 
@@ -43,6 +33,7 @@ class OptimizationBarrier(Rule):
     """
 
     code, name, severity, default = "FUS017", "optimization-barrier", Severity.INFO, False
+    formats = ("hlo", "torchscript")
     fix = Fix.REWRITE
     bad = (
         Fixture.hlo(
@@ -106,19 +97,19 @@ class OptimizationBarrier(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
-            barriers = [node for node in context.with_op(BARRIERS, graph) if node.op not in CLONE or node.operands[0].op in DETACH]
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
+            barriers = [node for node in context.view.with_op(BARRIERS, graph) if node.op not in CLONE or node.operands[0].op in DETACH]
             if barriers:
                 through = sum(bytes_of(n.type) for n in barriers)
                 removable = context.module.dialect.primitive
-                yield context.finding(
-                    self, barriers[0], graph,
+                yield self.finding(
+                    context, barriers[0],
                     f"{human_bytes(through)} go through {len(barriers)} barrier{'s' if len(barriers) > 1 else ''} ({barriers[0].op.name})",
                     notes=tuple(Note(f"%{n.name} is another", n.loc) for n in barriers[1:LISTED]),
                     help="remove it, if it is not there to keep a recomputation" if removable else "use the value as it is",
-                    edit=Edit({n: partial(_opened, n) for n in barriers}) if removable else None,
-                    saves=None if removable else saving(bytes=2.0 * through, kernels=float(len(barriers))),
+                    saves=Edit({n: partial(_opened, n) for n in barriers}) if removable
+                    else saving(bytes=2.0 * through, kernels=float(len(barriers))),
                 )
 
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import MOVES, dims, reduces, size
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import saving
+from irscope.lint import Context, Findings, Fixture, Rule, saving
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Reduce
 from irscope.source import Note, Severity
@@ -29,13 +24,6 @@ class OuterProductByAccident(Rule):
 
     ## Why is this bad?
     The result is wrong: a loss of N terms became one of N x N terms, of all pairs. It runs, and it even trains, badly.
-
-    ## Example
-    ```
-    %p = f32[64,64] broadcast(f32[64] %column), dimensions={0}
-    %t = f32[64,64] broadcast(f32[64] %target), dimensions={1}
-    %d = f32[64,64] subtract(%p, %t)
-    ```
 
     ## Use instead
     Bring both to one shape first: `pred.squeeze(-1)`, `pred[:, 0]`, or `target[:, None]`.
@@ -170,10 +158,10 @@ class OuterProductByAccident(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives(*JOINS):
+    def check(self, context: Context) -> Findings:
+        for node, graph in context.view.primitives(*JOINS):
             shape = dims(node)
-            if len(shape) != 2 or shape[0] != shape[1] or shape[0] < SHORTEST or graph in context.inlined:
+            if len(shape) != 2 or shape[0] != shape[1] or shape[0] < SHORTEST or graph in context.view.inlined:
                 continue
             sources = [_vector(o) for o in node.operands]
             if None in sources or {axis for axis, _ in sources if axis is not None} != {0, 1}:  # type: ignore[misc]
@@ -183,8 +171,8 @@ class OuterProductByAccident(Rule):
                 continue
             n = shape[0]
             names = " and ".join(f"%{source.name} {source.type}" for _, source in sources)  # type: ignore[misc]
-            yield context.finding(
-                self, node, graph,
+            yield self.finding(
+                context, node,
                 f"{names} are stretched to {n} x {n}, and all {n * n} pairs are summed up where {n} terms are the likely wish",
                 notes=tuple(Note(f"%{source.name} is {source.type}", source.loc) for _, source in sources),  # type: ignore[misc]
                 help="give both one shape before: squeeze the column, or keep its axis in the other",
@@ -211,7 +199,7 @@ def _summed_whole(context: Context, node: Node, graph: Graph) -> bool:
     for step in at:
         if len(at) > 16:
             return False
-        for user in context.users(step, graph):
+        for user in context.view.users(step, graph):
             if reduces(user, hlo.add) and len(Reduce.of(user).dimensions) == 2:
                 summed = True
             elif user.op.kind is Kind.ELEMENTWISE and dims(user) == dims(node):

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from irscope.analysis.recognise import RECOGNISERS
 from irscope.analysis.recognise.parts import Composite
 from irscope.graph import Graph
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rewritten import Rewriter
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint.softmax_rewriter import SoftmaxRewriter
+from irscope.lint.view import ModuleView
 from irscope.source import Note, Severity
 
 _SOFTMAX = """
@@ -109,12 +108,6 @@ class PatternNearMiss(Rule):
     Kernels for whole composites match the canonical form alone, so a near miss runs as a dozen operators. And it is often a mistake: where
     the shift of a softmax changes along its sum, or nothing of an embedding is negated, the result is wrong.
 
-    ## Example
-    ```
-    %m = f32[8] reduce(f32[8,8] %x, ...), dimensions={0}, to_apply=%max
-    %t = f32[8] reduce(f32[8,8] %exp, ...), dimensions={1}, to_apply=%sum
-    ```
-
     ## Use instead
     The operator of the framework: `jax.nn.softmax(x, axis=-1)`, `jax.nn.dot_product_attention`, `nn.LayerNorm`, `nn.RMSNorm`,
     `jax.nn.gelu`.
@@ -144,40 +137,38 @@ class PatternNearMiss(Rule):
         Fixture.hlo(_LOGITS.format("p", 32768)),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        rewriter = Rewriter(context)
-        for found, graph in composites(context):
+    def check(self, context: Context) -> Findings:
+        rewriter = SoftmaxRewriter(context)
+        for found, graph in composites(context.view):
             odd = found.odd
             if odd is None:
                 yield from self._apart(context, rewriter, found, graph)
                 continue
-            yield context.finding(
-                self, odd.node, graph,
+            yield self.finding(
+                context, odd.node,
                 f"this is {found.article} {found.what}, but {odd.says}",
-                severity=None if odd.wrong else Severity.INFO,
                 notes=tuple(Note(f"%{node.name} {role}", node.loc) for node, role in odd.others) + rewriter.notes(found, graph),
                 help=odd.help,
-            )
+            ).with_severity(None if odd.wrong else Severity.INFO)
 
-    def _apart(self, context: Context, rewriter: Rewriter, found: Composite, graph: Graph) -> Iterator[RuleFinding]:
+    def _apart(self, context: Context, rewriter: SoftmaxRewriter, found: Composite, graph: Graph) -> Findings:
         """A canonical softmax or normalisation that XLA's rewriter does not take."""
         answer = rewriter.answer(found, graph)
         if answer is None or answer.refused is None:
             return
-        yield context.finding(
-            self, answer.node, graph,
+        yield self.finding(
+            context, answer.node,
             f"XLA's softmax rewriter does not make one kernel of this {found.what}: {answer.refused}",
-            severity=Severity.INFO,
             notes=(Note(f"%{answer.reduce.name} is the reduction", answer.reduce.loc),),
             help=answer.help,
-        )
+        ).with_severity(Severity.INFO)
 
 
-def composites(context: Context) -> Iterator[tuple[Composite, Graph]]:
+def composites(view: ModuleView) -> Iterator[tuple[Composite, Graph]]:
     """Every composite of a module with its graph, canonical or with an odd node, family by family."""
     for ops, recognise, in_fusions in RECOGNISERS:
-        left_out = frozenset[Graph]() if in_fusions else context.inlined
-        for node, graph in context.primitives(*ops):
+        left_out = frozenset[Graph]() if in_fusions else view.inlined
+        for node, graph in view.primitives(*ops):
             if graph not in left_out:
-                for found in recognise(node, context.all_users(graph)):
+                for found in recognise(node, view.survey.users(graph)):
                     yield found, graph

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import CASTS_AND_MOVES, size
 from irscope.graph import Node
 from irscope.graph.walk import behind
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
 from irscope.lint.quantised import dequantised, narrow, products, stored
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes
 from irscope.source import Note, Severity
 
 WORTH_BYTES = 16 * 1024
@@ -28,12 +23,6 @@ class QuantisationIncomplete(Rule):
 
     ## Why is this bad?
     A layer that was left out by an observer or a pattern that did not match runs at float speed, and nobody sees it.
-
-    ## Example
-    ```
-    %a = s32[8,512] dot(s8[8,512] %x, s8[512,512] %q), ...
-    %b = f32[8,512] dot(f32[8,512] %y, f32[512,512] %w), ...
-    ```
 
     ## Use instead
     Look at how the layer is written where the quantiser expects a pattern; give it an observer.
@@ -132,11 +121,11 @@ class QuantisationIncomplete(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         quantised: dict[str, list[Node]] = {}
         floats: dict[str, list[tuple[Node, Node]]] = {}
         homes = {}
-        for node, graph in products(context):
+        for node, graph in products(context.view):
             homes[node] = graph
             if any(narrow(behind(o, CASTS_AND_MOVES)) or dequantised(o) for o in node.operands[:2]):
                 quantised.setdefault(node.op.name, []).append(node)
@@ -149,8 +138,8 @@ class QuantisationIncomplete(Rule):
                 continue
             node = left[0][0]
             total = sum(size(w) for _, w in left)
-            yield context.finding(
-                self, node, homes[node],
+            yield self.finding(
+                context, node,
                 f"{len(quantised[kind])} of {len(quantised[kind]) + len(left)} {kind} operations are quantised; "
                 f"{len(left)} with {human_bytes(total)} of weights are not",
                 notes=tuple(Note(f"%{n.name} reads %{w.name} {w.type}", n.loc) for n, w in left[:LISTED]),

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import dropwhile
 
 from irscope.analysis.values import FILLS, dims
-from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.graph import Kind, Node, TensorType
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import Broadcast
 from irscope.source import Severity
@@ -27,12 +24,6 @@ class RankMismatchElementwise(Rule):
     ## Why is this bad?
     Frameworks align axes silently from the right. A forgotten ``keepdims`` or ``unsqueeze`` still runs, with another meaning:
     ``(N, 1) - (N,)`` is an N x N matrix.
-
-    ## Example
-    ```
-    %s = f32[64,128] broadcast(f32[64] %scale), dimensions={0}
-    %y = f32[64,128] multiply(%x, %s)
-    ```
 
     ## Use instead
     Write the axes out: ``scale[:, None]``, ``keepdims=True``, ``unsqueeze(-1)``; for an outer product ``jnp.outer``.
@@ -138,13 +129,13 @@ class RankMismatchElementwise(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
-            if graph in context.inlined or (context.optimised and context.module.dialect.primitive):
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
+            if graph in context.view.inlined or (context.view.optimised and context.module.dialect.primitive):
                 continue  # what a compiler has simplified no longer says how the program wrote its axes
-            for node, type in context.tensors(graph):
+            for node, type in context.view.tensors(graph):
                 if not node.op.is_primitive:
-                    yield from self._by_itself(context, graph, node, type)
+                    yield from self._by_itself(context, node, type)
                     continue
                 if node.op.kind is not Kind.ELEMENTWISE or len(node.operands) < 2 or type.rank < 2:
                     continue
@@ -156,21 +147,20 @@ class RankMismatchElementwise(Rule):
                 if full:
                     if {axis for axis, length in zip(axes, dims(small), strict=False) if length != 1} == {type.rank - 1}:
                         continue
-                    yield context.finding(
-                        self, node, graph,
+                    yield self.finding(
+                        context, node,
                         f"{small.type} is stretched along axes {_others(axes, type.rank)} to meet {full[0].type}",
                         help="if it is meant, write the axes out in the model (keepdims, [:, None])",
                     )
                 elif len(stretched) == 2 and _outer(stretched[0][0], stretched[1][0]):
                     other = stretched[1][1]
-                    yield context.finding(
-                        self, node, graph,
+                    yield self.finding(
+                        context, node,
                         f"{small.type} and {other.type} meet in an outer product {type}",
-                        severity=Severity.WARNING,
                         help="if both should run along the same axis, squeeze or reshape one of them before",
-                    )
+                    ).with_severity(Severity.WARNING)
 
-    def _by_itself(self, context: Context, graph: Graph, node: Node, type: TensorType) -> Iterator[RuleFinding]:
+    def _by_itself(self, context: Context, node: Node, type: TensorType) -> Findings:
         """Relay's and torch's operators stretch their operands themselves."""
         if node.op not in STRETCHING or len(node.operands) < 2 or type.rank < 2:
             return
@@ -184,7 +174,7 @@ class RankMismatchElementwise(Rule):
         if full.shape == type.shape and (small.rank > 1 or small.shape[0] != type.shape[-1]):
             said = f"{small} is stretched over {type.rank - small.rank} more axes to meet {full}"
             fix = "if it is meant, write the axes out in the model (expand_dims, unsqueeze, nn.bias_add)"
-            yield context.finding(self, node, graph, said, help=fix)
+            yield self.finding(context, node, said, help=fix)
 
 
 STRETCHING = sets.relay("add subtract multiply divide maximum minimum power mod floor_divide floor_mod") | sets.torchscript(

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.analysis.values import body_operator, dims, number, size
 from irscope.graph import Graph, Node
-from irscope.lint.blocked import blocked
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
+from irscope.lint.unfused import unfused_edges
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
 from irscope.source import Note, Severity
@@ -32,11 +27,6 @@ class ReduceAfterReduce(Rule):
     ## Why is this bad?
     The first result goes through memory, and a second kernel is launched for little work.
 
-    ## Example
-    ```
-    jnp.sum(jnp.sum(x, axis=2), axis=1)
-    ```
-
     ## Use instead
     `jnp.sum(x, axis=(1, 2))`; for a variance, `jnp.var`, or the mean of squares less the square of the mean where the mean is small.
 
@@ -45,6 +35,7 @@ class ReduceAfterReduce(Rule):
     """
 
     code, name, severity, default = "FUS012", "reduce-after-reduce", Severity.WARNING, False
+    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True
     bad = (
@@ -114,37 +105,36 @@ class ReduceAfterReduce(Rule):
             """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        told = set()
-        for node, graph in context.primitives(hlo.reduce):
+    def check(self, context: Context) -> Findings:
+        reported = set()
+        for node, graph in context.view.primitives(hlo.reduce):
             first = _first(context, graph, node)
-            if first is None or graph in context.inlined:
+            if first is None or graph in context.view.inlined:
                 continue
-            told.add(node)
-            yield context.finding(
-                self, node, graph,
+            reported.add(node)
+            yield self.finding(
+                context, node,
                 f"%{node.name} reduces what %{first.name} has reduced by the same operator: one reduction over both gives the same",
                 notes=(Note(f"%{first.name} is the first, of {first.operands[0].type}", first.loc),),
                 help="reduce over both sets of axes at once",
-                edit=Edit({node: partial(_at_once, node, first)}, (first.operands[0],)),
+                saves=Edit({node: partial(_at_once, node, first)}, (first.operands[0],)),
             )
         if context.settings.compiler == "xla-gpu":
-            yield from self._apart(context, told)
+            yield from self._apart(context, reported)
 
-    def _apart(self, context: Context, told: set[Node]) -> Iterator[RuleFinding]:
+    def _apart(self, context: Context, reported: set[Node]) -> Findings:
         """Reductions that the policy keeps in two kernels."""
-        for edge in blocked(context, ("reduce-after-reduce",)):
-            if edge.consumer in told:
+        for edge in unfused_edges(context, ("reduce-after-reduce",)):
+            if edge.consumer in reported:
                 continue
-            yield context.finding(
-                self, edge.consumer, edge.graph,
+            yield self.finding(
+                context, edge.consumer,
                 f"%{edge.consumer.name} stands behind %{edge.producer.name} in a kernel of its own "
                 f"({human_bytes(size(edge.producer))}): {edge.why}",
-                severity=Severity.INFO,
                 notes=(Note(f"%{edge.producer.name} ends the first kernel", edge.producer.loc),),
                 help=edge.verdict.counterfactual,
                 saves=edge.saves,
-            )
+            ).with_severity(Severity.INFO)
 
 
 def _first(context: Context, graph: Graph, node: Node) -> Node | None:
@@ -156,7 +146,7 @@ def _first(context: Context, graph: Graph, node: Node) -> Node | None:
     if first.op is not hlo.reduce or len(first.operands) != 2 or body_operator(first) is not operator:
         return None
     begins = [number(one.operands[1]) for one in (node, first)]
-    alone = len(context.users(first, graph)) == 1 and first is not graph.root
+    alone = len(context.view.users(first, graph)) == 1 and first is not graph.root
     return first if alone and all(value == NEUTRAL[operator] for value in begins) else None
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irscope.lint.blocked import told_by_producer
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint.unfused import findings_by_producer
 from irscope.source import Severity
 
 _ROWS = """
@@ -31,11 +27,6 @@ class ReduceEpilogue(Rule):
     ## Why is this bad?
     The reduced values go through memory and a further kernel is launched, for one operation on each of them.
 
-    ## Example
-    ```
-    jnp.sum(x, axis=1) + y
-    ```
-
     ## Use instead
     What reads the sum alone (a scale by a number, a square root) is finished in the kernel; add the other array to what is reduced, where
     the arithmetic allows it, or leave it: the reduced array is small.
@@ -45,6 +36,7 @@ class ReduceEpilogue(Rule):
     """
 
     code, name, severity, default = "FUS013", "reduce-epilogue", Severity.INFO, False
+    formats = ("hlo",)
     structural = True
     policies = ("xla-gpu",)
     bad = (
@@ -56,5 +48,5 @@ class ReduceEpilogue(Rule):
         Fixture.hlo(_ROWS.replace("WORK", "negate(t)"), policy="xla-gpu"),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        yield from told_by_producer(context, self, ("reduce-epilogue",), "is written out before {consumer} ({op})")
+    def check(self, context: Context) -> Findings:
+        yield from findings_by_producer(context, self, ("reduce-epilogue",), "is written out before {consumer} ({op})")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.analysis.values import dims, size
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
 from irscope.ops import hlo
 from irscope.ops.attributes import Transpose
 from irscope.source import Note, Severity
@@ -32,13 +28,6 @@ class ReshapeOrTransposeBetween(Rule):
     ## Why is this bad?
     An epilogue is finished in registers where the product ends; in another shape it needs loops of its own, and the whole result goes
     through memory once more.
-
-    ## Example
-    ```
-    %d = f32[512,768] dot(%x, %w), ...
-    %r = f32[4,128,768] reshape(%d)
-    %y = f32[4,128,768] add(%r, %residual)
-    ```
 
     ## Use instead
     Add before the reshape, in the shape that the product has.
@@ -159,32 +148,32 @@ class ReshapeOrTransposeBetween(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        if context.optimised:
+    def check(self, context: Context) -> Findings:
+        if context.view.optimised:
             return
-        for anchor, graph in context.primitives(*ANCHORS):
+        for anchor, graph in context.view.primitives(*ANCHORS):
             place = _between(context, graph, anchor)
             if place is None:
                 continue
             reshape, node = place
-            yield context.finding(
-                self, node, graph,
+            yield self.finding(
+                context, node,
                 f"%{node.name} ({node.op.name}) is kept out of the kernel of %{anchor.name} ({anchor.op.name}) by the {reshape.op.name} "
                 f"%{reshape.name} between them",
                 notes=(Note(f"%{reshape.name} makes {reshape.type} of {anchor.type}", reshape.loc),),
                 help=f"do the {node.op.name} in the shape of %{anchor.name}, and {reshape.op.name} afterwards",
-                edit=Edit({node: partial(_moved, node, reshape)}, (anchor,)),
+                saves=Edit({node: partial(_moved, node, reshape)}, (anchor,)),
             )
 
 
 def _between(context: Context, graph: Graph, anchor: Node) -> tuple[Node, Node] | None:
     """The movement behind a large product that it alone feeds, and the elementwise work that it alone feeds."""
-    if size(anchor) < WORTH_BYTES or graph in context.inlined:
+    if size(anchor) < WORTH_BYTES or graph in context.view.inlined:
         return None
-    moved = context.only_user(anchor, graph)
+    moved = context.view.only_user(anchor, graph)
     if moved is None or moved.op not in MOVEMENT:
         return None
-    work = context.only_user(moved, graph)
+    work = context.view.only_user(moved, graph)
     if work is None or work.op.kind is not Kind.ELEMENTWISE or dims(work) != dims(moved):
         return None
     return moved, work

@@ -6,10 +6,7 @@ from collections.abc import Iterator
 
 from irscope.analysis.values import size
 from irscope.graph import Graph, Kind, Node
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
 from irscope.ops.sets import hlo, relay
 from irscope.source import Note, Severity
 
@@ -35,11 +32,6 @@ class ResidualKeepsAlive(Rule):
     ## Why is this bad?
     Mostly it is not: residual nets are made so. But the value stays in memory while what is between runs, and is read once more; where
     memory is what limits a model, this is where it goes.
-
-    ## Example
-    ```
-    y = x + conv2(relu(conv1(x)))       # x lives across both
-    ```
 
     ## Use instead
     Add in the last product's kernel, in place of the accumulator (an in-place sum, which oneDNN and irscope do); in training, compute
@@ -145,9 +137,9 @@ class ResidualKeepsAlive(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
-            if graph in context.inlined:
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
+            if graph in context.view.inlined:
                 continue
             found = list(_skips(graph))
             if not found:
@@ -155,8 +147,8 @@ class ResidualKeepsAlive(Rule):
             add, kept, between = found[0]
             total = sum(size(value) for value in dict.fromkeys(value for _, value, _ in found))
             more = f" and {len(found) - 1} others" if len(found) > 1 else ""
-            yield context.finding(
-                self, add, graph,
+            yield self.finding(
+                context, add,
                 f"%{kept.name} ({human_bytes(size(kept))}) stays alive across {between} products for this addition{more}: "
                 f"{human_bytes(total)} in all",
                 notes=tuple(Note(f"%{value.name} waits for %{node.name}", value.loc) for node, value, _ in found[1 : 1 + LISTED]),

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.analysis.values import COPIES, dims, number
 from irscope.graph import Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
 from irscope.ops import hlo
 from irscope.source import Severity
 
@@ -28,13 +24,6 @@ class ScalarTensorBroadcastLate(Rule):
     ## Why is this bad?
     One operation is enough, and as many are done as the tensor has elements.
 
-    ## Example
-    ```
-    %a = f32[4096] broadcast(f32[] %rate), dimensions={}
-    %b = f32[4096] broadcast(f32[] %decay), dimensions={}
-    %s = f32[4096] multiply(%a, %b)
-    ```
-
     ## Use instead
     Multiply the scalars first, in parentheses: `x * (rate * decay)`.
 
@@ -43,6 +32,7 @@ class ScalarTensorBroadcastLate(Rule):
     """
 
     code, name, severity, default = "BRD005", "scalar-tensor-broadcast-late", Severity.INFO, False
+    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True
     bad = (
@@ -117,21 +107,21 @@ class ScalarTensorBroadcastLate(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
-            uniform = context.uniform(graph)
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
+            uniform = context.view.uniform(graph)
             for node in graph.nodes:
                 if not uniform[node.index] or not _filled(node, uniform):
                     continue
-                users = context.users(node, graph)
+                users = context.view.users(node, graph)
                 if any(_filled(u, uniform) for u in users) or _of_constants(node):
                     continue
                 n = node.type.elements  # type: ignore[attr-defined]
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"{node.op.name} gives {n} equal elements: its operands are scalars that were broadcast before",
                     help="do the arithmetic on the scalars, then broadcast",
-                    edit=Edit({node: partial(_scalar, node)}),
+                    saves=Edit({node: partial(_scalar, node)}),
                 )
 
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.formats.relay.attributes import DeviceCopy
-from irscope.graph import Graph, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.graph import Node, TensorType
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, human_bytes, saving
 from irscope.ops import hlo
 from irscope.ops.sets import relay
 from irscope.source import Note, Severity
@@ -27,13 +22,6 @@ class ScopeMismatch(Rule):
     ## Why is this bad?
     The copy goes over a bus that is ten to a hundred times slower than memory, and neither side computes meanwhile.
 
-    ## Example
-    ```
-    %1 = device_copy(%0, src_virtual_device=meta[VirtualDevice][0], dst_virtual_device=meta[VirtualDevice][1]);
-    %2 = nn.relu(%1);
-    %3 = device_copy(%2, src_virtual_device=meta[VirtualDevice][1], dst_virtual_device=meta[VirtualDevice][0]);
-    ```
-
     ## Use instead
     Run the operators between two copies where their operands are; place whole stretches of a model on a device, not single operators.
 
@@ -42,6 +30,7 @@ class ScopeMismatch(Rule):
     """
 
     code, name, severity, default = "MEM004", "scope-mismatch", Severity.WARNING, False
+    formats = ("relay",)
     bad = (
         Fixture.relay(
             """
@@ -85,20 +74,20 @@ class ScopeMismatch(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
-            copies = [node for node in context.with_op(COPIES, graph) if node.operands]
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
+            copies = [node for node in context.view.with_op(COPIES, graph) if node.operands]
             paired = {before for node in copies if (before := _there(node)) is not None}
             for node in copies:
                 if node not in paired and node.operands[0].op is not hlo.parameter and node is not graph.root:
-                    yield self._finding(context, graph, node, _there(node))
+                    yield self._finding(context, node, _there(node))
 
-    def _finding(self, context: Context, graph: Graph, node: Node, before: Node | None) -> RuleFinding:
+    def _finding(self, context: Context, node: Node, before: Node | None) -> RuleFinding:
         size = node.type.bytes if isinstance(node.type, TensorType) and node.type.is_static else 0
         notes = () if before is None else (Note(f"%{before.name} brings it there", before.loc),)
         what = "comes back to where it was before" if before is not None else "goes to another device between two operators"
-        return context.finding(
-            self, node, graph,
+        return self.finding(
+            context, node,
             f"%{node.operands[0].name} {what} ({human_bytes(size)})",
             notes=notes,
             help="run what is between where its operands are" if before is not None else "run both operators on one device",

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.graph import Graph, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.ops.sets import relay, torchscript
 from irscope.source import Severity
 
@@ -26,14 +22,6 @@ class ShapeArithmetic(Rule):
     ## Why is this bad?
     Every run does it again, in tensors of one element, and shape-specialising compilers may take the shapes for unknown.
 
-    ## Example
-    ```
-    %3 : int = aten::size(%x, %zero)
-    %4 : Long() = prim::NumToTensor(%3)
-    %5 : Long() = aten::floor_divide(%4, %two)
-    %6 : int = aten::Int(%5)
-    ```
-
     ## Use instead
     -1 for the dimension that varies: `x.reshape(batch, -1)`; sizes of the configuration in place of `x.size(i)`; or torch.jit.freeze.
 
@@ -42,6 +30,7 @@ class ShapeArithmetic(Rule):
     """
 
     code, name, severity = "SHP005", "shape-arithmetic", Severity.INFO
+    formats = ("relay", "torchscript")
     bad = (
         Fixture.torchscript(
             """
@@ -100,25 +89,25 @@ class ShapeArithmetic(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.graphs if not context.module.is_primitive else ():
-            yield from self._asked(context, graph)
-            starts = [node for node in context.with_op(SIZE, graph) if _is_known(node)]
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.graphs if not context.module.is_primitive else ():
+            yield from self._shape_reads(context, graph)
+            starts = [node for node in context.view.with_op(SIZE, graph) if _is_known(node)]
             chains = [(node, steps) for node in starts if (steps := _steps(context, graph, node))]
             if chains:
                 first, total = chains[0][0], sum(steps for _, steps in chains)
-                yield context.finding(
-                    self, first, graph,
+                yield self.finding(
+                    context, first,
                     f"sizes that the types say are worked out: {len(chains)} of them, by {total} operators",
                     help="-1 in view or reshape, or the sizes of the configuration",
                 )
 
-    def _asked(self, context: Context, graph: Graph) -> Iterator[RuleFinding]:
+    def _shape_reads(self, context: Context, graph: Graph) -> Findings:
         """Relay asks for a shape as a tensor, which others take apart."""
-        asked = [node for node in context.with_op(ASKS, graph) if _is_known(node) and context.users(node, graph)]
-        if asked:
-            said = f"{len(asked)} shapes that the types say are asked for when the program runs"
-            yield context.finding(self, asked[0], graph, said, help="write the shape: reshape(x, newshape=[...])")
+        reads = [node for node in context.view.with_op(ASKS, graph) if _is_known(node) and context.view.users(node, graph)]
+        if reads:
+            said = f"{len(reads)} shapes that the types say are asked for when the program runs"
+            yield self.finding(context, reads[0], said, help="write the shape: reshape(x, newshape=[...])")
 
 
 def _is_known(node: Node) -> bool:
@@ -132,7 +121,7 @@ def _steps(context: Context, graph: Graph, start: Node) -> int:
     seen: set[Node] = set()
     stack = [start]
     while stack:
-        for user in context.users(stack.pop(), graph):
+        for user in context.view.users(stack.pop(), graph):
             small = not (isinstance(user.type, TensorType) and user.type.rank)
             if user.op in ARITHMETIC and small and user not in seen:
                 seen.add(user)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import is_annotation
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall, GetTupleElement
 from irscope.ops.sets import relay, torchscript
@@ -34,11 +30,6 @@ class SideEffectOrRng(Rule):
     ## Why is this bad?
     Nothing fuses across an effect. Random numbers must not be drawn twice, so that what uses them twice has to store them; a print left
     over from a search for a mistake waits for the host in every run.
-
-    ## Example
-    ```
-    %c = () custom-call(%y), custom_call_target="xla_python_cpu_callback", custom_call_has_side_effect=true
-    ```
 
     ## Use instead
     Remove `jax.debug.print`; split keys so that each use draws its own numbers (`jax.random.split`).
@@ -130,20 +121,20 @@ class SideEffectOrRng(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         if not context.module.dialect.primitive:
             yield from self._as_written(context)
             return
-        for node, graph in context.primitives(hlo.rng, hlo.custom_call, *HOST):
+        for node, graph in context.view.primitives(hlo.rng, hlo.custom_call, *HOST):
             evidence = self._evidence(context, graph, node)
             if evidence:
                 help = "draw for each use: split the key" if node.op is hlo.rng else NEEDED
                 notes = tuple(Note(f"%{o.name} ends in memory for it", o.loc) for o in node.operands if o.op.kind is Kind.ELEMENTWISE)
-                yield context.finding(self, node, graph, evidence, notes=notes, help=help)
+                yield self.finding(context, node, evidence, notes=notes, help=help)
 
     def _evidence(self, context: Context, graph: Graph, node: Node) -> str:
         """What the node does that keeps others apart, in words; empty for nothing."""
-        users = context.users(node, graph)
+        users = context.view.users(node, graph)
         if node.op is hlo.rng:
             return f"%{node.name} is drawn once and used by {len(users)} operations, so it is stored" if len(users) > 1 else ""
         if not any(o.op.kind is Kind.ELEMENTWISE for o in node.operands):
@@ -155,26 +146,26 @@ class SideEffectOrRng(Rule):
             return f"{call.custom_call_target} has a side effect, and nothing fuses across it"
         return ""
 
-    def _as_written(self, context: Context) -> Iterator[RuleFinding]:
+    def _as_written(self, context: Context) -> Findings:
         """Numbers drawn once and used by several, and prints, of TorchScript and Relay."""
-        for graph in context.graphs:
+        for graph in context.view.graphs:
             for node in graph.nodes:
                 if node.op in PRINTS and any(isinstance(o.type, TensorType) and o.operands for o in node.operands):
                     said = f"{node.op.name} shows tensors in every run"
-                    yield context.finding(self, node, graph, said, help=NEEDED)
+                    yield self.finding(context, node, said, help=NEEDED)
                 elif node.op in DRAWS:
                     users = _users(context, graph, node)
                     if len(users) > 1:
                         said = f"%{node.name} is drawn once and used by {len(users)} operations, so it is stored"
                         notes = tuple(Note(f"%{user.name} ({user.op.name}) uses it", user.loc) for user in users[:LISTED])
-                        yield context.finding(self, node, graph, said, notes=notes, help="draw for each use, if their numbers may differ")
+                        yield self.finding(context, node, said, notes=notes, help="draw for each use, if their numbers may differ")
 
 
 def _users(context: Context, graph: Graph, node: Node) -> list[Node]:
     """Who takes the numbers, past the parts of a tuple (of Relay's, the first is the next key)."""
-    users = context.users(node, graph)
+    users = context.view.users(node, graph)
     if node.op in KEYED:
         parts = [user for user in users if user.op is hlo.get_tuple_element and GetTupleElement.of(user).index == 1]
-        users = [user for part in parts for user in context.users(part, graph)]
+        users = [user for part in parts for user in context.view.users(part, graph)]
     return users
 

@@ -6,11 +6,8 @@ from collections.abc import Iterator
 
 from irscope.fusion import Plan
 from irscope.fusion.plan import Group
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.lint.planned import Planned
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
 from irscope.source import Note, Severity
 
 SMALL_BYTES = 16 * 1024
@@ -28,12 +25,6 @@ class SmallWrappedKernels(Rule):
     ## Why is this bad?
     Starting such a kernel costs more than what it does. Optimizer steps over many small parameters look like this.
 
-    ## Example
-    ```
-    %w0' = f32[64] subtract(%w0, %g0)
-    %w1' = f32[64] subtract(%w1, %g1)
-    ```
-
     ## Use instead
     Keep the parameters in one flat array (`jax.flatten_util.ravel_pytree`, `foreach=True` in torch), or batch equal ones with `jax.vmap`.
 
@@ -42,6 +33,7 @@ class SmallWrappedKernels(Rule):
     """
 
     code, name, severity, default = "FUS020", "small-wrapped-kernels", Severity.INFO, False
+    formats = ("hlo",)
     structural = inside = True
     bad = (
         Fixture.hlo(
@@ -72,15 +64,18 @@ class SmallWrappedKernels(Rule):
         ),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        if context.planned is None:
+    def check(self, context: Context) -> Findings:
+        if context.costs.planned is None:
             return
-        for plan in context.planned.plans:
-            for run in _runs(context.planned, plan):
+        for plan in context.costs.planned.plans:
+            for run in _runs(context.costs.planned, plan):
                 total = sum(moved for _, moved in run)
-                node = run[0][0].outputs[0]
-                yield context.finding(
-                    self, node, plan.graph,
+                nodes = (context.view.in_text(output, plan.graph) for group, _ in run for output in group.outputs)
+                node = next((node for node in nodes if node is not None), None)
+                if node is None:
+                    continue
+                yield self.finding(
+                    context, node,
                     f"{len(run)} kernels in a row from here move {human_bytes(total)} together",
                     notes=tuple(Note(f"%{g.root.name} moves {human_bytes(moved)}", g.root.loc) for g, moved in run[1 : 1 + LISTED]),
                     help="do them together: one flat array, vmap over equal shapes",

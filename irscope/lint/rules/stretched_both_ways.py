@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.values import dims
 from irscope.formats.torchscript.names import functional
 from irscope.graph import Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.ops.sets import relay, torchscript
 from irscope.source import Severity
 
@@ -36,13 +32,6 @@ class StretchedBothWays(Rule):
     Axes are aligned from the right, and silently: `(64, 1) + (64)` is a table of 64 x 64, where a column of 64 was meant. It runs,
     it may even train, and it costs memory and time by the square.
 
-    ## Example
-    ```
-    def @main(%scores: Tensor[(64, 1), float32], %offsets: Tensor[(64), float32]) {
-      add(%scores, %offsets)
-    }
-    ```
-
     ## Use instead
     Bring both to one rank first: `squeeze(%scores, axis=[1])`, or `expand_dims(%offsets, axis=1)`; in torch `scores.squeeze(-1)` or
     `offsets[:, None]`.
@@ -52,6 +41,7 @@ class StretchedBothWays(Rule):
     """
 
     code, name, severity = "BRD006", "stretched-both-ways", Severity.WARNING
+    formats = ("relay", "torchscript")
     timed = False
     bad = (
         Fixture.relay(
@@ -114,20 +104,19 @@ class StretchedBothWays(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
-            for node, type in context.tensors(graph):
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
+            for node, type in context.view.tensors(graph):
                 if node.op.is_primitive or functional(node.op) not in ARITHMETIC or not _both_stretched(node, type):
                     continue
                 if any(behind(operand, CASTS).op in INSERTED for operand in node.operands[:2]):
                     continue
                 a, b = node.operands[0].type, node.operands[1].type
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"{a} and {b} meet in {type}: axes are aligned from the right, and both operands are stretched",
-                    severity=None if _to_one_length(node, type) else Severity.INFO,
                     help="if both should run along the same axis, squeeze or reshape one of them before",
-                )
+                ).with_severity(None if _to_one_length(node, type) else Severity.INFO)
 
 
 def _both_stretched(node: Node, type: TensorType) -> bool:

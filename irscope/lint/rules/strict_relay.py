@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from irscope.formats.relay.dialect import RELAY
 from irscope.formats.relay.strict import liberties
-from irscope.lint.context import Context
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Fixture, Rule
 from irscope.source import Finding, Severity
 
 
@@ -22,12 +21,6 @@ class StrictRelay(Rule):
     ## Why is this bad?
     A text that is to go back into TVM (0.7 to 0.19) is refused there.
 
-    ## Example
-    ```
-    %hidden = nn.relu(%x);
-    return %hidden;
-    ```
-
     ## Use instead
     ```
     let %hidden = nn.relu(%x);
@@ -39,6 +32,7 @@ class StrictRelay(Rule):
     """
 
     code, name, severity, default = "RLY030", "strict-relay", Severity.WARNING, False
+    formats = ("relay",)
     timed = False
     dialect = RELAY
     bad = (

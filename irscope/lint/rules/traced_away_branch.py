@@ -10,9 +10,7 @@ from irscope.analysis.values import in_library
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.origin import is_function, origin
 from irscope.graph import Graph, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding
 from irscope.lint.torch_nodes import CONSTANT, READS
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
@@ -44,11 +42,6 @@ class TracedAwayBranch(Rule):
     torch.jit.trace runs the program once. An `if` on a tensor or an `.item()` leaves no mark: the graph has the way that the example took,
     and takes it for every input.
 
-    ## Example
-    ```
-    def f(x): return x * 2 if x.sum() > 0 else x - 1      # traced with a positive x: always x * 2
-    ```
-
     ## Use instead
     `torch.jit.script`, which keeps both ways; or `torch.where`, which computes both.
 
@@ -57,6 +50,7 @@ class TracedAwayBranch(Rule):
     """
 
     code, name, severity = "CTL001", "traced-away-branch", Severity.WARNING
+    formats = ("torchscript",)
     timed = False
     dialect = TORCHSCRIPT
     bad = (
@@ -147,7 +141,7 @@ class TracedAwayBranch(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         if origin(context.module) != "traced":
             return
         main = context.module.main()
@@ -159,20 +153,19 @@ class TracedAwayBranch(Rule):
                     continue  # who writes a graph by hand numbers it as he likes; libraries that check shapes leave gaps, as indexing does
                 what = f"{missing} values are" if missing > 1 else "a value is"
                 evidence = f"{what} missing before %{node.name}: they decided something in Python"
-                yield self._finding(context, node, main, evidence, Severity.INFO if reads_sizes else None)
-        for graph in context.graphs:
+                yield self._finding(context, node, evidence, Severity.INFO if reads_sizes else None)
+        for graph in context.view.graphs:
             for node in graph.shown():
-                if _looked_at(node) and not context.users(node, graph) and node is not graph.root:
+                if _looked_at(node) and not context.view.users(node, graph) and node is not graph.root:
                     evidence = f"%{node.name} was looked at by Python, and nothing in the graph uses it"
-                    yield self._finding(context, node, graph, evidence, Severity.INFO if _of_shapes(node) else None)
+                    yield self._finding(context, node, evidence, Severity.INFO if _of_shapes(node) else None)
 
-    def _finding(self, context: Context, node: Node, graph: Graph, evidence: str, severity: Severity | None = None) -> RuleFinding:
-        return context.finding(
-            self, node, graph,
+    def _finding(self, context: Context, node: Node, evidence: str, severity: Severity | None = None) -> RuleFinding:
+        return self.finding(
+            context, node,
             f"this graph is traced, not scripted: {evidence}; the way that was taken then is taken for every input",
-            severity=severity,
             help="torch.jit.script keeps both ways of an if; torch.where computes both",
-        )
+        ).with_severity(severity)
 
 
 def _gaps(graph: Graph) -> Iterator[tuple[Node, int]]:

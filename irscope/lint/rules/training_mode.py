@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.names import functional
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
+from irscope.lint import Context, Findings, Fix, Fixture, Rule
 from irscope.lint.torch_nodes import constant
 from irscope.ops.sets import torchscript
 from irscope.source import Severity
@@ -27,12 +23,6 @@ class TrainingMode(Rule):
     ## Why is this bad?
     The outputs are random, or depend on the other examples of the batch; and neither operator disappears into its neighbours.
 
-    ## Example
-    ```
-    %train : bool = prim::Constant[value=1]()
-    %y : Tensor = aten::dropout(%x, %p, %train)
-    ```
-
     ## Use instead
     `model.eval()` before the model is traced, scripted or exported.
 
@@ -41,6 +31,7 @@ class TrainingMode(Rule):
     """
 
     code, name, severity = "ALG008", "training-mode", Severity.WARNING
+    formats = ("torchscript",)
     fix = Fix.NONE
     timed = False
     dialect = TORCHSCRIPT
@@ -83,8 +74,8 @@ class TrainingMode(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.graphs:
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.graphs:
             for node in graph.shown():
                 drops = functional(node.op) in DROPOUTS
                 at = 2 if drops else 5
@@ -94,4 +85,4 @@ class TrainingMode(Rule):
                     continue  # nothing is dropped
                 what = "draws" if drops else "takes the statistics of the batch"
                 message = f"{node.op.name} {what}, as in training"
-                yield context.finding(self, node, graph, message, help="model.eval() before the graph is made")
+                yield self.finding(context, node, message, help="model.eval() before the graph is made")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from irscope.analysis.classes import work_class
 from irscope.analysis.values import written
 from irscope.formats.relay.attributes import Transpose as RelayTranspose
 from irscope.graph import Kind, Node, TensorType, bytes_of
-from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import Broadcast, Transpose
 from irscope.source import Note, Severity
@@ -30,13 +25,6 @@ class TransposePair(Rule):
 
     ## Why is this bad?
     Each transposition reads and writes the whole tensor, and is a wall for fusion in most compilers.
-
-    ## Example
-    ```
-    %t = f32[64,128] transpose(%x), dimensions={1,0}
-    %e = f32[64,128] exponential(%t)
-    ROOT %b = f32[128,64] transpose(%e), dimensions={1,0}
-    ```
 
     ## Use instead
     Do the elementwise work in the original order of the axes; keep one layout (channels last, say) through the whole model.
@@ -133,9 +121,9 @@ class TransposePair(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
-            for node in context.with_op(TRANSPOSES, graph):
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
+            for node in context.view.with_op(TRANSPOSES, graph):
                 first, direct = _earlier_transpose(node) if node.operands else (None, False)
                 if first is None or work_class(written(node)) == "contraction":
                     continue  # a product of TorchScript or Relay that turns an operand as it needs it
@@ -149,12 +137,12 @@ class TransposePair(Rule):
                     if identity
                     else f"%{first.name} and %{node.name} are one transposition done in two"
                 )
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"{what} ({human_bytes(saved)} of traffic)",
                     notes=(Note(f"%{first.name} is here", first.loc),),
                     help="leave out both" if identity else "transpose once, with the product of the permutations",
-                    edit=Edit({node: partial(_turned_less, node, first, identity)}, (first.operands[0],)),
+                    saves=Edit({node: partial(_turned_less, node, first, identity)}, (first.operands[0],)),
                 )
 
 

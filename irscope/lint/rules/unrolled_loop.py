@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.repeats import Repeat, repeats
 from irscope.analysis.values import PLUMBING
-from irscope.graph import Graph, Node
+from irscope.graph import Node
 from irscope.graph.numbering import Numbering
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding
 from irscope.source import Note, Severity
 
 TIMES = 8
@@ -29,14 +25,6 @@ class UnrolledLoop(Rule):
 
     ## Why is this bad?
     The graph is as many times as large: tracing, compiling and every dump take longer. A loop has one body.
-
-    ## Example
-    ```
-    %a.1 = f32[8,8] dot(%x, %w0), ...
-    %b.1 = f32[8,8] tanh(%a.1)
-    %a.2 = f32[8,8] dot(%b.1, %w1), ...
-    %b.2 = f32[8,8] tanh(%a.2)
-    ```
 
     ## Use instead
     `jax.lax.scan` over stacked weights, `fori_loop`; with `jax.checkpoint` inside where memory is short.
@@ -119,23 +107,23 @@ class UnrolledLoop(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
+    def check(self, context: Context) -> Findings:
         numbering = Numbering()
-        for graph in context.array_graphs:
-            if len(graph.nodes) < SMALLEST or graph in context.inlined:
+        for graph in context.view.array_graphs:
+            if len(graph.nodes) < SMALLEST or graph in context.view.inlined:
                 continue
             counted = [n for n in graph.nodes if n.op not in PLUMBING and not n.synthetic]
             numbers: dict[object, int] = {}
             sequence = [numbers.setdefault((n.op, n.type, numbering.attrs(n.attrs)), len(numbers)) for n in counted]
             for repeat in repeats(sequence):
                 if repeat.times >= TIMES and repeat.period >= SHORTEST and repeat.times * repeat.period >= SMALLEST:
-                    yield self._finding(context, graph, counted, repeat)
+                    yield self._finding(context, counted, repeat)
 
-    def _finding(self, context: Context, graph: Graph, counted: list[Node], repeat: Repeat) -> RuleFinding:
+    def _finding(self, context: Context, counted: list[Node], repeat: Repeat) -> RuleFinding:
         first, second = counted[repeat.begin], counted[repeat.begin + repeat.period]
         share = 100 * repeat.times * repeat.period / max(1, len(counted))
-        return context.finding(
-            self, first, graph,
+        return self.finding(
+            context, first,
             f"{repeat.times} equal stretches of {repeat.period} operations follow each other from here: {share:.0f} % of the graph",
             notes=(Note(f"the second begins with %{second.name}", second.loc),),
             help="a loop over stacked weights has one body: lax.scan, fori_loop",

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.recognise.norms import LAYER, normalisations
 from irscope.analysis.recognise.parts import readers
 from irscope.analysis.recognise.softmax import softmax
 from irscope.analysis.values import CALLS, SPREADS, body_operator, cone, reduces, size, written
 from irscope.graph import Graph, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
@@ -62,14 +57,6 @@ class UnstableSoftmax(Rule):
     ## Why is this bad?
     `exp` of 89 is infinite in f32, and of 12 in f16: one large logit, and the result is `nan`. A second walk over a value that no cache
     holds reads all of it again (measured: one pass was 1.7 times as fast).
-
-    ## Example
-    ```
-    %e = f32[8,128] exponential(%x)
-    %s = f32[8] reduce(%e, %zero), dimensions={1}, to_apply=%add
-    %b = f32[8,128] broadcast(%s), dimensions={0}
-    %y = f32[8,128] divide(%e, %b)
-    ```
 
     ## Use instead
     `jax.nn.softmax`, `jax.nn.logsumexp`, `torch.softmax`: they subtract the maximum, which changes nothing but the range.
@@ -198,55 +185,54 @@ class UnstableSoftmax(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives(hlo.exponential):
-            if graph in context.inlined or not node.operands or not isinstance(node.type, TensorType) or not node.type.rank:
+    def check(self, context: Context) -> Findings:
+        for node, graph in context.view.primitives(hlo.exponential):
+            if graph in context.view.inlined or not node.operands or not isinstance(node.type, TensorType) or not node.type.rank:
                 continue
-            total = next((u for u in context.users(node, graph) if reduces(u, hlo.add)), None)
+            total = next((u for u in context.view.users(node, graph) if reduces(u, hlo.add)), None)
             if total is None or _bounded(node.operands[0]):
                 continue
             what = _normalised(context, graph, node, total)
             if what:
-                yield context.finding(
-                    self, node, graph,
+                yield self.finding(
+                    context, node,
                     f"{what} without the maximum subtracted first: exp overflows above {_limit(node.type)}",
                     notes=(Note(f"%{total.name} sums them up", total.loc),),
                     help="subtract the maximum over the same axes, or use the framework's softmax or logsumexp",
                 )
         yield from self._two_walks(context)
 
-    def _two_walks(self, context: Context) -> Iterator[RuleFinding]:
+    def _two_walks(self, context: Context) -> Findings:
         """Normalisations whose mean and variance are in two kernels."""
-        norms = ((found, graph) for root, graph in context.primitives(hlo.rsqrt, hlo.sqrt) if graph not in context.inlined
-                 for found in normalisations(root, context.all_users(graph)))
-        for found, graph in norms:
-            if found.what != LAYER or context.planned is None:
+        norms = (found for root, graph in context.view.primitives(hlo.rsqrt, hlo.sqrt) if graph not in context.view.inlined
+                 for found in normalisations(root, context.view.survey.users(graph)))
+        for found in norms:
+            if found.what != LAYER or context.costs.planned is None:
                 continue
             _, mean, spread = found.nodes
             own = written(mean) is written(spread)  # one operator of the text: how it walks is its own affair
             x = mean.operands[0]
             if own or size(x) < WORTH_BYTES or _together(context, mean, spread):
                 continue
-            yield context.finding(
-                self, spread, graph,
+            yield self.finding(
+                context, spread,
                 f"the variance is a second walk over %{x.name} ({human_bytes(size(x))}), behind that of its mean",
-                severity=Severity.INFO,
                 notes=(Note(f"%{mean.name} is the mean's sum", mean.loc),),
                 help="sum the values and their squares in one walk, where the mean is small beside the spread",
                 saves=saving(bytes=float(size(x)), kernels=1.0),
-            )
+            ).with_severity(Severity.INFO)
 
 
 def _together(context: Context, one: Node, two: Node) -> bool:
     """Whether one kernel of the plan holds both."""
-    assert context.planned is not None
+    assert context.costs.planned is not None
     names = {one.name, two.name}
-    return any(names <= {node.name for node in group.nodes} for plan in context.planned.plans for group in plan.groups)
+    return any(names <= {node.name for node in group.nodes} for plan in context.costs.planned.plans for group in plan.groups)
 
 
 def _normalised(context: Context, graph: Graph, node: Node, total: Node) -> str:
     """What is done with the exponentials and their sum, in words; empty when it is neither softmax nor log-sum-exp."""
-    for user, _ in readers(context.all_users(graph), total):
+    for user, _ in readers(context.view.survey.users(graph), total):
         if user.op is hlo.log:
             return "the logarithm of a sum of exponentials"
         if (found := softmax(user)) is not None and found.exponential is node and found.total is total:

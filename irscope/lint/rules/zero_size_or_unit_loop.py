@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from irscope.analysis.trips import trip_count
 from irscope.analysis.values import dims
 from irscope.graph import Kind, Node, TensorType
-from irscope.lint.context import Context
-from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.ops import hlo
 from irscope.source import Severity
 
@@ -24,11 +20,6 @@ class ZeroSizeOrUnitLoop(Rule):
     ## Why is this bad?
     A tensor without elements is most often a wrong slice or an empty batch that nobody noticed. A loop of one trip hides its body from the
     compiler for nothing.
-
-    ## Example
-    ```
-    %s = f32[0,8] slice(f32[4,8] %x), slice={[4:4], [0:8]}
-    ```
 
     ## Use instead
     Correct the slice; leave out the loop, or give it its length.
@@ -153,20 +144,20 @@ class ZeroSizeOrUnitLoop(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in context.array_graphs:
-            if graph in context.inlined:
+    def check(self, context: Context) -> Findings:
+        for graph in context.view.array_graphs:
+            if graph in context.view.inlined:
                 continue
-            for node, type in context.tensors(graph):
+            for node, type in context.view.tensors(graph):
                 if type.rank == 1 and type.dtype.is_integer:
                     continue  # a list of sizes or indices that happens to be empty
                 if 0 in type.shape and node.op.kind not in (Kind.LEAF, Kind.TUPLE) and not any(_empty(o) for o in node.operands):
-                    yield context.finding(self, node, graph, f"{type} has no elements", help="is the slice or the batch meant to be empty?")
-        for node, graph in context.primitives(hlo.while_):
+                    yield self.finding(context, node, f"{type} has no elements", help="is the slice or the batch meant to be empty?")
+        for node, _ in context.view.primitives(hlo.while_):
             trips = trip_count(context.module, node)
             if trips is not None and trips <= 1:
                 how = "never runs" if trips == 0 else "runs once"
-                yield context.finding(self, node, graph, f"this loop {how}", help="leave it out" if trips == 0 else "use its body as it is")
+                yield self.finding(context, node, f"this loop {how}", help="leave it out" if trips == 0 else "use its body as it is")
 
 
 def _empty(node: Node) -> bool:

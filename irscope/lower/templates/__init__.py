@@ -1,14 +1,13 @@
 """Kernel templates: each turns groups of the kind that it knows into loops; the first that takes a group builds it.
 
-A template is a module in this folder with a ``TEMPLATE`` that follows the protocol below, and a row in ``TEMPLATES``. ``generic`` is the
+A template is a module in this folder with a ``TEMPLATE``, a :class:`Template`, and a row in ``TEMPLATES``. ``generic`` is the
 last row and takes everything, so that a template may refuse whatever it does not do well.
 
 What happens to a group, in order:
 
-1. ``layout_constraints(group, fixed)``: before buffers are assigned, a template asks for layouts of its inputs and outputs (order of
+1. ``layout_constraints(group)``: before buffers are assigned, a template asks for layouts of its inputs and outputs (order of
    dimensions, halo, pitch). Constraints that agree are met where irscope owns the memory; the program's inputs and outputs stay row-major.
    A template must do without (or refuse in ``match``) when its constraint is not met: it looks at the Storage that it got.
-   ``fixed(node)`` says whether the value of an input is known before the program runs (a weight).
 2. ``match(problem)``: now each input and output has a Storage. The template returns whatever it wants to remember (its own description of
    the work), or None: not mine.
 3. ``schedule(problem, match)``: the choices, as data: a plain dict that prints and can be kept. A tuner, where there is one, measures
@@ -34,8 +33,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar
 
 from irscope.fusion import Group
 from irscope.graph import DType, Node
@@ -47,7 +45,7 @@ TEMPLATES: tuple[str, ...] = (
     "attention", "winograd", "depthwise", "convolution", "contraction", "window",
     "rows", "reduction", "update", "transposition", "map", "generic",
 )
-"""In order of asking. A row whose module does not exist is passed over."""
+"""In order of asking."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,6 +72,11 @@ class Problem:
     stream: frozenset[Node] = frozenset()
     options: Mapping[str, Any] = field(default_factory=dict)
     apart: frozenset[Node] = frozenset()
+
+    @property
+    def precision(self) -> str:
+        """How near to the definition results are to be."""
+        return str(self.options.get("precision", "default"))
 
     def operand(self, node: Node) -> Operand:
         """An input or an output where it lies."""
@@ -146,33 +149,30 @@ class Built:
     stages: list[Stage]
 
 
-Fixed = Callable[[Node], bool]
-
-
-class Template(Protocol):
+class Template:
     """What a module of this folder offers as ``TEMPLATE``."""
 
-    name: str
+    name: ClassVar[str]
 
-    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
+    def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
         """How the template would like to find inputs and leave outputs; empty when it does not care."""
+        return {}
 
     def match(self, problem: Problem) -> Any | None:
         """The template's own description of the work, or None when it does not take the group."""
+        raise NotImplementedError
 
     def schedule(self, problem: Problem, match: Any) -> dict[str, Any]:
         """The choices by rule."""
-
-    def build(self, problem: Problem, match: Any, schedule: dict[str, Any]) -> Built:
-        """The kernels."""
-
-
-@runtime_checkable
-class Tunable(Protocol):
-    """A template that knows of other schedules worth trying."""
+        return {}
 
     def alternatives(self, problem: Problem, match: Any, schedule: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Schedules that may be faster than the one by rule, the likeliest first."""
+        return []
+
+    def build(self, problem: Problem, match: Any, schedule: dict[str, Any]) -> Built:
+        """The kernels."""
+        raise NotImplementedError
 
 
 RIVALS = {"winograd": "convolution"}
@@ -181,12 +181,5 @@ RIVALS = {"winograd": "convolution"}
 
 @cache
 def templates() -> tuple[Template, ...]:
-    """The templates that exist, in order of asking."""
-    found = []
-    for name in TEMPLATES:
-        module = f"{__name__}.{name}"
-        if find_spec(module) is not None:
-            offered = getattr(import_module(module), "TEMPLATE", None)
-            if offered is not None:
-                found.append(cast(Template, offered))
-    return tuple(found)
+    """The templates in order of asking."""
+    return tuple(import_module(f"{__name__}.{name}").TEMPLATE for name in TEMPLATES)

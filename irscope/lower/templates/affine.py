@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,10 @@ class Axis:
     rhs: int
     out: int = -1
     step: int = 1
+
+    def walk(self, index: list[Any], i: Any) -> list[Any]:
+        """An index into the result after ``i`` steps along the axis."""
+        return [x + i * self.step if d == self.out else x for d, x in enumerate(index)]
 
 
 @dataclass(slots=True)

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from irscope.fusion import Group
 from irscope.fusion.attention import RowSoftmax, softmax_of
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Node
 from irscope.graph.dtypes import F32
 from irscope.lower.build import KernelBuilder
-from irscope.lower.schedule import ContractionSchedule, Machine, choose_tile, machine_of
-from irscope.lower.storage import LayoutConstraint, Storage
-from irscope.lower.templates import Built, Fixed, Problem
+from irscope.lower.schedule import ContractionSchedule, Machine, Size, choose_tile, machine_of
+from irscope.lower.storage import Storage
+from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.affine import Affine, Axis
 from irscope.lower.templates.dots import packing
 from irscope.lower.templates.epilogue import Epilogue
 from irscope.lower.templates.nest import PACKERS, Nest
+from irscope.lower.templates.pack import Strip
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 from irscope.ops.attributes import Dot
@@ -67,18 +67,15 @@ class Panel:
     packed: bool
 
 
-class Attention:
+class Attention(Template):
     """See the module."""
 
     name = "attention"
 
-    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
-        return {}
-
     def match(self, problem: Problem) -> Work | None:
         """Groups that the policy joined, whose results lie side by side along the values; not where every rounding counts."""
         group = problem.group
-        if group.kind != "attention" or problem.options.get("precision", "default") == "exact":
+        if group.kind != "attention" or problem.precision == "exact":
             return None
         first, rows, last = group.parts
         softmax = softmax_of(rows)
@@ -98,12 +95,12 @@ class Attention:
         machine, lanes = machine_of(problem.lanes), problem.lanes
         queries, depth = match.rows[-1], _depth(match)
         block = _block(queries, match.keys, machine)
-        score = choose_tile(block, match.keys, depth, machine, lanes)
-        value = choose_tile(block, dims_of(match.values.dot)[-1], match.keys, machine, lanes)
+        score = choose_tile(Size(block, match.keys, depth), machine, lanes)
+        value = choose_tile(Size(block, dims_of(match.values.dot)[-1], match.keys), machine, lanes)
         return {"block": block, "score_rows": score[0], "score_vectors": score[1], "value_rows": value[0], "value_vectors": value[1]}
 
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
-        k = KernelBuilder(problem.name, lanes=problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        k = KernelBuilder(problem.name, lanes=problem.lanes, tuned=True, precision=problem.precision)
         writer = _Writer(k, problem, match, schedule)
         writer.write()
         flops = 2.0 * prod(match.batches) * prod(match.rows) * match.keys * (_depth(match) + dims_of(match.values.dot)[-1])
@@ -163,7 +160,7 @@ class _Writer:
             count = min(width, work.keys - first)
             address, axes = at + first * column.rhs, sums
             if pack in PACKERS:
-                address, axes = PACKERS[pack](k, address, sums, column, -(-count // self.lanes), self.lanes, count)
+                address, axes = PACKERS[pack](k, Strip(address, sums, column, count, self.lanes))
             found.append(Panel(first, count, address, axes, pack in PACKERS))
         return found
 

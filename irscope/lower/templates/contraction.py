@@ -5,21 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import row_major
 from irscope.graph import DType, Node, TensorType
 from irscope.lazy import np
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule, machine_of
-from irscope.lower.storage import LayoutConstraint
-from irscope.lower.templates import Built, Fixed, Packed, Problem
+from irscope.lower.templates import Built, Packed, Problem, Template
 from irscope.lower.templates.affine import Affine, Axis, merged
 from irscope.lower.templates.dots import alternatives, choose, last, packing, sorted_axes, vector_axis
 from irscope.lower.templates.epilogue import Epilogue, Walk, walks
 from irscope.lower.templates.inner_nest import InnerNest, inner_schedule
 from irscope.lower.templates.lane_nest import LaneNest, lane_axis
-from irscope.lower.templates.micro import computing_type
+from irscope.lower.templates.micro import computing_type, sum_type
 from irscope.lower.templates.nest import Nest
 from irscope.lower.templates.pack import panels
 from irscope.lower.templates.relayout import Edges
@@ -49,14 +47,10 @@ class Work:
     edges: Edges | None = None
 
 
-class Contraction:
+class Contraction(Template):
     """See the module."""
 
     name = "contraction"
-
-    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
-        """None: every order of dimensions has its way of being read."""
-        return {}
 
     def match(self, problem: Problem) -> Work | None:
         """A dot of floats or integers whose results lie side by side along one of its free dimensions."""
@@ -70,7 +64,7 @@ class Contraction:
         return _any_work(problem, anchor) or _relaid(problem, anchor)
 
     def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
-        dtype, machine = _dtype(problem), machine_of(problem.lanes)
+        dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
         if match.lane is not None:
             return {"by": "batches"}
         if match.inner:
@@ -82,14 +76,14 @@ class Contraction:
         """Other tiles and ways to walk them."""
         if match.lane is not None or match.inner:
             return []
-        dtype, machine = _dtype(problem), machine_of(problem.lanes)
+        dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
         return [s.data() for s in alternatives(match.affine, ContractionSchedule.of(schedule), dtype, machine, problem.threads)]
 
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
-        anchor, dtype = problem.group.anchor, _dtype(problem)
+        anchor, dtype = problem.group.anchor, sum_type(problem.group)
         assert anchor is not None
         lanes = machine_of(problem.lanes).lanes(dtype)
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
         edges = match.edges or Edges(problem)
         columns = match.affine.of("column")
         epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else columns[-1].out if columns else 0)
@@ -125,14 +119,6 @@ def packed_operand(work: Work, schedule: ContractionSchedule, dtype: DType, lane
         return panels(joined, len(outer), width, numpy_type)
 
     return Packed(work.right, dtype, ("panels", order, work.packed, column, width, dtype.name), make), shape
-
-
-def _dtype(problem: Problem) -> DType:
-    anchor = problem.group.anchor
-    assert anchor is not None and isinstance(anchor.type, TensorType)
-    dtype = computing_type(anchor)
-    assert dtype is not None
-    return dtype
 
 
 def _any_work(problem: Problem, anchor: Node) -> Work | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
@@ -15,13 +15,13 @@ from irscope.graph import Node, TensorType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule, machine_of
 from irscope.lower.storage import LayoutConstraint
-from irscope.lower.templates import Built, Fixed, Operand, Packed, Problem
+from irscope.lower.templates import Built, Operand, Packed, Problem, Template
 from irscope.lower.templates.affine import Affine, Axis, merged, swapped
 from irscope.lower.templates.dots import alternatives, choose, last, packing, sorted_axes, vector_axis
-from irscope.lower.templates.epilogue import Epilogue, walks
+from irscope.lower.templates.epilogue import Epilogue, Walk, walks
 from irscope.lower.templates.geometry import Geometry
 from irscope.lower.templates.lane_nest import LaneNest, lane_axis
-from irscope.lower.templates.micro import computing_type
+from irscope.lower.templates.micro import computing_type, sum_type
 from irscope.lower.templates.nest import Nest
 from irscope.lower.templates.pack import panels
 from irscope.lower.templates.relayout import Edges
@@ -48,21 +48,21 @@ class Work:
     lane: Axis | None = None
 
 
-class Convolution:
+class Convolution(Template):
     """See the module."""
 
     name = "convolution"
 
-    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
+    def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
         """Operand and results channels last, the operand with room for the padding."""
         geometry = geometry_of(group)
         if geometry is None:
             return {}
         constraints = {output: geometry.result_constraint() for output in group.outputs
                        if group.anchor and dims_of(output) == dims_of(group.anchor)}
-        if not fixed(geometry.lhs):
+        if geometry.lhs.op is not hlo.constant:
             constraints[geometry.lhs] = geometry.image_constraint()
-        if geometry.has_lanes_of_groups and not fixed(geometry.rhs) and geometry.rhs is not geometry.lhs:
+        if geometry.has_lanes_of_groups and geometry.rhs.op is not hlo.constant and geometry.rhs is not geometry.lhs:
             constraints[geometry.rhs] = geometry.kernel_constraint()
         return constraints
 
@@ -78,11 +78,11 @@ class Convolution:
         by_groups = _by_groups(problem, geometry)
         if by_groups is None or by_groups.lane is None:
             return flipped
-        along, lanes = flipped.affine.of("column")[-1].size, machine_of(problem.lanes).lanes(dtype_of(problem.group))
+        along, lanes = flipped.affine.of("column")[-1].size, machine_of(problem.lanes).lanes(sum_type(problem.group))
         return by_groups if _filled(by_groups.lane.size, lanes) > _filled(along, lanes) else flipped
 
     def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
-        dtype, machine = dtype_of(problem.group), machine_of(problem.lanes)
+        dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
         if match.lane is not None:
             return {"by": "groups"}
         return choose(match.affine, packing(match.affine, match.fixed, dtype, machine), dtype, machine, problem.threads).data()
@@ -91,14 +91,14 @@ class Convolution:
         """Other tiles and ways to walk them."""
         if match.lane is not None:
             return []
-        dtype, machine = dtype_of(problem.group), machine_of(problem.lanes)
+        dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
         return [s.data() for s in alternatives(match.affine, ContractionSchedule.of(schedule), dtype, machine, problem.threads)]
 
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
-        dtype, geometry, edges = dtype_of(problem.group), match.geometry, match.edges
+        dtype, geometry, edges = sum_type(problem.group), match.geometry, match.edges
         chosen = ContractionSchedule.of({"rows": 1, "vectors": 1, **schedule})
         lanes = machine_of(problem.lanes).lanes(dtype)
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
         epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else match.affine.of("column")[-1].out)
         call = epilogue.call
         left, right = geometry.first_tap(call.bind(match.image, "in", "image")), geometry.first_weight(epilogue.views[geometry.rhs])
@@ -121,11 +121,10 @@ class Convolution:
 
 def _work(problem: Problem, geometry: Geometry) -> Work | None:
     """Vectors along the result channels."""
-    between = edges_of(problem, geometry)
-    found = walks(between[0].problem) if between is not None else None
-    if between is None or found is None:
+    between = between_edges(problem, geometry)
+    if between is None:
         return None
-    (edges, image), (written, read) = between, found
+    edges, image, written, read = between
     lhs = image.storage
     fixed = geometry.rhs in problem.constants
     affine = sorted_axes(merged(geometry.affine(lhs, None if fixed else problem.ins[geometry.rhs], [*written, *read])))
@@ -135,11 +134,10 @@ def _work(problem: Problem, geometry: Geometry) -> Work | None:
 
 def _flipped(problem: Problem, geometry: Geometry) -> Work | None:
     """Vectors along the image, where it is read side by side or where there is nothing else for them to walk."""
-    between = edges_of(problem, geometry, in_place=True)
-    found = walks(between[0].problem) if between is not None else None
-    if between is None or found is None:
+    between = between_edges(problem, geometry, in_place=True)
+    if between is None:
         return None
-    (edges, image), (written, read) = between, found
+    edges, image, written, read = between
     lhs = image.storage
     affine = sorted_axes(merged(swapped(geometry.affine(lhs, problem.ins[geometry.rhs], [*written, *read]))))
     column = vector_axis(affine, written)
@@ -150,11 +148,10 @@ def _flipped(problem: Problem, geometry: Geometry) -> Work | None:
 
 def _by_groups(problem: Problem, geometry: Geometry) -> Work | None:
     """Vectors along groups of one result channel, where they lie side by side."""
-    between = edges_of(problem, geometry)
-    found = walks(between[0].problem) if between is not None else None
-    if between is None or found is None:
+    between = between_edges(problem, geometry)
+    if between is None:
         return None
-    (edges, image), (written, read) = between, found
+    edges, image, written, read = between
     lhs = image.storage
     affine = sorted_axes(merged(geometry.affine(lhs, problem.ins[geometry.rhs], [*written, *read])))
     axis = lane_axis(affine, written)
@@ -174,17 +171,20 @@ def geometry_of(group: Group) -> Geometry | None:
     return Geometry.of(anchor) if computing_type(anchor) is not None else None
 
 
-def dtype_of(group: Group) -> Any:
-    """The element type that the group's anchor is summed in."""
-    assert group.anchor is not None and isinstance(group.anchor.type, TensorType)
-    dtype = computing_type(group.anchor)
-    assert dtype is not None
-    return dtype
+class Between(NamedTuple):
+    """What is between the edges of a convolution: what its window slides over, and how the epilogue walks what it writes and reads."""
+
+    edges: Edges
+    image: Operand
+    written: list[Walk]
+    read: list[Walk]
 
 
-def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last: bool = False,
-             in_place: bool = False) -> tuple[Edges, Operand] | None:
-    """The copies around the nest, and what its window slides over; None where an output is of another shape than the anchor.
+def between_edges(problem: Problem, geometry: Geometry, tile: int = 1, channels_last: bool = False,
+                  in_place: bool = False) -> Between | None:
+    """The convolution with the copies around its nest.
+
+    None where an output is of another shape than the anchor, or something in the epilogue is no walk of strides.
 
     ``channels_last`` says that the operand must lie so; else it may lie in any order, and keeps it where it has few channels.
     ``in_place``: order matters neither for the operand nor for the results.
@@ -208,7 +208,14 @@ def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last:
     if not in_place and (channels_last or geometry.conv.outputs > geometry.groups or geometry.has_lanes_of_groups):
         apart = [o for o, storage in problem.outs.items() if storage.strides[dims.out_feature] != 1]
         edges.leave(dict.fromkeys(apart, geometry.result_constraint().order))
-    return edges, image
+    found = walks(edges.problem)
+    return None if found is None else Between(edges, image, *found)
+
+
+def are_channels_last(between: Between, geometry: Geometry) -> bool:
+    """Whether the channels of the image and of all results are neighbours in memory."""
+    dims = geometry.conv.dims
+    return between.image.storage.strides[dims.lhs_feature] == 1 and all(v[dims.out_feature] == 1 for v in between.written)
 
 
 TEMPLATE = Convolution()

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from irscope.fusion import Group
-from irscope.graph import DType, Node
+from irscope.graph import DType
 from irscope.lazy import np
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import Machine, machine_of
-from irscope.lower.storage import LayoutConstraint
-from irscope.lower.templates import Built, Fixed, Operand, Packed, Problem
-from irscope.lower.templates.convolution import dtype_of, edges_of, geometry_of
+from irscope.lower.templates import Built, Packed, Problem, Template
+from irscope.lower.templates.convolution import Between, are_channels_last, between_edges, geometry_of
 from irscope.lower.templates.depthwise_nest import DepthwiseNest
-from irscope.lower.templates.epilogue import Epilogue, walks
+from irscope.lower.templates.epilogue import Epilogue
 from irscope.lower.templates.geometry import Geometry
-from irscope.lower.templates.relayout import Edges
+from irscope.lower.templates.micro import sum_type
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address, View
 
@@ -29,46 +27,38 @@ MAX_TAPS = 49
 
 @dataclass(slots=True)
 class Work:
-    """A convolution between its edges; ``image`` is what the window slides over."""
+    """A convolution between its edges."""
 
     geometry: Geometry
-    edges: Edges
-    image: Operand
+    between: Between
 
 
-class Depthwise:
+class Depthwise(Template):
     """See the module."""
 
     name = "depthwise"
 
-    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
-        """What the convolution template asks for is right here too."""
-        return {}
-
     def match(self, problem: Problem) -> Work | None:
         """Two spatial dimensions, as many groups as channels and results, floats."""
         geometry = geometry_of(problem.group)
-        if geometry is None or not dtype_of(problem.group).is_float or geometry.rhs not in problem.ins:
+        if geometry is None or not sum_type(problem.group).is_float or geometry.rhs not in problem.ins:
             return None
         conv = geometry.conv
         if len(conv.spatial) != 2 or conv.features != 1 or conv.outputs != conv.feature_groups or conv.outputs == 1:
             return None
         if prod(conv.window.size) > MAX_TAPS:
             return None
-        between = edges_of(problem, geometry, channels_last=True)
-        found = walks(between[0].problem) if between is not None else None
-        if between is None or found is None or any(v[conv.dims.out_feature] != 1 for v in found[0]):
-            return None
-        return Work(geometry, *between) if between[1].storage.strides[conv.dims.lhs_feature] == 1 else None
+        between = between_edges(problem, geometry, channels_last=True)
+        return Work(geometry, between) if between is not None and are_channels_last(between, geometry) else None
 
     def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
         return {"pixels": _pixels(match.geometry, machine_of(problem.lanes))}
 
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
-        geometry, edges, dtype = match.geometry, match.edges, dtype_of(problem.group)
+        geometry, edges, dtype = match.geometry, match.between.edges, sum_type(problem.group)
         conv, dims, window = geometry.conv, geometry.conv.dims, geometry.conv.window
         lanes = machine_of(problem.lanes).lanes(dtype)
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
         epilogue = Epilogue(k, edges.problem, dims.out_feature)
         if geometry.rhs in problem.constants:
             padded = -(-conv.outputs // lanes) * lanes
@@ -76,7 +66,7 @@ class Depthwise:
             tap = _from_panel(taps.origin, padded, lanes)
         else:
             tap = _in_place(k, geometry, epilogue.views[geometry.rhs], dtype, lanes)
-        image = epilogue.call.bind(match.image, "in", "image")
+        image = epilogue.call.bind(match.between.image, "in", "image")
         y, x = dims.lhs_spatial
         size, step, reach = ((pair[0], pair[1]) for pair in (window.size, window.stride, window.rhs_dilate))
 
@@ -101,8 +91,7 @@ def _in_place(k: KernelBuilder, geometry: Geometry, weights: View, dtype: DType,
     def tap(channel: Any, number: int, mask: Expr | None) -> Expr:
         y, x = divmod(number, geometry.conv.window.size[1])
         place = first + (channel * apart + (y * down + x * across))
-        value = place.load(lanes, mask) if apart == 1 else place.gather(lanes, apart, mask)
-        return value if value.dtype is dtype else k.convert(value, dtype)
+        return k.convert(place.load(lanes, mask) if apart == 1 else place.gather(lanes, apart, mask), dtype)
 
     return tap
 

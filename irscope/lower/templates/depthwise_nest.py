@@ -11,7 +11,6 @@ from typing import Any
 
 from irscope.graph import DType
 from irscope.lower.build import KernelBuilder
-from irscope.lower.templates.micro import first_lanes
 from irscope.lower.templates.shares import stepped
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
@@ -45,14 +44,14 @@ class DepthwiseNest:
         """All loops."""
         k, lanes = self.k, self.lanes
         for c, count in stepped(k, self.channels, lanes):
-            mask = first_lanes(k, count, lanes) if count < lanes else None
+            mask = k.first_lanes(count, lanes) if count < lanes else None
             w = [self.tap(c, number, mask) for number in range(self.window[0] * self.window[1])]
             with k.loop(0, self.results[0]) as n, k.loop(0, self.results[1]) as y:
                 for x, pixels in stepped(k, self.results[2], self.pixels, False):
-                    self._pixels(w, n, y, x, c, pixels, mask)
+                    self._pixels(w, (n, y, x, c), pixels, mask)
 
-    def _pixels(self, w: list[Expr], n: Any, y: Any, x: Any, c: Any, pixels: int, mask: Expr | None) -> None:
-        k, strides = self.k, self.strides
+    def _pixels(self, w: list[Expr], first: tuple[Any, Any, Any, Any], pixels: int, mask: Expr | None) -> None:
+        k, strides, (n, y, x, c) = self.k, self.strides, first
         base = self.source + (n * strides[0] + y * (self.step[0] * strides[1]) + x * (self.step[1] * strides[2]) + c)
         total: list[Expr | None] = [None] * pixels
         for i in range(self.window[0]):
@@ -62,9 +61,7 @@ class DepthwiseNest:
                          if 0 <= tap <= (self.window[1] - 1) * self.reach[1] and tap % self.reach[1] == 0]
                 if not users:
                     continue
-                value = (base + (i * self.reach[0] * strides[1] + at * strides[2])).load(self.lanes, mask)
-                if value.dtype is not self.dtype:
-                    value = k.convert(value, self.dtype)
+                value = k.convert((base + (i * self.reach[0] * strides[1] + at * strides[2])).load(self.lanes, mask), self.dtype)
                 for p, j in users:
                     before, weight = total[p], w[i * self.window[1] + j]
                     total[p] = k.binary("mul", value, weight) if before is None else k.fma(value, weight, before)

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, prod
 
 from irscope.graph import DType
-from irscope.lower.schedule import ContractionSchedule, Machine, choose_tile, good_tiles
+from irscope.lower.schedule import ContractionSchedule, Cut, Machine, Size, choose_tile, good_tiles
 from irscope.lower.templates.affine import Affine, Axis
 from irscope.lower.templates.micro import DEPTH_BLOCK, total_type
 from irscope.lower.templates.pack import is_run
@@ -29,22 +29,6 @@ def sorted_axes(affine: Affine) -> Affine:
     return Affine(sorted(affine.axes, key=key), affine.views)
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """What the choice of tiles looks at. ``far``: the weights come from beyond the second cache; ``shared``: threads that share panels."""
-
-    rows: int
-    outer_rows: int
-    columns: int
-    depth: int
-    far: bool
-    shared: int
-
-    def tiles(self, machine: Machine, lanes: int, count: int) -> list[tuple[int, int, int]]:
-        """The tiles that should be fastest."""
-        return good_tiles(count, self.rows, self.columns, self.depth, machine, lanes, self.outer_rows, self.far, self.shared)
-
-
 def size_of(affine: Affine, pack: str, dtype: DType, machine: Machine, threads: int) -> Size:
     """The extents of a merged contraction whose last column axis is the vectors'."""
     rows = affine.of("row") or [Axis("row", 1, 0, 0)]
@@ -53,21 +37,20 @@ def size_of(affine: Affine, pack: str, dtype: DType, machine: Machine, threads: 
     batches = prod(a.size for a in affine.axes if a.role == "batch")
     far = pack == "load" and batches * depth * columns * max(4, dtype.storage) > machine.l2 // 4
     shared = threads if batches * prod(a.size for a in affine.of("column")[:-1]) < 2 * threads else 1
-    return Size(rows[-1].size, rows[-2].size if len(rows) > 1 else 1, columns, depth, far, shared)
+    return Size(rows[-1].size, columns, depth, rows[-2].size if len(rows) > 1 else 1, far, shared)
 
 
 def choose(affine: Affine, pack: str, dtype: DType, machine: Machine, threads: int = 1) -> ContractionSchedule:
     """Tiles, blocks, prefetch and order of loops by rule, for a merged contraction whose last column axis is the vectors'."""
     size = size_of(affine, pack, dtype, machine, threads)
-    tile = choose_tile(size.rows, size.columns, size.depth, machine, machine.lanes(dtype), size.outer_rows, size.far, size.shared)
-    return _around(affine, pack, dtype, machine, size, tile)
+    return _around(affine, pack, dtype, machine, size, choose_tile(size, machine, machine.lanes(dtype)))
 
 
 def alternatives(affine: Affine, chosen: ContractionSchedule, dtype: DType, machine: Machine,
                  threads: int = 1) -> list[ContractionSchedule]:
     """Other schedules that may be faster than the chosen one where its figures miss something: near tiles, more or less prefetching."""
     size = size_of(affine, chosen.pack, dtype, machine, threads)
-    found = [_around(affine, chosen.pack, dtype, machine, size, tile) for tile in size.tiles(machine, machine.lanes(dtype), 6)]
+    found = [_around(affine, chosen.pack, dtype, machine, size, tile) for tile in good_tiles(6, size, machine, machine.lanes(dtype))]
     if chosen.pack == "load":
         found += [replace(chosen, prefetch=lines) for lines in (0, 1, 2, 4)]
     if chosen.pack in ("load", "none") and chosen.across == 1 and not chosen.sum_block:
@@ -75,7 +58,7 @@ def alternatives(affine: Affine, chosen: ContractionSchedule, dtype: DType, mach
     return [schedule for schedule in dict.fromkeys(found) if schedule != chosen]
 
 
-def _around(affine: Affine, pack: str, dtype: DType, machine: Machine, size: Size, tile: tuple[int, int, int]) -> ContractionSchedule:
+def _around(affine: Affine, pack: str, dtype: DType, machine: Machine, size: Size, tile: Cut) -> ContractionSchedule:
     """The schedule of a tile."""
     height, vectors, across = tile
     lanes, width = machine.lanes(dtype), max(4, dtype.storage)

@@ -79,7 +79,7 @@ class Epilogue(Pull):
         if at:
             at[self.axis] = self.lanes(at[self.axis], value.lanes)
         self.mask = mask
-        self.give(anchor, at, value if value.dtype is anchor.type.dtype else self.k.convert(value, anchor.type.dtype))
+        self.give(anchor, at, self.k.convert(value, anchor.type.dtype))
         for output in self.problem.group.outputs:
             self.store(output, at, self.k.splat(self.value(output, at), value.lanes), mask)
 

@@ -9,15 +9,14 @@ from contextlib import ExitStack
 from math import prod
 from typing import Any
 
-from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Kind, Node, TensorType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.kernels import flops_of_node
 from irscope.lower.program import Slot
 from irscope.lower.pull import Pull
-from irscope.lower.storage import LayoutConstraint, Storage
-from irscope.lower.templates import Built, Fixed, Operand, Problem
+from irscope.lower.storage import Storage
+from irscope.lower.templates import Built, Operand, Problem, Template
 from irscope.lower.values import leaf_paths, path_to
 from irscope.lower.view import View
 from irscope.ops.costs import result_elements
@@ -26,13 +25,10 @@ MOST_AGAIN = 4
 """How often an operator that sums over many elements may be computed, element by element, for each of its own elements."""
 
 
-class Generic:
+class Generic(Template):
     """What takes a group when no faster template does."""
 
     name = "generic"
-
-    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
-        return {}
 
     def match(self, problem: Problem) -> str | None:
         """``nest`` where the operator is a loop nest of its own, else ``element``; None where that repeats the loops of operators."""
@@ -46,7 +42,7 @@ class Generic:
         return {"template": self.name, "form": match}
 
     def build(self, problem: Problem, match: str, schedule: dict[str, Any]) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, precision=problem.options.get("precision", "default"))
+        k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
         pull = Pull(k, problem)
         if match == "nest":
             anchor = problem.group.anchor

@@ -46,9 +46,9 @@ class InnerNest:
             lhs, rhs = self.lhs, self.rhs
             for axis in [*affine.of("batch"), *before]:
                 i = stack.enter_context(k.par(0, axis.size))
-                lhs, rhs, index = lhs + i * axis.lhs, rhs + i * axis.rhs, _moved(index, axis, i)
+                lhs, rhs, index = lhs + i * axis.lhs, rhs + i * axis.rhs, axis.walk(index, i)
             for i, height in stepped(k, last.size, self.rows):
-                self._tile(lhs + i * last.lhs, rhs, _moved(index, last, i), last, height)
+                self._tile(lhs + i * last.lhs, rhs, last.walk(index, i), last, height)
 
     def _tile(self, lhs: Address, rhs: Address, index: list[Any], last: Axis, height: int) -> None:
         k = self.k
@@ -58,11 +58,7 @@ class InnerNest:
         tile = Tile(lhs, rhs, [r * last.lhs for r in range(height)], 1, self.lanes, self.affine.of("sum"))
         for r, row in enumerate(inner_products(k, tile, [offset for offset, _ in columns], self.dtype)):
             for value, (_, steps) in zip(row, columns):
-                where = _moved(index, last, k.index(r))
+                where = last.walk(index, k.index(r))
                 for axis, i in steps:
-                    where = _moved(where, axis, k.index(i))
+                    where = axis.walk(where, k.index(i))
                 self.finish(value, where)
-
-
-def _moved(index: list[Any], axis: Axis, i: Any) -> list[Any]:
-    return [x + i * axis.step if d == axis.out else x for d, x in enumerate(index)]

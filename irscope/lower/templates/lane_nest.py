@@ -16,7 +16,7 @@ from typing import Any
 from irscope.graph import DType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.templates.affine import Affine, Axis
-from irscope.lower.templates.micro import DEPTH_BLOCK, first_lanes, total_type
+from irscope.lower.templates.micro import DEPTH_BLOCK, total_type
 from irscope.lower.templates.shares import stepped
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
@@ -56,7 +56,7 @@ class LaneNest:
             size *= results[-1].size
             tiled.insert(0, results.pop())
         for i, count in stepped(k, axis.size, self.lanes):
-            mask = first_lanes(k, count, self.lanes) if count < self.lanes else None
+            mask = k.first_lanes(count, self.lanes) if count < self.lanes else None
             with ExitStack() as stack:
                 at = _Place([k.index(0)] * self.rank, self.lhs, self.rhs).moved(axis, i)
                 for outer in results:
@@ -78,7 +78,7 @@ class LaneNest:
                     i = start + stack.enter_context(k.loop(0, extent))
                     here = [p.moved(axis, i) for p in here]
                 for register, place in zip(registers, here):
-                    x, y = (self._wide(address.load(self.lanes, mask)) for address in (place.lhs, place.rhs))
+                    x, y = (k.convert(address.load(self.lanes, mask), dtype) for address in (place.lhs, place.rhs))
                     before = register.get()
                     register.set(k.fma(x, y, before) if dtype.is_float else k.binary("add", k.binary("mul", x, y), before))
             for register, total in zip(registers, totals):
@@ -86,9 +86,6 @@ class LaneNest:
                 register.set(zero)
         for register, place in zip(totals or registers, places):
             self.finish(k.convert(register.get(), dtype), place.index, mask)
-
-    def _wide(self, value: Expr) -> Expr:
-        return value if value.dtype is self.dtype else self.k.convert(value, self.dtype)
 
 
 @dataclass(slots=True)
@@ -101,8 +98,7 @@ class _Place:
 
     def moved(self, axis: Axis, i: Any) -> _Place:
         """After ``i`` steps along an axis."""
-        index = [x + i * axis.step if d == axis.out else x for d, x in enumerate(self.index)]
-        return _Place(index, self.lhs + i * axis.lhs, self.rhs + i * axis.rhs)
+        return _Place(axis.walk(self.index, i), self.lhs + i * axis.lhs, self.rhs + i * axis.rhs)
 
     def through(self, axes: list[Axis], steps: tuple[int, ...]) -> _Place:
         place = self

@@ -10,30 +10,24 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS
-from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import Call
-from irscope.lower.emission import Emission, Values, tail_mask, width
+from irscope.lower.emission import Emission, Values, width
 from irscope.lower.points import Point, Trace, merged, reordered, trace
 from irscope.lower.pull import Pull
-from irscope.lower.storage import LayoutConstraint
-from irscope.lower.templates import Built, Fixed, Problem
+from irscope.lower.templates import Built, Problem, Template
 from irscope.ops import hlo
 
 BLOCK = 4096
 """Elements of one unit of work where there is a single loop to share out."""
 
 
-class Map:
+class Map(Template):
     """Groups without reductions."""
 
     name = "map"
-
-    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
-        return {}
 
     def match(self, problem: Problem) -> Trace | str | None:
         """The trace of the group where all movement is strides; ``pull`` where elements are gathered, but vectors still work."""
@@ -51,7 +45,7 @@ class Map:
         return {"form": "points", "lanes": width(longest, problem.lanes), "block": BLOCK}
 
     def build(self, problem: Problem, match: Trace | str, schedule: dict[str, Any]) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
         if isinstance(match, str):
             call = _build_pull(k, problem, schedule["lanes"])
         else:
@@ -91,7 +85,7 @@ def _build_points(k: KernelBuilder, problem: Problem, match: Trace, lanes: int, 
 
         def tail() -> None:
             if rest:
-                body(k.index(whole), tail_mask(k, lanes, rest))
+                body(k.index(whole), k.first_lanes(rest, lanes))
 
         if axes > 1 or whole <= block:
             with k.loop(0, whole, lanes) as i:
@@ -111,7 +105,7 @@ def _build_points(k: KernelBuilder, problem: Problem, match: Trace, lanes: int, 
 
 def _store(e: Emission, match: Trace, index: list[Any], values: Values, mask: Any, lanes: int) -> None:
     for node, point, walk in match.outputs:
-        e.store(node, walk, index, values[point], mask, lanes)
+        e.store((node, walk), index, values[point], mask, lanes)
 
 
 _PULLS = hlo.named("gather iota")

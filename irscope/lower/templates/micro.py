@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.fusion import Group
 from irscope.graph import DType, Node, TensorType
 from irscope.graph.dtypes import F32, F64, PRED, S32, S64
 from irscope.lower.build import KernelBuilder
@@ -73,6 +74,14 @@ def computing_type(anchor: Node) -> DType | None:
     return None
 
 
+def sum_type(group: Group) -> DType:
+    """The type in which the products of a group's anchor are summed, which register tiles do."""
+    assert group.anchor is not None
+    dtype = computing_type(group.anchor)
+    assert dtype is not None
+    return dtype
+
+
 def accumulate(k: KernelBuilder, tile: Tile, dtype: DType, begin: Callable[[int, int], Any] | None = None) -> Accumulators:
     """Run a tile over its sum axes; gives the accumulators, by row and vector. ``begin(row, vector)`` gives what they start from (zero)."""
     zero = k.const(0, dtype)
@@ -88,10 +97,10 @@ def accumulate(k: KernelBuilder, tile: Tile, dtype: DType, begin: Callable[[int,
         if tile.ahead is not None and ahead is not None:
             for line in range(tile.ahead.lines):
                 (ahead + line * line_of(ahead.dtype)).prefetch()
-        right = [_wide(k, (rhs + v * tile.lanes).load(tile.lanes, tile.mask if v == tile.vectors - 1 else None), dtype)
+        right = [k.convert((rhs + v * tile.lanes).load(tile.lanes, tile.mask if v == tile.vectors - 1 else None), dtype)
                  for v in range(tile.vectors)]
         for r, offset in enumerate(tile.rows):
-            left = _wide(k, (lhs + offset).load(), dtype)
+            left = k.convert((lhs + offset).load(), dtype)
             for v in range(tile.vectors):
                 if dtype.is_float:
                     acc[r][v].set(k.fma(left, right[v], acc[r][v].get()))
@@ -117,9 +126,9 @@ def inner_products(k: KernelBuilder, tile: Tile, columns: Sequence[int], dtype: 
     totals = [[k.reg(wide, k.splat(k.const(0, wide), lanes)) for _ in columns] for _ in tile.rows] if wide is not None else []
 
     def step(at: Any, mask: Expr | None) -> None:
-        right = [_wide(k, (tile.rhs + at + c).load(lanes, mask), dtype) for c in columns]
+        right = [k.convert((tile.rhs + at + c).load(lanes, mask), dtype) for c in columns]
         for r, offset in enumerate(tile.rows):
-            left = _wide(k, (tile.lhs + at + offset).load(lanes, mask), dtype)
+            left = k.convert((tile.lhs + at + offset).load(lanes, mask), dtype)
             for c, value in enumerate(right):
                 if dtype.is_float:
                     acc[r][c].set(k.fma(left, value, acc[r][c].get()))
@@ -138,18 +147,9 @@ def inner_products(k: KernelBuilder, tile: Tile, columns: Sequence[int], dtype: 
             step(first + i, None)
         add_block()
     if axis.size > whole:
-        step(k.index(whole), first_lanes(k, axis.size - whole, lanes))
+        step(k.index(whole), k.first_lanes(axis.size - whole, lanes))
         add_block()
     return [[k.convert(k.reduce("add", a.get()), dtype) for a in row] for row in totals or acc]
-
-
-def first_lanes(k: KernelBuilder, count: int, lanes: int) -> Expr:
-    """A mask of the first ``count`` lanes."""
-    return k.vector([lane < count for lane in range(lanes)], PRED)
-
-
-def _wide(k: KernelBuilder, value: Expr, dtype: DType) -> Expr:
-    return value if value.dtype is dtype else k.convert(value, dtype)
 
 
 def line_of(dtype: DType) -> int:

@@ -11,8 +11,8 @@ from irscope.graph import DType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule
 from irscope.lower.templates.affine import Affine, Axis
-from irscope.lower.templates.micro import Ahead, Tile, accumulate, first_lanes, line_of, total_type
-from irscope.lower.templates.pack import in_panel, pack_copy, pack_gather, pack_transpose
+from irscope.lower.templates.micro import Ahead, Tile, accumulate, line_of, total_type
+from irscope.lower.templates.pack import Strip, in_panel, pack_copy, pack_gather, pack_transpose
 from irscope.lower.templates.shares import stepped
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
@@ -101,9 +101,9 @@ class Nest:
             index, lhs, rhs = self._enter_outer(stack)
             for axis in before:
                 i = stack.enter_context(self._par(0, axis.size))
-                lhs, index = lhs + i * axis.lhs, self._moved(index, axis, i)
+                lhs, index = lhs + i * axis.lhs, axis.walk(index, i)
             for i, height in stepped(k, last.size, s.rows, self.parallel):
-                rows = (lhs + i * last.lhs, self._moved(zero, last, i), height)
+                rows = (lhs + i * last.lhs, last.walk(zero, i), height)
                 for j, columns in stepped(k, self.column.size, self.width, False):
                     self._panel(index, lhs, rhs, j, columns, rows)
 
@@ -118,7 +118,7 @@ class Nest:
         panel_elements = -(-(self.packed_columns or self.column.size) // self.width) * self.depth * self.width
         for axis in [*batches, *self.affine.of("column")[:-1]]:
             i = stack.enter_context(self._par(0, axis.size))
-            lhs, index = lhs + i * axis.lhs, self._moved(index, axis, i)
+            lhs, index = lhs + i * axis.lhs, axis.walk(index, i)
             if packed and axis.rhs:
                 step //= axis.size
                 rhs = rhs + i * (step * panel_elements)
@@ -131,7 +131,7 @@ class Nest:
         """One panel of columns, from ``j`` on: over all rows, or over the one tile ``rows`` (address, index, height)."""
         k, s, lanes = self.k, self.schedule, self.lanes
         vectors, rest = -(-columns // lanes), columns % lanes
-        mask = first_lanes(k, rest, lanes) if rest else None
+        mask = k.first_lanes(rest, lanes) if rest else None
         sums, address = self.sums, rhs + j * self.column.rhs
         if s.pack == "load":
             sums, address = in_panel(self.sums, self.width), rhs + j * self.depth
@@ -142,7 +142,7 @@ class Nest:
         unpacked = tile
         if s.pack in PACKERS and not in_blocks:
             tile = self._with_panel(tile, columns)
-        at = self._moved(index, self.column, j)
+        at = self.column.walk(index, j)
         if rows is not None:
             self._tile(replace(tile, lhs=rows[0], rows=self._offsets(1, rows[2])), self._joined(rows[1], at), 1, rows[2], mask)
         elif s.sum_block:
@@ -155,7 +155,7 @@ class Nest:
 
     def _with_panel(self, tile: Tile, columns: int) -> Tile:
         """The tile, reading a panel that is packed here."""
-        panel, sums = PACKERS[self.schedule.pack](self.k, tile.rhs, tile.sums, self.column, tile.vectors, tile.lanes, columns)
+        panel, sums = PACKERS[self.schedule.pack](self.k, Strip(tile.rhs, tile.sums, self.column, columns, tile.lanes))
         return replace(tile, rhs=panel, sums=sums)
 
     def _row_tiles(self) -> Iterator[tuple[Any, list[Any], int, int, Any]]:
@@ -169,12 +169,12 @@ class Nest:
             groups = -(-second.size // s.across)
             for axis in before:
                 i = stack.enter_context(k.loop(0, axis.size))
-                base, where, number = base + i * axis.lhs, self._moved(where, axis, i), number * axis.size + i
+                base, where, number = base + i * axis.lhs, axis.walk(where, i), number * axis.size + i
             for o_first, o_count, across in _runs(second.size, s.across):
                 with k.loop(o_first, o_first + o_count, across) as o:
                     for i_first, i_count, height in _runs(last.size, s.rows):
                         with k.loop(i_first, i_first + i_count, height) as i:
-                            here = self._moved(self._moved(where, second, o), last, i)
+                            here = last.walk(second.walk(where, o), i)
                             count = (number * groups + o // s.across) * per_group + i // s.rows
                             yield base + o * second.lhs + i * last.lhs, here, across, height, count
 
@@ -192,8 +192,8 @@ class Nest:
     def _out(self, value: Any, index: list[Any], row: tuple[int, int], vector: int, vectors: int, mask: Expr | None) -> None:
         """Hand out one vector of a tile whose first element is at ``index``."""
         *_, second, last = [Axis("row", 1, 0, 0), *self.rows]
-        where = self._moved(self._moved(index, second, self.k.index(row[0])), last, self.k.index(row[1]))
-        where = self._moved(where, self.column, self.k.index(vector * self.lanes))
+        where = last.walk(second.walk(index, self.k.index(row[0])), self.k.index(row[1]))
+        where = self.column.walk(where, self.k.index(vector * self.lanes))
         self.finish(value, where, mask if vector == vectors - 1 else None)
 
     def _blocked(self, tile: Tile, at: list[Any], mask: Expr | None, pack: int) -> None:
@@ -260,12 +260,6 @@ class Nest:
         sizes, lines = [a.size for a in tile.sums], self.schedule.prefetch
         address = tile.rhs + prod(sizes) * self.width + number * (prod(sizes) * line * lines)
         return Ahead(address, [prod(sizes[i + 1:]) * line * lines for i in range(len(sizes))], lines)
-
-    def _moved(self, index: list[Any], axis: Axis, i: Any) -> list[Any]:
-        """The index after ``i`` steps along an axis."""
-        if axis.out < 0:
-            return index
-        return [x + i * axis.step if d == axis.out else x for d, x in enumerate(index)]
 
     @staticmethod
     def _joined(a: list[Any], b: list[Any]) -> list[Any]:

@@ -4,20 +4,55 @@ Weights are packed once, before the first run; operands that are computed are pa
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
 from irscope.lazy import np
 from irscope.lower.build import KernelBuilder
 from irscope.lower.templates.affine import Axis
-from irscope.lower.templates.micro import first_lanes
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 
-Panel = tuple[Address, list[Axis]]
+Packed = tuple[Address, list[Axis]]
 """A panel in scratch memory, and the sum axes with their strides in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """What a kernel packs into a panel: ``columns`` of an operand along one axis, in vectors of ``lanes``, and all sums."""
+
+    source: Address
+    sums: Sequence[Axis]
+    column: Axis
+    columns: int
+    lanes: int
+
+    @property
+    def vectors(self) -> int:
+        return -(-self.columns // self.lanes)
+
+    @property
+    def width(self) -> int:
+        return self.vectors * self.lanes
+
+    def room(self, k: KernelBuilder) -> Address:
+        """Scratch memory for it."""
+        return k.scratch(self.source.dtype, (prod(a.size for a in self.sums), self.width)).origin
+
+    def walk(self, k: KernelBuilder, line: Callable[[Address, Address], None]) -> Packed:
+        """Write ``line(source, target)`` for every element of the sums."""
+        def copy(at: Address, to: Address, left: Sequence[Axis]) -> None:
+            if not left:
+                line(at, to)
+                return
+            with k.loop(0, left[0].size) as i:
+                copy(at + i * left[0].rhs, to + i * (self.width * prod(a.size for a in left[1:])), left[1:])
+
+        room = self.room(k)
+        copy(self.source, room, self.sums)
+        return room, in_panel(self.sums, self.width)
 
 
 def panels(array: np.ndarray[Any, Any], outer: int, width: int, dtype: Any) -> np.ndarray[Any, Any]:
@@ -62,44 +97,38 @@ def is_run(sums: Sequence[Axis]) -> bool:
     return True
 
 
-def pack_copy(k: KernelBuilder, source: Address, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int, columns: int) -> Panel:
+def pack_copy(k: KernelBuilder, strip: Strip) -> Packed:
     """Copy a panel whose columns are neighbours in memory: rows that lie far apart come close together."""
-    width = vectors * lanes
-    panel = k.scratch(source.dtype, (prod(a.size for a in sums), width)).origin
-    mask = first_lanes(k, columns - (vectors - 1) * lanes, lanes) if columns < width else None
+    lanes, last = strip.lanes, strip.vectors - 1
+    mask = k.first_lanes(strip.columns - last * lanes, lanes) if strip.columns < strip.width else None
 
-    def copy(at: Address, to: Address, left: Sequence[Axis]) -> None:
-        if not left:
-            for v in range(vectors):
-                (to + v * lanes).store((at + v * lanes).load(lanes, mask if v == vectors - 1 else None))
-            return
-        with k.loop(0, left[0].size) as i:
-            copy(at + i * left[0].rhs, to + i * (width * prod(a.size for a in left[1:])), left[1:])
+    def line(at: Address, to: Address) -> None:
+        for v in range(strip.vectors):
+            (to + v * lanes).store((at + v * lanes).load(lanes, mask if v == last else None))
 
-    copy(source, panel, sums)
-    return panel, in_panel(sums, width)
+    return strip.walk(k, line)
 
 
-def pack_transpose(k: KernelBuilder, source: Address, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int, columns: int) -> Panel:
+def pack_transpose(k: KernelBuilder, strip: Strip) -> Packed:
     """Copy a panel whose sums are one run of memory: squares of lanes x lanes are transposed in registers."""
-    width, size = vectors * lanes, prod(a.size for a in sums)
-    panel = k.scratch(source.dtype, (size, width)).origin
+    source, lanes, width, size = strip.source, strip.lanes, strip.width, prod(a.size for a in strip.sums)
+    room = strip.room(k)
 
     def square(at: Any, v: int, rows: int) -> None:
-        steps = None if rows == lanes else first_lanes(k, rows, lanes)
-        have = min(lanes, columns - v * lanes)
-        lines = [(source + (v * lanes + c) * column.rhs + at).load(lanes, steps) if c < have
+        steps = None if rows == lanes else k.first_lanes(rows, lanes)
+        have = min(lanes, strip.columns - v * lanes)
+        lines = [(source + (v * lanes + c) * strip.column.rhs + at).load(lanes, steps) if c < have
                  else k.splat(k.const(0, source.dtype), lanes) for c in range(lanes)]
         for r, line in enumerate(transposed(k, lines)[:rows]):
-            (panel + (at + r) * width + v * lanes).store(line)
+            (room + (at + r) * width + v * lanes).store(line)
 
     whole = size // lanes * lanes
-    for v in range(vectors):  # one vector of columns after the other: their memory is read in as few streams at a time
+    for v in range(strip.vectors):  # one vector of columns after the other: their memory is read in as few streams at a time
         with k.loop(0, whole, lanes) as i:
             square(i, v, lanes)
         if size > whole:
             square(k.index(whole), v, size - whole)
-    return panel, [replace(a, rhs=a.rhs * width) for a in sums]
+    return room, [replace(a, rhs=a.rhs * width) for a in strip.sums]
 
 
 def transposed(k: KernelBuilder, lines: Sequence[Expr]) -> list[Expr]:
@@ -117,21 +146,13 @@ def transposed(k: KernelBuilder, lines: Sequence[Expr]) -> list[Expr]:
     return rows
 
 
-def pack_gather(k: KernelBuilder, source: Address, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int, columns: int) -> Panel:
+def pack_gather(k: KernelBuilder, strip: Strip) -> Packed:
     """Copy a panel that runs along memory in no direction, an element at a time."""
-    width = vectors * lanes
-    panel = k.scratch(source.dtype, (prod(a.size for a in sums), width)).origin
+    def line(at: Address, to: Address) -> None:
+        with k.loop(0, strip.columns) as c:
+            (to + c).store((at + c * strip.column.rhs).load())
+        if strip.columns < strip.width:
+            with k.loop(strip.columns, strip.width) as c:
+                (to + c).store(k.const(0, strip.source.dtype))
 
-    def copy(at: Address, to: Address, left: Sequence[Axis]) -> None:
-        if left:
-            with k.loop(0, left[0].size) as i:
-                copy(at + i * left[0].rhs, to + i * (width * prod(a.size for a in left[1:])), left[1:])
-            return
-        with k.loop(0, columns) as c:
-            (to + c).store((at + c * column.rhs).load())
-        if columns < width:
-            with k.loop(columns, width) as c:
-                (to + c).store(k.const(0, source.dtype))
-
-    copy(source, panel, sums)
-    return panel, in_panel(sums, width)
+    return strip.walk(k, line)

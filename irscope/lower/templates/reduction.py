@@ -8,13 +8,10 @@ from contextlib import ExitStack
 from math import prod
 from typing import Any
 
-from irscope.fusion import Group
-from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
-from irscope.lower.emission import Emission, Values, tail_mask, width
+from irscope.lower.emission import Emission, Values, width
 from irscope.lower.points import Trace, lies_across, merged, trace
-from irscope.lower.storage import LayoutConstraint
-from irscope.lower.templates import Built, Fixed, Problem
+from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.rows import operation_of
 from irscope.lower.tile import Expr
 from irscope.lower.values import tensor_of
@@ -22,13 +19,10 @@ from irscope.ops import hlo
 from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
 
 
-class Reduction:
+class Reduction(Template):
     """Groups of kind ``reduction`` with one result, and sums over rows whose elements lie across memory."""
 
     name = "reduction"
-
-    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
-        return {}
 
     def match(self, problem: Problem) -> Trace | None:
         group = problem.group
@@ -48,7 +42,7 @@ class Reduction:
         return {"lanes": lanes, "vectors": max(1, min(4, kept // lanes))}
 
     def build(self, problem: Problem, match: Trace, schedule: dict[str, Any]) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
         reduction = _Reduction(k, problem, match, schedule["lanes"], schedule["vectors"])
         reduction.write()
         return Built([reduction.e.call.stage(k.finish(schedule=schedule))])
@@ -90,7 +84,7 @@ class _Reduction:
                 self._block(index, k.index(whole), left, None, values)
             rest = n - whole - left * self.lanes
             if rest:
-                self._block(index, k.index(n - rest), 1, tail_mask(k, self.lanes, rest), values)
+                self._block(index, k.index(n - rest), 1, k.first_lanes(rest, self.lanes), values)
 
     def _emit(self, level: int, index: list[Any], values: Values) -> None:
         self.e.emit([p for p in self.before if p.level == level], self._full(index), values, lanes=1, keep=True)
@@ -122,7 +116,7 @@ class _Reduction:
                     inner = dict(mine[v])
                     self.e.emit(self.inside, [*index, j + v * lanes, *place], inner, mask)
                     for output, point, walk in self.beside:
-                        self.e.store(output, walk, [*index, j + v * lanes, *place], inner[point], mask, lanes)
+                        self.e.store((output, walk), [*index, j + v * lanes, *place], inner[point], mask, lanes)
                     element = k.splat(k.convert(inner[self.reduce.args[0]], wide), lanes)
                     registers[v].set(k.binary(operation, registers[v].get(), element))
             for register, total in zip(registers, totals):
@@ -134,7 +128,7 @@ class _Reduction:
             at = self._full([*index, j + v * lanes])
             self.e.emit(self.after, at, held, mask)
             for output, point, walk in self.results:
-                self.e.store(output, walk, at, held[point], mask, lanes)
+                self.e.store((output, walk), at, held[point], mask, lanes)
 
 
 TEMPLATE = Reduction()

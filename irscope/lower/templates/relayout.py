@@ -11,7 +11,6 @@ from irscope.lower.call import Call
 from irscope.lower.program import Slot
 from irscope.lower.storage import LayoutConstraint, Storage
 from irscope.lower.templates import Operand, Problem, Stage
-from irscope.lower.templates.micro import first_lanes
 from irscope.lower.templates.pack import transposed
 from irscope.lower.view import Address, View
 
@@ -35,7 +34,7 @@ class Edges:
         shape = tuple((n - 1) * hole + 1 for n, hole in zip(storage.shape, holes))
         made = _own(node.name, storage, shape, constraint, any(hole > 1 for hole in holes))
         kept = replace(made, shape=storage.shape, strides=tuple(s * hole for s, hole in zip(made.strides, holes)))
-        self.before.append(_copying(f"{problem.name}_frame", problem, Operand(storage, node), "x", Operand(kept), "framed", node))
+        self.before.append(_copying(f"{problem.name}_frame", problem, node, (Operand(storage, node), "x"), (Operand(kept), "framed")))
         return Operand(made, around=True)
 
     def leave(self, orders: Mapping[Node, tuple[int, ...]]) -> None:
@@ -44,16 +43,16 @@ class Edges:
         for node, order in orders.items():
             storage = problem.outs[node]
             outs[node] = _own(node.name, storage, storage.shape, LayoutConstraint.dense(order), False)
-            self.after.append(_copying(f"{problem.name}_relay", problem, Operand(outs[node]), "x", Operand(storage, node), "y", node))
+            self.after.append(_copying(f"{problem.name}_relay", problem, node, (Operand(outs[node]), "x"), (Operand(storage, node), "y")))
         self.problem = replace(problem, outs=outs, apart=problem.apart | frozenset(orders))
 
 
-def _copying(name: str, problem: Problem, source: Operand, source_name: str, target: Operand, target_name: str, node: Node) -> Stage:
-    """The stage that copies one place to another."""
+def _copying(name: str, problem: Problem, node: Node, source: tuple[Operand, str], target: tuple[Operand, str]) -> Stage:
+    """The stage that copies one place to another; each with the name of its buffer."""
     k = KernelBuilder(name, lanes=problem.lanes, tuned=True)
-    call, dtype = Call(k), source.storage.dtype
-    copy(k, call.bind(source, "in", source_name), call.bind(target, "out", target_name), _lanes(dtype, problem.lanes))
-    return call.stage(k.finish(bytes=2.0 * source.storage.elements * dtype.storage, origin=(node.name,)))
+    call, storage = Call(k), source[0].storage
+    copy(k, call.bind(source[0], "in", source[1]), call.bind(target[0], "out", target[1]), _lanes(storage.dtype, problem.lanes))
+    return call.stage(k.finish(bytes=2.0 * storage.elements * storage.dtype.storage, origin=(node.name,)))
 
 
 def _own(name: str, storage: Storage, shape: tuple[int, ...], constraint: LayoutConstraint, holes: bool) -> Storage:
@@ -98,7 +97,7 @@ def _runs(k: KernelBuilder, source: View, target: View, along: int, lanes: int) 
         with k.loop(0, whole, lanes) as i:
             (to + i).store((at + i).load(lanes))
         if whole < size:
-            mask = first_lanes(k, size - whole, lanes)
+            mask = k.first_lanes(size - whole, lanes)
             (to + whole).store((at + whole).load(lanes, mask), mask)
 
 
@@ -107,8 +106,8 @@ def _squares(k: KernelBuilder, source: View, target: View, across: int, down: in
     shape = source.shape
 
     def square(at: Address, to: Address, wide: int, high: int) -> None:
-        read = first_lanes(k, wide, lanes) if wide < lanes else None
-        write = first_lanes(k, high, lanes) if high < lanes else None
+        read = k.first_lanes(wide, lanes) if wide < lanes else None
+        write = k.first_lanes(high, lanes) if high < lanes else None
         empty = k.splat(k.const(0, source.dtype), lanes)
         lines = [(at + r * source.strides[down]).load(lanes, read) if r < high else empty for r in range(lanes)]
         for c, line in enumerate(transposed(k, lines)[:wide]):

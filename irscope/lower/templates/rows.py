@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from math import nan, prod
 from typing import Any
 
-from irscope.fusion import Group
 from irscope.graph import DType, Node, Op, TensorType
 from irscope.graph.dtypes import F32, F64, PRED
 from irscope.lower.build import KernelBuilder
-from irscope.lower.emission import Emission, Values, tail_mask, width
+from irscope.lower.emission import Emission, Values, width
 from irscope.lower.points import Point, Trace, lies_across, merged, trace
-from irscope.lower.storage import LayoutConstraint
-from irscope.lower.templates import Built, Fixed, Problem
+from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.tile import Buffer, Expr
 from irscope.lower.values import tensor_of
 from irscope.ops import hlo
@@ -30,13 +28,10 @@ MAX_SCRATCH = 1 << 18
 """Bytes of kept rows."""
 
 
-class Rows:
+class Rows(Template):
     """Groups of kind ``rows``."""
 
     name = "rows"
-
-    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
-        return {}
 
     def match(self, problem: Problem) -> Trace | None:
         if problem.group.kind != "rows" or problem.in_place:
@@ -52,7 +47,7 @@ class Rows:
         return {"lanes": lanes, "sums": 4 if columns >= 4 * lanes and lanes > 1 else 1}
 
     def build(self, problem: Problem, match: Trace, schedule: dict[str, Any]) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
         rows = _Rows(k, problem, match, schedule["lanes"], schedule["sums"])
         rows.write()
         return Built([rows.e.call.stage(k.finish(schedule=schedule))])
@@ -101,7 +96,7 @@ class _Rows:
                 self._pass(number, index, values)
             for node, point, walk in match.outputs:
                 if not self._is_full(point) and not any(walk.strides[match.rows:]):
-                    self.e.store(node, walk, [*index, *([0] * len(self.columns))], values[point], None, 1)
+                    self.e.store((node, walk), [*index, *([0] * len(self.columns))], values[point], None, 1)
 
     def _at_level(self, level: int) -> list[Point]:
         """Points of a level that wait for no reduction."""
@@ -138,7 +133,7 @@ class _Rows:
             for one in sums:
                 self._add(one, inner[one.point.args[0]], slot, mask, lanes, values)
             for node, point, walk in [*outputs, *spread]:
-                self.e.store(node, walk, [*index, *place], inner[point], mask, lanes)
+                self.e.store((node, walk), [*index, *place], inner[point], mask, lanes)
         self._loops(at, self.sums if sums else 1, [one for one in sums if one.total is not None])
         for one in sums:
             values[one.point] = self._end(one, values)
@@ -170,7 +165,7 @@ class _Rows:
             with k.loop(begin, whole, lanes) as i:
                 at([*outer, first[-1] + i], 0, None, lanes)
             if n % lanes:
-                at([*outer, first[-1] + whole], 0, tail_mask(k, lanes, n % lanes), lanes)
+                at([*outer, first[-1] + whole], 0, k.first_lanes(n % lanes, lanes), lanes)
 
     def _flat(self, place: list[Any]) -> Any:
         flat: Any = self.k.index(0)

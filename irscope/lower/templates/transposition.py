@@ -9,13 +9,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from irscope.fusion import Group
-from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values
 from irscope.lower.points import Point, Trace, merged, trace
-from irscope.lower.storage import LayoutConstraint
-from irscope.lower.templates import Built, Fixed, Problem
+from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.map import ordered
 from irscope.lower.templates.pack import transposed
 from irscope.lower.values import tensor_of
@@ -24,13 +21,10 @@ SMALLEST = 4
 """Squares of fewer lanes gain nothing over single elements."""
 
 
-class Transposition:
+class Transposition(Template):
     """Maps with loads whose elements lie side by side along another axis than the results'."""
 
     name = "transposition"
-
-    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
-        return {}
 
     def match(self, problem: Problem) -> tuple[Trace, int] | None:
         """The trace, and the axis that the turned inputs lie along."""
@@ -56,7 +50,7 @@ class Transposition:
         return {"lanes": lanes}
 
     def build(self, problem: Problem, match: tuple[Trace, int], schedule: dict[str, Any]) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
         squares = _Squares(k, problem, *match, schedule["lanes"])
         squares.write()
         return Built([squares.e.call.stage(k.finish(schedule=schedule))])
@@ -121,7 +115,7 @@ class _Squares:
                 inner[point] = lines[row]
             self.e.emit(self.rest, here, inner)
             for node, point, walk in self.match.outputs:
-                self.e.store(node, walk, here, inner[point], None, self.lanes)
+                self.e.store((node, walk), here, inner[point], None, self.lanes)
 
 
 TEMPLATE = Transposition()

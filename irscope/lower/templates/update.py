@@ -4,26 +4,21 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import Strides
 from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
-from irscope.lower.emission import Emission, Values, tail_mask, width
+from irscope.lower.emission import Emission, Values, width
 from irscope.lower.points import Point, Trace, level_of, merged
-from irscope.lower.storage import LayoutConstraint
-from irscope.lower.templates import Built, Fixed, Problem
+from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.values import is_scalar_constant
 from irscope.ops.nests import clamped
 
 
-class Update:
+class Update(Template):
     """Groups of kind ``update``: the inputs are what is written and where; what it is written into is the output's own memory."""
 
     name = "update"
-
-    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
-        return {}
 
     def match(self, problem: Problem) -> Trace | None:
         if problem.group.kind != "update":
@@ -58,7 +53,7 @@ class Update:
         def body(index: list[Any], mask: Any = None) -> None:
             inner = dict(values)
             e.emit([load], index, inner, mask)
-            e.store(node, walk, index, inner[load], mask, lanes, place)
+            e.store((node, walk), index, inner[load], mask, lanes, place)
 
         with ExitStack() as loops:
             index = [loops.enter_context(k.loop(0, n)) for n in match.space[:-1]]
@@ -69,7 +64,7 @@ class Update:
                 with k.loop(0, n // lanes * lanes, lanes) as i:
                     body([*index, i])
                 if n % lanes:
-                    body([*index, k.index(n // lanes * lanes)], tail_mask(k, lanes, n % lanes))
+                    body([*index, k.index(n // lanes * lanes)], k.first_lanes(n % lanes, lanes))
         return Built([e.call.stage(k.finish(schedule=schedule))])
 
 

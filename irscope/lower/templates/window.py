@@ -22,9 +22,8 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import width
 from irscope.lower.schedule import machine_of
 from irscope.lower.storage import LayoutConstraint
-from irscope.lower.templates import Built, Fixed, Problem
+from irscope.lower.templates import Built, Problem
 from irscope.lower.templates.epilogue import Epilogue, walks
-from irscope.lower.templates.micro import first_lanes
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 from irscope.ops import hlo
@@ -52,7 +51,7 @@ class Windows:
 
     name = "window"
 
-    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
+    def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
         """What looks like the channels last, in the operand and in the results."""
         window, anchor = _window(group), group.anchor
         if window is None or anchor is None:
@@ -64,7 +63,8 @@ class Windows:
         order = (*(d for d in range(rank) if d != channel and not _slides(window, d)),
                  *(d for d in range(rank) if _slides(window, d)), channel)
         constraint = LayoutConstraint.dense(order)
-        return {node: constraint for node in (anchor.operands[0], *group.outputs) if len(dims_of(node)) == rank and not fixed(node)}
+        nodes = (anchor.operands[0], *group.outputs)
+        return {node: constraint for node in nodes if len(dims_of(node)) == rank and node.op is not hlo.constant}
 
     def match(self, problem: Problem) -> Work | None:
         """One operand, no holes in it, and a dimension that no window slides along and whose elements are neighbours."""
@@ -94,7 +94,7 @@ class Windows:
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
         anchor, lanes = problem.group.anchor, schedule["lanes"]
         assert anchor is not None
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
         nest = _Nest(k, problem, match, anchor, lanes, schedule["vectors"])
         nest.write()
         return Built([nest.epilogue.call.stage(k.finish(schedule=schedule))])
@@ -110,7 +110,7 @@ class _Nest:
         self.shape = dims_of(anchor)
         self.init = self.epilogue.value(anchor.operands[1], [])
         op = combiner(anchor.bodies[0])
-        exact = problem.options.get("precision", "default") == "exact"
+        exact = problem.precision == "exact"
         self.direction = _DIRECTIONS.get(op) if self.init.dtype.is_float and not exact else None
         self.taps = list(product(*(range(n) for n in work.window.size)))
 
@@ -131,7 +131,7 @@ class _Nest:
                     self._vectors(index, places, c, width // self.lanes, None)
                 first += count
             if first < channels:
-                self._vectors(index, places, k.index(first), 1, first_lanes(k, channels - first, self.lanes))
+                self._vectors(index, places, k.index(first), 1, k.first_lanes(channels - first, self.lanes))
 
     def _place(self, index: list[Any], tap: tuple[int, ...]) -> tuple[Address, Expr | None]:
         """Where a tap of a window lies (clamped into the image), and whether it lies in the image (None: always)."""

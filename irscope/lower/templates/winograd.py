@@ -13,16 +13,17 @@ from irscope.fusion import Group
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32
 from irscope.lower.build import KernelBuilder
-from irscope.lower.schedule import ContractionSchedule, Machine, choose_tile, machine_of
+from irscope.lower.schedule import ContractionSchedule, Machine, Size, choose_tile, machine_of
 from irscope.lower.storage import LayoutConstraint
-from irscope.lower.templates import Built, Fixed, Operand, Packed, Problem
-from irscope.lower.templates.convolution import dtype_of, edges_of, geometry_of
-from irscope.lower.templates.epilogue import Epilogue, walks
+from irscope.lower.templates import Built, Packed, Problem, Template
+from irscope.lower.templates.convolution import Between, are_channels_last, between_edges, geometry_of
+from irscope.lower.templates.epilogue import Epilogue
 from irscope.lower.templates.geometry import Geometry
+from irscope.lower.templates.micro import sum_type
 from irscope.lower.templates.pack import panels
-from irscope.lower.templates.relayout import Edges
 from irscope.lower.templates.transforms import weights
 from irscope.lower.templates.winograd_nest import Image, WinogradNest
+from irscope.ops import hlo
 
 MIN_CHANNELS = 16
 """With fewer channels the transforms cost more than the products they save."""
@@ -34,48 +35,43 @@ ENOUGH_TILES = 48
 
 @dataclass(slots=True)
 class Work:
-    """A convolution between its edges; ``image`` is what the window slides over, ``m`` the results a side of a tile."""
+    """A convolution between its edges; ``m`` are the results a side of a tile."""
 
     geometry: Geometry
-    edges: Edges
-    image: Operand
+    between: Between
     m: int
 
 
-class Winograd:
+class Winograd(Template):
     """See the module."""
 
     name = "winograd"
 
-    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
+    def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
         """Room for whole tiles."""
         geometry = geometry_of(group)
-        if geometry is None or not _suits(geometry) or not fixed(geometry.rhs) or fixed(geometry.lhs) or dtype_of(group) is not F32:
+        if geometry is None or not _suits(geometry) or sum_type(group) is not F32:
+            return {}
+        if geometry.rhs.op is not hlo.constant or geometry.lhs.op is hlo.constant:
             return {}
         return {geometry.lhs: geometry.image_constraint(2)}
 
     def match(self, problem: Problem) -> Work | None:
         """Where it pays, and where results are not asked to be rounded as the definition rounds them."""
         geometry = geometry_of(problem.group)
-        exact = problem.options.get("precision", "default") == "exact"
-        if geometry is None or exact or not _suits(geometry) or geometry.rhs not in problem.constants or dtype_of(problem.group) is not F32:
+        exact = problem.precision == "exact"
+        if geometry is None or exact or not _suits(geometry) or geometry.rhs not in problem.constants or sum_type(problem.group) is not F32:
             return None
         m = _tile(geometry, problem)
-        between = edges_of(problem, geometry, m, channels_last=True)
-        found = walks(between[0].problem) if between is not None else None
-        if between is None or found is None:
-            return None
-        dims = geometry.conv.dims
-        if any(v[dims.out_feature] != 1 for v in found[0]) or between[1].storage.strides[dims.lhs_feature] != 1:
-            return None
-        return Work(geometry, *between, m)
+        between = between_edges(problem, geometry, m, channels_last=True)
+        return Work(geometry, between, m) if between is not None and are_channels_last(between, geometry) else None
 
     def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
         conv, machine = match.geometry.conv, machine_of(problem.lanes)
         block = _block_rows(match.geometry, match.m, machine)
         tiles = block * ceil(conv.out_spatial[1] / match.m)
         far = (match.m + 2) ** 2 * conv.features * conv.outputs * 4 > machine.l2 // 2
-        rows, vectors, _ = choose_tile(tiles, conv.outputs, conv.features, machine, problem.lanes, 1, far)
+        rows, vectors, _ = choose_tile(Size(tiles, conv.outputs, conv.features, far=far), machine, problem.lanes)
         prefetch = min(2, ceil(vectors / ceil(tiles / rows)))
         panels, width = conv.outputs // (vectors * problem.lanes), vectors * problem.lanes
         blocks = conv.batch * ceil(ceil(conv.out_spatial[0] / match.m) / block)
@@ -86,14 +82,14 @@ class Winograd:
         return {"m": match.m, "block_rows": block, "groups": groups, **tile.data()}
 
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
-        geometry, edges, dtype, lanes = match.geometry, match.edges, dtype_of(problem.group), problem.lanes
+        geometry, edges, dtype, lanes = match.geometry, match.between.edges, sum_type(problem.group), problem.lanes
         conv, dims, m = geometry.conv, geometry.conv.dims, schedule["m"]
         chosen = ContractionSchedule.of(schedule)
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
         epilogue = Epilogue(k, edges.problem, dims.out_feature)
         packed, shape = _packed(geometry, m, chosen.vectors * lanes, dtype)
         transformed = epilogue.call.packed(packed, shape, "transformed").origin
-        image = epilogue.call.bind(match.image, "in", "image")
+        image = epilogue.call.bind(match.between.image, "in", "image")
         y, x = dims.lhs_spatial
 
         WinogradNest(k, geometry.first_tap(image), transformed, Image(image.strides[dims.lhs_batch], image.strides[y], image.strides[x]),
@@ -115,7 +111,7 @@ def _tile(geometry: Geometry, problem: Problem) -> int:
     """4 only under ``fast``, where the image has many tiles for the 36 planes of weights that are read."""
     conv = geometry.conv
     tiles = conv.batch * ceil(conv.out_spatial[0] / 4) * ceil(conv.out_spatial[1] / 4)
-    return 4 if problem.options.get("precision") == "fast" and tiles >= 16 else 2
+    return 4 if problem.precision == "fast" and tiles >= 16 else 2
 
 
 def _block_rows(geometry: Geometry, m: int, machine: Machine) -> int:

@@ -15,7 +15,6 @@ from irscope.graph import DType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule
 from irscope.lower.templates.affine import Affine, Axis
-from irscope.lower.templates.micro import first_lanes
 from irscope.lower.templates.nest import Nest
 from irscope.lower.templates.shares import stepped
 from irscope.lower.templates.transforms import INPUT, OUTPUT, both_sides
@@ -123,7 +122,7 @@ class WinogradNest:
         for rows_first, rows_count, high in self._parts(y, rows, self.height, self.down):
             for first, count, wide in _split(self.across, self.width - (self.across - 1) * m, m):
                 with k.loop(rows_first, rows_first + rows_count) as ty, k.loop(first, first + count) as tx:
-                    self._one_back(products, n, y, ty, tx, high, wide, g)
+                    self._one_back(products, (n, y, ty, tx), high, wide, g)
 
     def _parts(self, y: Any, rows: int, height: int, down: int) -> list[tuple[int, int, int]]:
         """(first, count, results high) of the tile rows of a block; the image's last row of tiles may be cut off."""
@@ -133,8 +132,8 @@ class WinogradNest:
             return [(0, rows, self.m)]
         return _split(rows, left, self.m)
 
-    def _one_back(self, products: Address, n: Any, y: Any, ty: Any, tx: Any, high: int, wide: int, g: Any) -> None:
-        k, m, lanes = self.k, self.m, self.lanes
+    def _one_back(self, products: Address, at: tuple[Any, Any, Any, Any], high: int, wide: int, g: Any) -> None:
+        k, m, lanes, (n, y, ty, tx) = self.k, self.m, self.lanes, at
         plane, pitch = self.tiles * self.pitch[1], self.pitch[1]
         base = products + (ty * self.across + tx) * pitch
         own = self.outputs // self.groups
@@ -161,4 +160,4 @@ def _channels(k: KernelBuilder, channels: int, lanes: int) -> Iterator[tuple[Any
         with k.loop(0, whole, lanes) as c:
             yield c, None
     if channels > whole:
-        yield k.index(whole), first_lanes(k, channels - whole, lanes)
+        yield k.index(whole), k.first_lanes(channels - whole, lanes)

@@ -10,71 +10,72 @@ from irscope.graph import DType, Node, TensorType
 from irscope.ops import get, hlo
 from irscope.ops.attributes import Broadcast
 from irscope.passes.algebra.movement import unit_reshape
-from irscope.passes.algebra.simplifier import Draft, Rule, Rules, Simplifier, dims_of, is_static, of, scalar_of
+from irscope.passes.algebra.simplifier import Rule, Rules, Simplifier, dims_of, is_static, of, scalar_of
 
 
 class _Maker:
-    """Builds the replacement of a draft: nodes of its type."""
+    """Builds a replacement: nodes of one type."""
 
-    def __init__(self, s: Simplifier, d: Draft) -> None:
-        self.s, self.d = s, d
+    def __init__(self, s: Simplifier, type: TensorType) -> None:
+        self.s, self.type = s, type
 
     def build(self, op: str, operands: Sequence[Node]) -> Node:
         """A node, simplified in its turn."""
-        return self.s.make(get(op), operands, self.d.tensor)
+        return self.s.make(get(op), operands, self.type)
 
     def full(self, value: float) -> Node:
         """An array of one value."""
-        return self.s.broadcast(self.s.constant(value, self.d.tensor), (), self.d.tensor.dims())
+        return self.s.broadcast(self.s.constant(value, self.type), (), self.type.dims())
 
 
 def row(name: str) -> Rule:
     """A row of the table of identities as a rule."""
     identity = IDENTITIES[name]
 
-    def rule(s: Simplifier, d: Draft) -> Node | None:
-        found: Node | None = identity.apply(d, d.tensor.dtype.kind, _Maker(s, d), _is, {})
+    def rule(s: Simplifier, d: Node) -> Node | None:
+        bound = identity.match(d, _is, {}) if of(d).dtype.kind in identity.kinds else None
+        found: Node | None = None if bound is None else identity.build(bound, _Maker(s, of(d)))
         return found
     return rule
 
 
-def divide(s: Simplifier, d: Draft) -> Node | None:
+def divide(s: Simplifier, d: Node) -> Node | None:
     """``x / 8`` is ``x * 0.125`` to the last bit."""
     x, y = d.operands
     value = scalar_of(y)
-    if value is None or d.tensor.dtype.kind != "float" or d.tensor.dtype.bits < 16:
+    if value is None or of(d).dtype.kind != "float" or of(d).dtype.bits < 16:
         return None
     number = float(value)
     # Powers of two whose inverse is far from the ends of the range, of every type down to f16.
     if not isfinite(number) or number == 0 or abs(frexp(number)[0]) != 0.5 or not -12 <= frexp(number)[1] <= 12:
         return None
-    inverse = s.broadcast(s.constant(1 / number, d.tensor), (), d.tensor.dims())
-    return s.make(hlo.multiply, (x, inverse), d.tensor)
+    inverse = s.broadcast(s.constant(1 / number, of(d)), (), of(d).dims())
+    return s.make(hlo.multiply, (x, inverse), of(d))
 
 
-def negate(s: Simplifier, d: Draft) -> Node | None:
+def negate(s: Simplifier, d: Node) -> Node | None:
     """``-(-x)``, of types that have negative values."""
     x = d.operands[0]
-    return x.operands[0] if x.op is hlo.negate and d.tensor.dtype.has_negation else None
+    return x.operands[0] if x.op is hlo.negate and of(d).dtype.has_negation else None
 
 
-def convert(s: Simplifier, d: Draft) -> Node | None:
+def convert(s: Simplifier, d: Node) -> Node | None:
     """To the same type; after a conversion that lost nothing."""
     x = d.operands[0]
-    if of(x).dtype is d.tensor.dtype:
+    if of(x).dtype is of(d).dtype:
         return x
-    if x.op is hlo.convert and passes_through(of(x.operands[0]).dtype, of(x).dtype, d.tensor.dtype):
-        return s.make(hlo.convert, (x.operands[0],), d.tensor)
+    if x.op is hlo.convert and passes_through(of(x.operands[0]).dtype, of(x).dtype, of(d).dtype):
+        return s.make(hlo.convert, (x.operands[0],), of(d))
     return None
 
 
-def before_repeating(s: Simplifier, d: Draft) -> Node | None:
+def before_repeating(s: Simplifier, d: Node) -> Node | None:
     """Arithmetic on values that are all repeated in the same way, done on what is repeated.
 
         b = f32[8] broadcast(eps), dimensions={}     ->     c = f32[] rsqrt(eps)
         r = f32[8] rsqrt(b)                                 r = f32[8] broadcast(c), dimensions={}
     """
-    if not d.operands or not all(o.op is hlo.broadcast and is_static(o) and dims_of(o) == d.tensor.dims() for o in d.operands):
+    if not d.operands or not all(o.op is hlo.broadcast and is_static(o) and dims_of(o) == of(d).dims() for o in d.operands):
         return None
     shapes = {(tuple(Broadcast.of(o).dimensions), dims_of(o.operands[0])) for o in d.operands}
     wide = {shape for shape in shapes if shape[1]}
@@ -84,13 +85,13 @@ def before_repeating(s: Simplifier, d: Draft) -> Node | None:
     smalls = [o.operands[0] if dims_of(o.operands[0]) == shape else s.broadcast(o.operands[0], (), shape) for o in d.operands]
     if d.op is hlo.select and any(dims_of(x) != shape for x in smalls):
         return None
-    return s.broadcast(s.make(d.op, smalls, TensorType(d.tensor.dtype, shape), d.attrs), dimensions, d.tensor.dims())
+    return s.broadcast(s.make(d.op, smalls, TensorType(of(d).dtype, shape), d.attrs), dimensions, of(d).dims())
 
 
-def before_reshaping(s: Simplifier, d: Draft) -> Node | None:
+def before_reshaping(s: Simplifier, d: Node) -> Node | None:
     """Arithmetic on values that only got dimensions of size 1, done before they got them."""
     before = {unit_reshape(o) for o in d.operands} - {None}
-    if len(before) != 1 or any(dims_of(o) != d.tensor.dims() for o in d.operands):
+    if len(before) != 1 or any(dims_of(o) != of(d).dims() for o in d.operands):
         return None
     shape = next(iter(before))
     assert shape is not None
@@ -102,7 +103,7 @@ def before_reshaping(s: Simplifier, d: Draft) -> Node | None:
             smalls.append(s.broadcast(operand.operands[0], (), shape))
         else:
             return None
-    return s.reshape(s.make(d.op, smalls, TensorType(d.tensor.dtype, shape), d.attrs), d.tensor.dims())
+    return s.reshape(s.make(d.op, smalls, TensorType(of(d).dtype, shape), d.attrs), of(d).dims())
 
 
 def _is(node: Node, value: float) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 from irscope.graph import Node
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Concatenate, Reverse, Slice, Transpose
-from irscope.passes.algebra.simplifier import Draft, Rules, Simplifier, dims_of, of
+from irscope.passes.algebra.simplifier import Rules, Simplifier, dims_of, of
 
 
-def reshape(s: Simplifier, d: Draft) -> Node | None:
+def reshape(s: Simplifier, d: Node) -> Node | None:
     """To the same shape; of a reshape; of a broadcast that only gets dimensions of size 1."""
     x = d.operands[0]
-    shape = d.tensor.dims()
+    shape = of(d).dims()
     if dims_of(x) == shape:
         return x
     if x.op is hlo.reshape:
@@ -26,10 +26,10 @@ def reshape(s: Simplifier, d: Draft) -> Node | None:
     return None
 
 
-def broadcast(s: Simplifier, d: Draft) -> Node | None:
+def broadcast(s: Simplifier, d: Node) -> Node | None:
     """Of the same shape; of a broadcast; of dimensions of size 1, which need no naming; that only adds dimensions of size 1."""
     x = d.operands[0]
-    shape, dimensions = d.tensor.dims(), tuple(Broadcast.of(d).dimensions)
+    shape, dimensions = of(d).dims(), tuple(Broadcast.of(d).dimensions)
     if dims_of(x) == shape and dimensions == tuple(range(len(shape))):
         return x
     if x.op is hlo.broadcast:
@@ -37,50 +37,50 @@ def broadcast(s: Simplifier, d: Draft) -> Node | None:
     if 1 in dims_of(x):
         kept = tuple(n for n, size in enumerate(dims_of(x)) if size != 1)
         return s.broadcast(s.reshape(x, tuple(dims_of(x)[n] for n in kept)), tuple(dimensions[n] for n in kept), shape)
-    if list(dimensions) == sorted(dimensions) and of(x).elements == d.tensor.elements:
+    if list(dimensions) == sorted(dimensions) and of(x).elements == of(d).elements:
         return s.reshape(x, shape)
     return None
 
 
-def transpose(s: Simplifier, d: Draft) -> Node | None:
+def transpose(s: Simplifier, d: Node) -> Node | None:
     """That keeps the order, or the order of all but dimensions of size 1; of a transpose; of a broadcast."""
     x, order = d.operands[0], Transpose.of(d).dimensions
     moved = [n for n in order if dims_of(x)[n] != 1]
     if moved == sorted(moved):
-        return s.reshape(x, d.tensor.dims())
+        return s.reshape(x, of(d).dims())
     if x.op is hlo.transpose:
         inner = Transpose.of(x).dimensions
-        return s.make(hlo.transpose, (x.operands[0],), d.tensor, {"dimensions": tuple(inner[n] for n in order)})
+        return s.make(hlo.transpose, (x.operands[0],), of(d), {"dimensions": tuple(inner[n] for n in order)})
     if x.op is hlo.broadcast:
         dimensions = tuple(order.index(n) for n in Broadcast.of(x).dimensions)
         if list(dimensions) == sorted(dimensions):
-            return s.broadcast(x.operands[0], dimensions, d.tensor.dims())
+            return s.broadcast(x.operands[0], dimensions, of(d).dims())
     return None
 
 
-def slice_(s: Simplifier, d: Draft) -> Node | None:
+def slice_(s: Simplifier, d: Node) -> Node | None:
     """Of everything; of a slice; of one value that repeats."""
     x, parts = d.operands[0], Slice.of(d).slice
-    if dims_of(x) == d.tensor.dims():
+    if dims_of(x) == of(d).dims():
         return x
     if x.op is hlo.slice:
         inner = [(a + b * c, a + (e - 1) * c + 1 if e > b else a + b * c, f * c) for (a, _, c), (b, e, f) in zip(Slice.of(x).slice, parts)]
-        return s.make(hlo.slice, (x.operands[0],), d.tensor, {"slice": tuple(inner)})
+        return s.make(hlo.slice, (x.operands[0],), of(d), {"slice": tuple(inner)})
     if x.op is hlo.broadcast and not of(x.operands[0]).shape:
-        return s.broadcast(x.operands[0], (), d.tensor.dims())
+        return s.broadcast(x.operands[0], (), of(d).dims())
     return None
 
 
-def concatenate(s: Simplifier, d: Draft) -> Node | None:
+def concatenate(s: Simplifier, d: Node) -> Node | None:
     """Of one operand, or of one that is not empty; of concatenations along the same dimension."""
     axis = Concatenate.of(d).axis
     full = [x for x in d.operands if dims_of(x)[axis]]
-    if len(full) == 1 and dims_of(full[0]) == d.tensor.dims():
+    if len(full) == 1 and dims_of(full[0]) == of(d).dims():
         return full[0]
     return None
 
 
-def reverse(s: Simplifier, d: Draft) -> Node | None:
+def reverse(s: Simplifier, d: Node) -> Node | None:
     """Along dimensions of size 1."""
     x = d.operands[0]
     return x if all(dims_of(x)[n] == 1 for n in Reverse.of(d).dimensions) else None

@@ -8,15 +8,15 @@ from irscope.graph import Node, Op
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Pad, Windowed
 from irscope.ops.bodies import combiner, identity
-from irscope.passes.algebra.simplifier import Draft, Rules, Simplifier, dims_of, scalar_of
+from irscope.passes.algebra.simplifier import Rules, Simplifier, dims_of, of, scalar_of
 
 
-def pad(s: Simplifier, d: Draft) -> Node | None:
+def pad(s: Simplifier, d: Node) -> Node | None:
     """By nothing."""
     return d.operands[0] if all(p == (0, 0, 0) for p in Pad.of(d).padding) else None
 
 
-def convolution(s: Simplifier, d: Draft) -> Node | None:
+def convolution(s: Simplifier, d: Node) -> Node | None:
     """Of an image that was padded with zeros along its spatial dimensions."""
     x, w = d.operands
     if x.op is not hlo.pad or scalar_of(x.operands[1]) != 0:
@@ -28,10 +28,10 @@ def convolution(s: Simplifier, d: Draft) -> Node | None:
         return None
     low = tuple(a + padding[n][0] for a, n in zip(window.pad_low, spatial))
     high = tuple(a + padding[n][1] for a, n in zip(window.pad_high, spatial))
-    return s.make(hlo.convolution, (x.operands[0], w), d.tensor, {**d.attrs, "window": replace(window, pad_low=low, pad_high=high)})
+    return s.make(hlo.convolution, (x.operands[0], w), of(d), {**d.attrs, "window": replace(window, pad_low=low, pad_high=high)})
 
 
-def reduce_window(s: Simplifier, d: Draft) -> Node | None:
+def reduce_window(s: Simplifier, d: Node) -> Node | None:
     """Of an array that was padded with the value that the windows begin with, where that value changes nothing (0 of a sum)."""
     if len(d.operands) != 2 or len(d.bodies) != 1:
         return None
@@ -50,7 +50,7 @@ def reduce_window(s: Simplifier, d: Draft) -> Node | None:
     attrs = {**d.attrs, "window": replace(window, pad_low=low, pad_high=high)}
     if dims_of(x.operands[0]) == ():
         return None
-    return s.make(hlo.reduce_window, (x.operands[0], init), d.tensor, attrs, d.bodies)
+    return s.make(hlo.reduce_window, (x.operands[0], init), of(d), attrs, d.bodies)
 
 
 def _is_neutral(op: Op | None, value: Any) -> bool:

@@ -10,8 +10,7 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Constant
 from irscope.ops.attrs import Literal
 from irscope.ops.sets import relay
-from irscope.passes.algebra.relay import RelaySimplifier, Rule, Rules
-from irscope.passes.algebra.simplifier import Draft, of
+from irscope.passes.algebra.simplifier import RelayRules, Rule, Simplifier, of, scalar_of
 from irscope.passes.op_table import OpTable
 
 BINARY = relay(
@@ -28,58 +27,53 @@ def filled_with(node: Node) -> Any:
     """The one value of a constant of one element, or of an array made of one; None for anything else."""
     if (value := FILLED.get(node.op)) is not None:
         return value
-    if node.op in FULL:
-        node = node.operands[0]
-    literal = Constant.of(node).known if node.op is hlo.constant else None
-    if literal is None or not isinstance(node.type, TensorType) or node.type.elements != 1:
-        return None
-    return literal.value().reshape(())[()]
+    return scalar_of(node.operands[0] if node.op in FULL else node)
 
 
 def without(value: int, either: bool) -> Rule:
     """An operation with this value does nothing; ``either`` side for those that commute."""
-    def rule(s: RelaySimplifier, d: Draft) -> Node | None:
+    def rule(s: Simplifier, d: Node) -> Node | None:
         x, y = d.operands
-        if x.type == d.type and _is_number(d.tensor) and _equals(filled_with(y), value):
+        if x.type == d.type and _is_number(of(d)) and _equals(filled_with(y), value):
             return x
-        return y if either and y.type == d.type and _is_number(d.tensor) and _equals(filled_with(x), value) else None
+        return y if either and y.type == d.type and _is_number(of(d)) and _equals(filled_with(x), value) else None
     return rule
 
 
-def scalar_for_array(s: RelaySimplifier, d: Draft) -> Node | None:
+def scalar_for_array(s: Simplifier, d: Node) -> Node | None:
     """An array of one value, with one that has the shape of the result already, is as good as a scalar.
 
         add(%x, zeros(shape=[10], dtype="float32"))     ->     add(%x, 0f)
     """
     for place, other in ((0, 1), (1, 0)):
         x, array = d.operands[other].type, d.operands[place]
-        if (array.op not in FILLED and array.op not in FULL) or not isinstance(x, TensorType) or x.shape != d.tensor.shape:
+        if (array.op not in FILLED and array.op not in FULL) or not isinstance(x, TensorType) or x.shape != of(d).shape:
             continue
         value, type = filled_with(array), array.type
         if value is not None and isinstance(type, TensorType):
             operands = list(d.operands)
-            operands[place] = s.scalar(value, type)
+            operands[place] = s.constant(value, type)
             return s.again(d, operands)
     return None
 
 
-def twice(s: RelaySimplifier, d: Draft) -> Node | None:
+def twice(s: Simplifier, d: Node) -> Node | None:
     """``x + x`` is ``x * 2``."""
     x, y = d.operands
-    return s.make("multiply", [x, s.scalar(2, d.tensor)], type=d.type) if x is y and _is_number(d.tensor) else None
+    return s.make("multiply", [x, s.constant(2, of(d))], d.type) if x is y and _is_number(of(d)) else None
 
 
-def same_type(s: RelaySimplifier, d: Draft) -> Node | None:
+def same_type(s: Simplifier, d: Node) -> Node | None:
     """What gives its operand's type gives its operand."""
     return d.operands[0] if d.operands[0].type == d.type else None
 
 
-def undone(s: RelaySimplifier, d: Draft) -> Node | None:
+def undone(s: Simplifier, d: Node) -> Node | None:
     """Twice is not at all."""
     return d.operands[0].operands[0] if d.operands[0].op is d.op else None
 
 
-def settled(s: RelaySimplifier, d: Draft) -> Node | None:
+def settled(s: Simplifier, d: Node) -> Node | None:
     """Twice is once."""
     return d.operands[0] if d.operands[0].op is d.op else None
 
@@ -87,34 +81,34 @@ def settled(s: RelaySimplifier, d: Draft) -> Node | None:
 # ---- what rounds differently: options ask for it
 
 
-def root_below(s: RelaySimplifier, d: Draft) -> Node | None:
+def root_below(s: Simplifier, d: Node) -> Node | None:
     """``a / sqrt(x)`` is ``a * rsqrt(x)``."""
     a, root = d.operands
     if root.op not in SQRT:
         return None
-    return s.make("multiply", [a, s.make("rsqrt", root.operands, type=root.type)], type=d.type)
+    return s.make("multiply", [a, s.make("rsqrt", root.operands, root.type)], d.type)
 
 
-def constants_together(s: RelaySimplifier, d: Draft) -> Node | None:
+def constants_together(s: Simplifier, d: Node) -> Node | None:
     """``(x + c) + d`` is ``x + (c + d)``, and the same of products."""
-    found = _with_constant(d.operands, d.tensor)
-    inner = _with_constant(found[0].operands, d.tensor) if found is not None and found[0].op is d.op else None
+    found = _with_constant(d.operands, of(d))
+    inner = _with_constant(found[0].operands, of(d)) if found is not None and found[0].op is d.op else None
     if found is None or inner is None:
         return None
     both = _folded(s, d.op in ADD, inner[1], found[1])
-    return None if both is None else s.make(d.op.name, [inner[0], both], type=d.type)
+    return None if both is None else s.make(d.op, [inner[0], both], d.type)
 
 
-def product_first(s: RelaySimplifier, d: Draft) -> Node | None:
+def product_first(s: Simplifier, d: Node) -> Node | None:
     """``(x + c) * d`` is ``x * d + c * d``, where nobody else reads the sum: a scale that can go into weights."""
-    found = _with_constant(d.operands, d.tensor)
-    inner = _with_constant(found[0].operands, d.tensor) if found is not None and found[0].op in ADD else None
+    found = _with_constant(d.operands, of(d))
+    inner = _with_constant(found[0].operands, of(d)) if found is not None and found[0].op in ADD else None
     if found is None or inner is None or inner[0].type != d.type or not s.read_once(list(d.operands).index(found[0])):
         return None
     both = _folded(s, False, inner[1], found[1])
     if both is None:
         return None
-    return s.make("add", [s.make("multiply", [inner[0], found[1]], type=d.type), both], type=d.type)
+    return s.make("add", [s.make("multiply", [inner[0], found[1]], d.type), both], d.type)
 
 
 def _with_constant(operands: Sequence[Node], result: TensorType) -> tuple[Node, Node] | None:
@@ -133,7 +127,7 @@ def _has_value(node: Node, result: TensorType) -> bool:
     return node.type.dtype is result.dtype and Constant.of(node).known is not None
 
 
-def _folded(s: RelaySimplifier, sum: bool, x: Node, y: Node) -> Node | None:
+def _folded(s: Simplifier, sum: bool, x: Node, y: Node) -> Node | None:
     """The constant that a sum or a product of two constants is, where it is no larger than they are."""
     a, b = (Constant.of(n).literal.value() for n in (x, y))
     with np.errstate(all="ignore"):
@@ -155,7 +149,7 @@ def _equals(found: Any, value: int) -> bool:
 EXACT_PRODUCT: tuple[Rule, ...] = (without(1, True), scalar_for_array)
 EXACT_QUOTIENT: tuple[Rule, ...] = (without(1, False), scalar_for_array)
 EXACT_SUM: tuple[Rule, ...] = (without(0, True), twice, scalar_for_array)
-RULES: Rules = OpTable(
+RULES: RelayRules = OpTable(
     (BINARY, (scalar_for_array,)),
     (relay("multiply"), EXACT_PRODUCT),
     (relay("divide"), EXACT_QUOTIENT),
@@ -165,7 +159,7 @@ RULES: Rules = OpTable(
     (relay("nn.relu abs"), (settled,)),
     (relay("copy"), (same_type,)),
 )
-INEXACT: Rules = OpTable(
+INEXACT: RelayRules = OpTable(
     *RULES.rows,
     (relay("multiply"), (*EXACT_PRODUCT, constants_together, product_first)),
     (relay("divide"), (*EXACT_QUOTIENT, root_below)),

@@ -7,9 +7,8 @@ from irscope.formats.relay.attributes import Clip
 from irscope.graph import DType, Node, TensorType
 from irscope.ops.sets import relay
 from irscope.passes.algebra.arithmetic import passes_through
-from irscope.passes.algebra.relay import RelaySimplifier, Rules
 from irscope.passes.algebra.relay_arithmetic import filled_with, same_type
-from irscope.passes.algebra.simplifier import Draft, of
+from irscope.passes.algebra.simplifier import RelayRules, Simplifier, of
 from irscope.passes.op_table import OpTable
 
 CAST, CLIP, DEQUANTIZE = relay("cast"), relay("clip"), relay("qnn.dequantize")
@@ -17,15 +16,15 @@ SCALES = (1e-30, 1e30)
 """Between these, 16-bit integers times a scale stay apart in float32: neither end of its range (1e-38, 3e38) comes near."""
 
 
-def after_widening(s: RelaySimplifier, d: Draft) -> Node | None:
+def after_widening(s: Simplifier, d: Node) -> Node | None:
     """After a conversion that lost nothing, from what was there before it."""
     x = d.operands[0]
     if x.op not in CAST or not isinstance(x.type, TensorType) or not isinstance(x.operands[0].type, TensorType):
         return None
-    return s.again(d, x.operands) if passes_through(of(x.operands[0]).dtype, x.type.dtype, d.tensor.dtype) else None
+    return s.again(d, x.operands) if passes_through(of(x.operands[0]).dtype, x.type.dtype, of(d).dtype) else None
 
 
-def within_limits(s: RelaySimplifier, d: Draft) -> Node | None:
+def within_limits(s: Simplifier, d: Node) -> Node | None:
     """After a conversion to an integer type, of values that ``clip`` has put within it.
 
         %0 = clip(%x, a_min=0f, a_max=255f);
@@ -38,20 +37,20 @@ def within_limits(s: RelaySimplifier, d: Draft) -> Node | None:
     limited = x.operands[0] if x.op in CAST else None
     if limited is None or limited.op not in CLIP or not isinstance(x.type, TensorType) or not _holds(x.type.dtype, limited):
         return None
-    if not of(limited).dtype.is_integer and not _holds(d.tensor.dtype, limited):
+    if not of(limited).dtype.is_integer and not _holds(of(d).dtype, limited):
         return None
     return s.again(d, [limited])
 
 
-def clip(s: RelaySimplifier, d: Draft) -> Node | None:
+def clip(s: Simplifier, d: Node) -> Node | None:
     """To limits that every integer of the type keeps."""
-    dtype = d.tensor.dtype
+    dtype = of(d).dtype
     if not dtype.is_integer:
         return None
     return d.operands[0] if Clip.of(d).a_min <= dtype.lowest and Clip.of(d).a_max >= dtype.highest else None
 
 
-def order_of_quantised(s: RelaySimplifier, d: Draft) -> Node | None:
+def order_of_quantised(s: Simplifier, d: Node) -> Node | None:
     """Which is largest, and in which order values are, can be told before they are dequantised: a positive scale keeps the order."""
     whole = d.operands[0]
     if whole.op not in DEQUANTIZE or not isinstance(whole.operands[0].type, TensorType):
@@ -69,7 +68,7 @@ def _holds(dtype: DType, limited: Node) -> bool:
     return dtype.is_integer and isfinite(low) and isfinite(high) and dtype.lowest <= low and high <= dtype.highest
 
 
-RULES: Rules = OpTable(
+RULES: RelayRules = OpTable(
     (CAST, (same_type, after_widening, within_limits)),
     (CLIP, (clip,)),
     (relay("argmax argmin argsort"), (order_of_quantised,)),

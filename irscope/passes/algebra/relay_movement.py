@@ -6,9 +6,8 @@ from irscope.formats.relay.attributes import LayoutTransform, Reshape, StridedSl
 from irscope.graph import Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.sets import relay
-from irscope.passes.algebra.relay import RelaySimplifier, Rules
 from irscope.passes.algebra.relay_arithmetic import same_type
-from irscope.passes.algebra.simplifier import Draft
+from irscope.passes.algebra.simplifier import RelayRules, Simplifier, of
 from irscope.passes.op_table import OpTable
 
 RESHAPE, TRANSPOSE, LAYOUT, SLICE = relay("reshape"), relay("transpose"), relay("layout_transform"), relay("strided_slice")
@@ -18,13 +17,13 @@ RESHAPED = RESHAPES | relay("expand_dims")
 """What keeps the elements in their order."""
 
 
-def reshape(s: RelaySimplifier, d: Draft) -> Node | None:
+def reshape(s: Simplifier, d: Node) -> Node | None:
     """Of what keeps the order of elements: one reshape, by sizes where they are known."""
     x, newshape = d.operands[0], Reshape.of(d).newshape
     if x.op not in RESHAPED:
         return None
-    if d.tensor.is_static:
-        return s.make("reshape", x.operands, {"newshape": list(d.tensor.dims())}, d.type)
+    if of(d).is_static:
+        return s.make("reshape", x.operands, d.type, {"newshape": list(of(d).dims())})
     # The codes 0, -2, -3 and -4 speak of the operand's shape, which the one before has made.
     plain = isinstance(newshape, list) and all(isinstance(n, int) and (n == -1 or n > 0) for n in newshape) and not Reshape.of(d).allowzero
     return s.again(d, x.operands) if d.op in RESHAPE and x.op in RESHAPE and plain else None
@@ -33,14 +32,14 @@ def reshape(s: RelaySimplifier, d: Draft) -> Node | None:
 # ---- transposes and layouts
 
 
-def still(s: RelaySimplifier, d: Draft) -> Node | None:
+def still(s: Simplifier, d: Node) -> Node | None:
     """A transpose, or a change of layout, that leaves every axis where it is."""
     if d.op in LAYOUT:
         return d.operands[0] if LayoutTransform.of(d).src_layout == LayoutTransform.of(d).dst_layout else None
-    return d.operands[0] if _order(d, d.tensor.rank) == list(range(d.tensor.rank)) else None
+    return d.operands[0] if _order(d, of(d).rank) == list(range(of(d).rank)) else None
 
 
-def moved_twice(s: RelaySimplifier, d: Draft) -> Node | None:
+def moved_twice(s: Simplifier, d: Node) -> Node | None:
     """Two movements of axes are one: a transpose, or a change of layout where an axis is taken apart or put together.
 
         %0 = transpose(%x, axes=[0, 3, 1, 2]);
@@ -50,11 +49,11 @@ def moved_twice(s: RelaySimplifier, d: Draft) -> Node | None:
     if middle.op not in MOVES or not isinstance(middle.type, TensorType):
         return None
     x, rank = middle.operands[0], middle.type.rank
-    first, second = _order(middle, rank), _order(d, d.tensor.rank)
+    first, second = _order(middle, rank), _order(d, of(d).rank)
     before, after = LayoutTransform.of(middle), LayoutTransform.of(d)
     if first is not None and second is not None:
-        return s.make("transpose", [x], {"axes": [first[n] for n in second]}, d.type)
-    if not _same_elements(x, middle, d.tensor):
+        return s.make("transpose", [x], d.type, {"axes": [first[n] for n in second]})
+    if not _same_elements(x, middle, of(d)):
         return None
     if second is None and first is not None:
         # The dimensions in front of the first movement have the names that it gave to those behind it.
@@ -70,13 +69,13 @@ def moved_twice(s: RelaySimplifier, d: Draft) -> Node | None:
     return _relaid(s, x, before.src_layout, after.dst_layout, d) if before.dst_layout == after.src_layout else None
 
 
-def _relaid(s: RelaySimplifier, x: Node, source: str, wanted: str, d: Draft) -> Node:
+def _relaid(s: Simplifier, x: Node, source: str, wanted: str, d: Node) -> Node:
     if source == wanted:
         return x
-    return s.make("layout_transform", [x], {"src_layout": source, "dst_layout": wanted}, d.type)
+    return s.make("layout_transform", [x], d.type, {"src_layout": source, "dst_layout": wanted})
 
 
-def _order(d: Node | Draft, rank: int) -> list[int] | None:
+def _order(d: Node, rank: int) -> list[int] | None:
     """Which dimension of the operand each dimension of the result is; None where an axis is taken apart."""
     if d.op in TRANSPOSE:
         axes = Transpose.of(d).axes
@@ -104,7 +103,7 @@ def _same_elements(x: Node, middle: Node, result: TensorType) -> bool:
 # ---- slices and pieces
 
 
-def strided_slice(s: RelaySimplifier, d: Draft) -> Node | None:
+def strided_slice(s: Simplifier, d: Node) -> Node | None:
     """Of everything; of a slice, where both go forwards in a known shape."""
     x = d.operands[0]
     outer = _ranges(x, StridedSlice.of(d))
@@ -119,7 +118,7 @@ def strided_slice(s: RelaySimplifier, d: Draft) -> Node | None:
     if any(not len(r) for r in both):
         return None
     attrs = {"begin": [r.start for r in both], "end": [r[-1] + 1 for r in both], "strides": [r.step for r in both]}
-    return s.make("strided_slice", [x.operands[0]], attrs, d.type)
+    return s.make("strided_slice", [x.operands[0]], d.type, attrs)
 
 
 def _ranges(x: Node, given: StridedSlice) -> list[range] | None:
@@ -144,13 +143,13 @@ def _ranges(x: Node, given: StridedSlice) -> list[range] | None:
     return ranges
 
 
-def concatenate(s: RelaySimplifier, d: Draft) -> Node | None:
+def concatenate(s: Simplifier, d: Node) -> Node | None:
     """Of one."""
     parts = d.operands[0]
     return parts.operands[0] if parts.op is hlo.tuple and len(parts.operands) == 1 and parts.operands[0].type == d.type else None
 
 
-RULES: Rules = OpTable(
+RULES: RelayRules = OpTable(
     (RESHAPES, (same_type, reshape)),
     (relay("broadcast_to"), (same_type,)),
     (MOVES, (still, moved_twice)),

@@ -12,9 +12,8 @@ from irscope.formats.relay.algebra import each, layout_axes, paddings
 from irscope.formats.relay.attributes import Pad
 from irscope.graph import Node, TensorType
 from irscope.ops.sets import relay
-from irscope.passes.algebra.relay import RelaySimplifier, Rules
 from irscope.passes.algebra.relay_arithmetic import filled_with
-from irscope.passes.algebra.simplifier import Draft, of
+from irscope.passes.algebra.simplifier import RelayRules, Simplifier, of
 from irscope.passes.op_table import OpTable
 from irscope.passes.simplify_inference import bound_attrs
 
@@ -23,25 +22,25 @@ LEAST = float("-3.40282e+38")
 """The least finite float32 in the six digits that TVM prints of it; a maximum over such padding is one over minus infinity."""
 
 
-def pad(s: RelaySimplifier, d: Draft) -> Node | None:
+def pad(s: Simplifier, d: Node) -> Node | None:
     """By nothing."""
     return d.operands[0] if d.operands[0].type == d.type and all(not any(side) for side in _sides(d)) else None
 
 
-def convolution(s: RelaySimplifier, d: Draft) -> Node | None:
+def convolution(s: Simplifier, d: Node) -> Node | None:
     """Of an image that was padded with zeros."""
     return _merged(s, d, "data_layout") if _padded_with(d.operands[0]) == 0 else None
 
 
-def quantised_convolution(s: RelaySimplifier, d: Draft) -> Node | None:
+def quantised_convolution(s: Simplifier, d: Node) -> Node | None:
     """Of an image that was padded with the value that stands for zero."""
     value, zero = _padded_with(d.operands[0]), filled_with(d.operands[2])
     return _merged(s, d, "data_layout") if value is not None and zero is not None and value == zero else None
 
 
-def max_pool(s: RelaySimplifier, d: Draft) -> Node | None:
+def max_pool(s: Simplifier, d: Node) -> Node | None:
     """Of an image that was padded with what is no larger than anything, where every window sees some of the image."""
-    value, dtype = _padded_with(d.operands[0]), d.tensor.dtype
+    value, dtype = _padded_with(d.operands[0]), of(d).dtype
     if value is None or not value <= (LEAST if dtype.name == "f32" else dtype.lowest):
         return None
     given = bound_attrs(d.op.name, d.attrs)
@@ -54,14 +53,14 @@ def max_pool(s: RelaySimplifier, d: Draft) -> Node | None:
                each(given["strides"], n), strict=True)
     for place, (low, _), (own, _), size, step, stride in rows:
         first, have = -low - own, x.dims()[place]
-        last = first + (d.tensor.dims()[place] - 1) * stride
+        last = first + (of(d).dims()[place] - 1) * stride
         # A window that begins before the image must reach it, without stepping over it; one behind its end sees nothing.
         if first + (size - 1) * step < 0 or step > have or last >= have:
             return None
     return _merged(s, d, "layout")
 
 
-def average_pool(s: RelaySimplifier, d: Draft) -> Node | None:
+def average_pool(s: Simplifier, d: Node) -> Node | None:
     """Of an image that was padded with zeros, which count as elements like all others did."""
     given = bound_attrs(d.op.name, d.attrs)
     if _padded_with(d.operands[0]) != 0:
@@ -80,7 +79,7 @@ def _padded_with(node: Node) -> Any:
     return filled_with(node.operands[1]) if len(node.operands) > 1 else Pad.of(node).pad_value
 
 
-def _merged(s: RelaySimplifier, d: Draft, layout: str, more: Mapping[str, Any] | None = None) -> Node | None:
+def _merged(s: Simplifier, d: Node, layout: str, more: Mapping[str, Any] | None = None) -> Node | None:
     """The same over the image before it was padded; None where more than the spatial dimensions were."""
     padded = d.operands[0]
     given = bound_attrs(d.op.name, d.attrs)
@@ -89,7 +88,7 @@ def _merged(s: RelaySimplifier, d: Draft, layout: str, more: Mapping[str, Any] |
         return None
     both = [(low + p, high + q) for (low, high), (p, q) in zip(widths, paddings(given["padding"], len(widths)), strict=True)]
     padding = [low for low, _ in both] + [high for _, high in both]
-    return s.make(d.op.name, [padded.operands[0], *d.operands[1:]], {**d.attrs, "padding": padding, **(more or {})}, d.type)
+    return s.make(d.op, [padded.operands[0], *d.operands[1:]], d.type, {**d.attrs, "padding": padding, **(more or {})})
 
 
 def _widths(padded: Node, layout: str) -> list[tuple[int, int]] | None:
@@ -106,13 +105,13 @@ def _widths(padded: Node, layout: str) -> list[tuple[int, int]] | None:
     return widths
 
 
-def _sides(d: Node | Draft) -> Sequence[Sequence[int]]:
+def _sides(d: Node) -> Sequence[Sequence[int]]:
     width = Pad.of(d).pad_width
     plain = isinstance(width, list) and all(isinstance(side, list) and len(side) == 2 for side in width)
     return width if plain else [[1, 1]]
 
 
-RULES: Rules = OpTable(
+RULES: RelayRules = OpTable(
     (PAD, (pad,)),
     (relay("nn.conv1d nn.conv2d nn.conv3d nn.conv2d_relu nn.contrib_conv2d_NCHWc"), (convolution,)),
     (relay("qnn.conv2d"), (quantised_convolution,)),

@@ -1,66 +1,98 @@
-"""Making nodes through rules: whatever is built is simplified while it is built."""
+"""Making nodes through rules: whatever is built is simplified while it is built.
+
+    %0 = multiply(%x, 1f);                                       reshape(%x, newshape=[8])
+    %1 = reshape(%0, newshape=[2, 4]);            ->
+    reshape(%1, newshape=[8])
+"""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from irscope.graph import NO_ATTRS, Builder, Effect, Graph, Node, Op, TensorType, Type
+from irscope.graph import NO_ATTRS, Builder, Effect, Graph, Module, Node, Op, TensorType, Type, callees_first, rewrite, see_through
 from irscope.lazy import np
-from irscope.ops import hlo
+from irscope.ops import TypeFault, get, hlo
 from irscope.ops.attributes import Constant
 from irscope.ops.attrs import Literal
+from irscope.passes.base import per_graph
+from irscope.passes.op_table import OpTable
+from irscope.passes.visitor import without_dead
 
-Rule = Callable[["Simplifier", "Draft"], "Node | None"]
+Rule = Callable[["Simplifier", Node], Node | None]
+"""What may stand for a node that is not in a graph yet: operator, operands of the new graph, attributes and a tensor type."""
 Rules = Mapping[Op, Sequence[Rule]]
+RelayRules = OpTable[Sequence[Rule]]
 
 
-class Draft:
-    """A node that is about to be: operands, attributes and type, before a rule took them."""
+def simplified(module: Module, rules: RelayRules) -> Module:
+    """A Relay module by rules that go by operator; the same module where none applies."""
+    if not any(node.op in rules for graph in callees_first(module) for node in graph.nodes):
+        return module
+    changed = False
 
-    __slots__ = ("attrs", "bodies", "op", "operands", "type")
+    def change(graph: Graph, became: dict[Graph, Graph]) -> Graph:
+        nonlocal changed
+        simplifier = Simplifier(rules, is_sound, users=graph.users())
+        made = without_dead(see_through(rewrite(graph, simplifier.rule, became), graph))
+        changed |= simplifier.changed
+        return made
 
-    def __init__(self, op: Op, operands: Sequence[Node], attrs: Mapping[str, Any], type: Type, bodies: Sequence[Graph] = ()) -> None:
-        self.op = op
-        self.operands = operands
-        self.attrs = attrs
-        self.type = type
-        self.bodies = bodies
-
-    @property
-    def tensor(self) -> TensorType:
-        assert isinstance(self.type, TensorType)
-        return self.type
+    made = per_graph(module, change)
+    return made if changed else module
 
 
 class Simplifier:
-    """Builds what stands for one node of the graph before; ``rules`` go by operator, ``pointwise`` are for every elementwise one."""
+    """Builds what stands for the nodes of one graph; what a rule makes goes through the rules itself.
 
-    def __init__(self, builder: Builder, rules: Rules, pointwise: Sequence[Rule], node: Node) -> None:
-        self.builder = builder
-        self.rules = rules
-        self.pointwise = pointwise
-        self.name = node.name
+    ``rules`` go by operator, ``pointwise`` are for every elementwise one; rules look at the nodes that ``accepts`` lets through.
+    """
 
-    def node(self, node: Node, operands: Sequence[Node]) -> Node | None:
+    def __init__(self, rules: Rules | RelayRules, accepts: Callable[[Node], bool], pointwise: Sequence[Rule] = (),
+                 users: Sequence[Sequence[Node]] = ()) -> None:
+        self.rules, self.accepts, self.pointwise, self.users = rules, accepts, pointwise, users
+        self.changed = False
+
+    def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
         """What a node becomes; None for a plain copy of it."""
+        rules = self._rules_of(node.op)
+        if not rules or not isinstance(node.type, TensorType) or not self.accepts(node):
+            return None
         if node.bodies and node.op not in self.rules:
-            return None
-        if node.op.effect is not Effect.PURE or not isinstance(node.type, TensorType) or not node.type.is_static:
-            return None
-        return self._ruled(Draft(node.op, operands, node.attrs, node.type, node.bodies))
+            return None  # pointwise rules know nothing of bodies
+        self.builder, self.old = builder, node
+        found = self._apply(rules, Node(node.op, node.name, node.type, tuple(operands), node.attrs, node.bodies))
+        self.changed |= found is not None
+        return found
 
-    def make(self, op: Op, operands: Sequence[Node], type: TensorType, attrs: Mapping[str, Any] = NO_ATTRS,
+    def make(self, op: Op | str, operands: Sequence[Node], type: Type | None = None, attrs: Mapping[str, Any] = NO_ATTRS,
              bodies: Sequence[Graph] = ()) -> Node:
-        """A node, or what the rules have in its place."""
-        found = self._ruled(Draft(op, operands, attrs, type, bodies))
-        return found if found is not None else self.builder.add(op, operands, attrs, type, bodies, self.name)
+        """A node, or what the rules have in its place; its type is inferred where none is given. A name is that of a Relay operator."""
+        if isinstance(op, str):
+            op = get(op, "relay")
+        if isinstance(type, TensorType) and (rules := self._rules_of(op)):
+            found = self._apply(rules, Node(op, self.old.name, type, tuple(operands), attrs, tuple(bodies)))
+            if found is not None:
+                return found
+        return self.builder.add(op, operands, attrs, type, bodies, self.old.name)
 
-    def _ruled(self, draft: Draft) -> Node | None:
-        for rule in (*self.rules.get(draft.op, ()), *(self.pointwise if draft.op.scalar is not None else ())):
-            found = rule(self, draft)
+    def _rules_of(self, op: Op) -> Sequence[Rule]:
+        own = self.rules.get(op) or ()
+        return (*own, *self.pointwise) if self.pointwise and op.scalar is not None else own
+
+    def _apply(self, rules: Sequence[Rule], node: Node) -> Node | None:
+        for rule in rules:
+            found = rule(self, node)
             if found is not None:
                 return found
         return None
+
+    def again(self, node: Node, operands: Sequence[Node]) -> Node:
+        """A node over other operands."""
+        return self.make(node.op, operands, node.type, node.attrs)
+
+    def read_once(self, place: int) -> bool:
+        """Whether nobody but the node that is being replaced reads its operand in this place."""
+        return len(self.users[self.old.operands[place].index]) == 1
 
     # ---- shorthand
 
@@ -74,7 +106,7 @@ class Simplifier:
         """A scalar constant of an element type."""
         type = TensorType(like.dtype, ())
         literal = Literal.of(np.asarray(value, like.dtype.numpy()), type)
-        return self.builder.add(hlo.constant, (), {"literal": literal}, type, name=self.name)
+        return self.builder.add(hlo.constant, (), {"literal": literal}, type, name=self.old.name)
 
 
 def of(node: Node) -> TensorType:
@@ -101,3 +133,19 @@ def scalar_of(node: Node) -> Any:
 def is_static(node: Node) -> bool:
     """Whether a node is a tensor of a known shape."""
     return isinstance(node.type, TensorType) and node.type.is_static
+
+
+def is_static_tensor(node: Node) -> bool:
+    """Whether a primitive is pure and gives one tensor of a known shape; bodies are for the rules of its own operator."""
+    return node.op.effect is Effect.PURE and is_static(node)
+
+
+def is_sound(node: Node) -> bool:
+    """Whether a call's operands and attributes are such as its operator takes; of others the checker tells, and they stay."""
+    if node.op.infer is None:
+        return False
+    try:
+        node.op.infer(node)
+    except TypeFault:
+        return False
+    return True

@@ -1,6 +1,6 @@
 """Relay's operators: each a small expansion beside its declaration.
 
-    @operator("nn.leaky_relu(data; alpha=0.25)", level=3, kind=Kind.ELEMENTWISE)
+    @operator("nn.leaky_relu(data; alpha=0.25)", kind=Kind.ELEMENTWISE)
     def leaky_relu(t: Relay, a: Attributes, x: Node) -> Node:
         return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, a.alpha))
 
@@ -11,157 +11,50 @@ operators, write them in a family file here.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from importlib import import_module
-from types import SimpleNamespace
+from pkgutil import iter_modules
 from typing import Any, TypeVar
 
-from irscope.formats.relay.operators.signature import Attribute, Operand, bind_attributes, check_attributes, check_operands
-from irscope.graph import Effect, Kind, Op, Type
+from irscope.formats.relay.declarations import Attributes, Operator, declared, enter, names, parse_schema
+from irscope.formats.relay.inference import cost_of, infer_node
+from irscope.graph import Effect, Kind, Op
 from irscope.ops.registry import declare
 
-FAMILIES = (
-    "pointwise",
-    "creation",
-    "shape",
-    "slicing",
-    "reduction",
-    "dense",
-    "convolution",
-    "winograd",
-    "gemm",
-    "deformable",
-    "pooling",
-    "normalization",
-    "indexing",
-    "sparse",
-    "bits",
-    "spectral",
-    "sorting",
-    "image",
-    "quantized",
-    "vision",
-    "suppression",
-    "proposals",
-    "threefry",
-    "dynamic",
-    "annotations",
-    "fused",
-    "named",
-)
-SCHEMA = re.compile(r"(?P<name>[\w.]+)\((?P<operands>[^;]*?)(?:;(?P<attributes>.*))?\)$")
-Attributes = SimpleNamespace
-F = TypeVar("F", bound=Callable[..., Any])
+__all__ = ["Attributes", "Operator", "declared", "load", "names", "opaque", "operator"]
 
-_table: dict[str, Operator] = {}
+F = TypeVar("F", bound=Callable[..., Any])
+Infer = Callable[..., Any] | None
+
 _loaded = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Operator:
-    """What Relay's registry says of an operator, and what it expands to (None: nothing that irscope can compute).
-
-    ``values`` marks operators whose result type depends on the values of constant operands.
-    """
-
-    name: str
-    takes: tuple[Operand, ...]
-    attributes: tuple[Attribute, ...]
-    level: int
-    kind: Kind
-    build: Callable[..., Any] | None
-    values: bool = False
-    infer: Callable[..., Any] | None = None
-
-    @property
-    def operands(self) -> tuple[str, ...]:
-        """The names of its operands."""
-        return tuple(o.name for o in self.takes)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of its attributes, in the order in which they are printed."""
-        return tuple(a.name for a in self.attributes)
-
-    def bound(self, given: Mapping[str, Any]) -> Attributes:
-        """The attributes of a call, defaults filled in; a string without a name stands for the next attribute that is a word."""
-        return Attributes(**bind_attributes(self.attributes, given))
-
-    def checked(self, types: Sequence[Type], given: Mapping[str, Any]) -> Attributes:
-        """The attributes of a call whose operands have these types, defaults filled in. Raises TypeFault where it is not as declared."""
-        check_operands(self.name, self.takes, types)
-        values = bind_attributes(self.attributes, given)
-        check_attributes(self.name, self.attributes, values)
-        return Attributes(**values)
-
-
-def operator(
-    *schemas: str, kind: Kind = Kind.OPAQUE, level: int = 0, values: bool = False, infer: Callable[..., Any] | None = None
-) -> Callable[[F], F]:
+def operator(*schemas: str, kind: Kind = Kind.OPAQUE, values: bool = False, infer: Infer = None) -> Callable[[F], F]:
     """Declare what operators of these schemas do; several schemas are several names of one."""
 
-    def enter(function: F) -> F:
+    def build(function: F) -> F:
+        doc = (function.__doc__ or "").strip().split("\n")[0]
         for text in schemas:
-            doc = (function.__doc__ or "").strip().split("\n")[0]
-            _enter(text, kind, level, function, values, infer, doc)
+            made = Operator(*parse_schema(text, "tensor"), kind, function, values, infer)
+            declare(Op(made.name, "relay", doc or f"``{text}``", kind, Effect.PURE, infer_node, expand=function, cost=cost_of))
+            enter(made)
         return function
 
-    return enter
+    return build
 
 
-def opaque(
-    *schemas: str, level: int = 0, kind: Kind = Kind.OPAQUE, effect: Effect = Effect.PURE, infer: Callable[..., Any] | None = None
-) -> None:
+def opaque(*schemas: str, kind: Kind = Kind.OPAQUE, effect: Effect = Effect.PURE, infer: Infer = None) -> None:
     """Declare operators that irscope knows by name, and does not compute; ``infer`` gives their type where it is known all the same."""
     for text in schemas:
-        _enter(text, kind, level, None, False, infer, "", effect)
-
-
-def _enter(
-    text: str, kind: Kind, level: int, build: Callable[..., Any] | None, values: bool, infer: Any, doc: str, effect: Effect = Effect.PURE
-) -> None:
-    found = SCHEMA.match(text)
-    if found is None:
-        raise ValueError(f"{text!r} is no schema")
-    default = "tensor" if build is not None else "any"
-    operands = tuple(Operand.of(part.strip(), default) for part in found["operands"].split(",") if part.strip())
-    attributes = tuple(Attribute.of(part) for part in _split(found["attributes"] or ""))
-    made = Operator(found["name"], operands, attributes, level, kind, build, values, infer)
-    from irscope.formats.relay.inference import cost_of, infer_node
-
-    declare(Op(made.name, "relay", doc or f"``{text}``", kind, effect, infer_node, expand=build, cost=cost_of))
-    _table[made.name] = made
-
-
-def _split(text: str) -> list[str]:
-    """The parts between commas that stand in no bracket."""
-    parts, depth, begin = [], 0, 0
-    for i, c in enumerate(text + ","):
-        depth += (c in "[(") - (c in "])")
-        if c == "," and depth == 0:
-            parts.append(text[begin:i].strip())
-            begin = i + 1
-    return [p for p in parts if p]
-
-
-def declared(name: str) -> Operator | None:
-    """The declaration of an operator, or None."""
-    load()
-    return _table.get(name)
-
-
-def names() -> list[str]:
-    """Every declared operator, in order."""
-    load()
-    return sorted(_table)
+        made = Operator(*parse_schema(text, "any"), kind, None, False, infer)
+        declare(Op(made.name, "relay", f"``{text}``", kind, effect, infer_node, cost=cost_of))
+        enter(made)
 
 
 def load() -> None:
-    """Import the families (once)."""
+    """Import the families, the modules of this folder (once)."""
     global _loaded
     if not _loaded:
         _loaded = True
-        for family in FAMILIES:
-            import_module(f"{__name__}.{family}")
+        for family in iter_modules(__path__):
+            import_module(f"{__name__}.{family.name}")

@@ -17,7 +17,7 @@ NAMES = (
 )  # fmt: skip
 
 
-@operator(*NAMES, level=10)
+@operator(*NAMES)
 def handed_on(t: Relay, a: Attributes, x: Node) -> Node:
     """The operand."""
     return x

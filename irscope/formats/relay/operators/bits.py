@@ -13,7 +13,7 @@ from irscope.ops.faults import TypeFault
 C = Kind.CONTRACTION
 
 
-@operator("nn.bitpack(data; bits=1, pack_axis=1, bit_axis=-1, pack_type=None, name='BitPack')", kind=Kind.INJECTIVE, level=2)
+@operator("nn.bitpack(data; bits=1, pack_axis=1, bit_axis=-1, pack_type=None, name='BitPack')", kind=Kind.INJECTIVE)
 def bitpack(t: Relay, a: Attributes, x: Node) -> Node:
     """The bits of neighbours along an axis in one word, the first highest; a new axis holds the bits of different weight."""
     dtype = t.dtype_word(a.pack_type, U32)
@@ -70,8 +70,7 @@ def _signed(t: Relay, w: Node, bits: int, unipolar: bool) -> Node:
 
 @operator(
     "nn.bitserial_dense(data: 1d+, weight: 2-3d; units=None, data_bits=1, weight_bits=1, pack_dtype=None, out_dtype=None, unipolar=True)",
-    kind=C,
-    level=1,
+    kind=C
 )
 def bitserial_dense(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """A dense layer of numbers of a few bits; a weight of three axes is packed."""
@@ -88,8 +87,7 @@ def bitserial_dense(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
 @operator(
     "nn.bitserial_conv2d(data: 4d, weight: 4-5d; strides=[1, 1], padding=[0, 0], kernel_size=[3, 3], channels=None, activation_bits=1, "
     "weight_bits=1, data_layout='NCHW', kernel_layout='OIHW', pack_dtype=None, out_dtype=None, unipolar=True)",
-    kind=C,
-    level=2,
+    kind=C
 )
 def bitserial_conv2d(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """A convolution of numbers of a few bits; a weight of five axes is packed along its inputs."""

@@ -61,32 +61,26 @@ def _depthwise(t: Relay, w: Node, dims: ConvDims) -> Node:
     """Channels and their multiplier joined into the result's channels."""
     shape = t.shape(w)
     order = [dims.rhs_output, dims.rhs_input, *(d for d in range(len(shape)) if d not in (dims.rhs_output, dims.rhs_input))]
-    joined = t.reshape(
-        t.transpose(w, order), (shape[dims.rhs_output] * shape[dims.rhs_input], 1, *(shape[d] for d in order[2:]))
-    )
+    joined = t.reshape(t.transpose(w, order), (shape[dims.rhs_output] * shape[dims.rhs_input], 1, *(shape[d] for d in order[2:])))
     return t.transpose(joined, [order.index(d) for d in range(len(shape))])
 
 
-def _convolution(name: str, n: int, data: str, kernel: str, level: int = 2) -> None:
+def _convolution(name: str, n: int, data: str, kernel: str) -> None:
     def build(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
         return convolve(t, a, x, w, n)
 
     ones = ", ".join(["1"] * n)
     zeros = ", ".join(["0"] * n)
     build.__doc__ = f"A convolution over {n} dimension{'s' if n > 1 else ''}."
-    operator(
-        f"{name}(data, weight; strides=[{ones}], padding=[{zeros}], dilation=[{ones}], groups=1, channels=None, kernel_size=None, "
-        f"data_layout={data!r}, kernel_layout={kernel!r}, out_layout='', out_dtype=None)",
-        kind=C,
-        level=level,
-    )(build)
+    operator(f"{name}(data, weight; strides=[{ones}], padding=[{zeros}], dilation=[{ones}], groups=1, channels=None, kernel_size=None, "
+             f"data_layout={data!r}, kernel_layout={kernel!r}, out_layout='', out_dtype=None)", kind=C)(build)
 
 
 _convolution("nn.conv1d", 1, "NCW", "OIW")
 _convolution("nn.conv2d", 2, "NCHW", "OIHW")
 _convolution("nn.conv3d", 3, "NCDHW", "OIDHW")
 for _name in ("nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc", "nn.contrib_conv2d_nchwc"):
-    _convolution(_name, 2, "NCHW", "OIHW", 10)
+    _convolution(_name, 2, "NCHW", "OIHW")
 
 
 def _transposed(n: int, data: str, kernel: str) -> None:
@@ -100,7 +94,6 @@ def _transposed(n: int, data: str, kernel: str) -> None:
         f"nn.conv{n}d_transpose(data, weight; channels=None, kernel_size=None, strides=[{ones}], output_padding=[{zeros}], "
         f"padding=[{zeros}], dilation=[{ones}], groups=1, data_layout={data!r}, kernel_layout={kernel!r}, out_layout='', out_dtype=None)",
         kind=C,
-        level=2,
     )(build)
 
 
@@ -149,8 +142,7 @@ _transposed(3, "NCDHW", "IODHW")
 @operator(
     "nn.conv2d_backward_weight(grad, data; strides=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, channels=None, kernel_size=None, "
     "data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
-    kind=C,
-    level=2,
+    kind=C
 )
 def conv2d_backward_weight(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     """The gradient of a convolution by its weight."""
@@ -169,12 +161,8 @@ def conv2d_backward_weight(t: Relay, a: Attributes, grad: Node, x: Node) -> Node
     return t.to_layout(made, "OIHW", str(a.kernel_layout))
 
 
-@operator(
-    "image.dilation2d(data, weight; strides=[1, 1], padding=[0, 0], dilations=[1, 1], data_layout='NCHW', kernel_layout='IHW', "
-    "out_dtype=None)",
-    kind=C,
-    level=2,
-)
+@operator("image.dilation2d(data, weight; strides=[1, 1], padding=[0, 0], dilations=[1, 1], data_layout='NCHW', kernel_layout='IHW', "
+          "out_dtype=None)", kind=C)
 def dilation2d(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """Morphological dilation: the largest sum of data and weight under the window."""
     x, w = t.to_layout(x, a.data_layout, "NCHW"), t.to_layout(w, a.kernel_layout, "IHW")

@@ -16,43 +16,43 @@ MOST_WRITTEN = 1 << 16
 """Elements of a range that is a constant; a longer one is counted when the program runs."""
 
 
-@operator("zeros(; shape!, dtype=None)", kind=E, level=3)
+@operator("zeros(; shape!, dtype=None)", kind=E)
 def zeros(t: Relay, a: Attributes) -> Node:
     """Zeros."""
     return t.full(sizes(a.shape), 0, t.dtype_word(a.dtype, F32))
 
 
-@operator("ones(; shape!, dtype=None)", kind=E, level=3)
+@operator("ones(; shape!, dtype=None)", kind=E)
 def ones(t: Relay, a: Attributes) -> Node:
     """Ones."""
     return t.full(sizes(a.shape), 1, t.dtype_word(a.dtype, F32))
 
 
-@operator("full(fill_value; shape!, dtype=None)", kind=E, level=3)
+@operator("full(fill_value; shape!, dtype=None)", kind=E)
 def full(t: Relay, a: Attributes, value: Node) -> Node:
     """One value everywhere."""
     return t.broadcast_to(t.reshape(t.convert(value, t.dtype_word(a.dtype, t.dtype(value))), ()), sizes(a.shape))
 
 
-@operator("zeros_like(data)", kind=E, level=4)
+@operator("zeros_like(data)", kind=E)
 def zeros_like(t: Relay, a: Attributes, x: Node) -> Node:
     """Zeros of the same type."""
     return t.like(x, 0)
 
 
-@operator("ones_like(data)", kind=E, level=4)
+@operator("ones_like(data)", kind=E)
 def ones_like(t: Relay, a: Attributes, x: Node) -> Node:
     """Ones of the same type."""
     return t.like(x, 1)
 
 
-@operator("full_like(data, fill_value)", kind=E, level=3)
+@operator("full_like(data, fill_value)", kind=E)
 def full_like(t: Relay, a: Attributes, x: Node, value: Node) -> Node:
     """One value in the type of another tensor."""
     return t.broadcast_to(t.convert(t.reshape(value, ()), t.dtype(x)), t.shape(x))
 
 
-@operator("arange(start, stop?, step?; start=None, stop=None, step=None, dtype=None)", level=3, values=True)
+@operator("arange(start, stop?, step?; start=None, stop=None, step=None, dtype=None)", values=True)
 def arange(t: Relay, a: Attributes, *bounds: Node) -> Node:
     """From start to below stop, in steps. One operand is the stop, as in Python's ``range``."""
     known = [t.known(x) for x in bounds]
@@ -73,7 +73,7 @@ def arange(t: Relay, a: Attributes, *bounds: Node) -> Node:
     return t.array([first + i * by for i in range(n)], dtype)
 
 
-@operator("meshgrid(data: tuple; indexing='ij')", kind=INJ, level=3)
+@operator("meshgrid(data: tuple; indexing='ij')", kind=INJ)
 def meshgrid(t: Relay, a: Attributes, xs: list[Node]) -> list[Node]:
     """Every vector stretched over the grid of all."""
     swap = a.indexing == "xy" and len(xs) > 1
@@ -87,7 +87,7 @@ def _over(t: Relay, v: Node, d: int, shape: tuple[int, ...]) -> Node:
     return t.broadcast_to(t.reshape(v, tuple(n if i == d else 1 for i, n in enumerate(shape))), shape)
 
 
-@operator("one_hot(indices: int, on_value, off_value; depth=1, axis=-1, dtype=None)", kind=Kind.CONTRACTION, level=10)
+@operator("one_hot(indices: int, on_value, off_value; depth=1, axis=-1, dtype=None)", kind=Kind.CONTRACTION)
 def one_hot(t: Relay, a: Attributes, indices: Node, on: Node, off: Node) -> Node:
     """A new axis that holds ``on_value`` where the index points, else ``off_value``."""
     shape = list(t.shape(indices))
@@ -100,7 +100,7 @@ def one_hot(t: Relay, a: Attributes, indices: Node, on: Node, off: Node) -> Node
     return t.select(hit, t.convert(t.reshape(on, ()), dtype), t.convert(t.reshape(off, ()), dtype))
 
 
-@operator("trilu(data, k; upper=True)", kind=E, level=3)
+@operator("trilu(data, k; upper=True)", kind=E)
 def trilu(t: Relay, a: Attributes, x: Node, k: Node) -> Node:
     """The upper or lower triangle; zeros elsewhere."""
     shape, rank = t.shape(x), t.rank(x)

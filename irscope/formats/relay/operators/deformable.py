@@ -26,13 +26,9 @@ def deformable_type(a: Attributes, data: Type, offset: Type, weight: Type) -> Ty
     return found.result
 
 
-@operator(
-    "nn.deformable_conv2d(data, offset, weight; strides=[1, 1], padding=[0, 0], dilation=[1, 1], deformable_groups=1, groups=1, "
-    "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
-    kind=C,
-    level=5,
-    infer=deformable_type,
-)
+@operator("nn.deformable_conv2d(data, offset, weight; strides=[1, 1], padding=[0, 0], dilation=[1, 1], deformable_groups=1, groups=1, "
+          "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)", kind=C,
+          infer=deformable_type)
 def deformable_conv2d(t: Relay, a: Attributes, x: Node, offset: Node, w: Node) -> Node:
     """A convolution that reads each place of its window some way off, between pixels (J. Dai et al., 2017)."""
     layout = str(a.data_layout)
@@ -74,8 +70,7 @@ def _within(t: Relay, place: Node, size: int) -> Node:
 @operator(
     "nn.correlation(data1: 4d, data2: 4d; kernel_size: size=1, max_displacement=1, stride1=1, stride2=1, padding=[0, 0], is_multiply=True, "
     "layout='NCHW')",
-    kind=C,
-    level=2,
+    kind=C
 )
 def correlation(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """How alike two images are around each place, for every displacement of the second (A. Dosovitskiy et al., FlowNet, 2015)."""

@@ -29,7 +29,7 @@ def _dense_type(a: Attributes, x: Type, w: Type) -> Type | None:
     return TensorType(dtype_named(str(a.out_dtype)) or x.dtype, (*x.shape[:-1], w.shape[0]))
 
 
-@operator("nn.dense(data: 1d+, weight: 2d; units=None, out_dtype=None)", kind=C, level=1, infer=_dense_type)
+@operator("nn.dense(data: 1d+, weight: 2d; units=None, out_dtype=None)", kind=C, infer=_dense_type)
 def dense(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """The last axis of the data times each row of the weight."""
     if t.shape(x)[-1] != t.shape(w)[1]:
@@ -39,7 +39,7 @@ def dense(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     return product(t, x, w, ([t.rank(x) - 1], [1]), t.dtype_word(a.out_dtype, t.dtype(x)))
 
 
-@operator("nn.contrib_dense_pack(data: 1d+, weight: 3d; units=None, out_dtype=None, weight_layout='NK8n')", kind=C, level=10)
+@operator("nn.contrib_dense_pack(data: 1d+, weight: 3d; units=None, out_dtype=None, weight_layout='NK8n')", kind=C)
 def dense_pack(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """``nn.dense`` with a packed weight: its last axis holds several units."""
     n, k, part = t.shape(w)
@@ -47,16 +47,14 @@ def dense_pack(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     return product(t, x, flat, ([t.rank(x) - 1], [1]), t.dtype_word(a.out_dtype, t.dtype(x)))
 
 
-@operator("nn.matmul(tensor_a: 1d+, tensor_b: 2d; units=None, out_dtype=None, transpose_a=False, transpose_b=False)", kind=C, level=1)
+@operator("nn.matmul(tensor_a: 1d+, tensor_b: 2d; units=None, out_dtype=None, transpose_a=False, transpose_b=False)", kind=C)
 def matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """A product of matrices, each of which may be transposed."""
     if a.transpose_a and t.rank(x) > 1:
         x = t.transpose(x, [*range(t.rank(x) - 2), t.rank(x) - 1, t.rank(x) - 2])
     k = 1 if a.transpose_b else 0
     if t.shape(x)[-1] != t.shape(y)[k]:
-        raise TypeFault(
-            f"tensor_a axis {-2 if a.transpose_a else -1} is {t.shape(x)[-1]}, tensor_b axis {k} is {t.shape(y)[k]}"
-        )
+        raise TypeFault(f"tensor_a axis {-2 if a.transpose_a else -1} is {t.shape(x)[-1]}, tensor_b axis {k} is {t.shape(y)[k]}")
     return product(t, x, y, ([t.rank(x) - 1], [k]), t.dtype_word(a.out_dtype, t.dtype(x)))
 
 
@@ -67,7 +65,7 @@ def _batch_type(a: Attributes, x: Type, y: Type) -> Type | None:
     return TensorType(dtype_named(str(a.out_dtype)) or x.dtype, (*common(x.shape[:-2], y.shape[:-2]), m, n))
 
 
-@operator("nn.batch_matmul(tensor_a, tensor_b; out_dtype=None, transpose_a=False, transpose_b=False)", kind=C, level=10, infer=_batch_type)
+@operator("nn.batch_matmul(tensor_a, tensor_b; out_dtype=None, transpose_a=False, transpose_b=False)", kind=C, infer=_batch_type)
 def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """A product of matrices for each batch. Texts up to 0.7 transpose the second one without saying so: the shapes tell."""
     xs, ys = t.shape(x), t.shape(y)
@@ -83,12 +81,10 @@ def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     lead = t.broadcast_two(xs[:-2], ys[:-2])
     x, y = t.broadcast_to(x, lead + xs[-2:]), t.broadcast_to(y, lead + ys[-2:])
     d = len(lead)
-    return product(
-        t, x, y, ([d + (not flip_x)], [d + flip_y]), t.dtype_word(a.out_dtype, t.dtype(x)), (list(range(d)), list(range(d)))
-    )
+    return product(t, x, y, ([d + (not flip_x)], [d + flip_y]), t.dtype_word(a.out_dtype, t.dtype(x)), (list(range(d)), list(range(d))))
 
 
-@operator("nn.bias_add(data: 1d+, bias; axis=1)", kind=Kind.BROADCAST, level=1)
+@operator("nn.bias_add(data: 1d+, bias; axis=1)", kind=Kind.BROADCAST)
 def bias_add(t: Relay, a: Attributes, x: Node, bias: Node) -> Node:
     """A number for each channel added."""
     t.same_dtype(x, bias)

@@ -18,51 +18,51 @@ from irscope.ops.faults import TypeFault
 E, INJ = Kind.ELEMENTWISE, Kind.INJECTIVE
 
 
-@operator("dyn.reshape(data, newshape: int; newshape=None, allowzero=0)", kind=INJ, level=3, values=True)
+@operator("dyn.reshape(data, newshape: int; newshape=None, allowzero=0)", kind=INJ, values=True)
 def reshape(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
     """``reshape`` to a shape that is an operand."""
     wanted = new_shape(t.shape(x), t.ints(shape, "the shape"), bool(a.allowzero))
     return t.reshape(x, tuple(int(d) for d in wanted if isinstance(d, int)))
 
 
-@operator("vm.reshape_tensor(data, shape; newshape=None)", level=10, values=True)
+@operator("vm.reshape_tensor(data, shape; newshape=None)", values=True)
 def reshape_tensor(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
     """``reshape`` of the virtual machine."""
     return t.reshape(x, tuple(a.newshape or t.ints(shape, "the shape")))
 
 
-@operator("dyn.broadcast_to(data, shape; shape=None, dtype=None)", kind=Kind.BROADCAST, level=4, values=True)
+@operator("dyn.broadcast_to(data, shape; shape=None, dtype=None)", kind=Kind.BROADCAST, values=True)
 def broadcast_to(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
     """``broadcast_to`` a shape that is an operand."""
     return t.broadcast_to(x, tuple(t.ints(shape, "the shape")))
 
 
-@operator("dyn.tile(data, reps; reps=None)", kind=INJ, level=3, values=True)
+@operator("dyn.tile(data, reps; reps=None)", kind=INJ, values=True)
 def tile(t: Relay, a: Attributes, x: Node, reps: Node) -> Node:
     """``tile`` by an operand."""
     return tiled(t, x, t.ints(reps, "reps"))
 
 
-@operator("dyn.zeros(shape; shape=None, dtype=None)", kind=E, level=3, values=True)
+@operator("dyn.zeros(shape; shape=None, dtype=None)", kind=E, values=True)
 def zeros(t: Relay, a: Attributes, shape: Node) -> Node:
     """Zeros of a shape that is an operand."""
     return t.full(tuple(t.ints(shape, "the shape")), 0, t.dtype_word(a.dtype, F32))
 
 
-@operator("dyn.ones(shape; shape=None, dtype=None)", kind=E, level=3, values=True)
+@operator("dyn.ones(shape; shape=None, dtype=None)", kind=E, values=True)
 def ones(t: Relay, a: Attributes, shape: Node) -> Node:
     """Ones of a shape that is an operand."""
     return t.full(tuple(t.ints(shape, "the shape")), 1, t.dtype_word(a.dtype, F32))
 
 
-@operator("dyn.full(fill_value, shape; shape=None, dtype=None)", kind=E, level=3, values=True)
+@operator("dyn.full(fill_value, shape; shape=None, dtype=None)", kind=E, values=True)
 def full(t: Relay, a: Attributes, value: Node, shape: Node) -> Node:
     """One value in a shape that is an operand."""
     dtype = t.dtype_word(a.dtype, t.dtype(value))
     return t.broadcast_to(t.convert(t.reshape(value, ()), dtype), tuple(t.ints(shape, "the shape")))
 
 
-@operator("dyn.expand_dims(data, axis: int; num_newaxis=1)", kind=INJ, level=3, values=True)
+@operator("dyn.expand_dims(data, axis: int; num_newaxis=1)", kind=INJ, values=True)
 def expand_dims(t: Relay, a: Attributes, x: Node, axis: Node) -> Node:
     """``expand_dims`` at an operand."""
     shape = t.shape(x)
@@ -70,42 +70,33 @@ def expand_dims(t: Relay, a: Attributes, x: Node, axis: Node) -> Node:
     return t.reshape(x, (*shape[:place], *(1,) * int(a.num_newaxis), *shape[place:]))
 
 
-@operator("dyn.squeeze(data, axes; axis=None)", kind=INJ, level=3, values=True)
+@operator("dyn.squeeze(data, axes; axis=None)", kind=INJ, values=True)
 def squeeze(t: Relay, a: Attributes, x: Node, axes: Node) -> Node:
     """``squeeze`` of axes that are an operand."""
     gone = [t.axis(x, d) for d in t.ints(axes, "axes")]
     return t.reshape(x, tuple(n for d, n in enumerate(t.shape(x)) if d not in gone))
 
 
-@operator(
-    "dyn.strided_slice(data, begin, end, strides; begin=None, end=None, strides: places=None, slice_mode='end', axes=None)",
-    kind=INJ,
-    level=4,
-    values=True,
-)
+@operator("dyn.strided_slice(data, begin, end, strides; begin=None, end=None, strides: places=None, slice_mode='end', axes=None)", kind=INJ,
+          values=True)
 def strided_slice(t: Relay, a: Attributes, x: Node, begin: Node, end: Node, strides: Node) -> Node:
     """``strided_slice`` by operands."""
-    return sliced(t, x, t.ints(begin, "begin"), t.ints(end, "end"), t.ints(strides, "strides"), a.slice_mode, a.axes)
+    return sliced(t, x, a, t.ints(begin, "begin"), t.ints(end, "end"), t.ints(strides, "strides"))
 
 
-@operator("dyn.topk(data, k; k=None, axis=-1, ret_type='both', is_ascend=False, dtype='int32')", level=6, values=True)
+@operator("dyn.topk(data, k; k=None, axis=-1, ret_type='both', is_ascend=False, dtype='int32')", values=True)
 def topk(t: Relay, a: Attributes, x: Node, k: Node) -> Any:
     """``topk`` with k as an operand."""
     return top(t, x, t.single(k, "k"), a)
 
 
-@operator(
-    "dyn.one_hot(indices: int, on_value, off_value, depth; depth=None, axis=-1, dtype=None)",
-    kind=Kind.CONTRACTION,
-    level=10,
-    values=True,
-)
+@operator("dyn.one_hot(indices: int, on_value, off_value, depth; depth=None, axis=-1, dtype=None)", kind=Kind.CONTRACTION, values=True)
 def dyn_one_hot(t: Relay, a: Attributes, indices: Node, on: Node, off: Node, depth: Node) -> Node:
     """``one_hot`` with the depth as an operand."""
     return one_hot(t, Attributes(depth=t.single(depth, "depth"), axis=a.axis, dtype=a.dtype), indices, on, off)
 
 
-@operator("dyn.nn.pad(data, pad_width, pad_value; pad_width=None, pad_mode='constant')", kind=INJ, level=2, values=True)
+@operator("dyn.nn.pad(data, pad_width, pad_value; pad_width=None, pad_mode='constant')", kind=INJ, values=True)
 def dyn_pad(t: Relay, a: Attributes, x: Node, width: Node, value: Node) -> Node:
     """``nn.pad`` by an operand."""
     flat = t.ints(width, "pad_width")
@@ -116,7 +107,6 @@ def dyn_pad(t: Relay, a: Attributes, x: Node, width: Node, value: Node) -> Node:
 @operator(
     "dyn.nn.upsampling(data, scale_h, scale_w; scale_h=None, scale_w=None, layout='NCHW', method='nearest_neighbor', align_corners=False)",
     kind=INJ,
-    level=2,
     values=True,
 )
 def upsampling(t: Relay, a: Attributes, x: Node, h: Node, w: Node) -> Node:
@@ -124,13 +114,8 @@ def upsampling(t: Relay, a: Attributes, x: Node, h: Node, w: Node) -> Node:
     return upsampled(t, a, x, [_number(t, h), _number(t, w)], "align_corners" if a.align_corners else "asymmetric")
 
 
-@operator(
-    "dyn.nn.upsampling3d(data, scale_d, scale_h, scale_w; scale_d=None, scale_h=None, scale_w=None, layout='NCDHW', "
-    "method='nearest_neighbor', coordinate_transformation_mode='half_pixel')",
-    kind=INJ,
-    level=2,
-    values=True,
-)
+@operator("dyn.nn.upsampling3d(data, scale_d, scale_h, scale_w; scale_d=None, scale_h=None, scale_w=None, layout='NCDHW', "
+          "method='nearest_neighbor', coordinate_transformation_mode='half_pixel')", kind=INJ, values=True)
 def upsampling3d(t: Relay, a: Attributes, x: Node, d: Node, h: Node, w: Node) -> Node:
     """``nn.upsampling3d`` by operands."""
     return upsampled(t, a, x, [_number(t, d), _number(t, h), _number(t, w)], str(a.coordinate_transformation_mode))
@@ -150,7 +135,6 @@ def _number(t: Relay, x: Node) -> float:
     "coordinate_transformation_mode='half_pixel', rounding_method='round', cubic_alpha=-0.5, cubic_exclude=0, extrapolation_value=0.0, "
     "out_dtype=None)",
     kind=INJ,
-    level=5,
     values=True,
 )
 def resize2d(t: Relay, a: Attributes, x: Node, size: Node, roi: Node) -> Node:
@@ -165,7 +149,7 @@ def resize2d(t: Relay, a: Attributes, x: Node, size: Node, roi: Node) -> Node:
     return resize_to(t, a, x, sizes, how)
 
 
-@operator("collapse_sum_to(data, shape?; shape=None, dtype=None)", kind=Kind.REDUCTION, level=4, values=True)
+@operator("collapse_sum_to(data, shape?; shape=None, dtype=None)", kind=Kind.REDUCTION, values=True)
 def collapse_sum_to(t: Relay, a: Attributes, x: Node, shape: Node | None = None) -> Node:
     """The sums that undo a broadcast from a shape."""
     if shape is None and a.shape is None:

@@ -19,7 +19,7 @@ def _bytes(dtype: DType) -> bool:
     return dtype.is_integer and dtype.bits == 8
 
 
-@operator("nn.contrib_conv2d_gemm_weight_transform(weights: 1d+; tile_N!, tile_K!)", kind=C, level=10)
+@operator("nn.contrib_conv2d_gemm_weight_transform(weights: 1d+; tile_N!, tile_K!)", kind=C)
 def gemm_weight(t: Relay, a: Attributes, w: Node) -> Node:
     """A kernel (H, W, I, O) as a matrix of tiles: (O tiles, rows in tiles, O, rows) of bytes, rows before O of wider types."""
     *lead, o = t.shape(w)
@@ -33,8 +33,7 @@ def gemm_weight(t: Relay, a: Attributes, w: Node) -> Node:
 @operator(
     "nn.contrib_conv2d_gemm_without_weight_transform(data: 4d, weight: 4d; strides=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, "
     "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
-    kind=C,
-    level=10,
+    kind=C
 )
 def gemm_convolution(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """A convolution over a kernel that is a matrix of tiles."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import Any
 
 from irscope.formats.relay.algebra import Relay, each, shape_text, table_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.convolution import SPATIAL
 from irscope.formats.relay.operators.pooling import LAYOUT
+from irscope.formats.sampling import cubic, product_along
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import F32, F64, PRED, S64
 from irscope.lazy import np
@@ -121,27 +121,7 @@ def resized(t: Relay, x: Node, d: int, places: Sequence[float], want: int, how: 
                 taps = [(p, w / total) for p, w in taps]
         for p, weight in taps:
             matrix[min(max(p, 0), have - 1), i] += weight
-    return product_along(t, x, d, matrix)
-
-
-def product_along(t: Relay, x: Node, d: int, matrix: Any) -> Node:
-    """One dimension multiplied by a matrix."""
-    moved = t.dot(x, t.array(matrix, t.dtype(x)), ([d], [0]))
-    order = list(range(t.rank(x) - 1))
-    order.insert(d, t.rank(x) - 1)
-    return t.transpose(moved, order)
-
-
-def cubic(f: float, a: float) -> list[float]:
-    """Weights of the four neighbours in cubic convolution."""
-
-    def near(v: float) -> float:
-        return ((a + 2) * v - (a + 3)) * v * v + 1
-
-    def far(v: float) -> float:
-        return ((a * v - 5 * a) * v + 8 * a) * v - 4 * a
-
-    return [far(f + 1), near(f), near(1 - f), far(2 - f)]
+    return product_along(t, x, d, t.array(matrix, t.dtype(x)))
 
 
 def _resize(n: int) -> None:
@@ -156,7 +136,7 @@ def _resize(n: int) -> None:
     schemas = [f"image.resize{n}d{rest}"]
     if n == 2:  # of 0.7, which rounds to the nearest with aligned corners alone
         schemas.append("image.resize" + rest.replace("'linear'", "'bilinear'").replace("'round'", "''"))
-    operator(*schemas, kind=INJ, level=5)(build)
+    operator(*schemas, kind=INJ)(build)
 
 
 def resize_to(t: Relay, a: Attributes, x: Node, sizes: Sequence[int], how: Resampling) -> Node:
@@ -189,18 +169,14 @@ for _n in (1, 2, 3):
     _resize(_n)
 
 
-@operator("nn.upsampling(data; scale_h!, scale_w!, layout='NCHW', method='nearest_neighbor', align_corners=False)", kind=INJ, level=2)
+@operator("nn.upsampling(data; scale_h!, scale_w!, layout='NCHW', method='nearest_neighbor', align_corners=False)", kind=INJ)
 def upsampling(t: Relay, a: Attributes, x: Node) -> Node:
     """An image larger by a factor."""
     return upsampled(t, a, x, [float(a.scale_h), float(a.scale_w)], "align_corners" if a.align_corners else "asymmetric")
 
 
-@operator(
-    "nn.upsampling3d(data; scale_d!, scale_h!, scale_w!, layout='NCDHW', method='nearest_neighbor', "
-    "coordinate_transformation_mode='half_pixel')",
-    kind=INJ,
-    level=2,
-)
+@operator("nn.upsampling3d(data; scale_d!, scale_h!, scale_w!, layout='NCDHW', method='nearest_neighbor', "
+          "coordinate_transformation_mode='half_pixel')", kind=INJ)
 def upsampling3d(t: Relay, a: Attributes, x: Node) -> Node:
     """A volume larger by a factor."""
     return upsampled(t, a, x, [float(a.scale_d), float(a.scale_h), float(a.scale_w)], str(a.coordinate_transformation_mode))
@@ -265,19 +241,12 @@ def _pixel(t: Relay, x: Node, rows: Node, columns: Node, outside: str) -> Node:
     picked = t.transpose(t.reshape(t.take(pixels, at, 0), (n, *place, c)), (0, 3, 1, 2))
     if outside != "zeros":
         return picked
-    inside = t.binary(
-        "and",
-        t.binary("and", t.compare("GE", rows, t.like(rows, 0)), t.compare("LE", rows, t.like(rows, h - 1))),
-        t.binary("and", t.compare("GE", columns, t.like(columns, 0)), t.compare("LE", columns, t.like(columns, w - 1))),
-    )
+    inside = t.binary("and", t.binary("and", t.compare("GE", rows, t.like(rows, 0)), t.compare("LE", rows, t.like(rows, h - 1))),
+                      t.binary("and", t.compare("GE", columns, t.like(columns, 0)), t.compare("LE", columns, t.like(columns, w - 1))))
     return t.select(t.reshape(inside, (n, 1, *place)), picked, t.like(picked, 0))
 
 
-@operator(
-    "image.grid_sample(data: 4d, grid: 4d; method='bilinear', layout='NCHW', padding_mode='zeros', align_corners=True)",
-    kind=INJ,
-    level=5,
-)
+@operator("image.grid_sample(data: 4d, grid: 4d; method='bilinear', layout='NCHW', padding_mode='zeros', align_corners=True)", kind=INJ)
 def grid_sample(t: Relay, a: Attributes, x: Node, grid: Node) -> Node:
     """The image at places of a grid, given from -1 to 1 (N, 2, H, W: x, then y)."""
     if a.layout != "NCHW" or a.padding_mode not in ("zeros", "border") or a.method not in ("bilinear", "nearest"):
@@ -294,7 +263,7 @@ def grid_sample(t: Relay, a: Attributes, x: Node, grid: Node) -> Node:
     return sampled(t, x, pixels(1, h), pixels(0, w), a.method, a.padding_mode)
 
 
-@operator("image.affine_grid(data: 3d; target_shape!)", kind=INJ, level=5)
+@operator("image.affine_grid(data: 3d; target_shape!)", kind=INJ)
 def affine_grid(t: Relay, a: Attributes, theta: Node) -> Node:
     """The grid that an affine map (N, 2, 3) takes the target to, from -1 to 1."""
     h, w = each(a.target_shape, 2)
@@ -305,12 +274,8 @@ def affine_grid(t: Relay, a: Attributes, theta: Node) -> Node:
     return t.reshape(t.dot(theta, t.array(base, t.dtype(theta)), ([2], [0])), (n, 2, h, w))
 
 
-@operator(
-    "image.crop_and_resize(data, boxes: float 2d, box_indices: int 1d; crop_size: sizes!, layout='NCHW', method='bilinear', "
-    "extrapolation_value=0.0, out_dtype=None)",
-    kind=INJ,
-    level=5,
-)
+@operator("image.crop_and_resize(data, boxes: float 2d, box_indices: int 1d; crop_size: sizes!, layout='NCHW', method='bilinear', "
+          "extrapolation_value=0.0, out_dtype=None)", kind=INJ)
 def crop_and_resize(t: Relay, a: Attributes, x: Node, boxes: Node, indices: Node) -> Node:
     """Boxes (y1, x1, y2, x2 from 0 to 1) of the images in one size."""
     if str(a.method) not in CROPPED:

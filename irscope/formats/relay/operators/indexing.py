@@ -19,7 +19,7 @@ def wrapped(t: Relay, indices: Node, n: int) -> Node:
     return t.select(t.compare("LT", wide, t.like(wide, 0)), t.plus(wide, n), wide)
 
 
-@operator("take(data, indices: int; batch_dims=0, axis: int=None, mode='clip')", kind=INJ, level=3)
+@operator("take(data, indices: int; batch_dims=0, axis: int=None, mode='clip')", kind=INJ)
 def take(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
     """The elements, or slices along an axis, at the given places."""
     wide = t.convert(indices, S64)
@@ -58,7 +58,7 @@ def _take_batched(t: Relay, x: Node, indices: Node, axis: int, batch: int) -> No
     return t.transpose(made, order)
 
 
-@operator("gather(data, indices: int; axis: int=None)", kind=INJ, level=3)
+@operator("gather(data, indices: int; axis: int=None)", kind=INJ)
 def gather(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
     """``result[i, j] = x[indices[i, j], j]`` for axis 0."""
     axis = t.axis(x, int(a.axis or 0))
@@ -67,7 +67,7 @@ def gather(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
     return t.gather_elements(x, wrapped(t, indices, t.shape(x)[axis]), axis)
 
 
-@operator("gather_nd(data: 1d+, indices: int 1d+; batch_dims=0, index_rank=None)", kind=INJ, level=3)
+@operator("gather_nd(data: 1d+, indices: int 1d+; batch_dims=0, index_rank=None)", kind=INJ)
 def gather_nd(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
     """Slices at index vectors, which stand along the first axis of the indices."""
     shape, places, batch = t.shape(x), t.shape(indices), int(a.batch_dims)
@@ -99,7 +99,7 @@ def at_vectors(t: Relay, x: Node, starts: Node) -> Node:
     return t.emit("gather", (x, starts), attrs)
 
 
-@operator("adv_index(inputs: filled)", kind=INJ, level=3)
+@operator("adv_index(inputs: filled)", kind=INJ)
 def adv_index(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     """numpy's indexing by several tensors that are stretched to one shape."""
     if not 1 < len(xs) <= t.rank(xs[0]) + 1:
@@ -114,11 +114,8 @@ def adv_index(t: Relay, a: Attributes, xs: list[Node]) -> Node:
 COMBINE = {"update": None, "add": "add", "mul": "multiply", "min": "minimum", "max": "maximum"}
 
 
-@operator(
-    "scatter_elements(data, indices: int, updates; axis=0, reduction='update')",
-    "scatter(data, indices: int, updates; axis=0, reduction='update')",
-    level=3,
-)
+@operator("scatter_elements(data, indices: int, updates; axis=0, reduction='update')",
+          "scatter(data, indices: int, updates; axis=0, reduction='update')")
 def scatter_elements(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """``x[indices[i, j], j] = updates[i, j]`` for axis 0, or combined with what is there."""
     axis = t.axis(x, a.axis)
@@ -145,14 +142,14 @@ def _scatter_mean(t: Relay, x: Node, indices: Node, updates: Node, axis: int) ->
     return t.div(total, count)
 
 
-@operator("scatter_add(data, indices: int, updates; axis=0)", level=3)
+@operator("scatter_add(data, indices: int, updates; axis=0)")
 def scatter_add(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """``scatter_elements`` that adds."""
     axis = t.axis(x, a.axis)
     return _scattered(t, x, wrapped(t, indices, t.shape(x)[axis]), updates, axis, "add")
 
 
-@operator("scatter_nd(data: 1d+, indices: int 1d+, updates; mode='update')", level=3)
+@operator("scatter_nd(data: 1d+, indices: int 1d+, updates; mode='update')")
 def scatter_nd(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """Slices written at index vectors, which stand along the first axis of the indices."""
     if a.mode not in COMBINE:
@@ -164,7 +161,7 @@ def scatter_nd(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -
     return t.scatter(x, starts, updates, COMBINE[a.mode], window_dims=window, inserted=range(n), to_operand=range(n))
 
 
-@operator("sequence_mask(data: 2d+, valid_length: 1d; mask_value=0.0, axis=0)", kind=INJ, level=10)
+@operator("sequence_mask(data: 2d+, valid_length: 1d; mask_value=0.0, axis=0)", kind=INJ)
 def sequence_mask(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
     """What lies behind the length of its sequence is masked; the batch is the other of the first two axes."""
     axis = t.axis(x, a.axis)
@@ -177,7 +174,7 @@ def sequence_mask(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
     return t.select(keep, x, t.like(x, a.mask_value))
 
 
-@operator("reverse_sequence(data, seq_lengths: int; seq_axis=1, batch_axis=0)", kind=INJ, level=3)
+@operator("reverse_sequence(data, seq_lengths: int; seq_axis=1, batch_axis=0)", kind=INJ)
 def reverse_sequence(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
     """The beginning of each sequence turned around."""
     axis, batch = t.axis(x, a.seq_axis), t.axis(x, a.batch_axis)
@@ -189,9 +186,7 @@ def reverse_sequence(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
     return t.gather_elements(x, t.select(t.compare("LT", at, bound), turned, at), axis)
 
 
-@operator(
-    "matrix_set_diag(input: 2d+, diagonal: 1d+; k1=0, k2=0, super_diag_right_align=True, sub_diag_right_align=False)", kind=INJ, level=10
-)
+@operator("matrix_set_diag(input: 2d+, diagonal: 1d+; k1=0, k2=0, super_diag_right_align=True, sub_diag_right_align=False)", kind=INJ)
 def matrix_set_diag(t: Relay, a: Attributes, x: Node, diagonal: Node) -> Node:
     """Diagonals of the last two axes written over."""
     shape = t.shape(x)
@@ -221,7 +216,7 @@ def matrix_set_diag(t: Relay, a: Attributes, x: Node, diagonal: Node) -> Node:
     return x
 
 
-@operator("unravel_index(data: int, shape: int)", kind=INJ, level=3, values=True)
+@operator("unravel_index(data: int, shape: int)", kind=INJ, values=True)
 def unravel_index(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
     """Flat places as coordinates, one row a dimension."""
     sizes = t.ints(shape, "the shape")
@@ -232,7 +227,7 @@ def unravel_index(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
     return t.concat(list(reversed(rows)), 0)
 
 
-@operator("sparse_to_dense(sparse_indices: int, sparse_values, default_value; output_shape!)", level=3)
+@operator("sparse_to_dense(sparse_indices: int, sparse_values, default_value; output_shape!)")
 def sparse_to_dense(t: Relay, a: Attributes, indices: Node, values: Node, default: Node) -> Node:
     """Values at their places in a tensor of one other value."""
     shape = tuple(int(n) for n in a.output_shape)
@@ -247,7 +242,7 @@ def sparse_to_dense(t: Relay, a: Attributes, indices: Node, values: Node, defaul
     return t.scatter(base, wide, updates, None, inserted=range(rank), to_operand=range(rank))
 
 
-@operator("invert_permutation(data: int 1d)", kind=INJ, level=1)
+@operator("invert_permutation(data: int 1d)", kind=INJ)
 def invert_permutation(t: Relay, a: Attributes, x: Node) -> Node:
     """Where each number stands."""
     n = t.shape(x)[0]

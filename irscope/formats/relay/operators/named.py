@@ -33,22 +33,12 @@ def _result_of(a: Attributes, function: Type, arguments: Type) -> Type | None:
     return function.result if isinstance(function, FunctionType) else None
 
 
-opaque(
-    "nn.contrib_conv2d_winograd_nnpack_weight_transform(weight; convolution_algorithm!, out_dtype=None)", level=10, infer=_nnpack_type
-)
-opaque("meta_schedule_layout_transform(data; index_map!)", level=3, kind=Kind.INJECTIVE)
-opaque(
-    "memory.alloc_storage(size, shape, alignment?; virtual_device=None, dtype=None, device_id=None, device_type=None)",
-    level=10,
-    effect=Effect.CONTROL,
-    infer=lambda a, *operands: STORAGE,
-)
-opaque(
-    "memory.alloc_tensor(storage, offset, shape; const_shape=None, assert_shape=None, dtype=None)",
-    level=10,
-    effect=Effect.CONTROL,
-    infer=_tensor_in_storage,
-)
-opaque("memory.kill(to_free)", "vm.invoke_tvm_op(op, ins, outs)", level=10, effect=Effect.CONTROL, infer=lambda a, *operands: TupleType(()))
-opaque("call_lowered(func, call_args; metadata=None)", level=10, effect=Effect.CONTROL, infer=_result_of)
-opaque("torch_op(inputs?; serialized_function='', len=-1)", level=10, effect=Effect.CONTROL)
+opaque("nn.contrib_conv2d_winograd_nnpack_weight_transform(weight; convolution_algorithm!, out_dtype=None)", infer=_nnpack_type)
+opaque("meta_schedule_layout_transform(data; index_map!)", kind=Kind.INJECTIVE)
+opaque("memory.alloc_storage(size, shape, alignment?; virtual_device=None, dtype=None, device_id=None, device_type=None)",
+       effect=Effect.CONTROL, infer=lambda a, *operands: STORAGE)
+opaque("memory.alloc_tensor(storage, offset, shape; const_shape=None, assert_shape=None, dtype=None)", effect=Effect.CONTROL,
+       infer=_tensor_in_storage)
+opaque("memory.kill(to_free)", "vm.invoke_tvm_op(op, ins, outs)", effect=Effect.CONTROL, infer=lambda a, *operands: TupleType(()))
+opaque("call_lowered(func, call_args; metadata=None)", effect=Effect.CONTROL, infer=_result_of)
+opaque("torch_op(inputs?; serialized_function='', len=-1)", effect=Effect.CONTROL)

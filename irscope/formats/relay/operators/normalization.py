@@ -12,7 +12,7 @@ from irscope.ops.faults import TypeFault
 C, E = Kind.CONTRACTION, Kind.ELEMENTWISE
 
 
-@operator("nn.batch_norm(data, gamma, beta, moving_mean, moving_var; axis=1, epsilon=1e-05, center=True, scale=True)", kind=C, level=1)
+@operator("nn.batch_norm(data, gamma, beta, moving_mean, moving_var; axis=1, epsilon=1e-05, center=True, scale=True)", kind=C)
 def batch_norm(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node, mean: Node, var: Node) -> list[Node]:
     """Each channel with its mean and variance taken out: the data, and both statistics as they came."""
     factor = t.unary("rsqrt", t.plus(var, float(a.epsilon)))
@@ -38,20 +38,20 @@ def _affine(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node, axis: int
     return t.add(x, t.along(beta, x, axis)) if a.center else x
 
 
-@operator("nn.layer_norm(data, gamma, beta; axis=-1, epsilon=1e-05, center=True, scale=True)", level=1)
+@operator("nn.layer_norm(data, gamma, beta; axis=-1, epsilon=1e-05, center=True, scale=True)")
 def layer_norm(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node) -> Node:
     """Mean 0 and variance 1 along an axis, then a scale and a shift."""
     return _affine(t, a, normalized(t, x, [t.axis(x, a.axis)], float(a.epsilon)), gamma, beta, a.axis)
 
 
-@operator("nn.instance_norm(data, gamma, beta; axis=1, epsilon=1e-05, center=True, scale=True)", level=1)
+@operator("nn.instance_norm(data, gamma, beta; axis=1, epsilon=1e-05, center=True, scale=True)")
 def instance_norm(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node) -> Node:
     """Mean 0 and variance 1 in each plane."""
     axes = [d for d in range(1, t.rank(x)) if d != t.axis(x, a.axis)]
     return _affine(t, a, normalized(t, x, axes, float(a.epsilon)), gamma, beta, a.axis)
 
 
-@operator("nn.group_norm(data, gamma, beta; num_groups=0, axis=1, epsilon=1e-05, center=True, scale=True)", level=1)
+@operator("nn.group_norm(data, gamma, beta; num_groups=0, axis=1, epsilon=1e-05, center=True, scale=True)")
 def group_norm(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node) -> Node:
     """Mean 0 and variance 1 in each group of channels."""
     axis, shape, groups = t.axis(x, a.axis), t.shape(x), int(a.num_groups)
@@ -62,14 +62,14 @@ def group_norm(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node) -> Nod
     return _affine(t, a, t.reshape(normalized(t, parts, axes, float(a.epsilon)), shape), gamma, beta, axis)
 
 
-@operator("nn.l2_normalize(data; eps!, axis=None)", level=2)
+@operator("nn.l2_normalize(data; eps!, axis=None)")
 def l2_normalize(t: Relay, a: Attributes, x: Node) -> Node:
     """Length 1 along some axes."""
     total = t.sum(t.mul(x, x), t.axes(x, a.axis), True)
     return t.div(x, t.unary("sqrt", t.maximum(total, t.like(total, float(a.eps)))))
 
 
-@operator("nn.lrn(data; size: size=5, axis=1, bias=2.0, alpha=0.0001, beta=0.75)", level=2)
+@operator("nn.lrn(data; size: size=5, axis=1, bias=2.0, alpha=0.0001, beta=0.75)")
 def lrn(t: Relay, a: Attributes, x: Node) -> Node:
     """Each element divided by a power of the squares around it, across channels."""
     axis, n = t.axis(x, a.axis), int(a.size)
@@ -86,13 +86,13 @@ def softmax(t: Relay, x: Node, axis: int) -> Node:
     return t.div(powers, t.sum(powers, [axis], True))
 
 
-@operator("nn.softmax(data; axis=-1)", "nn.fast_softmax(data; axis=-1)", kind=C, level=1)
+@operator("nn.softmax(data; axis=-1)", "nn.fast_softmax(data; axis=-1)", kind=C)
 def soft(t: Relay, a: Attributes, x: Node) -> Node:
     """``exp(x)`` divided by its sum along an axis."""
     return softmax(t, x, t.axis(x, a.axis))
 
 
-@operator("nn.log_softmax(data; axis=-1)", kind=C, level=1)
+@operator("nn.log_softmax(data; axis=-1)", kind=C)
 def log_softmax(t: Relay, a: Attributes, x: Node) -> Node:
     """The logarithm of softmax."""
     axis = t.axis(x, a.axis)
@@ -100,19 +100,19 @@ def log_softmax(t: Relay, a: Attributes, x: Node) -> Node:
     return t.sub(away, t.unary("log", t.sum(t.unary("exponential", away), [axis], True)))
 
 
-@operator("nn.dropout(data; rate=0.5)", level=1)
+@operator("nn.dropout(data; rate=0.5)")
 def dropout(t: Relay, a: Attributes, x: Node) -> list[Node]:
     """The data, as inference has it, and a mask of ones."""
     return [x, t.like(x, 1)]
 
 
-@operator("nn.cross_entropy(predictions: 1d+, targets)", level=10)
+@operator("nn.cross_entropy(predictions: 1d+, targets)")
 def cross_entropy(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """Minus the mean over the batch of the targets times the logarithms."""
     return _cross(t, t.unary("log", x), x, y)
 
 
-@operator("nn.cross_entropy_with_logits(predictions: 1d+, targets)", level=10)
+@operator("nn.cross_entropy_with_logits(predictions: 1d+, targets)")
 def cross_entropy_with_logits(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """Minus the mean over the batch of the targets times the predictions."""
     return _cross(t, x, x, y)

@@ -25,12 +25,14 @@ UNARY = {
 }  # fmt: skip
 """Relay's name and the primitive's. The fast ones are the exact ones: they may not be worse."""
 
-LEVELS = {1: "acos acosh asin asinh atan atanh cos cosh erf exp fast_erf fast_exp fast_tanh log rsqrt sigmoid sin sinh sqrt tan tanh",
-          3: "abs ceil floor negative round sign", 4: "logical_not bitwise_not"}  # fmt: skip
+FLOATS = frozenset("""
+acos acosh asin asinh atan atanh cos cosh erf exp fast_erf fast_exp fast_tanh log rsqrt sigmoid sin sinh sqrt tan tanh
+""".split())
+"""Those that take floats alone."""
 ROUNDING = ("ceil", "floor", "round")
 
 
-def _unary(name: str, primitive: str, level: int) -> None:
+def _unary(name: str, primitive: str) -> None:
     def build(t: Relay, a: Attributes, x: Node) -> Node:
         dtype = t.dtype(x)
         if name in ROUNDING and not dtype.is_float:
@@ -40,22 +42,21 @@ def _unary(name: str, primitive: str, level: int) -> None:
         return t.unary(primitive, x)
 
     build.__doc__ = f"The primitive ``{primitive}`` of each element."
-    takes = ": float" if level == 1 else {"logical_not": ": bool", "bitwise_not": ": bits"}.get(name, "")
-    operator(f"{name}(data{takes})", kind=E, level=level)(build)
+    takes = ": float" if name in FLOATS else {"logical_not": ": bool", "bitwise_not": ": bits"}.get(name, "")
+    operator(f"{name}(data{takes})", kind=E)(build)
 
 
-for _level, _names in LEVELS.items():
-    for _name in _names.split():
-        _unary(_name, UNARY[_name], _level)
+for _name, _primitive_name in UNARY.items():
+    _unary(_name, _primitive_name)
 
 
-@operator("copy(data)", kind=E, level=3)
+@operator("copy(data)", kind=E)
 def copy(t: Relay, a: Attributes, x: Node) -> Node:
     """The operand."""
     return x
 
 
-@operator("trunc(data)", kind=E, level=3)
+@operator("trunc(data)", kind=E)
 def trunc(t: Relay, a: Attributes, x: Node) -> Node:
     """The whole number towards zero."""
     if not t.dtype(x).is_float:
@@ -63,31 +64,31 @@ def trunc(t: Relay, a: Attributes, x: Node) -> Node:
     return t.select(t.compare("LT", x, t.like(x, 0)), t.unary("ceil", x), t.unary("floor", x))
 
 
-@operator("log2(data: float)", kind=E, level=1)
+@operator("log2(data: float)", kind=E)
 def log2(t: Relay, a: Attributes, x: Node) -> Node:
     """The logarithm of base 2."""
     return t.scale(t.unary("log", x), 1 / log(2))
 
 
-@operator("log10(data: float)", kind=E, level=1)
+@operator("log10(data: float)", kind=E)
 def log10(t: Relay, a: Attributes, x: Node) -> Node:
     """The logarithm of base 10."""
     return t.scale(t.unary("log", x), 1 / log(10))
 
 
-@operator("nn.relu(data)", kind=E, level=1)
+@operator("nn.relu(data)", kind=E)
 def relu(t: Relay, a: Attributes, x: Node) -> Node:
     """``max(x, 0)``. NaN stays NaN."""
     return t.maximum(x, t.like(x, 0))
 
 
-@operator("nn.leaky_relu(data; alpha=0.25)", kind=E, level=3)
+@operator("nn.leaky_relu(data; alpha=0.25)", kind=E)
 def leaky_relu(t: Relay, a: Attributes, x: Node) -> Node:
     """``x`` where it is positive, else ``alpha x``."""
     return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, float(a.alpha)))
 
 
-@operator("nn.prelu(data, alpha; axis=1)", kind=B, level=3)
+@operator("nn.prelu(data, alpha; axis=1)", kind=B)
 def prelu(t: Relay, a: Attributes, x: Node, alpha: Node) -> Node:
     """``x`` where it is positive, else ``x`` times the factor of its channel."""
     return t.select(t.compare("GT", x, t.like(x, 0)), x, t.mul(x, t.along(alpha, x, a.axis)))
@@ -100,19 +101,19 @@ def gelu(t: Relay, a: Attributes, x: Node) -> Node:
     return t.mul(t.scale(x, 0.5), half)
 
 
-@operator("isnan(data)", kind=E, level=3)
+@operator("isnan(data)", kind=E)
 def isnan(t: Relay, a: Attributes, x: Node) -> Node:
     """Whether it is no number."""
     return t.compare("NE", x, x)
 
 
-@operator("isfinite(data)", kind=E, level=3)
+@operator("isfinite(data)", kind=E)
 def isfinite(t: Relay, a: Attributes, x: Node) -> Node:
     """Whether it is neither infinite nor NaN."""
     return t.unary("is-finite", x) if t.dtype(x).is_float else t.full(t.shape(x), True, PRED)
 
 
-@operator("isinf(data)", kind=E, level=3)
+@operator("isinf(data)", kind=E)
 def isinf(t: Relay, a: Attributes, x: Node) -> Node:
     """Whether it is plus or minus infinity."""
     if not t.dtype(x).is_float:
@@ -120,19 +121,19 @@ def isinf(t: Relay, a: Attributes, x: Node) -> Node:
     return t.compare("EQ", t.unary("abs", x), t.like(x, float("inf")))
 
 
-@operator("cast(data; dtype!)", kind=E, level=3)
+@operator("cast(data; dtype!)", kind=E)
 def cast(t: Relay, a: Attributes, x: Node) -> Node:
     """The value in another element type."""
     return t.convert(x, t.dtype_word(a.dtype))
 
 
-@operator("cast_like(data, dtype_like)", kind=E, level=3)
+@operator("cast_like(data, dtype_like)", kind=E)
 def cast_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
     """The value in the element type of another."""
     return t.convert(x, t.dtype(like))
 
 
-@operator("reinterpret(data; dtype!)", kind=E, level=3)
+@operator("reinterpret(data; dtype!)", kind=E)
 def reinterpret(t: Relay, a: Attributes, x: Node) -> Node:
     """The bits as another element type of the same width."""
     dtype = t.dtype_word(a.dtype)
@@ -141,7 +142,7 @@ def reinterpret(t: Relay, a: Attributes, x: Node) -> Node:
     return t.bitcast_convert(x, dtype)
 
 
-@operator("clip(data; a_min!, a_max!)", kind=E, level=3)
+@operator("clip(data; a_min!, a_max!)", kind=E)
 def clip(t: Relay, a: Attributes, x: Node) -> Node:
     """Nothing below ``a_min`` and above ``a_max``."""
     dtype = t.dtype(x)
@@ -155,7 +156,7 @@ def clip(t: Relay, a: Attributes, x: Node) -> Node:
     return t.minimum(t.maximum(x, t.like(x, low)), t.like(x, high))
 
 
-@operator("where(condition: mask, x, y)", kind=B, level=4)
+@operator("where(condition: mask, x, y)", kind=B)
 def where(t: Relay, a: Attributes, condition: Node, x: Node, y: Node) -> Node:
     """``x`` where the condition holds, else ``y``."""
     t.same_dtype(x, y)
@@ -167,7 +168,7 @@ def where(t: Relay, a: Attributes, condition: Node, x: Node, y: Node) -> Node:
 # ---------------------------------------------------------------------- two operands
 
 
-def _binary(name: str, level: int, rule: Callable[[Relay, Node, Node], Node]) -> None:
+def _binary(name: str, rule: Callable[[Relay, Node, Node], Node]) -> None:
     def build(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
         t.same_dtype(x, y)
         x, y = t.together(x, y)
@@ -176,20 +177,20 @@ def _binary(name: str, level: int, rule: Callable[[Relay, Node, Node], Node]) ->
     build.__doc__ = rule.__doc__ or f"``{name}`` of two tensors that are stretched to one shape."
     classes = {"logical": ": bool", "bitwise": ": bits", "left": ": int", "right": ": int"}
     takes = classes.get(name.partition("_")[0], "")
-    operator(f"{name}(lhs{takes}, rhs{takes})", kind=B, level=level, infer=arithmetic_type(name))(build)
+    operator(f"{name}(lhs{takes}, rhs{takes})", kind=B, infer=arithmetic_type(name))(build)
 
 
 def _primitive(name: str) -> Callable[[Relay, Node, Node], Node]:
     return lambda t, x, y: t.binary(name, x, y)
 
 
-for _name, _primitive_name, _level in (
-    ("add", "add", 1), ("subtract", "subtract", 1), ("multiply", "multiply", 1), ("divide", "divide", 1), ("maximum", "maximum", 4),
-    ("minimum", "minimum", 4), ("power", "power", 4), ("mod", "remainder", 1), ("bitwise_and", "and", 4), ("bitwise_or", "or", 4),
-    ("bitwise_xor", "xor", 4), ("logical_and", "and", 4), ("logical_or", "or", 4), ("logical_xor", "xor", 4),
-    ("left_shift", "shift-left", 4), ("trunc_mod", "remainder", 1),
+for _name, _primitive_name in (
+    ("add", "add"), ("subtract", "subtract"), ("multiply", "multiply"), ("divide", "divide"), ("maximum", "maximum"),
+    ("minimum", "minimum"), ("power", "power"), ("mod", "remainder"), ("bitwise_and", "and"), ("bitwise_or", "or"),
+    ("bitwise_xor", "xor"), ("logical_and", "and"), ("logical_or", "or"), ("logical_xor", "xor"),
+    ("left_shift", "shift-left"), ("trunc_mod", "remainder"),
 ):  # fmt: skip
-    _binary(_name, _level, _primitive(_primitive_name))
+    _binary(_name, _primitive(_primitive_name))
 
 
 def right_shift(t: Relay, x: Node, y: Node) -> Node:
@@ -228,10 +229,10 @@ def _negative(t: Relay, x: Node) -> Node:
     return t.compare("LT", x, t.like(x, 0))
 
 
-_binary("right_shift", 4, right_shift)
-_binary("floor_divide", 1, floor_divide)
-_binary("floor_mod", 1, floor_mod)
-_binary("trunc_divide", 1, trunc_divide)
+_binary("right_shift", right_shift)
+_binary("floor_divide", floor_divide)
+_binary("floor_mod", floor_mod)
+_binary("trunc_divide", trunc_divide)
 
 
 def _comparison(name: str, direction: str) -> None:
@@ -240,24 +241,18 @@ def _comparison(name: str, direction: str) -> None:
         return t.compare(direction, x, y)
 
     build.__doc__ = f"Whether ``{direction}`` holds for two elements."
-    operator(f"{name}(lhs, rhs)", kind=B, level=4, infer=comparison_type(name))(build)
+    operator(f"{name}(lhs, rhs)", kind=B, infer=comparison_type(name))(build)
 
 
-for _name, _direction in (
-    ("equal", "EQ"),
-    ("not_equal", "NE"),
-    ("less", "LT"),
-    ("less_equal", "LE"),
-    ("greater", "GT"),
-    ("greater_equal", "GE"),
-):
+for _name, _direction in (("equal", "EQ"), ("not_equal", "NE"), ("less", "LT"), ("less_equal", "LE"), ("greater", "GT"),
+                          ("greater_equal", "GE")):
     _comparison(_name, _direction)
 
 
 # ---------------------------------------------------------------------- fixed point
 
 
-@operator("fixed_point_multiply(data; multiplier!, shift!)", kind=E, level=10)
+@operator("fixed_point_multiply(data; multiplier!, shift!)", kind=E)
 def fixed_point_multiply(t: Relay, a: Attributes, x: Node) -> Node:
     """``x`` times ``multiplier * 2^(shift-31)``, halves rounded up: as integers do it."""
     return fixed_point(t, x, int(a.multiplier), int(a.shift))
@@ -273,12 +268,8 @@ def fixed_point(t: Relay, x: Node, multiplier: int, shift: int) -> Node:
     return t.convert(t.binary("shift-right-arithmetic", product, t.like(product, right)), S32)
 
 
-@operator(
-    "fixed_point_multiply_per_axis(data, multiplier, left_shift, right_shift; "
-    "is_lshift_required=False, is_rshift_required=False, axes!)",
-    kind=B,
-    level=10,
-)
+@operator("fixed_point_multiply_per_axis(data, multiplier, left_shift, right_shift; "
+          "is_lshift_required=False, is_rshift_required=False, axes!)", kind=B)
 def fixed_point_per_axis(t: Relay, a: Attributes, x: Node, multiplier: Node, left: Node, right: Node) -> Node:
     """Each channel with a multiplier and shifts of its own."""
     if len(a.axes) != 1:

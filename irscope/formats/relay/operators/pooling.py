@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from irscope.formats.relay.algebra import Relay, each, paddings, plain_layout
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.convolution import SPATIAL
+from irscope.formats.sampling import adaptive
 from irscope.graph import Builder, DType, Graph, Kind, Node, TensorType
 from irscope.ops import get
 from irscope.ops.attrs import Window
@@ -65,12 +65,8 @@ def _pool(n: int, kind: str) -> None:
     build.__doc__ = f"The {'largest' if kind == 'max' else 'average'} element under each window."
     ones, zeros = ", ".join(["1"] * n), ", ".join(["0"] * n)
     tail = ", count_include_pad=False" if kind == "avg" else ""
-    operator(
-        f"nn.{kind}_pool{n}d(data; pool_size=None, strides=[{ones}], dilation=[{ones}], padding=[{zeros}], layout={LAYOUT[n]!r}, "
-        f"out_layout='', ceil_mode=False{tail})",
-        kind=C,
-        level=2,
-    )(build)
+    operator(f"nn.{kind}_pool{n}d(data; pool_size=None, strides=[{ones}], dilation=[{ones}], padding=[{zeros}], layout={LAYOUT[n]!r}, "
+             f"out_layout='', ceil_mode=False{tail})", kind=C)(build)
 
 
 def _global(n: int, kind: str) -> None:
@@ -82,38 +78,20 @@ def _global(n: int, kind: str) -> None:
         return t.to_layout(made, plain, a.out_layout or a.layout)
 
     build.__doc__ = f"The {'largest' if kind == 'max' else 'average'} element of each plane."
-    operator(f"nn.global_{kind}_pool{n}d(data; layout={LAYOUT[n]!r}, out_layout='')", kind=C, level=2)(build)
-
-
-def adaptive(t: Relay, x: Node, size: Any, n: int, average: bool) -> Node:
-    """Window i of a dimension reaches from floor(i n / size) to ceil((i + 1) n / size)."""
-    for i, want in enumerate(each(size, n) if size else ()):
-        d = 2 + i
-        have = t.shape(x)[d]
-        if want == have:
-            continue
-        if have % want == 0:
-            parts = t.reshape(x, (*t.shape(x)[:d], want, have // want, *t.shape(x)[d + 1 :]))
-            x = t.mean(parts, [d + 1]) if average else t.max(parts, [d + 1])
-            continue
-        pieces = []
-        for o in range(want):
-            part = t.slice_dim(x, d, o * have // want, -(-(o + 1) * have // want))
-            pieces.append(t.mean(part, [d], True) if average else t.max(part, [d], True))
-        x = t.concat(pieces, d)
-    return x
+    operator(f"nn.global_{kind}_pool{n}d(data; layout={LAYOUT[n]!r}, out_layout='')", kind=C)(build)
 
 
 def _adaptive(n: int, kind: str) -> None:
     def build(t: Relay, a: Attributes, x: Node) -> Node:
         plain = "NC" + SPATIAL[n]
-        made = adaptive(t, t.to_layout(x, a.layout, plain), a.output_size, n, kind == "avg")
+        size = each(a.output_size, n) if a.output_size else (None,) * n
+        made = adaptive(t, t.to_layout(x, a.layout, plain), size, kind == "avg")
         return t.to_layout(made, plain, a.out_layout or a.layout)
 
     build.__doc__ = "Pooling into a given number of windows."
     rest = f"(data; output_size=[], layout={LAYOUT[n]!r}, out_layout='')"
     schemas = [f"nn.adaptive_{kind}_pool{n}d{rest}"] + ([f"contrib.adaptive_{kind}_pool2d{rest}"] if n == 2 else [])
-    operator(*schemas, kind=C, level=10)(build)
+    operator(*schemas, kind=C)(build)
 
 
 for _n in (1, 2, 3):
@@ -130,8 +108,7 @@ for _n in (1, 2, 3):
 @operator(
     "nn.avg_pool2d_grad(out_grad: 4d, data: 4d; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
     "ceil_mode=False, count_include_pad=False)",
-    kind=C,
-    level=2,
+    kind=C
 )
 def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     """What flows back through an average: each element gets its share of every window that holds it."""
@@ -145,18 +122,12 @@ def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
         reach, low = dilation[d] * (size[d] - 1) + 1, window.pad_low[2 + d]
         spread = (t.shape(grad)[2 + d] - 1) * strides[d] + 1
         pads.append((reach - 1 - low, t.shape(x)[2 + d] + low - spread))
-    back = Window.make(
-        (1, 1, *size), pad=((0, 0), (0, 0), *pads), lhs_dilate=(1, 1, *strides), rhs_dilate=(1, 1, *dilation)
-    )
+    back = Window.make((1, 1, *size), pad=((0, 0), (0, 0), *pads), lhs_dilate=(1, 1, *strides), rhs_dilate=(1, 1, *dilation))
     return t.window("add", share, 0, back)
 
 
-@operator(
-    "nn.max_pool2d_grad(out_grad, data; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
-    "ceil_mode=False)",
-    kind=C,
-    level=2,
-)
+@operator("nn.max_pool2d_grad(out_grad, data; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
+          "ceil_mode=False)", kind=C)
 def max_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     """What comes back to the data: the gradient of each window, at the first of its largest elements."""
     if any(d != 1 for d in each(a.dilation, 2)):

@@ -17,8 +17,7 @@ from irscope.ops.tensors import Tensors
 
 @operator(
     "vision.multibox_transform_loc(cls_prob: 3d, loc_pred: 2d, anchor: 3d; clip=True, threshold=0.01, variances=[0.1, 0.1, 0.2, 0.2], "
-    "keep_background=False)",
-    level=5,
+    "keep_background=False)"
 )
 def multibox_transform_loc(t: Relay, a: Attributes, prob: Node, loc: Node, anchor: Node) -> list[Node]:
     """Anchors moved by what was predicted, as (class, score, box), those of a class first; -1 behind them; and how many there are."""
@@ -70,8 +69,7 @@ def anchors(a: Attributes) -> list[tuple[float, float, float, float]]:
 
 @operator(
     "vision.proposal(cls_prob: 4d, bbox_pred: 4d, im_info: 2d; scales=[4.0, 8.0, 16.0, 32.0], ratios=[0.5, 1.0, 2.0], feature_stride=16, "
-    "threshold=0.7, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300, rpn_min_size=16, iou_loss=False)",
-    level=5,
+    "threshold=0.7, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300, rpn_min_size=16, iou_loss=False)"
 )
 def proposal(t: Relay, a: Attributes, prob: Node, moved_by: Node, info: Node) -> Node:
     """The best boxes as (batch, box), one after the other again where there are fewer than asked for."""
@@ -131,11 +129,8 @@ def _predicted(t: Relay, a: Attributes, prob: Node, moved_by: Node, info: Node, 
     assert outside is not None
     score = t.select(outside, t.like(score, -1), score)
     least = t.broadcast_to(t.scale(scale, float(a.rpn_min_size)), (b, n))
-    small = t.binary(
-        "or",
-        t.compare("LT", t.plus(t.sub(box[2], box[0]), 1), least),
-        t.compare("LT", t.plus(t.sub(box[3], box[1]), 1), least),
-    )
+    small = t.binary("or", t.compare("LT", t.plus(t.sub(box[2], box[0]), 1), least),
+                     t.compare("LT", t.plus(t.sub(box[3], box[1]), 1), least))
     half = t.select(small, t.scale(least, 0.5), t.like(least, 0))
     box = [t.sub(box[0], half), t.sub(box[1], half), t.add(box[2], half), t.add(box[3], half)]
     return t.concat([t.reshape(v, (b, n, 1)) for v in box], 2), t.select(small, t.like(score, -1), score)
@@ -147,9 +142,7 @@ def _overlap_of_pixels(t: Tensors, a: Sequence[Node], b: Sequence[Node]) -> Node
     def span(low: Node, high: Node) -> Node:
         return t.plus(t.sub(high, low), 1)
     zero = t.like(b[0], 0)
-    both = t.mul(
-        t.maximum(zero, span(t.maximum(a[0], b[0]), t.minimum(a[2], b[2]))),
-        t.maximum(zero, span(t.maximum(a[1], b[1]), t.minimum(a[3], b[3]))),
-    )
+    both = t.mul(t.maximum(zero, span(t.maximum(a[0], b[0]), t.minimum(a[2], b[2]))),
+                 t.maximum(zero, span(t.maximum(a[1], b[1]), t.minimum(a[3], b[3]))))
     first, second = (t.mul(span(box[0], box[2]), span(box[1], box[3])) for box in (a, b))
     return t.div(both, t.sub(t.add(first, second), both))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
@@ -42,83 +43,75 @@ def quantized(t: Relay, x: Node, scale: Node, zero: Node, dtype: DType, axis: in
     return saturated(t, t.add(steps, per_axis(t, t.convert(zero, t.dtype(x)), x, axis)), dtype)
 
 
-@operator("qnn.quantize(data, output_scale, output_zero_point; out_dtype='int8', axis=-1)", kind=E, level=11)
+@operator("qnn.quantize(data, output_scale, output_zero_point; out_dtype='int8', axis=-1)", kind=E)
 def quantize(t: Relay, a: Attributes, x: Node, scale: Node, zero: Node) -> Node:
     """Floats as quantised integers."""
     return quantized(t, x, scale, zero, t.dtype_word(a.out_dtype, S8), a.axis)
 
 
-@operator("qnn.dequantize(data, input_scale, input_zero_point; out_dtype='float32', axis=-1)", kind=E, level=11)
+@operator("qnn.dequantize(data, input_scale, input_zero_point; out_dtype='float32', axis=-1)", kind=E)
 def dequantize(t: Relay, a: Attributes, x: Node, scale: Node, zero: Node) -> Node:
     """Quantised integers as floats."""
     return dequantized(t, x, scale, zero, a.axis, t.dtype_word(a.out_dtype, F32))
 
 
-@operator(
-    "qnn.requantize(data, input_scale, input_zero_point, output_scale, output_zero_point; axis=-1, rounding='None', "
-    "compute_dtype='None', out_dtype='int8')",
-    kind=E,
-    level=11,
-)
+@operator("qnn.requantize(data, input_scale, input_zero_point, output_scale, output_zero_point; axis=-1, rounding='None', "
+          "compute_dtype='None', out_dtype='int8')", kind=E)
 def requantize(t: Relay, a: Attributes, x: Node, scale: Node, zero: Node, out_scale: Node, out_zero: Node) -> Node:
     """Quantised integers in another scale; halves go up, or away from zero by ``rounding="TONEAREST"``."""
-    return requantized(
-        t, x, scale, zero, out_scale, out_zero, t.dtype_word(a.out_dtype, S8), a.axis, str(a.rounding).upper() == "TONEAREST"
-    )
+    away = str(a.rounding).upper() == "TONEAREST"
+    return requantized(t, Quantized(x, scale, zero, a.axis), (out_scale, out_zero), t.dtype_word(a.out_dtype, S8), away)
 
 
-def requantized(
-    t: Relay,
-    x: Node,
-    scale: Node,
-    zero: Node,
-    out_scale: Node,
-    out_zero: Node,
-    dtype: DType,
-    axis: int = -1,
-    away: bool = False,
-) -> Node:
+@dataclass(frozen=True, slots=True)
+class Quantized:
+    """Integers that stand for ``scale * (values - zero)``; the scale and the zero point may be vectors along an axis."""
+
+    values: Node
+    scale: Node
+    zero: Node
+    axis: int = -1
+
+
+Target = tuple[Node, Node]
+"""The scale and the zero point of a result, one number each."""
+
+
+def requantized(t: Relay, x: Quantized, target: Target, dtype: DType, away: bool = False) -> Node:
     """In float64, which holds every product of the fixed-point arithmetic that machines use here."""
-    shifted = t.convert(t.sub(t.convert(x, S32), per_axis(t, t.convert(zero, S32), x, axis)), F64)
-    factor = t.div(t.convert(t.convert(scale, F32), F64), t.convert(t.convert(t.reshape(out_scale, ()), F32), F64))
-    value = t.mul(shifted, per_axis(t, factor, x, axis))
+    scale, zero = target
+    shifted = t.convert(t.sub(t.convert(x.values, S32), per_axis(t, t.convert(x.zero, S32), x.values, x.axis)), F64)
+    factor = t.div(t.convert(t.convert(x.scale, F32), F64), t.convert(t.convert(t.reshape(scale, ()), F32), F64))
+    value = t.mul(shifted, per_axis(t, factor, x.values, x.axis))
     steps = t.unary("round-nearest-afz", value) if away else t.unary("floor", t.plus(value, 0.5))
-    return saturated(t, t.add(steps, t.broadcast_to(t.convert(t.reshape(out_zero, ()), F64), t.shape(x))), dtype)
+    return saturated(t, t.add(steps, t.broadcast_to(t.convert(t.reshape(zero, ()), F64), t.shape(x.values))), dtype)
 
 
-def _binary(name: str, compute: Callable[..., Node]) -> None:
-    def build(t: Relay, a: Attributes, x: Node, y: Node, sx: Node, zx: Node, sy: Node, zy: Node, so: Node, zo: Node) -> Node:
-        return saturated(t, compute(t, a, x, y, sx, zx, sy, zy, so, zo), t.dtype(x))
+def _binary(name: str, compute: Callable[[Relay, Quantized, Quantized, Target], Node]) -> None:
+    def build(t: Relay, a: Attributes, x: Node, y: Node, *scales: Node) -> Node:
+        sx, zx, sy, zy, so, zo = scales
+        return saturated(t, compute(t, Quantized(x, sx, zx, a.lhs_axis), Quantized(y, sy, zy, a.rhs_axis), (so, zo)), t.dtype(x))
 
     build.__doc__ = f"``{name}`` of what the integers stand for."
-    operator(
-        f"qnn.{name}(lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, output_zero_point; "
-        "lhs_axis=-1, rhs_axis=-1)",
-        kind=B,
-        level=11,
-    )(build)
+    operator(f"qnn.{name}(lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, output_zero_point; "
+             "lhs_axis=-1, rhs_axis=-1)", kind=B)(build)
 
 
-def _summed(sign: int) -> Callable[..., Node]:
+def _sum(t: Relay, x: Quantized, y: Quantized, target: Target) -> Node:
     """Both sides in the scale of the result first, each rounded: as TVM does it."""
-
-    def compute(
-        t: Relay, a: Attributes, x: Node, y: Node, sx: Node, zx: Node, sy: Node, zy: Node, so: Node, zo: Node
-    ) -> Node:
-        left = requantized(t, x, sx, zx, so, zo, S32, a.lhs_axis)
-        right = requantized(t, y, sy, zy, so, zo, S32, a.rhs_axis)
-        zero = t.convert(t.reshape(zo, ()), S32)
-        return t.sub(t.add(left, right), zero) if sign > 0 else t.add(t.sub(left, right), zero)
-
-    return compute
+    total = t.add(requantized(t, x, target, S32), requantized(t, y, target, S32))
+    return t.sub(total, t.convert(t.reshape(target[1], ()), S32))
 
 
-def _multiplied(
-    t: Relay, a: Attributes, x: Node, y: Node, sx: Node, zx: Node, sy: Node, zy: Node, so: Node, zo: Node
-) -> Node:
-    product = t.mul(centred(t, x, zx, a.lhs_axis), centred(t, y, zy, a.rhs_axis))
-    scale = t.mul(t.reshape(sx, ()), t.reshape(sy, ()))
-    return requantized(t, product, scale, t.array(0, S32), so, zo, S32)
+def _difference(t: Relay, x: Quantized, y: Quantized, target: Target) -> Node:
+    rest = t.sub(requantized(t, x, target, S32), requantized(t, y, target, S32))
+    return t.add(rest, t.convert(t.reshape(target[1], ()), S32))
+
+
+def _product(t: Relay, x: Quantized, y: Quantized, target: Target) -> Node:
+    made = t.mul(centred(t, x.values, x.zero, x.axis), centred(t, y.values, y.zero, y.axis))
+    scale = t.mul(t.reshape(x.scale, ()), t.reshape(y.scale, ()))
+    return requantized(t, Quantized(made, scale, t.array(0, S32)), target, S32)
 
 
 def centred(t: Relay, x: Node, zero: Node, axis: int) -> Node:
@@ -130,18 +123,14 @@ def centred(t: Relay, x: Node, zero: Node, axis: int) -> Node:
     return t.sub(wide, per_axis(t, t.convert(zero, S32), x, axis))
 
 
-_binary("add", _summed(1))
-_binary("subtract", _summed(-1))
-_binary("mul", _multiplied)
+_binary("add", _sum)
+_binary("subtract", _difference)
+_binary("mul", _product)
 
 
-@operator(
-    "qnn.conv2d(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; strides=[1, 1], padding=[0, 0], "
-    "dilation=[1, 1], groups=1, channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', "
-    "out_dtype='int32')",
-    kind=C,
-    level=11,
-)
+@operator("qnn.conv2d(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; strides=[1, 1], padding=[0, 0], "
+          "dilation=[1, 1], groups=1, channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', "
+          "out_dtype='int32')", kind=C)
 def conv2d(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Node, sw: Node) -> Node:
     """A convolution of the integers without their zero points; what is padded stands for zero."""
     out = str(a.kernel_layout).find("O")
@@ -151,20 +140,15 @@ def conv2d(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: No
 @operator(
     "qnn.conv2d_transpose(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; channels=None, kernel_size=None, "
     "strides=[1, 1], output_padding=[0, 0], padding=[0, 0], dilation=[1, 1], groups=1, data_layout='NCHW', kernel_layout='IOHW', "
-    "out_layout='', out_dtype='int32')",
-    level=11,
+    "out_layout='', out_dtype='int32')"
 )
 def conv2d_transpose(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Node, sw: Node) -> Node:
     """A transposed convolution of the integers without their zero points."""
     return transposed(t, a, centred(t, x, zx, 1), centred(t, w, zw, 1), 2, t.dtype_word(a.out_dtype, S32))
 
 
-@operator(
-    "qnn.dense(data: 1d+, weight: 2d, input_zero_point, kernel_zero_point, input_scale, kernel_scale; units=None, "
-    "out_dtype='int32')",
-    kind=C,
-    level=11,
-)
+@operator("qnn.dense(data: 1d+, weight: 2d, input_zero_point, kernel_zero_point, input_scale, kernel_scale; units=None, "
+          "out_dtype='int32')", kind=C)
 def dense(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Node, sw: Node) -> Node:
     """A dense layer of the integers without their zero points."""
     if t.shape(x)[-1] != t.shape(w)[1]:
@@ -172,43 +156,34 @@ def dense(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Nod
     return product(t, centred(t, x, zx, -1), centred(t, w, zw, 0), ([t.rank(x) - 1], [1]), t.dtype_word(a.out_dtype, S32))
 
 
-@operator(
-    "qnn.batch_matmul(x: 2d+, y: 2d+, x_zero_point, y_zero_point, x_scale, y_scale; out_dtype='int32', transpose_a=False, "
-    "transpose_b=True)",
-    kind=C,
-    level=11,
-)
+@operator("qnn.batch_matmul(x: 2d+, y: 2d+, x_zero_point, y_zero_point, x_scale, y_scale; out_dtype='int32', transpose_a=False, "
+          "transpose_b=True)", kind=C)
 def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node, zx: Node, zy: Node, sx: Node, sy: Node) -> Node:
     """Products of stacks of quantised matrices."""
     left, right = centred(t, x, zx, -1), centred(t, y, zy, -1)
     lead = t.broadcast_two(t.shape(x)[:-2], t.shape(y)[:-2])
     left, right = t.broadcast_to(left, lead + t.shape(x)[-2:]), t.broadcast_to(right, lead + t.shape(y)[-2:])
     d, axes = len(lead), list(range(len(lead)))
-    return product(
-        t, left, right, ([d + (not a.transpose_a)], [d + bool(a.transpose_b)]), t.dtype_word(a.out_dtype, S32), (axes, axes)
-    )
+    return product(t, left, right, ([d + (not a.transpose_a)], [d + bool(a.transpose_b)]), t.dtype_word(a.out_dtype, S32), (axes, axes))
 
 
-@operator(
-    "qnn.concatenate(data: filled, input_scales: tuple, input_zero_points: tuple, output_scale, output_zero_point; axis=0)",
-    kind=Kind.INJECTIVE,
-    level=11,
-)
+@operator("qnn.concatenate(data: filled, input_scales: tuple, input_zero_points: tuple, output_scale, output_zero_point; axis=0)",
+          kind=Kind.INJECTIVE)
 def concatenate(t: Relay, a: Attributes, xs: list[Node], scales: list[Node], zeros: list[Node], so: Node, zo: Node) -> Node:
     """One behind the other, each in the scale of the result."""
     if not len(xs) == len(scales) == len(zeros):
         raise TypeFault(f"{len(xs)} tensors with {len(scales)} scales and {len(zeros)} zero points")
-    made = [requantized(t, x, s, z, so, zo, t.dtype(x)) for x, s, z in zip(xs, scales, zeros, strict=True)]
+    made = [requantized(t, Quantized(x, s, z), (so, zo), t.dtype(x)) for x, s, z in zip(xs, scales, zeros, strict=True)]
     return t.concat(made, t.axis(xs[0], a.axis))
 
 
-@operator("qnn.softmax(data, scale, zero_point, output_scale, output_zero_point; axis=-1)", level=11)
+@operator("qnn.softmax(data, scale, zero_point, output_scale, output_zero_point; axis=-1)")
 def quantized_softmax(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
     """Softmax of what the integers stand for."""
     return quantized(t, softmax(t, dequantized(t, x, s, z), t.axis(x, a.axis)), so, zo, t.dtype(x))
 
 
-@operator("qnn.leaky_relu(data, input_scale, input_zero_point, output_scale, output_zero_point; alpha=0.25)", level=11)
+@operator("qnn.leaky_relu(data, input_scale, input_zero_point, output_scale, output_zero_point; alpha=0.25)")
 def leaky_relu(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
     """A leaky relu of what the integers stand for."""
     value = dequantized(t, x, s, z)
@@ -228,8 +203,7 @@ def hardswish(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: 
 @operator(
     "qnn.avg_pool2d(data, input_scale, input_zero_point, output_scale, output_zero_point; pool_size!, strides=[1, 1], dilation=[1, 1], "
     "padding=[0, 0], layout='NCHW', out_layout='', ceil_mode=False, count_include_pad=False)",
-    kind=C,
-    level=11,
+    kind=C
 )
 def average_pool(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
     """The average of what the integers stand for."""
@@ -244,20 +218,19 @@ def _pointwise(name: str) -> None:
         "abs": "abs",
     }[name]  # fmt: skip
 
-    def build(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
+    def build(t: Relay, a: Attributes, x: Node, *scales: Node) -> Node:
+        s, z, so, zo = scales
         return quantized(t, t.unary(primitive, dequantized(t, x, s, z)), so, zo, t.dtype(x))
 
     build.__doc__ = f"``{name}`` of what the integers stand for."
-    operator(f"qnn.{name}(data, scale, zero_point, output_scale, output_zero_point)", kind=E, level=11)(build)
+    operator(f"qnn.{name}(data, scale, zero_point, output_scale, output_zero_point)", kind=E)(build)
 
 
 for _name in ("tanh", "exp", "sqrt", "rsqrt", "erf", "sigmoid", "log", "abs"):
     _pointwise(_name)
 
 
-@operator(
-    "relay.op.annotation.simulated_quantize(data, dom_scale, clip_min, clip_max; kind=1, sign=True, rounding='round')", kind=E, level=11
-)
+@operator("relay.op.annotation.simulated_quantize(data, dom_scale, clip_min, clip_max; kind=1, sign=True, rounding='round')", kind=E)
 def simulated_quantize(t: Relay, a: Attributes, x: Node, scale: Node, low: Node, high: Node) -> Node:
     """Rounded to what integers could hold, still as floats."""
     scaled = t.div(x, t.reshape(scale, ()))
@@ -269,7 +242,7 @@ CODES = {1: (-128, 127), 2: (0, 255), 3: (-(1 << 31), (1 << 31) - 1)}
 """What the number of an element type means in TVM (1 int8, 2 uint8, 3 int32): what it holds. 0 leaves the values as they are."""
 
 
-@operator("qnn.simulated_quantize(data, out_dtype, output_scale, output_zero_point; axis=-1)", kind=E, level=11)
+@operator("qnn.simulated_quantize(data, out_dtype, output_scale, output_zero_point; axis=-1)", kind=E)
 def simulated_quantization(t: Relay, a: Attributes, x: Node, code: Node, scale: Node, zero: Node) -> Node:
     """What a quantised number would be, still as a float; the element type is chosen while it runs."""
     chosen = t.convert(t.reshape(code, ()), S32)
@@ -282,7 +255,7 @@ def simulated_quantization(t: Relay, a: Attributes, x: Node, code: Node, scale: 
     return made
 
 
-@operator("qnn.simulated_dequantize(data, in_dtype, input_scale, input_zero_point; axis=-1)", kind=E, level=11)
+@operator("qnn.simulated_dequantize(data, in_dtype, input_scale, input_zero_point; axis=-1)", kind=E)
 def simulated_dequantization(t: Relay, a: Attributes, x: Node, code: Node, scale: Node, zero: Node) -> Node:
     """What a quantised number that is kept as a float stands for."""
     chosen = t.convert(t.reshape(code, ()), S32)
@@ -292,12 +265,8 @@ def simulated_dequantization(t: Relay, a: Attributes, x: Node, code: Node, scale
     return t.select(known, value, x)
 
 
-@operator(
-    "qnn.contrib_dense_pack(data: 1d+, weight: 2d+, input_zero_point, kernel_zero_point, input_scale, kernel_scale; units=None, "
-    "out_dtype='int32', weight_layout='NC')",
-    kind=C,
-    level=10,
-)
+@operator("qnn.contrib_dense_pack(data: 1d+, weight: 2d+, input_zero_point, kernel_zero_point, input_scale, kernel_scale; units=None, "
+          "out_dtype='int32', weight_layout='NC')", kind=C)
 def dense_pack(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Node, sw: Node) -> Node:
     """``qnn.dense`` with a weight that is packed in parts."""
     return dense(t, a, x, t.to_layout(w, str(a.weight_layout), "NC"), zx, zw, sx, sw)

@@ -19,7 +19,7 @@ def _reduction(name: str, reduce: Callable[[Relay, Node, list[int], bool], Node]
         return reduce(t, x, t.axes(x, a.axis, bool(a.exclude)), bool(a.keepdims))
 
     build.__doc__ = f"The {name} over some axes, or all."
-    operator(f"{name}(data; axis=None, keepdims=False, exclude=False)", kind=R, level=4)(build)
+    operator(f"{name}(data; axis=None, keepdims=False, exclude=False)", kind=R)(build)
 
 
 def _all(t: Relay, x: Node, axes: list[int], keep: bool) -> Node:
@@ -55,14 +55,14 @@ def _arg(name: str, largest: bool) -> None:
         return t.reshape(found, tuple(1 if d in axes else s for d, s in enumerate(shape))) if a.keepdims else found
 
     build.__doc__ = f"Where the {'largest' if largest else 'smallest'} element stands, counted over the reduced axes."
-    operator(f"{name}(data; axis=None, keepdims=False, select_last_index=False, exclude=False)", kind=R, level=4)(build)
+    operator(f"{name}(data; axis=None, keepdims=False, select_last_index=False, exclude=False)", kind=R)(build)
 
 
 _arg("argmax", True)
 _arg("argmin", False)
 
 
-@operator("variance(data, mean; axis=None, keepdims=False, exclude=False, unbiased=False)", kind=R, level=4)
+@operator("variance(data, mean; axis=None, keepdims=False, exclude=False, unbiased=False)", kind=R)
 def variance(t: Relay, a: Attributes, x: Node, mean: Node) -> Node:
     """The mean square of the distance to a given mean."""
     axes = t.axes(x, a.axis, bool(a.exclude))
@@ -86,14 +86,14 @@ def _scan(name: str, combine: str, neutral: int) -> None:
         return t.cumulative(combine, x, axis, neutral)
 
     build.__doc__ = f"The running {'sum' if combine == 'add' else 'product'} along an axis."
-    operator(f"{name}(data; axis: int=None, dtype=None, exclusive=False)", level=3)(build)
+    operator(f"{name}(data; axis: int=None, dtype=None, exclusive=False)")(build)
 
 
 _scan("cumsum", "add", 0)
 _scan("cumprod", "multiply", 1)
 
 
-@operator("einsum(data: filled; equation!)", kind=Kind.INJECTIVE, level=11)
+@operator("einsum(data: filled; equation!)", kind=Kind.INJECTIVE)
 def einsum(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     """Products and sums by the letters of an equation."""
     left, _, right = str(a.equation).replace(" ", "").partition("->")
@@ -138,12 +138,8 @@ def _product(t: Relay, x: Node, mine: list[str], y: Node, theirs: list[str], wan
     """One contraction: common letters are summed over, or kept as batch where they are still wanted."""
     common = [c for c in mine if c in theirs]
     batch, summed = [c for c in common if c in wanted], [c for c in common if c not in wanted]
-    made = t.dot(
-        x,
-        y,
-        ([mine.index(c) for c in summed], [theirs.index(c) for c in summed]),
-        ([mine.index(c) for c in batch], [theirs.index(c) for c in batch]),
-    )
+    made = t.dot(x, y, ([mine.index(c) for c in summed], [theirs.index(c) for c in summed]),
+                 ([mine.index(c) for c in batch], [theirs.index(c) for c in batch]))
     return made, batch + [c for c in mine if c not in common] + [c for c in theirs if c not in common]
 
 

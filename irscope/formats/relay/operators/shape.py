@@ -99,22 +99,20 @@ def reshape_type(a: Attributes, x: Type) -> Type | None:
     return TensorType(x.dtype, tuple(new_shape(x.shape, list(a.newshape), bool(a.allowzero))))
 
 
-@operator("reshape(data; newshape!, allowzero=0)", kind=INJ, level=3, infer=reshape_type)
+@operator("reshape(data; newshape!, allowzero=0)", kind=INJ, infer=reshape_type)
 def reshape(t: Relay, a: Attributes, x: Node) -> Node:
     """The same elements under another shape; 0, -1, -2, -3, -4 are codes."""
     codes = list(a.newshape) if isinstance(a.newshape, list | tuple) else [a.newshape]
     return t.reshape(x, sizes(new_shape(t.shape(x), codes, bool(a.allowzero))))
 
 
-@operator(
-    "contrib_reverse_reshape(data; newshape!, allowzero=0)", "reverse_reshape(data; newshape!, allowzero=0)", kind=INJ, level=10
-)
+@operator("contrib_reverse_reshape(data; newshape!, allowzero=0)", "reverse_reshape(data; newshape!, allowzero=0)", kind=INJ)
 def reverse_reshape(t: Relay, a: Attributes, x: Node) -> Node:
     """``reshape`` with codes read from the right."""
     return t.reshape(x, tuple(reversed(sizes(new_shape(tuple(reversed(t.shape(x))), list(reversed(a.newshape)))))))
 
 
-@operator("reshape_like(data, shape_like; lhs_begin=0, lhs_end=None, rhs_begin=0, rhs_end=None)", kind=INJ, level=3)
+@operator("reshape_like(data, shape_like; lhs_begin=0, lhs_end=None, rhs_begin=0, rhs_end=None)", kind=INJ)
 def reshape_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
     """Some dimensions take the sizes of another tensor's."""
     xs, ys = t.shape(x), t.shape(like)
@@ -127,7 +125,7 @@ def reshape_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
     return t.reshape(x, (*xs[:begin], *ys[first:last], *xs[end:]))
 
 
-@operator("transpose(data; axes=None)", kind=INJ, level=3)
+@operator("transpose(data; axes=None)", kind=INJ)
 def transpose(t: Relay, a: Attributes, x: Node) -> Node:
     """Dimensions in another order; None turns it around."""
     rank = t.rank(x)
@@ -137,7 +135,7 @@ def transpose(t: Relay, a: Attributes, x: Node) -> Node:
     return t.transpose(x, axes)
 
 
-@operator("squeeze(data; axis=None)", kind=INJ, level=3)
+@operator("squeeze(data; axis=None)", kind=INJ)
 def squeeze(t: Relay, a: Attributes, x: Node) -> Node:
     """Without dimensions of 1."""
     shape = t.shape(x)
@@ -148,7 +146,7 @@ def squeeze(t: Relay, a: Attributes, x: Node) -> Node:
     return t.reshape(x, tuple(n for i, n in enumerate(shape) if i not in gone))
 
 
-@operator("expand_dims(data; axis: int!, num_newaxis=1)", kind=B, level=1)
+@operator("expand_dims(data; axis: int!, num_newaxis=1)", kind=B)
 def expand_dims(t: Relay, a: Attributes, x: Node) -> Node:
     """New dimensions of 1."""
     shape = t.shape(x)
@@ -158,7 +156,7 @@ def expand_dims(t: Relay, a: Attributes, x: Node) -> Node:
     return t.reshape(x, (*shape[:axis], *(1,) * int(a.num_newaxis), *shape[axis:]))
 
 
-@operator("concatenate(data: filled; axis=0)", kind=INJ, level=1)
+@operator("concatenate(data: filled; axis=0)", kind=INJ)
 def concatenate(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     """One behind the other along an axis."""
     first = xs[0]
@@ -173,7 +171,7 @@ def concatenate(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     return t.concat(xs, axis)
 
 
-@operator("stack(data: filled; axis=0)", kind=INJ, level=3)
+@operator("stack(data: filled; axis=0)", kind=INJ)
 def stack(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     """Beside each other along a new axis."""
     shape = t.shape(xs[0])
@@ -184,7 +182,7 @@ def stack(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     return t.concat([t.reshape(x, (*shape[:axis], 1, *shape[axis:])) for x in xs], axis)
 
 
-@operator("tile(data; reps!)", kind=B, level=3)
+@operator("tile(data; reps!)", kind=B)
 def tile(t: Relay, a: Attributes, x: Node) -> Node:
     """The whole repeated along each dimension."""
     return tiled(t, x, list(_list(a.reps)))
@@ -200,7 +198,7 @@ def tiled(t: Relay, x: Node, reps: list[int]) -> Node:
     return t.reshape(wide, tuple(r * s for r, s in zip(reps, shape, strict=True)))
 
 
-@operator("repeat(data; repeats: int!, axis: int=None)", kind=B, level=3)
+@operator("repeat(data; repeats: int!, axis: int=None)", kind=B)
 def repeat(t: Relay, a: Attributes, x: Node) -> Node:
     """Each element several times along an axis."""
     if a.axis is None:
@@ -218,25 +216,25 @@ def repeated(t: Relay, x: Node, times: int, axis: int) -> Node:
     return t.reshape(wide, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :]))
 
 
-@operator("reverse(data; axis=None)", kind=INJ, level=3)
+@operator("reverse(data; axis=None)", kind=INJ)
 def reverse(t: Relay, a: Attributes, x: Node) -> Node:
     """Backwards along an axis."""
     return t.reverse(x, [t.axis(x, d) for d in _list(0 if a.axis is None else a.axis)])
 
 
-@operator("broadcast_to(data; shape!, dtype=None)", kind=B, level=4)
+@operator("broadcast_to(data; shape!, dtype=None)", kind=B)
 def broadcast_to(t: Relay, a: Attributes, x: Node) -> Node:
     """Stretched to a shape."""
     return t.broadcast_to(x, sizes(a.shape))
 
 
-@operator("broadcast_to_like(data, broadcast_type)", kind=B, level=10)
+@operator("broadcast_to_like(data, broadcast_type)", kind=B)
 def broadcast_to_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
     """Stretched to the shape of another."""
     return t.broadcast_to(x, t.shape(like))
 
 
-@operator("collapse_sum_like(data, collapse_type)", kind=Kind.REDUCTION, level=10)
+@operator("collapse_sum_like(data, collapse_type)", kind=Kind.REDUCTION)
 def collapse_sum_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
     """The sums that undo a broadcast from the shape of another."""
     return collapsed(t, x, t.shape(like))
@@ -249,15 +247,13 @@ def collapsed(t: Relay, x: Node, shape: tuple[int, ...]) -> Node:
     return t.reshape(t.sum(x, over), shape)
 
 
-@operator(
-    "layout_transform(data; src_layout!, dst_layout!)", "auto_scheduler_layout_transform(data; src_layout!, dst_layout!)", kind=INJ, level=5
-)
+@operator("layout_transform(data; src_layout!, dst_layout!)", "auto_scheduler_layout_transform(data; src_layout!, dst_layout!)", kind=INJ)
 def layout_transform(t: Relay, a: Attributes, x: Node) -> Node:
     """The same tensor in another layout."""
     return t.to_layout(x, str(a.src_layout), str(a.dst_layout))
 
 
-@operator("nn.batch_flatten(data: 1d+)", "nn.flatten(data: 1d+)", kind=INJ, level=2)
+@operator("nn.batch_flatten(data: 1d+)", "nn.flatten(data: 1d+)", kind=INJ)
 def batch_flatten(t: Relay, a: Attributes, x: Node) -> Node:
     """All dimensions but the first joined."""
     shape = t.shape(x)
@@ -268,7 +264,7 @@ def _list(value: Any) -> list[int]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-@operator("nn.fifo_buffer(data, buffer; axis=0)", level=3)
+@operator("nn.fifo_buffer(data, buffer; axis=0)")
 def fifo_buffer(t: Relay, a: Attributes, x: Node, buffer: Node) -> Node:
     """The newest data behind what is left of a buffer; the oldest falls out."""
     axis = t.axis(buffer, int(a.axis))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 from irscope.formats.relay.algebra import Relay, shape_text, table_of
 from irscope.formats.relay.operators import Attributes, operator
@@ -15,7 +14,7 @@ from irscope.ops.faults import TypeFault
 INJ = Kind.INJECTIVE
 
 
-@operator("split(data; indices_or_sections!, axis=0)", kind=INJ, level=3)
+@operator("split(data; indices_or_sections!, axis=0)", kind=INJ)
 def split(t: Relay, a: Attributes, x: Node) -> list[Node]:
     """Equal parts along an axis, or parts between cuts."""
     axis = t.axis(x, a.axis)
@@ -30,14 +29,15 @@ def split(t: Relay, a: Attributes, x: Node) -> list[Node]:
     return [t.slice_dim(x, axis, low, max(low, high)) for low, high in pairwise(cuts)]
 
 
-@operator('strided_slice(data; begin!, end!, strides: places=[1], slice_mode="end", axes=None)', kind=INJ, level=4)
+@operator('strided_slice(data; begin!, end!, strides: places=[1], slice_mode="end", axes=None)', kind=INJ)
 def strided_slice(t: Relay, a: Attributes, x: Node) -> Node:
     """From begin to below end in steps; negative places count from the end, negative steps go back."""
-    return sliced(t, x, list(a.begin), list(a.end), list(a.strides or [1]), a.slice_mode, a.axes)
+    return sliced(t, x, a, list(a.begin), list(a.end), list(a.strides or [1]))
 
 
-def sliced(t: Relay, x: Node, begin: list[int], end: list[int], strides: list[int], mode: str, axes: Any) -> Node:
+def sliced(t: Relay, x: Node, a: Attributes, begin: list[int], end: list[int], strides: list[int]) -> Node:
     """Slices as Python has them, each along its axis; without ``axes`` along the first ones, as many as the longest list names."""
+    mode, axes = a.slice_mode, a.axes
     axes = [t.axis(x, d) for d in axes] if axes else list(range(max(len(begin), len(end), len(strides) if len(strides) > 1 else 0)))
     if len(axes) > t.rank(x):
         raise TypeFault(f"{len(axes)} places for data of {shape_text(t.shape(x))}")
@@ -73,7 +73,7 @@ def _within(place: int, n: int, step: int, stop: bool = False) -> int | None:
     return max(place, -n) if place < 0 else place
 
 
-@operator("strided_set(data, v, begin, end, strides)", kind=INJ, level=4, values=True)
+@operator("strided_set(data, v, begin, end, strides)", kind=INJ, values=True)
 def strided_set(t: Relay, a: Attributes, x: Node, v: Node, begin: Node, end: Node, strides: Node) -> Node:
     """Another tensor written into a slice."""
     starts, stops, steps = t.ints(begin, "begin"), t.ints(end, "end"), t.ints(strides, "strides") if t.shape(strides) else [1]
@@ -91,7 +91,7 @@ def strided_set(t: Relay, a: Attributes, x: Node, v: Node, begin: Node, end: Nod
     return t.select(mask, spread, x)
 
 
-@operator("slice_like(data, shape_like; axes=None)", kind=INJ, level=10)
+@operator("slice_like(data, shape_like; axes=None)", kind=INJ)
 def slice_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
     """The beginning of each axis, as long as in another tensor."""
     axes = [t.axis(x, d) for d in a.axes] if a.axes else list(range(min(t.rank(x), t.rank(like))))
@@ -103,7 +103,7 @@ def slice_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
 # ---------------------------------------------------------------------- padding
 
 
-@operator('nn.pad(data, pad_value?; pad_width!, pad_mode="constant", pad_value=0.0)', kind=INJ, level=2)
+@operator('nn.pad(data, pad_value?; pad_width!, pad_mode="constant", pad_value=0.0)', kind=INJ)
 def pad(t: Relay, a: Attributes, x: Node, value: Node | None = None) -> Node:
     """More elements around: one value, the edge, or a mirror image."""
     widths = [tuple(int(v) for v in pair) for pair in a.pad_width]
@@ -115,7 +115,7 @@ def pad(t: Relay, a: Attributes, x: Node, value: Node | None = None) -> Node:
     return t.pad(x, fill, [w[0] for w in widths], [w[1] for w in widths])
 
 
-@operator('nn.mirror_pad(data; mode="SYMMETRIC", pad_width!)', kind=INJ, level=2)
+@operator('nn.mirror_pad(data; mode="SYMMETRIC", pad_width!)', kind=INJ)
 def mirror_pad(t: Relay, a: Attributes, x: Node) -> Node:
     """A mirror image around, with the edge twice (SYMMETRIC) or once (REFLECT)."""
     return mirrored(t, x, [tuple(int(v) for v in pair) for pair in a.pad_width], str(a.mode).lower())
@@ -145,7 +145,7 @@ def mirrored(t: Relay, x: Node, widths: list[tuple[int, ...]], mode: str) -> Nod
     return x
 
 
-@operator("nn.dilate(data; strides: sizes=[1, 1], dilation_value=0.0)", kind=INJ, level=10)
+@operator("nn.dilate(data; strides: sizes=[1, 1], dilation_value=0.0)", kind=INJ)
 def dilate(t: Relay, a: Attributes, x: Node) -> Node:
     """A value between the elements."""
     if len(a.strides) != t.rank(x):
@@ -157,7 +157,7 @@ def dilate(t: Relay, a: Attributes, x: Node) -> Node:
 # ---------------------------------------------------------------------- blocks of space
 
 
-@operator('nn.depth_to_space(data; block_size=1, layout="NCHW", mode="DCR")', kind=INJ, level=5)
+@operator('nn.depth_to_space(data; block_size=1, layout="NCHW", mode="DCR")', kind=INJ)
 def depth_to_space(t: Relay, a: Attributes, x: Node) -> Node:
     """Channels spread over blocks of the plane."""
     x = t.to_layout(x, a.layout, "NCHW")
@@ -172,7 +172,7 @@ def depth_to_space(t: Relay, a: Attributes, x: Node) -> Node:
     return t.to_layout(t.reshape(parts, (n, c // (b * b), h * b, w * b)), "NCHW", a.layout)
 
 
-@operator('nn.space_to_depth(data; block_size=1, layout="NCHW", mode="DCR")', kind=INJ, level=5)
+@operator('nn.space_to_depth(data; block_size=1, layout="NCHW", mode="DCR")', kind=INJ)
 def space_to_depth(t: Relay, a: Attributes, x: Node) -> Node:
     """Blocks of the plane gathered into channels."""
     x = t.to_layout(x, a.layout, "NCHW")
@@ -184,7 +184,7 @@ def space_to_depth(t: Relay, a: Attributes, x: Node) -> Node:
     return t.to_layout(t.reshape(parts, (n, c * b * b, h // b, w // b)), "NCHW", a.layout)
 
 
-@operator("nn.space_to_batch_nd(data; block_shape=[1, 1], paddings!, pad_value=0.0)", kind=INJ, level=5)
+@operator("nn.space_to_batch_nd(data; block_shape=[1, 1], paddings!, pad_value=0.0)", kind=INJ)
 def space_to_batch_nd(t: Relay, a: Attributes, x: Node) -> Node:
     """Blocks of space become batches."""
     block, pads = a.block_shape, a.paddings
@@ -199,7 +199,7 @@ def space_to_batch_nd(t: Relay, a: Attributes, x: Node) -> Node:
     return t.reshape(t.transpose(x, order), (n * prod(block), *(s // b for s, b in zip(space[:m], block, strict=True)), *space[m:]))
 
 
-@operator("nn.batch_to_space_nd(data; block_shape=[1, 1], crops!)", kind=INJ, level=5)
+@operator("nn.batch_to_space_nd(data; block_shape=[1, 1], crops!)", kind=INJ)
 def batch_to_space_nd(t: Relay, a: Attributes, x: Node) -> Node:
     """Batches become blocks of space."""
     block = a.block_shape

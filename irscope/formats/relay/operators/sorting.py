@@ -11,13 +11,13 @@ from irscope.graph.dtypes import S32
 from irscope.ops.faults import TypeFault
 
 
-@operator("sort(data; axis=-1, is_ascend=True, dtype='float32')", level=6)
+@operator("sort(data; axis=-1, is_ascend=True, dtype='float32')")
 def sort(t: Relay, a: Attributes, x: Node) -> Node:
     """In order along an axis."""
     return t.sort([x], t.axis(x, a.axis), not a.is_ascend)[0]
 
 
-@operator("argsort(data; axis=-1, is_ascend=True, dtype='int32')", level=6)
+@operator("argsort(data; axis=-1, is_ascend=True, dtype='int32')")
 def argsort(t: Relay, a: Attributes, x: Node) -> Node:
     """The places of the elements in order."""
     axis = t.axis(x, a.axis)
@@ -25,7 +25,7 @@ def argsort(t: Relay, a: Attributes, x: Node) -> Node:
     return t.convert(places, t.dtype_word(a.dtype, S32))
 
 
-@operator("topk(data; k=1, axis=-1, ret_type='both', is_ascend=False, dtype='int32')", level=6)
+@operator("topk(data; k=1, axis=-1, ret_type='both', is_ascend=False, dtype='int32')")
 def topk(t: Relay, a: Attributes, x: Node) -> Any:
     """The first k in order, their places, or both."""
     return top(t, x, a.k, a)
@@ -49,7 +49,7 @@ def top(t: Relay, x: Node, k: Any, a: Attributes) -> Any:
     return [values, places]
 
 
-@operator("searchsorted(sorted_sequence: 1d+, values: 1d+; right=False, dtype='int32')", level=6)
+@operator("searchsorted(sorted_sequence: 1d+, values: 1d+; right=False, dtype='int32')")
 def searchsorted(t: Relay, a: Attributes, order: Node, values: Node) -> Node:
     """Where each value would be put in: how many elements stand before it."""
     dtype = t.dtype_word(a.dtype, S32)
@@ -65,19 +65,19 @@ def searchsorted(t: Relay, a: Attributes, order: Node, values: Node) -> Node:
     return t.sum(t.convert(before, dtype), [len(shape) - 1])
 
 
-@operator("shape_of(data; dtype='int32')", "vm.shape_of(tensor; dtype='int64')", level=10)
+@operator("shape_of(data; dtype='int32')", "vm.shape_of(tensor; dtype='int64')")
 def shape_of(t: Relay, a: Attributes, x: Node) -> Node:
     """The sizes of a tensor."""
     return t.array(list(t.shape(x)), t.dtype_word(a.dtype, S32))
 
 
-@operator("ndarray_size(data; dtype='int32')", kind=Kind.INJECTIVE, level=10)
+@operator("ndarray_size(data; dtype='int32')", kind=Kind.INJECTIVE)
 def ndarray_size(t: Relay, a: Attributes, x: Node) -> Node:
     """How many elements a tensor has."""
     return t.array(t.type(x).elements, t.dtype_word(a.dtype, S32))
 
 
-@operator("unique(data: 1d; sorted=True, return_counts=False)", level=3)
+@operator("unique(data: 1d; sorted=True, return_counts=False)")
 def unique(t: Relay, a: Attributes, x: Node) -> list[Node]:
     """The different values, where each stands first, which of them each element is, how many there are, and how often each.
 

@@ -50,12 +50,9 @@ def dense_of(t: Relay, data: Node, indices: Node, indptr: Node, columns: int) ->
     return t.reshape(t.transpose(whole, (0, 2, 1, 3)), (rows * tall, columns))
 
 
-@operator(
-    "nn.sparse_dense(data: 2d, weight_data: 1-3d, weight_indices: int 1d, weight_indptr: int 1d; sparse_lhs=False)",
-    "nn.internal.sparse_dense_padded(data: 2d, weight_data: 1-3d, weight_indices: int 1d, weight_indptr: int 1d; sparse_lhs=False)",
-    kind=C,
-    level=1,
-)
+@operator("nn.sparse_dense(data: 2d, weight_data: 1-3d, weight_indices: int 1d, weight_indptr: int 1d; sparse_lhs=False)",
+          "nn.internal.sparse_dense_padded(data: 2d, weight_data: 1-3d, weight_indices: int 1d, weight_indptr: int 1d; sparse_lhs=False)",
+          kind=C)
 def sparse_dense(t: Relay, a: Attributes, x: Node, data: Node, indices: Node, indptr: Node) -> Node:
     """A dense layer whose weight is sparse; with ``sparse_lhs`` the sparse matrix times the other one transposed."""
     matrix = dense_of(t, data, indices, indptr, t.shape(x)[1])
@@ -63,13 +60,13 @@ def sparse_dense(t: Relay, a: Attributes, x: Node, data: Node, indices: Node, in
     return product(t, left, right, ([1], [1]), t.dtype(x))
 
 
-@operator("nn.sparse_add(dense_data: 2d, sparse_data: 1-3d, sparse_indices: int 1d, sparse_indptr: int 1d)", level=1)
+@operator("nn.sparse_add(dense_data: 2d, sparse_data: 1-3d, sparse_indices: int 1d, sparse_indptr: int 1d)")
 def sparse_add(t: Relay, a: Attributes, x: Node, data: Node, indices: Node, indptr: Node) -> Node:
     """A matrix plus a sparse one."""
     return t.add(x, dense_of(t, data, indices, indptr, t.shape(x)[1]))
 
 
-@operator("nn.sparse_transpose(sparse_data: 1-3d, sparse_indices: int 1d, sparse_indptr: int 1d)", kind=C, level=1)
+@operator("nn.sparse_transpose(sparse_data: 1-3d, sparse_indices: int 1d, sparse_indptr: int 1d)", kind=C)
 def sparse_transpose(t: Relay, a: Attributes, data: Node, indices: Node, indptr: Node) -> list[Node]:
     """A square CSR matrix transposed: its elements in the order of their columns, rows of a column in order."""
     count, rows = t.shape(data)[0], t.shape(indptr)[0] - 1
@@ -83,11 +80,8 @@ def sparse_transpose(t: Relay, a: Attributes, data: Node, indices: Node, indptr:
     return [t.take(data, order, 0), here, t.convert(t.cumulative("add", counts, 0, 0), t.dtype(indptr))]
 
 
-@operator(
-    "nn.sparse_conv2d(data: 4d, sparse_data: 1-3d, sparse_indices: int 1d, sparse_indptr: int 1d; layout='NHWC', kernel_size=[1, 1])",
-    kind=C,
-    level=1,
-)
+@operator("nn.sparse_conv2d(data: 4d, sparse_data: 1-3d, sparse_indices: int 1d, sparse_indptr: int 1d; layout='NHWC', kernel_size=[1, 1])",
+          kind=C)
 def sparse_conv2d(t: Relay, a: Attributes, x: Node, data: Node, indices: Node, indptr: Node) -> Node:
     """A convolution of 1 x 1, or of 3 x 3 with a border of 1, whose kernel is a sparse matrix of a row an output."""
     layout, (kh, kw) = str(a.layout), each(a.kernel_size, 2)
@@ -102,7 +96,7 @@ def sparse_conv2d(t: Relay, a: Attributes, x: Node, data: Node, indices: Node, i
     return t.to_layout(made, "NHWC", layout)
 
 
-@operator("sparse_reshape(sparse_indices: int 1-2d, prev_shape: int 1d, new_shape: int 1d)", kind=Kind.INJECTIVE, level=3)
+@operator("sparse_reshape(sparse_indices: int 1-2d, prev_shape: int 1d, new_shape: int 1d)", kind=Kind.INJECTIVE)
 def sparse_reshape(t: Relay, a: Attributes, indices: Node, before: Node, after: Node) -> list[Node]:
     """Where the places of a list are in another shape, and that shape; one of its sizes may be -1."""
     dtype = t.dtype(indices)
@@ -135,12 +129,8 @@ def _filled_type(a: Attributes, indices: Type, values: Type, shape: Type, defaul
     return TupleType((TensorType(S64, (some, indices.shape[1])), TensorType(values.dtype, (some,)), TensorType(S64, (some,))))
 
 
-@operator(
-    "sparse_fill_empty_rows(sparse_indices: int 2d, sparse_values: 1d, dense_shape: int 1d, default_value)",
-    level=3,
-    values=True,
-    infer=_filled_type,
-)
+@operator("sparse_fill_empty_rows(sparse_indices: int 2d, sparse_values: 1d, dense_shape: int 1d, default_value)", values=True,
+          infer=_filled_type)
 def sparse_fill_empty_rows(t: Relay, a: Attributes, indices: Node, values: Node, shape: Node, default: Node) -> list[Node]:
     """A list of places in which every row has at least one: places, values, and which rows were empty. The places must be constants."""
     known = t.known(indices)
@@ -160,7 +150,7 @@ def sparse_fill_empty_rows(t: Relay, a: Attributes, indices: Node, values: Node,
     return [t.array(whole[order], S64), t.take(both, t.array(order, S64), 0), t.array(marks, S64)]
 
 
-@operator("dyn.sparse_to_dense(sparse_indices, sparse_values, default_value, output_shape)", level=3, values=True)
+@operator("dyn.sparse_to_dense(sparse_indices, sparse_values, default_value, output_shape)", values=True)
 def dynamic_sparse_to_dense(t: Relay, a: Attributes, indices: Node, values: Node, default: Node, shape: Node) -> Node:
     """``sparse_to_dense`` to a shape that is an operand."""
     return sparse_to_dense(t, Attributes(output_shape=t.ints(shape, "the shape")), indices, values, default)
@@ -172,7 +162,7 @@ def _places_type(a: Attributes, condition: Type) -> Type | None:
     return TensorType(S32, (DynamicDim(), condition.rank))
 
 
-@operator("argwhere(condition)", level=10, values=True, infer=_places_type)
+@operator("argwhere(condition)", values=True, infer=_places_type)
 def argwhere(t: Relay, a: Attributes, condition: Node) -> Node:
     """The places that are not 0, in order. The condition must be a constant."""
     known = t.known(condition)

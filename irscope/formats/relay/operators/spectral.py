@@ -12,7 +12,7 @@ from irscope.lazy import np
 from irscope.ops.faults import TypeFault
 
 
-@operator("dft(re_data: 1d+, im_data: 1d+; inverse=False)", level=3)
+@operator("dft(re_data: 1d+, im_data: 1d+; inverse=False)")
 def dft(t: Relay, a: Attributes, re: Node, im: Node) -> list[Node]:
     """The transform of the last axis, as real and imaginary part; the inverse one is divided by its length."""
     whole = t.emit("complex", (re, im))
@@ -21,7 +21,7 @@ def dft(t: Relay, a: Attributes, re: Node, im: Node) -> list[Node]:
     return [t.unary("real", made), t.unary("imag", made)]
 
 
-@operator("stft(data: 1-2d, window: 1d; n_fft=-1, hop_length=-1, win_length=-1, normalized=False, onesided=True)", level=3)
+@operator("stft(data: 1-2d, window: 1d; n_fft=-1, hop_length=-1, win_length=-1, normalized=False, onesided=True)")
 def stft(t: Relay, a: Attributes, x: Node, window: Node) -> Node:
     """The transforms of windows that move by ``hop_length``: (frequencies, windows, 2), for each batch where there is one."""
     length, hop = int(a.n_fft), int(a.hop_length)

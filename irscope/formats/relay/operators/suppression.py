@@ -34,9 +34,8 @@ class Candidates:
     group: Node | None = None
 
 
-def survivors(
-    t: Relay, c: Candidates, threshold: Node, limit: Node, overlap: Overlap | None = None, strict: bool = False
-) -> tuple[Node, Node]:
+def survivors(t: Relay, c: Candidates, threshold: Node, limit: Node, overlap: Overlap | None = None,
+              strict: bool = False) -> tuple[Node, Node]:
     """Which boxes are kept, (B, N), and how many of each batch, (B).
 
     One after the other, each box that may be kept and is not suppressed is, until ``limit`` (B) of the batch are; it then suppresses those
@@ -130,11 +129,8 @@ def _require_columns(have: int, *wanted: int) -> None:
         raise TypeFault(f"boxes have {have} numbers each, {max(wanted)} are read")
 
 
-@operator(
-    "vision.non_max_suppression(data: 3d, valid_count, indices, max_output_size, iou_threshold; force_suppress=False, top_k=-1, "
-    "coord_start=2, score_index=1, id_index=0, return_indices=True, invalid_to_bottom=False)",
-    level=5,
-)
+@operator("vision.non_max_suppression(data: 3d, valid_count, indices, max_output_size, iou_threshold; force_suppress=False, top_k=-1, "
+          "coord_start=2, score_index=1, id_index=0, return_indices=True, invalid_to_bottom=False)")
 def non_max_suppression(t: Relay, a: Attributes, x: Node, valid: Node, indices: Node, most: Node, threshold: Node) -> Any:
     """The boxes that no better one of their class overlaps; the others are -1."""
     b, n, _ = t.shape(x)
@@ -187,11 +183,8 @@ def _places(t: Relay, places: Node, indices: Node) -> list[Node]:
     return [t.select(first_ones(t, count, n), moved, t.like(moved, -1)), t.reshape(count, (b, 1))]
 
 
-@operator(
-    "vision.all_class_non_max_suppression(boxes: 3d, scores: 3d, max_output_boxes_per_class, iou_threshold, score_threshold; "
-    "output_format='onnx')",
-    level=5,
-)
+@operator("vision.all_class_non_max_suppression(boxes: 3d, scores: 3d, max_output_boxes_per_class, iou_threshold, score_threshold; "
+          "output_format='onnx')")
 def all_class_non_max_suppression(t: Relay, a: Attributes, boxes: Node, scores: Node, most: Node, iou: Node, least: Node) -> list[Node]:
     """Every class by itself: the kept boxes as (batch, class, box), or (class, box) for each batch, the best of a class first."""
     b, c, n = t.shape(scores)
@@ -233,8 +226,7 @@ def _listed(t: Relay, kept: Node, parts: Sequence[Node]) -> list[Node]:
 
 @operator(
     "vision.regular_non_max_suppression(boxes: 3d, scores: 3d; max_detections_per_class!, max_detections!, num_classes!, iou_threshold!, "
-    "score_threshold!)",
-    level=5,
+    "score_threshold!)"
 )
 def regular_non_max_suppression(t: Relay, a: Attributes, boxes: Node, scores: Node) -> list[Node]:
     """Every class by itself, then the best of all: boxes, classes, scores, and how many; zeros behind them (TFLite's)."""

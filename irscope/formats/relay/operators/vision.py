@@ -13,7 +13,7 @@ from irscope.lazy import np
 from irscope.ops.faults import TypeFault
 
 
-@operator("vision.yolo_reorg(data: 4d; stride=1)", kind=Kind.INJECTIVE, level=5)
+@operator("vision.yolo_reorg(data: 4d; stride=1)", kind=Kind.INJECTIVE)
 def yolo_reorg(t: Relay, a: Attributes, x: Node) -> Node:
     """Darknet's reorganisation: planes become channels, in darknet's own order."""
     n, c, h, w = t.shape(x)
@@ -30,11 +30,8 @@ def yolo_reorg(t: Relay, a: Attributes, x: Node) -> Node:
     return t.reshape(wide, (n, c * s * s, h // s, w // s))
 
 
-@operator(
-    "vision.multibox_prior(data: 4d; sizes=[1.0], ratios=[1.0], steps=[-1.0, -1.0], offsets=[0.5, 0.5], clip=False)",
-    "nn.multibox_prior(data: 4d; sizes=[1.0], ratios=[1.0], steps=[-1.0, -1.0], offsets=[0.5, 0.5], clip=False)",
-    level=5,
-)
+@operator("vision.multibox_prior(data: 4d; sizes=[1.0], ratios=[1.0], steps=[-1.0, -1.0], offsets=[0.5, 0.5], clip=False)",
+          "nn.multibox_prior(data: 4d; sizes=[1.0], ratios=[1.0], steps=[-1.0, -1.0], offsets=[0.5, 0.5], clip=False)")
 def multibox_prior(t: Relay, a: Attributes, x: Node) -> Node:
     """The anchor boxes of every pixel: a constant."""
     h, w = t.shape(x)[2:]
@@ -57,11 +54,8 @@ def multibox_prior(t: Relay, a: Attributes, x: Node) -> Node:
     return t.array(np.clip(values, 0, 1) if a.clip else values, t.dtype(x))
 
 
-@operator(
-    "vision.roi_align(data: 4d, rois: 2d; pooled_size!, spatial_scale!, sample_ratio=-1, layout='NCHW', mode='avg')",
-    kind=Kind.CONTRACTION,
-    level=5,
-)
+@operator("vision.roi_align(data: 4d, rois: 2d; pooled_size!, spatial_scale!, sample_ratio=-1, layout='NCHW', mode='avg')",
+          kind=Kind.CONTRACTION)
 def roi_align(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
     """Regions (batch, x1, y1, x2, y2) averaged into one size, with a fixed number of samples a cell."""
     ratio = int(a.sample_ratio)
@@ -100,7 +94,7 @@ def roi_align(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
     return t.to_layout(made, "NCHW", a.layout)
 
 
-@operator("vision.get_valid_counts(data: 3d, score_threshold; score_threshold=0.0, id_index=0, score_index=1)", level=5)
+@operator("vision.get_valid_counts(data: 3d, score_threshold; score_threshold=0.0, id_index=0, score_index=1)")
 def get_valid_counts(t: Relay, a: Attributes, x: Node, threshold: Node) -> list[Node]:
     """Boxes above a threshold moved to the front: how many, the boxes, and where they came from."""
     b, n, k = t.shape(x)
@@ -135,12 +129,7 @@ def pooled_type(a: Attributes, data: Type, rois: Type) -> Type | None:
     return TensorType(data.dtype, tuple(sizes[letter] for letter in letters))
 
 
-@operator(
-    "vision.roi_pool(data: 4d, rois: 2d; pooled_size!, spatial_scale!, layout='NCHW')",
-    kind=Kind.CONTRACTION,
-    level=5,
-    infer=pooled_type,
-)
+@operator("vision.roi_pool(data: 4d, rois: 2d; pooled_size!, spatial_scale!, layout='NCHW')", kind=Kind.CONTRACTION, infer=pooled_type)
 def roi_pool(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
     """The largest element in each cell of regions (batch, x1, y1, x2, y2) that are cut into one number of cells; 0 in empty ones."""
     x = t.to_layout(x, a.layout, "NCHW")

@@ -72,13 +72,13 @@ def _along(t: Relay, x: Node, matrix: Any, axis: int) -> Node:
     return t.transpose(made, order)
 
 
-@operator("nn.contrib_conv2d_winograd_weight_transform(weight: 4d; tile_size!)", kind=C, level=10)
+@operator("nn.contrib_conv2d_winograd_weight_transform(weight: 4d; tile_size!)", kind=C)
 def conv2d_weight(t: Relay, a: Attributes, w: Node) -> Node:
     """A kernel (O, I, H, W) in Winograd's domain: (alpha, alpha, O, I)."""
     return _transformed(t, w, int(a.tile_size), (2, 3))
 
 
-@operator("nn.contrib_conv3d_winograd_weight_transform(weight: 5d; tile_size!)", kind=C, level=10)
+@operator("nn.contrib_conv3d_winograd_weight_transform(weight: 5d; tile_size!)", kind=C)
 def conv3d_weight(t: Relay, a: Attributes, w: Node) -> Node:
     """A kernel (O, I, D, H, W) in Winograd's domain: the depth too where it is as large as the others, else behind them."""
     depth, height = t.shape(w)[2:4]
@@ -166,13 +166,9 @@ def _convolution(n: int) -> None:
 
     build.__doc__ = "A convolution whose kernel is in Winograd's domain already."
     ones, zeros = ", ".join(["1"] * n), ", ".join(["0"] * n)
-    operator(
-        f"nn.contrib_conv{n}d_winograd_without_weight_transform(data: {n + 2}d+, weight: {n + 2}d+; tile_size!, strides=[{ones}], "
-        f"padding=[{zeros}], dilation=[{ones}], groups=1, channels=None, kernel_size=None, data_layout={letters!r}, "
-        f"kernel_layout={'OI' + SPATIAL[n]!r}, out_layout='', out_dtype=None)",
-        kind=C,
-        level=10,
-    )(build)
+    operator(f"nn.contrib_conv{n}d_winograd_without_weight_transform(data: {n + 2}d+, weight: {n + 2}d+; tile_size!, strides=[{ones}], "
+             f"padding=[{zeros}], dilation=[{ones}], groups=1, channels=None, kernel_size=None, data_layout={letters!r}, "
+             f"kernel_layout={'OI' + SPATIAL[n]!r}, out_layout='', out_dtype=None)", kind=C)(build)
 
 
 def _kernel(t: Relay, a: Attributes, x: Node, w: Node, n: int, channels_first: bool) -> tuple[Node, int]:

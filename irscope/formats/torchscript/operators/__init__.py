@@ -14,17 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 from irscope.formats.torchscript.schema import Overload, Overloads, parse_schema
 from irscope.graph import Kind, Op
 from irscope.ops.registry import declare, lookup_declared
-
-FAMILIES = ("arithmetic", "unary", "logic", "activations", "creation", "shape", "slices", "casts", "joining", "sizes", "reduction",
-            "norms", "cumulative", "softmax", "linear", "convolution", "pooling", "normalization",
-            "attention", "transformer", "indexing", "bins", "sorting", "unique", "recurrent", "packed", "interpolation", "grids",
-            "matrices", "solving", "decompositions", "matrix_functions", "loss", "ctc", "complex_numbers", "fourier", "signals",
-            "special", "bessel", "numbers", "copies", "quantized")
 
 _table: dict[str, Overloads] = {}
 _loaded = False
@@ -74,10 +69,10 @@ def names() -> list[str]:
 
 
 def load() -> None:
-    """Import the families (once)."""
+    """Import the families, the modules of this folder (once)."""
     global _loaded
     if not _loaded:
         _loaded = True
         import_module("irscope.formats.torchscript.structure")
-        for family in FAMILIES:
-            import_module(f"{__name__}.{family}")
+        for family in iter_modules(__path__):
+            import_module(f"{__name__}.{family.name}")

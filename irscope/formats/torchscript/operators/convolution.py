@@ -1,6 +1,8 @@
 """Convolutions of one to three dimensions, plain and transposed."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
@@ -16,35 +18,44 @@ def _dims(n: int, transposed: bool) -> ConvDims:
     return ConvDims.parse(f"bf{s}_{'io' if transposed else 'oi'}{s}->bf{s}")
 
 
-def convolve(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], pads: list[tuple[int, int]], dilation: list[int],
-             groups: int = 1) -> Node:
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """How a kernel goes over its input. Each list has a number for every spatial dimension, or one for all; a pair pads unevenly."""
+
+    stride: Sequence[int]
+    padding: Sequence[int | tuple[int, int]]
+    dilation: Sequence[int] = (1,)
+    groups: int = 1
+
+
+def convolve(t: Torch, x: Node, w: Node, bias: Node | None, at: Geometry) -> Node:
     """A convolution over the last dimensions; a missing batch dimension is added and taken away again."""
     t.alike(x, w, bias)
     n = t.rank(w) - 2
     single = t.rank(x) == n + 1
     if single:
         x = t.unsqueeze(x, 0)
-    window = Window.make(t.shape(w)[2:], _each(stride, n), tuple(pads), rhs_dilate=_each(dilation, n))
-    y = t.conv(x, w, _dims(n, False), window, groups)
+    pads = tuple((p, p) if isinstance(p, int) else p for p in _each(at.padding, n))
+    window = Window.make(t.shape(w)[2:], _each(at.stride, n), pads, rhs_dilate=_each(at.dilation, n))
+    y = t.conv(x, w, _dims(n, False), window, at.groups)
     return _finish(t, y, bias, n, single)
 
 
-def transposed(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], output_padding: list[int],
-               dilation: list[int], groups: int = 1) -> Node:
+def transposed(t: Torch, x: Node, w: Node, bias: Node | None, at: Geometry, output_padding: Sequence[int]) -> Node:
     """The gradient of a convolution: the input spread by the stride, the kernel reversed. ``w`` is [in, out / groups, k...]."""
     t.alike(x, w, bias)
     n = t.rank(w) - 2
     single = t.rank(x) == n + 1
     if single:
         x = t.unsqueeze(x, 0)
-    stride, padding, dilation, extra = (list(_each(v, n)) for v in (stride, padding, dilation, output_padding))
-    size = t.shape(w)[2:]
+    stride, padding, dilation, extra = (_each(v, n) for v in (at.stride, at.padding, at.dilation, output_padding))
+    size, groups = t.shape(w)[2:], at.groups
     pads = tuple((d * (k - 1) - p, d * (k - 1) - p + o) for k, p, d, o in zip(size, padding, dilation, extra, strict=True))
     if groups > 1:
         i, o, *k = t.shape(w)
         w = t.reshape(w, (groups, i // groups, o, *k))
         w = t.reshape(t.swap(w, 0, 1), (i // groups, groups * o, *k))
-    window = Window.make(size, (1,) * n, pads, tuple(stride), tuple(dilation), (True,) * n)
+    window = Window.make(size, (1,) * n, pads, stride, dilation, (True,) * n)
     return _finish(t, t.conv(x, w, _dims(n, True), window, groups), bias, n, single)
 
 
@@ -54,12 +65,8 @@ def _finish(t: Torch, y: Node, bias: Node | None, n: int, single: bool) -> Node:
     return t.reshape(y, t.shape(y)[1:]) if single else y
 
 
-def _each(values: list[int], n: int) -> tuple[int, ...]:
+def _each(values: Sequence[Any], n: int) -> tuple[Any, ...]:
     return tuple(values) * n if len(values) == 1 else tuple(values)
-
-
-def _both(padding: list[int], n: int) -> list[tuple[int, int]]:
-    return [(p, p) for p in _each(padding, n)]
 
 
 CONVOLUTION = ("Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, "
@@ -72,15 +79,15 @@ CONVOLUTION = ("Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] p
 def convolution(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], dilation: list[int], back: bool,
                 output_padding: list[int], groups: int, *rest: Any) -> Node:
     if back:
-        return transposed(t, x, w, bias, stride, padding, output_padding, dilation, groups)
-    return convolve(t, x, w, bias, stride, _both(padding, t.rank(w) - 2), dilation, groups)
+        return transposed(t, x, w, bias, Geometry(stride, padding, dilation, groups), output_padding)
+    return convolve(t, x, w, bias, Geometry(stride, padding, dilation, groups))
 
 
 def _spelled(n: int) -> None:
     @operator(f"conv{n}d(Tensor input, Tensor weight, Tensor? bias=None, int[{n}] stride=1, int[{n}] padding=0, int[{n}] dilation=1, "
               "int groups=1)")
     def conv(t: Torch, x: Node, w: Node, bias: Node | None, stride: Any, padding: Any, dilation: Any, groups: int) -> Node:
-        return convolve(t, x, w, bias, _list(stride), _both(_list(padding), n), _list(dilation), groups)
+        return convolve(t, x, w, bias, Geometry(_list(stride), _list(padding), _list(dilation), groups))
 
     @operator(f"conv{n}d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[{n}] stride=1, str padding=\"valid\", "
               f"int[{n}] dilation=1, int groups=1)")
@@ -91,7 +98,7 @@ def _spelled(n: int) -> None:
               f"int[{n}] padding=0, int[{n}] output_padding=0, int groups=1, int[{n}] dilation=1)")
     def conv_transpose(t: Torch, x: Node, w: Node, bias: Node | None, stride: Any, padding: Any, output_padding: Any, groups: int,
                        dilation: Any) -> Node:
-        return transposed(t, x, w, bias, _list(stride), _list(padding), _list(output_padding), _list(dilation), groups)
+        return transposed(t, x, w, bias, Geometry(_list(stride), _list(padding), _list(dilation), groups), _list(output_padding))
 
 
 def _list(value: int | list[int]) -> list[int]:
@@ -112,14 +119,14 @@ def convolution_mode(t: Torch, x: Node, w: Node, bias: Node | None, stride: list
     else:
         totals = [d * (k - 1) for d, k in zip(_each(dilation, n), t.shape(w)[2:], strict=True)]
         pads = [(total // 2, total - total // 2) for total in totals]
-    return convolve(t, x, w, bias, stride, pads, dilation, groups)
+    return convolve(t, x, w, bias, Geometry(stride, pads, dilation, groups))
 
 
 @operator("cudnn_convolution_relu(Tensor self, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)")
 def convolution_relu(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], dilation: list[int],
                      groups: int) -> Node:
     """A convolution, negative results replaced by 0: what freezing a model for inference makes of the two."""
-    made = convolve(t, x, w, bias, stride, _both(padding, t.rank(w) - 2), dilation, groups)
+    made = convolve(t, x, w, bias, Geometry(stride, padding, dilation, groups))
     return t.maximum(made, t.like(made, 0))
 
 
@@ -128,7 +135,7 @@ def convolution_relu(t: Torch, x: Node, w: Node, bias: Node | None, stride: list
 def convolution_add_relu(t: Torch, x: Node, w: Node, z: Node, alpha: float | None, bias: Node | None, stride: list[int],
                          padding: list[int], dilation: list[int], groups: int) -> Node:
     """A convolution plus ``alpha`` (1 where it is not given) times another tensor, negative results replaced by 0."""
-    made = convolve(t, x, w, bias, stride, _both(padding, t.rank(w) - 2), dilation, groups)
+    made = convolve(t, x, w, bias, Geometry(stride, padding, dilation, groups))
     made = t.add(made, z if alpha is None else t.scale(z, alpha))
     return t.maximum(made, t.like(made, 0))
 
@@ -136,4 +143,4 @@ def convolution_add_relu(t: Torch, x: Node, w: Node, z: Node, alpha: float | Non
 @operator("mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] padding, int[] stride, int[] dilation, int groups)",
           "prim::mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)")
 def mkldnn_convolution(t: Torch, x: Node, w: Node, bias: Node | None, a: list[int], b: list[int], dilation: list[int], groups: int) -> Node:
-    return convolve(t, x, w, bias, b, _both(a, t.rank(w) - 2), dilation, groups)
+    return convolve(t, x, w, bias, Geometry(b, a, dilation, groups))

@@ -1,6 +1,7 @@
 """Connectionist temporal classification (Graves et al., 2006): the loss of all alignments of a text with a sequence."""
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from math import prod
 
 from irscope.formats.torchscript.operators import operator
@@ -39,13 +40,25 @@ def _log_sum(t: Tensors, parts: list[Node]) -> Node:
     return t.add(t.unary("log", total), safe)
 
 
-def losses(t: Torch, log: Node, targets: Node, inputs: Node, lengths: Node, known: list[int] | None, blank: int) -> Node:
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What is to be read: the letters, the steps and the letters of each text, the latter as numbers too where they are known."""
+
+    targets: Node
+    inputs: Node
+    lengths: Node
+    known: list[int] | None
+    blank: int
+
+
+def losses(t: Torch, log: Node, wanted: Texts) -> Node:
     """-log of the probability of each text [batch], over [time, batch, classes].
 
     The states are the text with blanks around every letter; a step stays, goes on by one, or skips a blank between different letters.
     """
     steps, batch, _ = t.shape(log)
-    texts = _texts(t, targets, lengths, known, batch)
+    blank, inputs, lengths = wanted.blank, wanted.inputs, wanted.lengths
+    texts = _texts(t, wanted.targets, lengths, wanted.known, batch)
     longest = t.shape(texts)[1]
     n = 2 * longest + 1
     doubled = t.reshape(t.concat([t.full((batch, longest, 1), blank, S64), t.reshape(texts, (batch, longest, 1))], 2), (batch, 2 * longest))
@@ -72,8 +85,7 @@ def losses(t: Torch, log: Node, targets: Node, inputs: Node, lengths: Node, know
             parts.append(inner.select(may_skip, skipped, inner.like(skipped, float("-inf"))))
         made = inner.add(_log_sum(inner, parts), now)
         running = inner.compare("LT", i, ends)
-        return [inner.select(inner.reshape(running, (batch, 1)), made, alpha), all_scores,
-                may_skip, ends]
+        return [inner.select(inner.reshape(running, (batch, 1)), made, alpha), all_scores, may_skip, ends]
     alpha = repeat(t, t.array(steps, S64), [start, scores, skips, inputs], step)[0]
     ends = t.unsqueeze(t.scale(lengths, 2), 1)
     last = t.binary("or", t.compare("EQ", place, ends), t.compare("EQ", place, t.plus(ends, -1)))
@@ -84,14 +96,12 @@ def losses(t: Torch, log: Node, targets: Node, inputs: Node, lengths: Node, know
     return t.unary("negate", t.add(t.unary("log", total), t.reshape(safe, (batch,))))
 
 
-def _loss(t: Torch, log: Node, targets: Node, inputs: Node, lengths: Node, known: list[int] | None, blank: int, reduction: int,
-          zero_infinity: bool) -> Node:
+def _loss(t: Torch, log: Node, wanted: Texts, reduction: int, zero_infinity: bool) -> Node:
     single = t.rank(log) == 2
     if single:
         log = t.unsqueeze(log, 1)
-    batch = t.shape(log)[1]
-    inputs, lengths = (t.reshape(t.convert(v, S64), (batch,)) for v in (inputs, lengths))
-    found = losses(t, log, targets, inputs, lengths, known, blank)
+    inputs, lengths = (t.reshape(t.convert(v, S64), (t.shape(log)[1],)) for v in (wanted.inputs, wanted.lengths))
+    found = losses(t, log, replace(wanted, inputs=inputs, lengths=lengths))
     if zero_infinity:
         found = t.select(t.compare("EQ", found, t.like(found, float("inf"))), t.like(found, 0), found)
     if reduction == MEAN:
@@ -102,10 +112,10 @@ def _loss(t: Torch, log: Node, targets: Node, inputs: Node, lengths: Node, known
 @operator("ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, "
           "bool zero_infinity=False)")
 def ctc_loss(t: Torch, log: Node, targets: Node, inputs: list[int], lengths: list[int], blank: int, reduction: int, zero: bool) -> Node:
-    return _loss(t, log, targets, t.array(inputs, S64), t.array(lengths, S64), lengths, blank, reduction, zero)
+    return _loss(t, log, Texts(targets, t.array(inputs, S64), t.array(lengths, S64), lengths, blank), reduction, zero)
 
 
 @operator("ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=1, "
           "bool zero_infinity=False)")
 def ctc_loss_of_tensors(t: Torch, log: Node, targets: Node, inputs: Node, lengths: Node, blank: int, reduction: int, zero: bool) -> Node:
-    return _loss(t, log, targets, inputs, lengths, None, blank, reduction, zero)
+    return _loss(t, log, Texts(targets, inputs, lengths, None, blank), reduction, zero)

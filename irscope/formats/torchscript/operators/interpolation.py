@@ -1,9 +1,11 @@
 """Resizing and padding of images and signals."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import floor
 from typing import Any
 
+from irscope.formats.sampling import cubic, product_along
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -15,6 +17,8 @@ NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)
          "trilinear": ("linear", (3,)), "bicubic": ("cubic", (2,)),
          "bilinear_aa": ("linear_aa", (2,)), "bicubic_aa": ("cubic_aa", (2,)), "lanczos_aa": ("lanczos_aa", (2,))}
 """Names of torch, how each element is made, and for how many dimensions there is one."""
+CUBIC = -0.75
+"""The parameter of torch's cubic convolution."""
 SUPPORTS = {"linear_aa": 1, "cubic_aa": 2, "lanczos_aa": 3}
 """How far the filters of antialiased resizing reach, in elements of the coarser grid."""
 
@@ -28,8 +32,17 @@ def positions(have: int, want: int, align: bool, scale: float | None) -> np.ndar
     return (at + 0.5) * factor - 0.5
 
 
-def resize(t: Torch, x: Node, d: int, want: int, mode: str, align: bool, scale: float | None) -> Node:
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How elements are made of those around them, and whether the corners of both grids lie on each other."""
+
+    mode: str
+    align: bool = False
+
+
+def resize(t: Torch, x: Node, d: int, want: int, how: Resampling, scale: float | None) -> Node:
     """One dimension of ``x`` in another size."""
+    mode, align = how.mode, how.align
     have = t.shape(x)[d]
     if mode in ("nearest", "exact"):
         factor = 1 / scale if scale else have / want
@@ -40,22 +53,14 @@ def resize(t: Torch, x: Node, d: int, want: int, mode: str, align: bool, scale: 
     matrix = band(have, want, mode, align, scale)
     if t.dtype(x) is U8:
         return _of_bytes(t, x, d, matrix)
-    return _along(t, x, d, t.array(matrix, t.dtype(x)))
-
-
-def _along(t: Torch, x: Node, d: int, matrix: Node) -> Node:
-    """The product over dimension ``d`` of ``x``, which keeps its place."""
-    moved = t.dot(x, matrix, ([d], [0]))
-    order = list(range(t.rank(x) - 1))
-    order.insert(d, t.rank(x) - 1)
-    return t.transpose(moved, order)
+    return product_along(t, x, d, t.array(matrix, t.dtype(x)))
 
 
 def _of_bytes(t: Torch, x: Node, d: int, matrix: np.ndarray[Any, Any]) -> Node:
     """Bytes are summed in fixed point (ATen's int16 weights): as many bits as the largest weight leaves, half of the last added."""
     bits = next(b for b in range(22) if int(0.5 + matrix.max() * (1 << b + 1)) >= 1 << 15)
     whole = np.trunc(matrix * (1 << bits) + np.copysign(0.5, matrix)).astype(np.int32)
-    total = t.plus(_along(t, t.convert(x, S32), d, t.array(whole, S32)), 1 << bits - 1)
+    total = t.plus(product_along(t, t.convert(x, S32), d, t.array(whole, S32)), 1 << bits - 1)
     total = t.binary("shift-right-arithmetic", total, t.like(total, bits))
     return t.convert(t.minimum(t.maximum(total, t.like(total, 0)), t.like(total, 255)), U8)
 
@@ -72,7 +77,7 @@ def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> n
         taps = [(low, 1 - part), (np.minimum(low + 1, have - 1), part)]
     else:
         low = np.floor(place).astype(np.int64)
-        weights = _cubic(place - low)
+        weights = cubic(place - low, CUBIC)
         taps = [(np.clip(low + k - 1, 0, have - 1), weights[k]) for k in range(4)]
     matrix = np.zeros((have, want))
     for at, weight in taps:
@@ -106,16 +111,6 @@ def _filter(mode: str, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.where(x < 1, near, np.where(x < 2, far, 0.0))
 
 
-def _cubic(f: np.ndarray[Any, Any], a: float = -0.75) -> list[np.ndarray[Any, Any]]:
-    """Weights of the four neighbours in cubic convolution with A = -0.75 (Keys 1981)."""
-    def near(v: Any) -> Any:
-        return ((a + 2) * v - (a + 3)) * v * v + 1
-
-    def far(v: Any) -> Any:
-        return ((a * v - 5 * a) * v + 8 * a) * v - 4 * a
-    return [far(f + 1), near(f), near(1 - f), far(2 - f)]
-
-
 def _upsample(name: str, mode: str, n: int) -> None:
     align = mode not in ("nearest", "exact")
     name, tail = name.removesuffix("_aa"), "_aa" if mode in SUPPORTS else ""
@@ -128,22 +123,23 @@ def _upsample(name: str, mode: str, n: int) -> None:
         corners, factors = (rest[0], rest[1]) if align else (False, rest[0])
         spatial = t.shape(x)[-n:]
         sizes = size or [int(s * f) for s, f in zip(spatial, factors, strict=True)]
-        return _all(t, x, n, sizes, mode, corners, factors if size is None and factors else [None] * n)
+        return _all(t, x, sizes, Resampling(mode, corners), factors if size is None and factors else [None] * n)
 
     @operator(f"{name}{n}d{tail}(Tensor self, int[{n}] output_size, {flag}{each})")
     def by_size(t: Torch, x: Node, size: list[int], *rest: Any) -> Node:
         corners, factors = (rest[0], rest[1:]) if align else (False, rest)
-        return _all(t, x, n, size, mode, corners, list(factors) or [None] * n)
+        return _all(t, x, size, Resampling(mode, corners), list(factors) or [None] * n)
 
 
-def _all(t: Torch, x: Node, n: int, size: list[int], mode: str, corners: bool, factors: list[float | None]) -> Node:
+def _all(t: Torch, x: Node, size: list[int], how: Resampling, factors: list[float | None]) -> Node:
+    n = len(factors)
     lead = t.rank(x) - n
-    if t.dtype(x).is_integer and mode not in ("nearest", "exact"):
+    if t.dtype(x).is_integer and how.mode not in ("nearest", "exact"):
         if t.dtype(x) is not U8:
             raise ValueError(f"torch interpolates floating numbers and bytes, not {t.dtype(x)}")
         # Bytes are rounded between the dimensions, and ATen begins with the last.
     for i in reversed(range(n)):
-        x = resize(t, x, lead + i, size[i], mode, corners, factors[i])
+        x = resize(t, x, lead + i, size[i], how, factors[i])
     return x
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.recurrent import Cell, check_training, gru_step, lstm_step, network, relu_step, tanh_step
+from irscope.formats.torchscript.operators.recurrent import Cell, Network, check_training, gru_step, lstm_step, relu_step, tanh_step
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
@@ -65,13 +65,12 @@ def pad(t: Torch, data: Node, batch_sizes: Node, batch_first: bool, value: float
 REST = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
 
 
-def _run(t: Torch, data: Node, batch_sizes: Node, states: list[Node], params: list[Node], biases: bool, layers: int, both: bool,
-         cell: Cell) -> tuple[Node, ...]:
+def _run(t: Torch, data: Node, batch_sizes: Node, states: list[Node], network: Network) -> tuple[Node, ...]:
     """Over padded steps, in which the state of a sequence that has ended stays; a backward direction begins at each one's own end."""
     batch, rows = t.shape(states[0])[1], t.shape(data)[0]
     inside = _inside(t, batch_sizes, batch)
     wide = t.take(data, _row_of_place(t, batch_sizes, batch), 0)
-    y, *finals = network(t, wide, states, params, biases, layers, both, cell, inside)
+    y, *finals = network.run(t, wide, states, inside)
     flat = t.reshape(y, (t.shape(y)[0] * batch, t.shape(y)[2]))
     return (t.take(flat, _place_of_row(t, inside, rows), 0), *finals)
 
@@ -80,7 +79,7 @@ def _run(t: Torch, data: Node, batch_sizes: Node, states: list[Node], params: li
 def lstm(t: Torch, data: Node, batch_sizes: Node, hx: list[Node], params: list[Node], biases: bool, layers: int, dropout: float,
          train: bool, both: bool) -> tuple[Node, ...]:
     check_training(dropout, train)
-    return _run(t, data, batch_sizes, hx, params, biases, layers, both, lstm_step)
+    return _run(t, data, batch_sizes, hx, Network(params, biases, layers, both, lstm_step))
 
 
 def _plain(name: str, cell: Cell) -> None:
@@ -88,7 +87,7 @@ def _plain(name: str, cell: Cell) -> None:
     def recurrent(t: Torch, data: Node, batch_sizes: Node, hx: Node, params: list[Node], biases: bool, layers: int, dropout: float,
                   train: bool, both: bool) -> tuple[Node, ...]:
         check_training(dropout, train)
-        return _run(t, data, batch_sizes, [hx], params, biases, layers, both, cell)
+        return _run(t, data, batch_sizes, [hx], Network(params, biases, layers, both, cell))
 
 
 _plain("gru", gru_step)

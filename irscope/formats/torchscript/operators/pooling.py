@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from irscope.formats.sampling import adaptive
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -16,39 +17,42 @@ def _each(values: int | list[int], n: int) -> tuple[int, ...]:
     return tuple(values) * n if len(values) == 1 else tuple(values)
 
 
-def _window(shape: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], dilation: tuple[int, ...],
-            ceil: bool) -> Window:
-    """The window over all dimensions. With ``ceil`` the padding at the end grows until the last window that begins inside fits."""
-    lead = len(shape) - len(kernel)
-    pads = []
-    for n, k, s, p, d in zip(shape[lead:], kernel, stride, pad, dilation, strict=True):
-        reach = d * (k - 1) + 1
-        out = (n + 2 * p - reach + (s - 1 if ceil else 0)) // s + 1
-        if ceil and (out - 1) * s >= n + p:
-            out -= 1
-        pads.append((p, max(p, (out - 1) * s + reach - n - p) if ceil else p))
-    one = (1,) * lead
-    return Window.make(one + kernel, one + stride, ((0, 0),) * lead + tuple(pads), rhs_dilate=one + dilation)
+class Pool:
+    """A window over the last ``n`` dimensions; without a stride it goes on by its own size."""
+
+    def __init__(self, n: int, kernel: Any, stride: Any, padding: Any = 0, dilation: Any = 1, ceil: bool = False) -> None:
+        self.n, self.ceil = n, ceil
+        self.kernel = _each(kernel, n)
+        self.stride = _each(stride, n) if stride else self.kernel
+        self.padding, self.dilation = _each(padding, n), _each(dilation, n)
+
+    def window(self, shape: tuple[int, ...]) -> Window:
+        """The window over all dimensions. With ``ceil`` the padding at the end grows until the last window that begins inside fits."""
+        lead = len(shape) - self.n
+        pads = []
+        for n, k, s, p, d in zip(shape[lead:], self.kernel, self.stride, self.padding, self.dilation, strict=True):
+            reach = d * (k - 1) + 1
+            out = (n + 2 * p - reach + (s - 1 if self.ceil else 0)) // s + 1
+            if self.ceil and (out - 1) * s >= n + p:
+                out -= 1
+            pads.append((p, max(p, (out - 1) * s + reach - n - p) if self.ceil else p))
+        one = (1,) * lead
+        return Window.make(one + self.kernel, one + self.stride, ((0, 0),) * lead + tuple(pads), rhs_dilate=one + self.dilation)
 
 
-def max_pool(t: Torch, x: Node, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> Node:
-    k = _each(kernel, n)
-    window = _window(t.shape(x), k, _each(stride, n) if stride else k, _each(padding, n), _each(dilation, n), ceil)
-    return t.window("maximum", x, t.dtype(x).lowest, window)
+def max_pool(t: Torch, x: Node, pool: Pool) -> Node:
+    return t.window("maximum", x, t.dtype(x).lowest, pool.window(t.shape(x)))
 
 
-def avg_pool(t: Torch, x: Node, n: int, kernel: Any, stride: Any, padding: Any, ceil: bool, count_padding: bool,
-             divisor: int | None) -> Node:
-    k = _each(kernel, n)
-    pad = _each(padding, n)
-    window = _window(t.shape(x), k, _each(stride, n) if stride else k, pad, (1,) * n, ceil)
+def avg_pool(t: Torch, x: Node, pool: Pool, count_padding: bool, divisor: int | None) -> Node:
+    pad, window = pool.padding, pool.window(t.shape(x))
     total = t.window("add", x, 0, window)
     if divisor is not None:
         return t.div(total, t.like(total, divisor))
-    if not any(pad) and not ceil:
-        return t.div(total, t.like(total, prod(k)))
+    if not any(pad) and not pool.ceil:
+        return t.div(total, t.like(total, prod(pool.kernel)))
     # How many elements count: those of the input, and its declared padding where that counts too; what ceil adds never does.
-    lead = t.rank(x) - n
+    lead = t.rank(x) - pool.n
     ones = t.full((1,) * lead + t.shape(x)[lead:], 1, t.dtype(x))
     spread = [0] * lead + list(pad)
     if count_padding:
@@ -64,52 +68,32 @@ def _pools(n: int) -> None:
     @operator(f"max_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0, int[{n}] dilation=1, "
               "bool ceil_mode=False)")
     def plain_max(t: Torch, x: Node, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> Node:
-        return max_pool(t, x, n, kernel, stride, padding, dilation, ceil)
+        return max_pool(t, x, Pool(n, kernel, stride, padding, dilation, ceil))
 
     @operator(f"max_pool{n}d_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0, int[{n}] dilation=1, "
               "bool ceil_mode=False)")
     def with_indices(t: Torch, x: Node, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> tuple[Node, Node]:
-        return max_pool(t, x, n, kernel, stride, padding, dilation, ceil), _indices(t, x, n, kernel, stride, padding, dilation, ceil)
+        pool = Pool(n, kernel, stride, padding, dilation, ceil)
+        return max_pool(t, x, pool), _indices(t, x, pool)
 
     rest = ", bool ceil_mode=False, bool count_include_pad=True" + (", int? divisor_override=None" if n > 1 else "")
 
     @operator(f"avg_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0{rest})")
     def average(t: Torch, x: Node, kernel: Any, stride: Any, padding: Any, ceil: bool, count: bool, divisor: int | None = None) -> Node:
-        return avg_pool(t, x, n, kernel, stride, padding, ceil, count, divisor)
+        return avg_pool(t, x, Pool(n, kernel, stride, padding, ceil=ceil), count, divisor)
 
     @operator(f"adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)", f"_adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)")
     def adaptive_average(t: Torch, x: Node, size: Any) -> Node:
-        return adaptive(t, x, n, _each(size, n), True)
+        return adaptive(t, x, _each(size, n), True)
 
     @operator(f"adaptive_max_pool{n}d(Tensor self, int[{n}] output_size)")
     def adaptive_max(t: Torch, x: Node, size: Any) -> tuple[Node, Node]:
         flat = _flat_index(t, x, n)
-        return adaptive(t, x, n, _each(size, n), False), _adaptive_indices(t, x, flat, n, _each(size, n))
+        return adaptive(t, x, _each(size, n), False), _adaptive_indices(t, x, flat, n, _each(size, n))
 
 
 for _n in (1, 2, 3):
     _pools(_n)
-
-
-def adaptive(t: Torch, x: Node, n: int, size: tuple[int | None, ...], average: bool) -> Node:
-    """Window i of a dimension reaches from floor(i n / size) to ceil((i + 1) n / size). None keeps a dimension."""
-    lead = t.rank(x) - n
-    for i, wanted in enumerate(size):
-        d = lead + i
-        have = t.shape(x)[d]
-        if wanted is None or wanted == have:
-            continue
-        if have % wanted == 0:
-            k = have // wanted
-            parts = t.reshape(x, (*t.shape(x)[:d], wanted, k, *t.shape(x)[d + 1:]))
-            x = t.mean(parts, [d + 1]) if average else t.max(parts, [d + 1])
-            continue
-        pieces = []
-        for o in range(wanted):
-            part = t.slice_dim(x, d, o * have // wanted, -(-(o + 1) * have // wanted))
-            pieces.append(t.mean(part, [d], True) if average else t.max(part, [d], True))
-        x = t.concat(pieces, d)
-    return x
 
 
 def _flat_index(t: Torch, x: Node, n: int) -> Node:
@@ -139,16 +123,15 @@ def _windows(t: Torch, x: Node, n: int, starts: list[list[tuple[int, int, int]]]
     return out
 
 
-def _indices(t: Torch, x: Node, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> Node:
+def _indices(t: Torch, x: Node, pool: Pool) -> Node:
     """Where in its plane each window's first largest element lies."""
-    k = _each(kernel, n)
-    window = _window(t.shape(x), k, _each(stride, n) if stride else k, _each(padding, n), _each(dilation, n), ceil)
+    n, window = pool.n, pool.window(t.shape(x))
     lead = t.rank(x) - n
     starts = []
     for i in range(n):
         d = lead + i
         count = window.output_size(d, t.shape(x)[d])
-        starts.append([(j * window.rhs_dilate[d] - window.pad_low[d], window.stride[d], count) for j in range(k[i])])
+        starts.append([(j * window.rhs_dilate[d] - window.pad_low[d], window.stride[d], count) for j in range(pool.kernel[i])])
     values = _windows(t, x, n, starts, t.dtype(x).lowest)
     places = _windows(t, _flat_index(t, x, n), n, starts, 0)
     best, at = values[0], places[0]
@@ -182,7 +165,7 @@ def _adaptive_indices(t: Torch, x: Node, flat: Node, n: int, size: tuple[int | N
 
 @operator("lp_pool2d(Tensor self, Scalar norm_type, int[2] kernel_size, int[2] stride=[], bool ceil_mode=False)")
 def lp_pool2d(t: Torch, x: Node, p: float, kernel: Any, stride: Any, ceil: bool) -> Node:
-    k = _each(kernel, 2)
-    mean = avg_pool(t, t.binary("power", x, t.like(x, p)), 2, k, stride, 0, ceil, True, None)
-    total = t.scale(t.maximum(mean, t.like(mean, 0)), prod(k))
+    pool = Pool(2, kernel, stride, ceil=ceil)
+    mean = avg_pool(t, t.binary("power", x, t.like(x, p)), pool, True, None)
+    total = t.scale(t.maximum(mean, t.like(mean, 0)), prod(pool.kernel))
     return t.binary("power", total, t.like(total, 1 / p))

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from irscope.formats.torchscript.abstract import ModuleRef, Tensor
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.convolution import convolve
+from irscope.formats.torchscript.operators.convolution import Geometry, convolve
 from irscope.formats.torchscript.operators.linear import linear
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Module, Node
@@ -173,7 +173,7 @@ def _convolution(n: int, relu: bool) -> None:
                              "say the shape of the result: print traced.inlined_graph")
         stride, pads = _window(t.shape(x.get())[-n:], declared, t.shape(w)[-n:])
         groups = t.shape(x.get())[1] // t.shape(w)[1]
-        y = convolve(t, x.get(), w, b, stride, [(p, p) for p in pads], [1] * n, groups)
+        y = convolve(t, x.get(), w, b, Geometry(stride, pads, groups=groups))
         return _step(t, y, scale, zero, relu)
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
@@ -41,74 +42,84 @@ GATES: dict[Cell, int] = {lstm_step: 4, gru_step: 3, tanh_step: 1, relu_step: 1}
 """How many parts the projections have."""
 
 
-def layer(t: Torch, x: Node, state: State, weights: list[Node], biases: bool, cell: Cell, reverse: bool,
-          inside: Node | None) -> tuple[Node, State]:
-    """One direction over [time, batch, features]; ``weights`` are w_ih, w_hh, perhaps the two biases, and perhaps w_hr, which projects the
-    hidden state. Where a sequence has ended (``inside``) the state stays."""
-    steps, batch, _ = t.shape(x)
-    w_ih, w_hh, n = weights[0], weights[1], t.shape(weights[1])[0] // GATES[cell]
-    projection = weights[-1] if len(weights) % 2 else None
-    projected = t.dot(x, w_ih, ([2], [1]))
-    if biases:
-        projected = t.add(projected, weights[2])
-    outs: list[Node] = []
-    for step in reversed(range(steps)) if reverse else range(steps):
-        now = t.reshape(t.slice_dim(projected, 0, step, step + 1), (batch, t.shape(w_ih)[0]))
-        h = t.dot(state[0], w_hh, ([1], [1]))
-        if biases:
-            h = t.add(h, weights[3])
-        after = cell(t, now, h, state, n)
-        if projection is not None:
-            after = (t.dot(after[0], projection, ([1], [1])), *after[1:])
-        if inside is not None:
-            on = t.reshape(t.slice_dim(inside, 0, step, step + 1), (batch, 1))
-            after = tuple(t.select(on, new, old) for new, old in zip(after, state, strict=True))
-        state = after
-        outs.append(t.unsqueeze(state[0], 0))
-    if reverse:
-        outs.reverse()
-    return t.concat(outs, 0), state
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Layers of one or two directions. The parameters of a direction are w_ih, w_hh, perhaps the two biases, and perhaps w_hr, which
+    projects the hidden state."""
 
+    params: list[Node]
+    has_biases: bool
+    layers: int
+    both: bool
+    cell: Cell
 
-def network(t: Torch, x: Node, states: list[Node], params: list[Node], biases: bool, layers: int, both: bool, cell: Cell,
-            inside: Node | None = None) -> tuple[Node, ...]:
-    """Layers of one or two directions over [time, batch, features]."""
-    directions, least = (2 if both else 1), (4 if biases else 2)
-    each = len(params) // (layers * directions)
-    if each < least:
-        raise ValueError(f"{layers} layers in {directions} directions have more than {len(params)} parameters")
-    if each > least + 1 or (each > least and cell is not lstm_step):
-        raise ValueError(f"{layers} layers in {directions} directions have fewer than {len(params)} parameters")
-    last: list[list[Node]] = [[] for _ in states]
-    for i in range(layers):
-        outs = []
-        for d in range(directions):
-            k = i * directions + d
-            start = tuple(t.reshape(t.slice_dim(s, 0, k, k + 1), t.shape(s)[1:]) for s in states)
-            y, end = layer(t, x, start, params[k * each:(k + 1) * each], biases, cell, d == 1, inside)
-            outs.append(y)
-            for store, value in zip(last, end, strict=True):
-                store.append(t.unsqueeze(value, 0))
-        x = t.concat(outs, 2)
-    return (x, *(t.concat(store, 0) for store in last))
+    @property
+    def directions(self) -> int:
+        """How many directions a layer has."""
+        return 2 if self.both else 1
 
+    def weights(self, k: int) -> list[Node]:
+        """The parameters of one direction, counted over all layers. Raises ValueError where their number is no whole one for each."""
+        least, runs = 4 if self.has_biases else 2, self.layers * self.directions
+        each = len(self.params) // runs
+        if not least <= each <= least + (self.cell is lstm_step):
+            raise ValueError(f"{self.layers} layers in {self.directions} directions have {'more' if each < least else 'fewer'} than "
+                             f"{len(self.params)} parameters")
+        return self.params[k * each:(k + 1) * each]
 
-def whole(t: Torch, x: Node, states: list[Node], params: list[Node], biases: bool, layers: int, both: bool, batch_first: bool,
-          cell: Cell) -> tuple[Node, ...]:
-    """A missing batch dimension is added and taken away again."""
-    single = t.rank(x) == 2
-    if single:
-        x = t.unsqueeze(x, 0 if batch_first else 1)
-        states = [t.unsqueeze(s, 1) for s in states]
-    if batch_first:
-        x = t.swap(x, 0, 1)
-    x, *finals = network(t, x, states, params, biases, layers, both, cell)
-    if batch_first:
-        x = t.swap(x, 0, 1)
-    if single:
-        x = t.reshape(x, tuple(s for i, s in enumerate(t.shape(x)) if i != (0 if batch_first else 1)))
-        finals = [t.reshape(f, (t.shape(f)[0], t.shape(f)[2])) for f in finals]
-    return (x, *finals)
+    def run(self, t: Torch, x: Node, states: list[Node], inside: Node | None = None) -> tuple[Node, ...]:
+        """Over [time, batch, features]. Where a sequence has ended (``inside``) the state stays."""
+        last: list[list[Node]] = [[] for _ in states]
+        for i in range(self.layers):
+            outs = []
+            for k in range(i * self.directions, (i + 1) * self.directions):
+                start = tuple(t.reshape(t.slice_dim(s, 0, k, k + 1), t.shape(s)[1:]) for s in states)
+                y, end = self._direction(t, x, start, k, inside)
+                outs.append(y)
+                for store, value in zip(last, end, strict=True):
+                    store.append(t.unsqueeze(value, 0))
+            x = t.concat(outs, 2)
+        return (x, *(t.concat(store, 0) for store in last))
+
+    def run_batched(self, t: Torch, x: Node, states: list[Node], batch_first: bool) -> tuple[Node, ...]:
+        """A missing batch dimension is added and taken away again."""
+        single, batch = t.rank(x) == 2, 0 if batch_first else 1
+        if single:
+            x = t.unsqueeze(x, batch)
+            states = [t.unsqueeze(s, 1) for s in states]
+        x, *finals = self.run(t, t.swap(x, 0, 1) if batch_first else x, states)
+        if batch_first:
+            x = t.swap(x, 0, 1)
+        if single:
+            x = t.reshape(x, tuple(s for i, s in enumerate(t.shape(x)) if i != batch))
+            finals = [t.reshape(f, (t.shape(f)[0], t.shape(f)[2])) for f in finals]
+        return (x, *finals)
+
+    def _direction(self, t: Torch, x: Node, state: State, k: int, inside: Node | None) -> tuple[Node, State]:
+        weights, reverse = self.weights(k), k % self.directions == 1
+        steps, batch, _ = t.shape(x)
+        w_ih, w_hh, n = weights[0], weights[1], t.shape(weights[1])[0] // GATES[self.cell]
+        projection = weights[-1] if len(weights) % 2 else None
+        projected = t.dot(x, w_ih, ([2], [1]))
+        if self.has_biases:
+            projected = t.add(projected, weights[2])
+        outs: list[Node] = []
+        for step in reversed(range(steps)) if reverse else range(steps):
+            now = t.reshape(t.slice_dim(projected, 0, step, step + 1), (batch, t.shape(w_ih)[0]))
+            h = t.dot(state[0], w_hh, ([1], [1]))
+            if self.has_biases:
+                h = t.add(h, weights[3])
+            after = self.cell(t, now, h, state, n)
+            if projection is not None:
+                after = (t.dot(after[0], projection, ([1], [1])), *after[1:])
+            if inside is not None:
+                on = t.reshape(t.slice_dim(inside, 0, step, step + 1), (batch, 1))
+                after = tuple(t.select(on, new, old) for new, old in zip(after, state, strict=True))
+            state = after
+            outs.append(t.unsqueeze(state[0], 0))
+        if reverse:
+            outs.reverse()
+        return t.concat(outs, 0), state
 
 
 def check_training(dropout: float, train: bool) -> None:
@@ -124,7 +135,7 @@ REST = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool tr
 def lstm(t: Torch, x: Node, hx: list[Node], params: list[Node], biases: bool, layers: int, dropout: float, train: bool, both: bool,
          batch_first: bool) -> tuple[Node, ...]:
     check_training(dropout, train)
-    return whole(t, x, hx, params, biases, layers, both, batch_first, lstm_step)
+    return Network(params, biases, layers, both, lstm_step).run_batched(t, x, hx, batch_first)
 
 
 def _plain(name: str, cell: Cell) -> None:
@@ -132,7 +143,7 @@ def _plain(name: str, cell: Cell) -> None:
     def recurrent(t: Torch, x: Node, hx: Node, params: list[Node], biases: bool, layers: int, dropout: float, train: bool, both: bool,
                   batch_first: bool) -> tuple[Node, ...]:
         check_training(dropout, train)
-        return whole(t, x, [hx], params, biases, layers, both, batch_first, cell)
+        return Network(params, biases, layers, both, cell).run_batched(t, x, [hx], batch_first)
 
 
 _plain("gru", gru_step)
@@ -142,13 +153,13 @@ _plain("rnn_relu", relu_step)
 
 @operator("lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)")
 def lstm_cell(t: Torch, x: Node, hx: list[Node], w_ih: Node, w_hh: Node, b_ih: Node | None, b_hh: Node | None) -> tuple[Node, ...]:
-    return _cell(t, x, tuple(hx), w_ih, w_hh, b_ih, b_hh, lstm_step)
+    return _cell(t, x, tuple(hx), (w_ih, w_hh), (b_ih, b_hh), lstm_step)
 
 
 def _single(name: str, cell: Cell) -> None:
     @operator(f"{name}(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)")
     def step(t: Torch, x: Node, hx: Node, w_ih: Node, w_hh: Node, b_ih: Node | None, b_hh: Node | None) -> Node:
-        return _cell(t, x, (hx,), w_ih, w_hh, b_ih, b_hh, cell)[0]
+        return _cell(t, x, (hx,), (w_ih, w_hh), (b_ih, b_hh), cell)[0]
 
 
 _single("gru_cell", gru_step)
@@ -156,8 +167,7 @@ _single("rnn_tanh_cell", tanh_step)
 _single("rnn_relu_cell", relu_step)
 
 
-def _cell(t: Torch, x: Node, state: State, w_ih: Node, w_hh: Node, b_ih: Node | None, b_hh: Node | None, cell: Cell) -> State:
-    a, b = t.dot(x, w_ih, ([1], [1])), t.dot(state[0], w_hh, ([1], [1]))
-    a = a if b_ih is None else t.add(a, b_ih)
-    b = b if b_hh is None else t.add(b, b_hh)
+def _cell(t: Torch, x: Node, state: State, weights: tuple[Node, Node], biases: tuple[Node | None, Node | None], cell: Cell) -> State:
+    projected = [t.dot(v, w, ([1], [1])) for v, w in zip((x, state[0]), weights, strict=True)]
+    a, b = (v if bias is None else t.add(v, bias) for v, bias in zip(projected, biases, strict=True))
     return cell(t, a, b, state, t.shape(state[0])[1])

@@ -66,26 +66,6 @@ def prod_dim(t: Torch, x: Node, dim: int, keep: bool, dtype: int | None) -> Node
     return t.product(accumulating(t, x, dtype), t.dims(x, dim), keep)
 
 
-@operator("max(Tensor self)")
-def max_all(t: Torch, x: Node) -> Node:
-    return t.max(x, t.dims(x, None))
-
-
-@operator("min(Tensor self)")
-def min_all(t: Torch, x: Node) -> Node:
-    return t.min(x, t.dims(x, None))
-
-
-@operator("amax(Tensor self, int[1] dim=[], bool keepdim=False)")
-def amax(t: Torch, x: Node, dim: list[int], keep: bool) -> Node:
-    return t.max(x, t.dims(x, dim), keep)
-
-
-@operator("amin(Tensor self, int[1] dim=[], bool keepdim=False)")
-def amin(t: Torch, x: Node, dim: list[int], keep: bool) -> Node:
-    return t.min(x, t.dims(x, dim), keep)
-
-
 @operator("aminmax(Tensor self, *, int? dim=None, bool keepdim=False)")
 def aminmax(t: Torch, x: Node, dim: int | None, keep: bool) -> tuple[Node, Node]:
     dims = t.dims(x, dim)
@@ -109,40 +89,30 @@ def extreme(t: Torch, x: Node, dim: int | None, keep: bool, largest: bool) -> tu
     return value, at
 
 
-@operator("max.dim(Tensor self, int dim, bool keepdim=False)")
-def max_dim(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
-    return extreme(t, x, dim, keep, True)
+def _extremes(name: str, largest: bool) -> None:
+    @operator(f"{name}(Tensor self)", f"a{name}(Tensor self, int[1] dim=[], bool keepdim=False)")
+    def value(t: Torch, x: Node, dim: list[int] | None = None, keep: bool = False) -> Node:
+        return (t.max if largest else t.min)(x, t.dims(x, dim), keep)
+
+    @operator(f"{name}.dim(Tensor self, int dim, bool keepdim=False)")
+    def value_and_place(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
+        return extreme(t, x, dim, keep, largest)
+
+    @operator(f"arg{name}(Tensor self, int? dim=None, bool keepdim=False)")
+    def place(t: Torch, x: Node, dim: int | None, keep: bool) -> Node:
+        return extreme(t, x, dim, keep, largest)[1]
 
 
-@operator("min.dim(Tensor self, int dim, bool keepdim=False)")
-def min_dim(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
-    return extreme(t, x, dim, keep, False)
-
-
-@operator("argmax(Tensor self, int? dim=None, bool keepdim=False)")
-def argmax(t: Torch, x: Node, dim: int | None, keep: bool) -> Node:
-    return extreme(t, x, dim, keep, True)[1]
-
-
-@operator("argmin(Tensor self, int? dim=None, bool keepdim=False)")
-def argmin(t: Torch, x: Node, dim: int | None, keep: bool) -> Node:
-    return extreme(t, x, dim, keep, False)[1]
+_extremes("max", True)
+_extremes("min", False)
 
 
 def _logical(name: str) -> None:
-    def reduced(t: Torch, x: Node, dim: Any, keep: bool) -> Node:
-        y = truth(t, x)
-        dims = t.dims(x, dim)
-        y = t.any(y, dims, keep) if name == "any" else t.all(y, dims, keep)
+    @operator(f"{name}(Tensor self)", f"{name}.dim(Tensor self, int dim, bool keepdim=False)",
+              f"{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False)")
+    def reduced(t: Torch, x: Node, dim: Any = None, keep: bool = False) -> Node:
+        y = (t.any if name == "any" else t.all)(truth(t, x), t.dims(x, dim), keep)
         return t.convert(y, U8) if t.dtype(x) is U8 else y  # torch keeps bytes, as old programs expect
-
-    @operator(f"{name}(Tensor self)")
-    def over_all(t: Torch, x: Node) -> Node:
-        return reduced(t, x, None, False)
-
-    @operator(f"{name}.dim(Tensor self, int dim, bool keepdim=False)", f"{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False)")
-    def over_dim(t: Torch, x: Node, dim: Any, keep: bool) -> Node:
-        return reduced(t, x, dim, keep)
 
 
 for _name in ("any", "all"):
@@ -176,38 +146,28 @@ def variance(t: Torch, x: Node, dim: Any, correction: float, keep: bool) -> Node
     return t.div(total, t.like(total, max(n - correction, 0)))
 
 
-def _spread(name: str, root: bool) -> None:
-    def made(t: Torch, x: Node, dim: Any, correction: float, keep: bool) -> Node:
+def _spread(name: str, root: bool, mean: bool) -> None:
+    def made(t: Torch, x: Node, dim: Any, correction: float, keep: bool) -> Node | tuple[Node, Node]:
         y = variance(t, x, dim, correction, keep)
-        return t.unary("sqrt", y) if root else y
+        y = t.unary("sqrt", y) if root else y
+        return (y, t.mean(x, t.dims(x, dim), keep)) if mean else y
 
     @operator(f"{name}(Tensor self, bool unbiased=True)")
-    def over_all(t: Torch, x: Node, unbiased: bool) -> Node:
+    def over_all(t: Torch, x: Node, unbiased: bool) -> Node | tuple[Node, Node]:
         return made(t, x, None, int(unbiased), False)
 
     @operator(f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)")
-    def over_dim(t: Torch, x: Node, dim: Any, unbiased: bool, keep: bool) -> Node:
+    def over_dim(t: Torch, x: Node, dim: Any, unbiased: bool, keep: bool) -> Node | tuple[Node, Node]:
         return made(t, x, dim, int(unbiased), keep)
 
-    @operator(f"{name}_mean(Tensor self, bool unbiased=True)")
-    def with_mean_all(t: Torch, x: Node, unbiased: bool) -> tuple[Node, Node]:
-        return made(t, x, None, int(unbiased), False), t.mean(x, t.dims(x, None))
-
-    @operator(f"{name}_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)")
-    def with_mean(t: Torch, x: Node, dim: Any, unbiased: bool, keep: bool) -> tuple[Node, Node]:
-        return made(t, x, dim, int(unbiased), keep), t.mean(x, t.dims(x, dim), keep)
-
     @operator(f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)")
-    def over_correction(t: Torch, x: Node, dim: Any, correction: float | None, keep: bool) -> Node:
+    def over_correction(t: Torch, x: Node, dim: Any, correction: float | None, keep: bool) -> Node | tuple[Node, Node]:
         return made(t, x, dim, 1 if correction is None else correction, keep)
 
-    @operator(f"{name}_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)")
-    def with_mean_correction(t: Torch, x: Node, dim: Any, correction: float | None, keep: bool) -> tuple[Node, Node]:
-        return made(t, x, dim, 1 if correction is None else correction, keep), t.mean(x, t.dims(x, dim), keep)
 
-
-_spread("var", False)
-_spread("std", True)
+for _name, _root in (("var", False), ("std", True)):
+    _spread(_name, _root, False)
+    _spread(f"{_name}_mean", _root, True)
 
 
 @operator("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)")

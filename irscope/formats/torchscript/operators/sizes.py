@@ -1,6 +1,7 @@
 """What sizes, types and layouts are: answers that are plain values."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -9,10 +10,19 @@ from irscope.formats.torchscript.torch import NUMBERS, Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
 
-
-@operator("size(Tensor self)")
-def size(t: Torch, x: Node) -> Any:
-    return list(t.shape(x))
+ANSWERS: dict[str, Callable[[Torch, Node], Any]] = {
+    "size(Tensor self)": lambda t, x: list(t.shape(x)),
+    "dim(Tensor self)": lambda t, x: t.rank(x),
+    "numel(Tensor self)": lambda t, x: prod(t.shape(x)),
+    "len.Tensor(Tensor t)": lambda t, x: t.shape(x)[0],
+    "stride(Tensor self)": lambda t, x: [prod(t.shape(x)[i + 1:]) for i in range(t.rank(x))],
+    "is_floating_point(Tensor self)": lambda t, x: t.dtype(x).is_float,
+    "is_complex(Tensor self)": lambda t, x: t.dtype(x).is_complex,
+    "is_signed(Tensor self)": lambda t, x: t.dtype(x).kind not in ("uint", "pred"),
+    "element_size(Tensor self)": lambda t, x: t.dtype(x).storage,
+}
+for _schema, _answer in ANSWERS.items():
+    operator(_schema)(_answer)
 
 
 @operator("size.int(Tensor self, int dim)", "sym_size.int(Tensor self, int dim)")
@@ -20,51 +30,10 @@ def size_dim(t: Torch, x: Node, dim: int) -> Any:
     return t.shape(x)[t.dim(x, dim)]
 
 
-@operator("dim(Tensor self)")
-def dim(t: Torch, x: Node) -> Any:
-    return t.rank(x)
-
-
-@operator("numel(Tensor self)")
-def numel(t: Torch, x: Node) -> Any:
-    return prod(t.shape(x))
-
-
-@operator("len.Tensor(Tensor t)")
-def length(t: Torch, x: Node) -> Any:
-    return t.shape(x)[0]
-
-
-@operator("stride(Tensor self)")
-def stride(t: Torch, x: Node) -> Any:
-    shape = t.shape(x)
-    return [prod(shape[i + 1:]) for i in range(len(shape))]
-
-
-@operator("is_floating_point(Tensor self)")
-def is_floating_point(t: Torch, x: Node) -> Any:
-    return t.dtype(x).is_float
-
-
-@operator("is_complex(Tensor self)")
-def is_complex(t: Torch, x: Node) -> Any:
-    return t.dtype(x).is_complex
-
-
 @operator("is_contiguous(Tensor self)", "is_contiguous.memory_format(Tensor self, MemoryFormat memory_format)",
           "is_same_size(Tensor self, Tensor other)")
 def is_contiguous(t: Torch, x: Node, other: Any = None) -> Any:
     return True if not isinstance(other, Node) else t.shape(x) == t.shape(other)
-
-
-@operator("is_signed(Tensor self)")
-def is_signed(t: Torch, x: Node) -> Any:
-    return t.dtype(x).kind not in ("uint", "pred")
-
-
-@operator("element_size(Tensor self)")
-def element_size(t: Torch, x: Node) -> Any:
-    return t.dtype(x).storage
 
 
 @operator("get_device(Tensor self)")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate, real_type
@@ -47,17 +48,21 @@ def identity_like(t: Torch, a: Node) -> Node:
 # ---------------------------------------------------------------------- triangles
 
 
-def triangular(t: Torch, a: Node, b: Node, lower: bool, *, unit: bool = False, left: bool = True, transpose: str = "NO_TRANSPOSE") -> Node:
-    """x with op(a) x = b, or x op(a) = b."""
+def triangular(t: Torch, a: Node, b: Node, lower: bool, *, unit: bool = False, transpose: str = "NO_TRANSPOSE") -> Node:
+    """x with op(a) x = b."""
+    return _triangular(t, a, b, {"left_side": True, "lower": lower, "unit_diagonal": unit, "transpose_a": transpose})
+
+
+def _triangular(t: Torch, a: Node, b: Node, attrs: dict[str, Any]) -> Node:
     a, b = batched(t, a, b)
     if 0 in t.shape(b):
         return b
-    return t.emit("triangular-solve", (a, b), {"left_side": left, "lower": lower, "unit_diagonal": unit, "transpose_a": transpose})
+    return t.emit("triangular-solve", (a, b), attrs)
 
 
 @operator("linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False)")
 def solve_triangular(t: Torch, a: Node, b: Node, upper: bool, left: bool, unit: bool) -> Node:
-    return triangular(t, a, b, not upper, unit=unit, left=left)
+    return _triangular(t, a, b, {"left_side": left, "lower": not upper, "unit_diagonal": unit, "transpose_a": "NO_TRANSPOSE"})
 
 
 @operator("triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False)")

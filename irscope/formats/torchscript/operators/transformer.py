@@ -1,6 +1,7 @@
 """The fast paths of torch.nn.MultiheadAttention and TransformerEncoderLayer: whole layers as one operator, in evaluation."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import sqrt
 
 from irscope.formats.torchscript.operators import operator
@@ -30,19 +31,31 @@ def _softmax(t: Torch, scores: Node, mask: Node | None, kind: int | None) -> Nod
     return t.div(e, t.sum(e, [3], True))
 
 
-def attention(t: Torch, query: Node, key: Node, value: Node, heads: int, qkv_weight: Node, qkv_bias: Node, out_weight: Node, out_bias: Node,
-              mask: Node | None, kind: int | None) -> tuple[Node, Node]:
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Attention of several heads: its projections, and what its mask is of."""
+
+    heads: int
+    qkv_weight: Node
+    qkv_bias: Node
+    out_weight: Node
+    out_bias: Node
+    mask: Node | None
+    kind: int | None
+
+
+def attention(t: Torch, query: Node, key: Node, value: Node, by: Attention) -> tuple[Node, Node]:
     """[batch, length, features] three times to the same, and the weights [batch, heads, rows, columns]."""
-    n = t.shape(query)[2]
+    n, heads = t.shape(query)[2], by.heads
     parts = []
     for i, x in enumerate((query, key, value)):
-        w, b = t.slice_dim(qkv_weight, 0, i * n, (i + 1) * n), t.slice_dim(qkv_bias, 0, i * n, (i + 1) * n)
+        w, b = (t.slice_dim(v, 0, i * n, (i + 1) * n) for v in (by.qkv_weight, by.qkv_bias))
         y = linear(t, x, w, b)
         parts.append(t.transpose(t.reshape(y, (*t.shape(y)[:2], heads, n // heads)), [0, 2, 1, 3]))
     q, k, v = parts
-    weights = _softmax(t, t.matmul(t.scale(q, 1 / sqrt(n // heads)), t.swap(k, 2, 3)), mask, kind)
+    weights = _softmax(t, t.matmul(t.scale(q, 1 / sqrt(n // heads)), t.swap(k, 2, 3)), by.mask, by.kind)
     mixed = t.transpose(t.matmul(weights, v), [0, 2, 1, 3])
-    return linear(t, t.reshape(mixed, (*t.shape(mixed)[:2], n)), out_weight, out_bias), weights
+    return linear(t, t.reshape(mixed, (*t.shape(mixed)[:2], n)), by.out_weight, by.out_bias), weights
 
 
 @operator("_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, "
@@ -51,7 +64,7 @@ def attention(t: Torch, query: Node, key: Node, value: Node, heads: int, qkv_wei
 def native_attention(t: Torch, query: Node, key: Node, value: Node, size: int, heads: int, qkv_weight: Node, qkv_bias: Node,
                      out_weight: Node, out_bias: Node, mask: Node | None, wanted: bool, average: bool,
                      kind: int | None) -> tuple[Node, Node | None]:
-    y, weights = attention(t, query, key, value, heads, qkv_weight, qkv_bias, out_weight, out_bias, mask, kind)
+    y, weights = attention(t, query, key, value, Attention(heads, qkv_weight, qkv_bias, out_weight, out_bias, mask, kind))
     if not wanted:
         return y, None
     return y, t.mean(weights, [1]) if average else weights
@@ -65,8 +78,10 @@ def native_attention(t: Torch, query: Node, key: Node, value: Node, size: int, h
 def encoder_layer(t: Torch, x: Node, size: int, heads: int, qkv_weight: Node, qkv_bias: Node, out_weight: Node, out_bias: Node,
                   use_gelu: bool, norm_first: bool, eps: float, weight1: Node, bias1: Node, weight2: Node, bias2: Node, up: Node,
                   up_bias: Node, down: Node, down_bias: Node, mask: Node | None, kind: int | None) -> Node:
+    heads_of = Attention(heads, qkv_weight, qkv_bias, out_weight, out_bias, mask, kind)
+
     def mixed(v: Node) -> Node:
-        return t.add(x, attention(t, v, v, v, heads, qkv_weight, qkv_bias, out_weight, out_bias, mask, kind)[0])
+        return t.add(x, attention(t, v, v, v, heads_of)[0])
 
     def fed(v: Node) -> Node:
         hidden = linear(t, v, up, up_bias)

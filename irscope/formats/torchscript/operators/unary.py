@@ -1,6 +1,7 @@
 """Elementwise functions of one operand."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import pi
 from typing import Any
 
@@ -31,26 +32,34 @@ for _name, _hlo in FLOAT_UNARY.items():
     _float_unary(_name, _hlo)
 
 
-@operator("atan(Tensor self)", "arctan(Tensor self)")
-def atan(t: Torch, x: Node) -> Node:
-    x = t.floating(x)
-    return t.binary("atan2", x, t.like(x, 1))
+ON_FLOATS: dict[str, Callable[[Torch, Node], Node]] = {
+    "atan arctan": lambda t, x: t.binary("atan2", x, t.like(x, 1)),
+    "log2": lambda t, x: t.scale(t.unary("log", x), 1.4426950408889634),
+    "log10": lambda t, x: t.scale(t.unary("log", x), 0.4342944819032518),
+    "exp2 special_exp2": lambda t, x: t.binary("power", t.like(x, 2), x),
+    "reciprocal": lambda t, x: t.div(t.like(x, 1), x),
+    "deg2rad": lambda t, x: t.scale(x, pi / 180),
+    "rad2deg": lambda t, x: t.scale(x, 180 / pi),
+    "sinc special_sinc": lambda t, x: _sine_over(t, t.scale(x, pi)),
+}
+"""What several primitives make; integers are taken as float32."""
 
 
-@operator("log2(Tensor self)")
-def log2(t: Torch, x: Node) -> Node:
-    return t.scale(t.unary("log", t.floating(x)), 1.4426950408889634)
+def _sine_over(t: Torch, x: Node) -> Node:
+    """``sin(x) / x``, 1 at 0."""
+    return t.select(t.compare("EQ", x, t.like(x, 0)), t.like(x, 1), t.div(t.unary("sine", x), x))
 
 
-@operator("log10(Tensor self)")
-def log10(t: Torch, x: Node) -> Node:
-    return t.scale(t.unary("log", t.floating(x)), 0.4342944819032518)
+def _on_floats(names: str, build: Callable[[Torch, Node], Node]) -> None:
+    @operator(*(f"{name}(Tensor self)" for name in names.split()))
+    def unary(t: Torch, x: Node) -> Node:
+        return build(t, t.floating(x))
 
 
-@operator("exp2(Tensor self)", "special_exp2(Tensor self)")
-def exp2(t: Torch, x: Node) -> Node:
-    x = t.floating(x)
-    return t.binary("power", t.like(x, 2), x)
+for _names, _build in ON_FLOATS.items():
+    _on_floats(_names, _build)
+operator("neg(Tensor self)", "negative(Tensor self)")(lambda t, x: t.unary("negate", x))
+operator("isnan(Tensor self)")(lambda t, x: t.compare("NE", x, x))
 
 
 @operator("erfc(Tensor self)", "special_erfc(Tensor self)")
@@ -59,21 +68,10 @@ def erfc(t: Torch, x: Node) -> Node:
     return t.sub(t.like(x, 1), t.unary("erf", x))
 
 
-@operator("reciprocal(Tensor self)")
-def reciprocal(t: Torch, x: Node) -> Node:
-    x = t.floating(x)
-    return t.div(t.like(x, 1), x)
-
-
 @operator("square(Tensor self)")
 def square(t: Torch, x: Node) -> Node:
     x = t.convert(x, S64) if t.dtype(x) is PRED else x
     return t.mul(x, x)
-
-
-@operator("neg(Tensor self)", "negative(Tensor self)")
-def neg(t: Torch, x: Node) -> Node:
-    return t.unary("negate", x)
 
 
 @operator("abs(Tensor self)", "absolute(Tensor self)")
@@ -126,11 +124,6 @@ def frac(t: Torch, x: Node) -> Node:
     return t.sub(x, trunc(t, x))
 
 
-@operator("isnan(Tensor self)")
-def isnan(t: Torch, x: Node) -> Node:
-    return t.compare("NE", x, x)
-
-
 @operator("isfinite(Tensor self)")
 def isfinite(t: Torch, x: Node) -> Node:
     return t.unary("is-finite", x) if t.dtype(x).is_float else t.full(t.shape(x), True, PRED)
@@ -154,25 +147,9 @@ def nan_to_num(t: Torch, x: Node, nan: float | None, posinf: float | None, negin
     return t.select(t.compare("EQ", x, t.like(x, float("-inf"))), t.like(x, float(limits.min) if neginf is None else neginf), y)
 
 
-@operator("deg2rad(Tensor self)")
-def deg2rad(t: Torch, x: Node) -> Node:
-    return t.scale(t.floating(x), pi / 180)
-
-
-@operator("rad2deg(Tensor self)")
-def rad2deg(t: Torch, x: Node) -> Node:
-    return t.scale(t.floating(x), 180 / pi)
-
-
 @operator("logit(Tensor self, float? eps=None)", "special_logit(Tensor self, float? eps=None)")
 def logit(t: Torch, x: Node, eps: float | None) -> Node:
     x = t.floating(x)
     if eps is not None:
         x = clamp(t, x, eps, 1 - eps)
     return t.unary("log", t.div(x, t.sub(t.like(x, 1), x)))
-
-
-@operator("sinc(Tensor self)", "special_sinc(Tensor self)")
-def sinc(t: Torch, x: Node) -> Node:
-    x = t.scale(t.floating(x), pi)
-    return t.select(t.compare("EQ", x, t.like(x, 0)), t.like(x, 1), t.div(t.unary("sine", x), x))

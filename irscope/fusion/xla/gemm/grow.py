@@ -51,15 +51,13 @@ class Kernel:
         """An instruction of the text inside the kernel."""
         made = Instruction(instruction.op, instruction.type, operands, instruction.node, instruction.attrs)
         made.kind, made.body, made.bodies = instruction.kind, instruction.body, instruction.bodies
-        self.body.instructions[made] = None
         self.inside.append(instruction)
-        return made
+        return self.body.add(made)
 
     def read(self, instruction: Instruction) -> Instruction:
         """A parameter for an instruction outside; one more even where there is one already."""
-        made = instruction.clone(hlo.parameter)
+        made = self.body.add(instruction.clone(hlo.parameter))
         self.body.params.append(made)
-        self.body.instructions[made] = None
         self.inputs.append(instruction)
         return made
 

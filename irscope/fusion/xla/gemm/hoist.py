@@ -58,10 +58,8 @@ def _end_with_bitcast(computation: Computation, kernel: Instruction, dot: Instru
     if form is None or form == form_of(body.root):
         return False
     outside = form_of(kernel)
-    body.root = bitcast_of(body.root, form)
-    body.instructions[body.root] = None
-    undone = bitcast_of(reform(kernel, form), outside)
-    computation.instructions[undone] = None
+    body.root = body.add(bitcast_of(body.root, form))
+    undone = computation.add(bitcast_of(reform(kernel, form), outside))
     for user in list(kernel.users):
         if user is not undone:
             user.replace_operand(kernel, undone)
@@ -112,9 +110,7 @@ def _hoist(computation: Computation, kernel: Instruction, bitcast: Instruction) 
         if step.moved is not None:
             instruction.attrs = {**instruction.attrs, "dimensions": step.moved[1]}
         reform(instruction, step.form)
-    bitcast.replace_uses(source)
-    if body.root is bitcast:
-        body.root = source
+    body.replace_uses(bitcast, source)
     body.remove(bitcast)
     return True
 
@@ -175,9 +171,4 @@ def _plan(bitcast: Instruction) -> list[_Step] | None:
 def _feed(computation: Computation, kernel: Instruction, number: int, form: Form) -> None:
     """Have a kernel read one operand through a bitcast."""
     old = kernel.operands[number]
-    new = bitcast_of(old, form)
-    computation.instructions[new] = None
-    kernel.operands[number] = new
-    new.users.add(kernel)
-    if old not in kernel.operands:
-        old.users.discard(kernel)
+    kernel.set_operand(number, computation.add(bitcast_of(old, form)))

@@ -5,7 +5,6 @@ what that decides depends on measurements on the device, and is not simulated.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
@@ -127,27 +126,9 @@ def put(computation: Computation, kernel: Kernel) -> Instruction:
     assert output is not None
     fusion = Instruction(hlo.fusion, kernel.body.root.type, kernel.inputs, None)
     fusion.kind, fusion.body = "kCustom", kernel.body
-    computation.instructions[fusion] = None
-    new = fusion
+    new = computation.add(fusion)
     if form_of(fusion) != form_of(output):
-        new = bitcast_of(fusion, form_of(output))
-        computation.instructions[new] = None
-    output.replace_uses(new)
-    if computation.root is output:
-        computation.root = new
-    drop(computation, (output,))
+        new = computation.add(bitcast_of(fusion, form_of(output)))
+    computation.replace_uses(output, new)
+    computation.drop(output)
     return fusion
-
-
-def drop(computation: Computation, tops: Iterable[Instruction]) -> None:
-    """Remove instructions that nobody reads, and all that was read by them alone; parameters stay."""
-    pending = list(tops)
-    while pending:
-        instruction = pending.pop()
-        if instruction.users or instruction is computation.root or instruction.op is hlo.parameter or \
-                instruction not in computation.instructions or instruction.has_side_effect:
-            continue
-        operands = list(dict.fromkeys(instruction.operands))
-        computation.remove(instruction)
-        pending += operands
-

@@ -13,7 +13,7 @@ from irscope.fusion.xla.gemm.rules import UNTILED, No
 from irscope.fusion.xla.gemm.shepherd import Origins, Shepherd
 from irscope.fusion.xla.gemm.tiles import untiled
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
-from irscope.fusion.xla.merging import merge_into
+from irscope.fusion.xla.joining import merge_into
 from irscope.fusion.xla.triton import lacking
 from irscope.ops import hlo
 from irscope.ops.attributes import Pad
@@ -53,7 +53,7 @@ def _is_included(instruction: Instruction) -> bool:
     if instruction.op in OUTSIDE or not instruction.is_fusible or not instruction.is_array:
         return False
     if instruction.op in (hlo.concatenate, hlo.pad):
-        high = all(low == 0 and inside == 0 for low, _, inside in Pad.of(instruction).padding)
+        high = all(low == 0 and inside == 0 for low, _, inside in Pad.padding.given(instruction) or ())
         return instruction.dtype != "s4" and high
     return not lacking(instruction)
 
@@ -76,15 +76,12 @@ def _space(dot: Instruction) -> tuple[Computation, Origins, Instruction]:
         if missing:
             stack.append(missing[0])
             continue
-        new = old.clone() if inside else old.clone(hlo.parameter)
-        copies[old] = new
-        space.instructions[new] = None
-        if not inside:
-            space.params.append(new)
-        for operand in old.operands if inside else ():
-            new.operands.append(copies[operand])
-            copies[operand].users.add(new)
         stack.pop()
+        if inside:
+            copies[old] = space.add_copy(old, [copies[o] for o in old.operands])
+        else:
+            copies[old] = space.add(old.clone(hlo.parameter))
+            space.params.append(copies[old])
     space.root = copies[output]
     return space, {new: old for old, new in copies.items()}, copies[dot]
 
@@ -123,6 +120,5 @@ def _outside(operand: Instruction, form: Form, origins: Origins, computation: Co
     outside = origins[operand]
     added += form_of(outside) != form
     for _ in range(added):
-        outside = bitcast_of(outside, form)
-        computation.instructions[outside] = None
+        outside = computation.add(bitcast_of(outside, form))
     return outside

@@ -72,13 +72,13 @@ class Shepherd:
             found = (bitcast_above_broadcast if source.op is hlo.broadcast else bitcast_above_transpose)(source, form)
             if found is None:
                 return []
-            above = self._add(bitcast_of(source.operands[0], found[0]))
+            above = self._computation.add(bitcast_of(source.operands[0], found[0]))
             return [self._take_place(bitcast, source, [above], form, found), above]
         if source.op is hlo.constant:
             return [self._take_place(bitcast, source, [], form)] if source.elements == 1 else []
         if not source.is_elementwise or source.op is hlo.fusion:
             return []
-        moved = [self._add(bitcast_of(operand, form)) for operand in source.operands]
+        moved = [self._computation.add(bitcast_of(operand, form)) for operand in source.operands]
         return [self._take_place(bitcast, source, moved, form), *moved]
 
     def _sink(self, bitcast: Instruction, behind: set[Instruction]) -> list[Instruction]:
@@ -98,13 +98,13 @@ class Shepherd:
                 return []
             operands, added = [source], []
         elif user.is_elementwise and user.op is not hlo.fusion:
-            added = [self._add(bitcast_of(operand, form)) for operand in user.operands if operand is not bitcast]
+            added = [self._computation.add(bitcast_of(operand, form)) for operand in user.operands if operand is not bitcast]
             others = iter(added)
             operands = [source if operand is bitcast else next(others) for operand in user.operands]
         else:
             return []
         inner = self._like(user, operands, found[0] if found else form, found)
-        below = self._add(bitcast_of(inner, form_of(user)))
+        below = self._computation.add(bitcast_of(inner, form_of(user)))
         behind |= {inner, below, *(a for a in added if a.operands[0] in behind)}
         if user in self._origins:
             self._origins[inner] = self._origins[below] = self._origins[user]
@@ -122,23 +122,9 @@ class Shepherd:
 
     def _like(self, old: Instruction, operands: list[Instruction], form: Form, moved: Moved | None) -> Instruction:
         new = Instruction(old.op, old.type, operands, old.node, old.attrs if moved is None else {**old.attrs, "dimensions": moved[1]})
-        return self._add(reform(new, form))
-
-    def _add(self, instruction: Instruction) -> Instruction:
-        self._computation.instructions[instruction] = None
-        return instruction
+        return self._computation.add(reform(new, form))
 
     def _replace(self, old: Instruction, new: Instruction) -> None:
         """``new`` in place of ``old``; what nobody reads any more is dropped."""
-        computation = self._computation
-        old.replace_uses(new)
-        if computation.root is old:
-            computation.root = new
-        pending = [old]
-        while pending:
-            dead = pending.pop()
-            if dead.users or dead is computation.root or dead.op is hlo.parameter or dead not in computation.instructions:
-                continue
-            operands = list(dict.fromkeys(dead.operands))
-            computation.remove(dead)
-            pending += operands
+        self._computation.replace_uses(old, new)
+        self._computation.drop(old)

@@ -40,18 +40,18 @@ class Kernels:
 
     def __init__(self, context: Context) -> None:
         latest = context.settings.policy in ("xla-gpu", f"xla-gpu@{GPU_LATEST.name}")
-        self._asked = latest and context.module.dialect.primitive
+        self._applies = latest and context.module.dialect.primitive
         self._context = context
         self._known: dict[Node, list[Edge]] | None = None
 
     def answer(self, first: Node, operand: Node, product: Node, graph: Graph) -> Answer | None:
         """What becomes of ``first``, from which ``operand`` of ``product`` is made; None under other policies, and where XLA has decided
         already or decides nothing."""
-        if not self._asked:
+        if not self._applies:
             return None
-        dot, start = (self._context.own(node, graph) for node in (product, first))
+        dot, start = (self._context.view.original(node, graph) for node in (product, first))
         edges = self._edges().get(dot, []) if dot is not None else []
-        way = {self._context.own(node, graph) for node in _above(operand, first)}
+        way = {self._context.view.original(node, graph) for node in _above(operand, first)}
         left = next((edge for edge in edges if edge.no is not None and edge.producer in way), None)
         if left is not None:
             return Answer(False, left.cause, left.way_out)

@@ -28,11 +28,11 @@ TRANSPOSED = {"NCW": "IOW", "NCHW": "IOHW", "NCDHW": "IODHW"}
 DEPTHWISE = {"NHWC": "HWOI"}
 """The layout of weights that goes with one of data, where none is asked for: those of TVM's ``convert_op_layout``."""
 
-Wishes = Mapping[Op, tuple[Layout, str]]
+Requests = Mapping[Op, tuple[Layout, str]]
 """By operator: the layout of the data, and that of the kernel or ``default``."""
 
 
-def wishes(text: str) -> Wishes:
+def requests(text: str) -> Requests:
     """What the option says. Raises UserError for an unknown operator, and for what is no layout."""
     found: dict[Op, tuple[Layout, str]] = {}
     for part in text.split("+"):

@@ -20,7 +20,7 @@ LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Blocked:
+class UnfusedEdge:
     """An edge of the module that goes through memory, with the verdict on it; ``graph`` is that of the consumer."""
 
     producer: Node
@@ -45,40 +45,40 @@ class Blocked:
         return saving(bytes=2.0 * size(self.producer), kernels=1.0)
 
 
-def blocked(context: Context, rules: Collection[str] = ()) -> Iterator[Blocked]:
+def unfused_edges(context: Context, rules: Collection[str] = ()) -> Iterator[UnfusedEdge]:
     """The edges that are not fused, in the order of the text; those alone that one of ``rules`` decided (empty: all)."""
-    if context.planned is None:
+    if context.costs.planned is None:
         return
-    for plan in context.planned.plans:
+    for plan in context.costs.planned.plans:
         bodies = [body for node in plan.graph.nodes if node.op is hlo.fusion for body in node.bodies]
         planned = {plan.graph, *bodies}
         for verdict in plan.unfused():
             if rules and verdict.rule not in rules:
                 continue
             # The compiler may have rewritten the graph first: what the text does not have is no place for a finding.
-            find = context.own if verdict.graph in planned else context.in_text
+            find = context.view.original if verdict.graph in planned else context.view.in_text
             own = [find(end, verdict.graph) for end in (verdict.producer, verdict.consumer)]
             if own[0] is None or own[1] is None or written(own[0]) is written(own[1]):
                 continue  # between the primitives of one operator of the text nobody can do anything
             if not (is_annotation(own[0]) or is_annotation(own[1])):
-                yield Blocked(own[0], own[1], context.homes[own[1]], verdict)
+                yield UnfusedEdge(own[0], own[1], context.view.homes[own[1]], verdict)
 
 
-def told_by_producer(context: Context, rule: Rule, rules: Collection[str], say: str) -> Iterator[RuleFinding]:
+def findings_by_producer(context: Context, rule: Rule, rules: Collection[str], say: str) -> Iterator[RuleFinding]:
     """A finding for each value that some rules of the policy keep out of the kernels of its readers.
 
     ``say`` is the sentence behind the value's name; ``{consumer}`` and ``{op}`` stand for its first reader.
     """
-    found: dict[Node, list[Blocked]] = {}
-    for edge in blocked(context, rules):
+    found: dict[Node, list[UnfusedEdge]] = {}
+    for edge in unfused_edges(context, rules):
         found.setdefault(edge.producer, []).append(edge)
     for producer, edges in found.items():
         first = edges[0]
         said = say.format(consumer="%" + first.consumer.name, op=first.consumer.op.name)
         why = first.why[:1].lower() + first.why[1:].rstrip(".")
         numbers = f" ({first.numbers})" if first.numbers and first.numbers not in why else ""
-        yield context.finding(
-            rule, producer, context.homes[producer],
+        yield rule.finding(
+            context, producer,
             f"%{producer.name} ({producer.op.name}, {human_bytes(size(producer))}) {said}: {why}{numbers}",
             notes=tuple(Note(f"%{edge.consumer.name} ({edge.consumer.op.name}) reads it", edge.consumer.loc) for edge in edges[:LISTED]),
             help=first.verdict.counterfactual,

@@ -24,13 +24,13 @@ class Answer:
     help: str = ""
 
 
-class Rewriter:
+class SoftmaxRewriter:
     """Asks the rewriter about a module, once, when the first composite is there to be asked about."""
 
     def __init__(self, context: Context) -> None:
         latest = context.settings.compiler == "xla-gpu" and policy_named(context.settings.policy) is policy_named("xla-gpu")
-        self._asked = latest and context.module.dialect.primitive
-        self._device = device_named(context.settings.device) if self._asked else None
+        self._applies = latest and context.module.dialect.primitive
+        self._device = device_named(context.settings.device) if self._applies else None
         self._context = context
         self._known: dict[Node, Decision] | None = None
 
@@ -38,8 +38,8 @@ class Rewriter:
         """What becomes of a composite; None under other policies, and where none of its reductions is broadcast back."""
         if self._device is None:
             return None
-        told = self._decisions()
-        own = {mine: node for node in found.nodes if (mine := self._context.own(node, graph)) in told and mine is not None}
+        known = self._decisions()
+        own = {mine: node for node in found.nodes if (mine := self._context.view.original(node, graph)) in known and mine is not None}
         reductions = sorted(own, key=lambda node: own[node].index)
         if not reductions:
             return None
@@ -47,7 +47,7 @@ class Rewriter:
         if words := bails_out(self._device):
             return Answer(first, first, words, "compile for a newer device")
         for node in reductions:
-            decision = told[node]
+            decision = known[node]
             if not isinstance(decision, Diamond) and decision.at.node is not None:
                 return Answer(in_text(decision.at.node), node, f'"{decision.words}": {decision.cause}', decision.way_out)
         return Answer(first, first)

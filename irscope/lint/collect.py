@@ -23,7 +23,7 @@ def found_by(context: Context, rule: type[Rule]) -> list[Finding]:
     """What one rule finds: the places of one user operator made one finding, as severe as what mending it saves."""
     if (rule.policies and context.settings.compiler not in rule.policies) or rule.dialect not in (None, context.module.dialect):
         return []
-    found = merged(context, context.checked(rule))
+    found = merged(context, rule.found_in(context))
     if rule.only_gains:
         found = [finding for finding in found if _gains(finding)]
     return [_cut(context, finding) for finding in found]
@@ -37,12 +37,12 @@ def _gains(finding: Finding) -> bool:
 
 def enough(context: Context, us: float) -> bool:
     """Whether a saving is worth a warning on this machine."""
-    return us >= FLOOR_US and us >= SHARE * (context.total_us or 0.0)
+    return us >= FLOOR_US and us >= SHARE * (context.costs.total_us or 0.0)
 
 
 def _cut(context: Context, finding: Finding) -> Finding:
-    if finding.saves and finding.saves["us"] > 0 and context.total_us:
-        finding.saves["share"] = round(min(1.0, finding.saves["us"] / context.total_us), 4)
+    if finding.saves and finding.saves["us"] > 0 and context.costs.total_us:
+        finding.saves["share"] = round(min(1.0, finding.saves["us"] / context.costs.total_us), 4)
     timed = isinstance(finding, RuleFinding) and finding.timed
     if timed and finding.severity > Severity.INFO and not enough(context, (finding.saves or {}).get("us", 0.0)):
         finding.severity = Severity.INFO
@@ -64,7 +64,7 @@ def _operator(context: Context, finding: Finding) -> object:
     if not isinstance(finding, RuleFinding) or finding.at is None:
         return None
     node = finding.at[1]
-    scope = context.operator_scope(node)
+    scope = context.view.operator_scope(node)
     if finding.source_line and (scope or not in_library(finding.source_line)):
         return finding.severity, finding.source_line, scope
     return (finding.severity, id(written(node))) if scope or node.origin else None

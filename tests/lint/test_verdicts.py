@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import irscope
-from irscope.lint.asked import Kernel
-from irscope.lint.fusion import answer
+from irscope.lint.kernels import Kernel
+from irscope.lint.verdicts import answer
 from tests.conftest import Cli
 
 
@@ -39,7 +39,7 @@ def test_an_edge_that_is_apart_keeps_its_reason_and_has_no_kernel(samples: Path)
 
 def test_the_order_of_decisions_is_told() -> None:
     kernel = Kernel("b", ("a", "b"), "map", 2, 7)
-    assert kernel.told() == "the kernel of %b: elementwise operators and movement, 2 operators (%a, %b); decision 2 of 7"
+    assert kernel.describe() == "the kernel of %b: elementwise operators and movement, 2 operators (%a, %b); decision 2 of 7"
 
 
 @pytest.mark.parametrize("format_", ["json", "concise", "markdown"])

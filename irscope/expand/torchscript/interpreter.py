@@ -1,0 +1,281 @@
+"""Running a TorchScript graph over abstract values.
+
+    %1 : int = aten::size(%x, %0)        a number: computed now, gone
+    %2 : Tensor = aten::view(%x, %shape) a handle that reads through x
+    %3 : Tensor = aten::relu_(%2)        x and every view of it have another value from here on
+    %4 : Tensor = prim::If(%c)           one branch when %c is known, else a conditional with two bodies
+
+Tensors become parameters, constants and primitives of a new graph; attribute look-ups become parameters named by their state-dict path.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from irscope.expand.torchscript import aliases, branches, constants, control, inputs, numbers, python_values, structure, weights
+from irscope.expand.torchscript.program import Given, Program
+from irscope.formats.torchscript.abstract import Scalar, Tensor
+from irscope.formats.torchscript.operators import overloads
+from irscope.formats.torchscript.types import TorchTensorType
+from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, dtype_of
+from irscope.graph.dtypes import F64
+from irscope.ops import TypeFault, hlo
+from irscope.ops.attributes import GetTupleElement
+from irscope.source import UserError
+from irscope.source.budget import require_nodes
+
+
+def run_program(module: Module, given: Given, seen: Callable[[Node, Any], None] | None = None) -> Module:
+    """The primitive graph of what the entry computes. Raises UserError, with the node, for what cannot be run.
+
+    The parameters are the tensor inputs in order, then the weights in order of first use, by state-dict path. ``seen`` is told each node
+    and its value.
+    """
+    return Interpreter(module, given, seen).run()
+
+
+def run_counted(module: Module, given: Given) -> tuple[Module, Counter[Node]]:
+    """As :func:`run_program`, and how often each node of the text ran: more than once in loops that were unrolled and functions."""
+    program = Interpreter(module, given)
+    return program.run(), program.runs
+
+
+class Interpreter(Program):
+    """Runs a program node by node. ``seen`` is given each node and its value."""
+
+    def __init__(self, module: Module, given: Given, seen: Callable[[Node, Any], None] | None = None) -> None:
+        super().__init__(module, given)
+        self.seen = seen
+        self.depth = 0
+
+    # ------------------------------------------------------------------ whole run
+
+    def run(self) -> Module:
+        main = self.module.main()
+        if main.root is None:
+            raise UserError(f"{main.name} has no result", "the text may be cut off, or a fault stands before its return")
+        arguments = [inputs.input_value(self, p) for p in main.params]
+        try:
+            results = self.call(main, arguments)
+        except branches.Raise as raised:
+            raise UserError(f"the program raises an exception for these inputs: {raised}") from None
+        self._say_missing()
+        if structure.has_optional(results):
+            raise UserError("the program returns an Optional, and data decides whether it is None", "return a tensor and a bool beside it")
+        root = main.root
+        with self._faults_at(root):
+            leaves = [self._leaf(v) for v in structure.flatten(results)]
+        single = len(leaves) == 1 and not isinstance(results[0] if len(results) == 1 else results, list | tuple | dict)
+        self.t.builder.at = (root,)
+        self.graph.root = leaves[0] if single else self.t.tuple(leaves)
+        self.made.attrs |= {"weights": frozenset([*self.weights, *(p.name for p in main.params if _is_parameter(p))])}
+        self.made.graphs[self.graph.name] = self.graph
+        self.made.entry = self.graph.name
+        return self.made
+
+    def _leaf(self, value: Any) -> Node:
+        if isinstance(value, weights.Wanted) and not value.solved:
+            raise UserError(f"the program returns the weight {value.path!r}, whose shape the text does not say", "give it by --weights")
+        if isinstance(value, Tensor):
+            return self.t.here(value.get())
+        if isinstance(value, Scalar):
+            return self.t.here(value.node)
+        if isinstance(value, bool | int | float | complex):
+            return self.t.as_tensor(value, F64 if isinstance(value, float) else None)
+        raise UserError(f"the program returns {type(value).__name__}, which is no tensor", "return tensors, numbers, or tuples of them")
+
+    def _say_missing(self) -> None:
+        if not self.missing:
+            return
+        rows = []
+        for name, nodes in self.missing.items():
+            types = ", ".join(str(o.type) for o in nodes[0].operands)
+            places = ", ".join(f"%{n.name}" for n in nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
+            rows.append(f"{name}({types[:120]}) at {places}")
+        raise UserError("operators that irscope does not run yet:\n  " + "\n  ".join(rows),
+                        "irscope list ops --format json names those that it runs; show and lint work without them")
+
+    def weight(self, path: str, node: Node) -> Tensor:
+        """The weight of a state-dict path, for operators that read objects themselves."""
+        return weights.weight(self, path, node)
+
+    # ------------------------------------------------------------------ graphs and nodes
+
+    def call(self, graph: Graph, arguments: Sequence[Any]) -> list[Any]:
+        """Run a graph; the results are those of its ``return``."""
+        self.depth += 1
+        if self.depth > 200:
+            raise UserError(f"{graph.name} calls itself without end")
+        env: dict[Node, Any] = dict(zip(graph.params, arguments, strict=True))
+        try:
+            for node in graph.nodes:
+                if node not in env:
+                    self._run_node(node, env)
+                if self.seen is not None and node in env:
+                    with self._faults_at(node):
+                        self.seen(node, env[node])
+            return results_of(graph, env)
+        finally:
+            self.depth -= 1
+
+    def _run_node(self, node: Node, env: dict[Node, Any]) -> None:
+        if node.synthetic:
+            if node.op is hlo.get_tuple_element:
+                several, index = env[node.operands[0]], GetTupleElement.of(node).index
+                if not isinstance(several, list | tuple) or len(several) <= index:
+                    raise self.fault(node.operands[0], f"it gives no value for %{node.name}")
+                env[node] = several[index]
+            return
+        self.t.builder.at = (node,)
+        self.runs[node] += 1
+        require_nodes(len(self.t.builder.graph.nodes), f"unrolling its loops and calls, at %{node.name},", self.given.limit)
+        for operand in node.operands:
+            if operand not in env:
+                raise self.fault(node, f"%{operand.name} has no value that is understood")
+        values = [env[o] for o in node.operands]
+        with self._faults_at(node, values):
+            env[node] = self._value(node, values)
+
+    @contextmanager
+    def _faults_at(self, node: Node, values: Sequence[Any] = ()) -> Iterator[None]:
+        """Faults of an operator with these values become UserErrors with its place."""
+        try:
+            yield
+        except (ValueError, TypeFault, IndexError, ZeroDivisionError, OverflowError, KeyError, TypeError) as fault:
+            raise self.fault(node, str(fault), self._given_here(values)) from fault
+
+    def _value(self, node: Node, values: list[Any]) -> Any:
+        """What a node gives: one value, or a list of them when it has several results."""
+        name = node.op.name
+        special: Callable[..., Any] | None = control.NODES.get(name) or structure.NODES.get(name)
+        if special is not None:
+            return special(self, node, values)
+        if name in python_values.CONTAINERS and values and not isinstance(values[0], Tensor | Scalar) and _plain_operands(name, values):
+            known = python_values.compute(name, values)
+            if known is not python_values.UNKNOWN:
+                return known
+        if not any(structure.has_tensor(v) for v in values):
+            known = python_values.compute(name, values)
+            if known is not python_values.UNKNOWN:
+                return known
+        return self.operator(node, name, values)
+
+    def operator(self, node: Node, name: str, values: list[Any]) -> Any:
+        """Apply an operator of torch to values: by folding, by its expansion, or in place by what its plain form gives."""
+        folded = python_values.fold_known(name, values)
+        if isinstance(folded, Tensor) and folded.known is not None and folded not in values:
+            return constants.known(self, folded.known, TensorType(dtype_of(folded.known.dtype), folded.known.shape))
+        if folded is not None:
+            return folded
+        found = overloads(name)
+        match = found.match(values) if found else None
+        if match is None and name.endswith("_") and not name.endswith("__"):
+            return self._in_place(node, name, values)
+        if match is None and numbers.are_numbers(values):
+            return numbers.arithmetic(self, node, name, values)
+        if match is None:
+            if found is None:
+                return self._missing(node)
+            known = "; ".join(c.schema.text for c in found.choices)
+            raise self.fault(node, f"no overload of {name} takes ({', '.join(map(structure.describe, values))})", f"known are {known}")
+        choice, arguments = match
+        if self.has_unsolved:
+            weights.settle(self, node, name, arguments)
+        if choice.style == "raw":
+            return choice.function(self, *arguments)
+        if name not in MOVING:
+            arguments = [self._size(a) if declared.type in ("int", "SymInt") else a
+                         for declared, a in zip(choice.schema.arguments, arguments, strict=True)]
+        if choice.style in ("view", "alias"):
+            return aliases.shared(self, node, choice.function, choice.style, arguments)
+        made = structure.wrap(self, choice.function(self.t, *map(structure.node_of, arguments)))
+        aliases.lay_out(self, node, name, arguments, made)
+        return made
+
+    def _size(self, value: Any) -> Any:
+        """An int argument, of which code is made: one that depends on data is taken from the given inputs."""
+        if isinstance(value, list):
+            return [self._size(v) for v in value]
+        return self.t.size_from_data(value.node) if isinstance(value, Scalar) else value
+
+    def _in_place(self, node: Node, name: str, values: list[Any]) -> Any:
+        """``relu_``: what ``relu`` gives, in the type and shape of the tensor that is written."""
+        target = values[0]
+        plain = name[:-1]
+        if not isinstance(target, Tensor) or (overloads(plain) is None and python_values.fold_known(plain, values) is None):
+            return self._missing(node)
+        if plain in KEEP_SHAPE:
+            return target
+        found = overloads(plain)
+        match = found.match(values) if found is not None else None
+        if match is not None and (match[0].style == "view" or plain == "aten::as_strided"):
+            aliases.restride(self, target, aliases.shared(self, node, match[0].function, match[0].style, match[1]))
+            return target
+        result = self.operator(node, plain, values)
+        if result is target:
+            return target
+        before = target.get()
+        if target.region.base is None and not target.storage.shared and self.t.shape(result.get()) != self.t.shape(before):
+            # Some products take any operand and give it the shape of the result.
+            aliases.announce(self, target.storage)
+            target.storage.set(self.t.convert(result.get(), self.t.dtype(before)))
+            target.region.layout, target.known = result.layout, None
+            return target
+        aliases.write(self, target, self.t.broadcast_to(self.t.convert(result.get(), self.t.dtype(before)), self.t.shape(before)))
+        return target
+
+    def _missing(self, node: Node) -> Any:
+        """Remember an operator that is not known, and go on with the declared type, so that all of them are told at once."""
+        self.missing.setdefault(node.op.name, []).append(node)
+        types: Sequence[Type] = node.type.elements if isinstance(node.type, TupleType) else [node.type]
+        stands: list[Any] = []
+        for declared in types:
+            if not isinstance(declared, TensorType) or not declared.is_static:
+                self._say_missing()
+            assert isinstance(declared, TensorType)
+            stands.append(Tensor(self.t.full(declared.dims(), 0, declared.dtype)))
+        return stands if isinstance(node.type, TupleType) else stands[0]
+
+    def _given_here(self, values: Sequence[Any]) -> str:
+        """Which operands came from the user: weights with their path, inputs whose element type is not what the text says."""
+        paths = {id(tensor): path for path, tensor in self.weights.items()}
+        told = []
+        for value in values:
+            if not isinstance(value, Tensor) or not value.built or value.storage.stale:
+                continue
+            given = value.get()
+            type = given.type
+            if id(value) in paths:
+                told.append(f"the weight {paths[id(value)]} is {type}")
+            declared = given.origin[0].type if given.op is hlo.parameter and given.origin else None
+            if isinstance(declared, TensorType) and isinstance(type, TensorType) and declared.dtype is not type.dtype:
+                told.append(f"the input {given.name} is given as {type}, but the text says {declared.dtype}")
+        return "; ".join(told)
+
+
+def _is_parameter(param: Node) -> bool:
+    """Whether an input is a parameter of the model: some traces list them as inputs."""
+    return isinstance(param.type, TorchTensorType) and param.type.requires_grad
+
+
+def _plain_operands(name: str, values: Sequence[Any]) -> bool:
+    """Whether an operator of lists is meant: no operand but the items is a tensor."""
+    if name in ("aten::add", "aten::add_", "aten::mul"):
+        return isinstance(values[0], list) and isinstance(values[1], list | int)
+    return not isinstance(values[0], int | float)
+
+
+def results_of(graph: Graph, env: Mapping[Node, Any]) -> list[Any]:
+    """The values that a graph returns."""
+    root = graph.result()
+    if root.synthetic and root.op is hlo.tuple:
+        return [env[o] for o in root.operands]
+    return [env[root]]
+
+
+KEEP_SHAPE = frozenset(("aten::detach", "aten::requires_grad", "aten::alias"))
+"""Views whose in-place form changes nothing that a value shows."""
+MOVING = frozenset(("aten::select",))
+"""Operators that take a place which only the run knows."""

@@ -1,0 +1,90 @@
+"""The table of Relay's operators: what is declared of each, by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+from irscope.formats.relay.signature import Attribute, Operand, bind_attributes, check_attributes, check_operands
+from irscope.graph import Kind, Type
+
+SCHEMA = re.compile(r"(?P<name>[\w.]+)\((?P<operands>[^;]*?)(?:;(?P<attributes>.*))?\)$")
+COMMA = re.compile(r",(?![^(\[]*[)\]])")
+"""A comma that stands in no bracket."""
+Attributes = SimpleNamespace
+
+_table: dict[str, Operator] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operator:
+    """What Relay's registry says of an operator, and what it expands to (None: nothing that irscope can compute).
+
+    ``values`` marks operators whose result type depends on the values of constant operands; ``infer`` gives the type of the result where
+    it does not follow from the expansion, or where dimensions are open.
+    """
+
+    name: str
+    takes: tuple[Operand, ...]
+    attributes: tuple[Attribute, ...]
+    kind: Kind
+    build: Callable[..., Any] | None
+    values: bool = False
+    infer: Callable[..., Any] | None = None
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The names of its operands."""
+        return tuple(o.name for o in self.takes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its attributes, in the order in which they are printed."""
+        return tuple(a.name for a in self.attributes)
+
+    def bound(self, given: Mapping[str, Any]) -> Attributes:
+        """The attributes of a call, defaults filled in; a string without a name stands for the next attribute that is a word."""
+        return Attributes(**bind_attributes(self.attributes, given))
+
+    def checked(self, types: Sequence[Type], given: Mapping[str, Any]) -> Attributes:
+        """The attributes of a call whose operands have these types, defaults filled in. Raises TypeFault where it is not as declared."""
+        check_operands(self.name, self.takes, types)
+        values = bind_attributes(self.attributes, given)
+        check_attributes(self.name, self.attributes, values)
+        return Attributes(**values)
+
+
+def parse_schema(text: str, default: str) -> tuple[str, tuple[Operand, ...], tuple[Attribute, ...]]:
+    """Name, operands and attributes of a schema; ``default`` is the class of operands that name none. Raises ValueError for no schema."""
+    found = SCHEMA.match(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no schema")
+    operands, attributes = ([part.strip() for part in COMMA.split(found[group] or "") if part.strip()]
+                            for group in ("operands", "attributes"))
+    return found["name"], tuple(Operand.of(part, default) for part in operands), tuple(Attribute.of(part) for part in attributes)
+
+
+def enter(operator: Operator) -> None:
+    """Put an operator into the table."""
+    _table[operator.name] = operator
+
+
+def load() -> None:
+    """Import the package of the operators, which enter themselves."""
+    import_module("irscope.formats.relay.operators").load()
+
+
+def declared(name: str) -> Operator | None:
+    """The declaration of an operator, or None."""
+    load()
+    return _table.get(name)
+
+
+def names() -> list[str]:
+    """Every declared operator, in order."""
+    load()
+    return sorted(_table)

@@ -1,0 +1,95 @@
+"""Modules: the graphs of one dump; and what a reader understood of a text."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from irscope.graph.dialect import Dialect
+from irscope.graph.node import Graph, Node
+from irscope.graph.provenance import NoProvenance, Provenance, SourceLine
+from irscope.source import Finding, SourceText
+
+
+@dataclass(slots=True, eq=False)
+class Module:
+    """The graphs of one dump, by name, callees before callers.
+
+    ``dialect`` is what its format declares; ``entry`` names the graph that runs; ``attrs`` are the module's own attributes as the
+    format keeps them.
+    """
+
+    name: str
+    dialect: Dialect
+    graphs: dict[str, Graph] = field(default_factory=dict)
+    entry: str = ""
+    attrs: dict[str, Any] = field(default_factory=dict)
+    source: SourceText = field(default_factory=lambda: SourceText("", ""))
+    provenance: Provenance = field(default_factory=NoProvenance)
+    _numbered: dict[str, int] = field(default_factory=dict, repr=False)  # a number to begin with: 10,000 graphs may want the same name
+
+    @property
+    def format(self) -> str:
+        """The name of the format, for messages."""
+        return self.dialect.name
+
+    @property
+    def is_primitive(self) -> bool:
+        """Whether the graphs consist of primitives: read so, or expanded from another dialect."""
+        return self.dialect.primitive or bool(self.attrs.get("primitive"))
+
+    @property
+    def flushes_denormals(self) -> bool:
+        """Whether denormal floats count as zeros of their sign where something is computed. XLA's CPU backend runs HLO so; torch and TVM
+        keep them. Compiled code and the reference both ask here."""
+        return self.dialect.flushes_denormals
+
+    def main(self) -> Graph:
+        """The graph that runs."""
+        return self.graphs[self.entry]
+
+    def scope(self, node: Node) -> str:
+        """The user's own name for where the node comes from, or the empty string."""
+        return self.provenance.scope(node.loc) if node.loc >= 0 else ""
+
+    def call_stack(self, node: Node) -> tuple[SourceLine, ...]:
+        """The lines of the user's program that made the node, innermost first."""
+        return self.provenance.call_stack(node.loc) if node.loc >= 0 else ()
+
+    def raw(self, node: Node) -> Mapping[str, str]:
+        """The attributes of the node that were kept as text."""
+        return self.provenance.raw(node.loc) if node.loc >= 0 else {}
+
+    def fresh_name(self, wanted: str) -> str:
+        """A graph name that is still free."""
+        if wanted not in self.graphs:
+            return wanted
+        n = self._numbered.get(wanted, 1)
+        while f"{wanted}.{n}" in self.graphs:
+            n += 1
+        self._numbered[wanted] = n
+        return f"{wanted}.{n}"
+
+    def derived(self, name: str | None = None) -> Module:
+        """A module without graphs that keeps this one's source, provenance and attributes: what a pass fills."""
+        return Module(name or self.name, self.dialect, {}, self.entry, dict(self.attrs), self.source, self.provenance)
+
+    def __repr__(self) -> str:
+        return f"<module {self.name}: {len(self.graphs)} graphs>"
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a reader understood of a text: modules (most texts hold one) and findings. ``ok`` follows the format's own parser."""
+
+    source: SourceText
+    format: str
+    modules: list[Module] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    ok: bool = True
+
+    def module(self) -> Module:
+        """The first module; raises ValueError when nothing was understood."""
+        if not self.modules:
+            raise ValueError(f"{self.source.name}: no module was read")
+        return self.modules[0]

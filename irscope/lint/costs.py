@@ -1,0 +1,108 @@
+"""What a module costs under a policy on a machine, and what changes of it would save."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from irscope.graph import Graph, Node
+from irscope.lint.claims import Claim, Claims
+from irscope.lint.edits import Edit
+from irscope.lint.machine import Machine
+from irscope.lint.planned import Planned
+from irscope.lint.settings import Settings
+from irscope.lint.view import ModuleView
+from irscope.source import UserError
+
+
+class Costs:
+    """The kernels, bytes and microseconds of one module; each answer is computed once."""
+
+    def __init__(self, view: ModuleView, settings: Settings) -> None:
+        self.view, self.settings = view, settings
+
+    @cached_property
+    def inner(self) -> Costs:
+        """The costs of the primitives, where there are any beside the module itself."""
+        primitive = self.view.primitive
+        return self if primitive is None or primitive is self.view.module else Costs(ModuleView(primitive), self.settings)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """What time costs. Raises UserError where there is no such table."""
+        return self.settings.table()
+
+    @cached_property
+    def planned(self) -> Planned | None:
+        """What the policy makes of the primitives of the module; None where it cannot judge them."""
+        if self.view.primitive is None:
+            return None
+        if self.inner is not self:
+            return self.inner.planned
+        module = self.view.module
+        try:
+            # HLO has its calls written out only; other formats are expanded all the way.
+            expanded = module.is_primitive and not module.dialect.primitive
+            return Planned(self.view.primitive, self.settings.policy, self.settings.device, expanded)
+        except (UserError, ValueError):
+            return None
+
+    @cached_property
+    def total_us(self) -> float | None:
+        """The estimated time of one run; None where it cannot be told."""
+        if self.inner is not self:
+            return self.inner.total_us
+        return self.planned.us(self.machine) if self.planned is not None else None
+
+    @cached_property
+    def stored(self) -> set[Node]:
+        """The nodes of the module whose values the policy's kernels write to memory."""
+        if self.planned is None:
+            return set()
+        written = ((node, plan.graph) for plan in self.planned.plans for group in plan.groups for node in group.outputs)
+        return {own for node, graph in written if (own := self.view.original(node, graph)) is not None}
+
+    @cached_property
+    def claims(self) -> Claims | None:
+        """Tells what changes bring; None where the module cannot be planned."""
+        return Claims(self.planned, self.machine) if self.planned is not None else None
+
+    def claim(self, graph: Graph, edit: Edit) -> Claim | None:
+        """What an edit of a graph brings in one run of the module; None where that cannot be told.
+
+        Inside a fusion of the text the kernels are made already: what is left out there saves neither a launch nor traffic.
+        """
+        module, homes = self.view.module, self.inner.view.homes if self.inner is not self else {}
+        if not module.dialect.primitive and self.inner is not self:
+            home = next((homes[node] for node in edit.nodes if node in homes), None)
+            return self.inner.claim(home, edit) if home is not None else None
+        written = self.view.primitive is module or module.dialect.primitive  # HLO is its own primitives, but for calls
+        if not written or self.claims is None or graph in self.view.inlined:
+            return None
+        found = self.claims.of(graph, self.view.survey.users(graph), edit)
+        return found.times(self.runs(graph)) if found is not None else None
+
+    def runs(self, graph: Graph) -> float:
+        """How often a graph runs in one run of the module; 1 where that is not told."""
+        planned = self._planned_runs.get(graph.name)
+        return planned if planned is not None else self.view.survey.calls.times.get(graph, 1.0)
+
+    @cached_property
+    def _planned_runs(self) -> dict[str, float]:
+        """How often the graphs that were planned run, by name: plans are made of copies too. The first of a name counts."""
+        times = self.planned.survey.calls.times if self.planned is not None else {}
+        return {graph.name: n for graph, n in reversed(times.items())}
+
+    def saves(self, graph: Graph, change: Edit | dict[str, float] | None, tidied: bool) -> dict[str, float] | None:
+        """Microseconds, bytes and kernels that a change saves: an edit is made on a copy that is planned again; counts get their time.
+
+        ``tidied``: compilers make such changes themselves in text from before optimisation, where they save nothing.
+        """
+        if change is None:
+            return None
+        if tidied and self.claims is not None and self.claims.tidies:
+            return {"us": 0.0, "bytes": 0.0, "kernels": 0.0}
+        if isinstance(change, Edit):
+            claim = self.claim(graph, change)
+            return claim.saves if claim is not None else None
+        us = self.machine.move_us(change["bytes"], 0.0) + change["kernels"] * self.machine.launch(self.settings.policy)
+        return {**change, "us": round(us, 3)}

@@ -1,0 +1,175 @@
+"""A module as rules look at it: its graphs, users, operators and scopes, and its primitives. Nothing here asks a fusion policy."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from operator import attrgetter
+
+from irscope.analysis.scopes import scope_of
+from irscope.analysis.survey import Survey
+from irscope.analysis.values import uniform_axes
+from irscope.expand import expand
+from irscope.expand.expand import inline
+from irscope.expand.torchscript import Given, TypesSeen, types_of_run
+from irscope.expand.torchscript.constants import elided_constants
+from irscope.graph import Graph, Module, Node, Op, TensorType, Type, Typing, callees_first
+from irscope.ops import hlo
+from irscope.ops.module_attributes import HloModule
+from irscope.ops.sets import OpSet
+from irscope.source import UserError
+
+TRANSFORMS = frozenset(("main", "jvp()", "transpose(jvp())", "vmap()", "pjit", "closed_call", "while", "body", "cond", "checkpoint"))
+"""Components of a scope that JAX's own transformations leave: they name no operator of the user's program."""
+CALLERS = hlo.named("while scan conditional call fusion async-start custom-call")
+"""Operators whose bodies work on whole arrays."""
+
+
+class ModuleView:
+    """A module and the facts about it that rules share; each is computed once."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.survey = Survey(module)
+        self._groups: dict[Graph, dict[Op, list[Node]]] = {}
+        self._uniform: dict[Graph, list[frozenset[int]]] = {}
+
+    # ---------------------------------------------------------------- graphs
+
+    @cached_property
+    def graphs(self) -> list[Graph]:
+        """Every graph of the module that runs, callees first. What XLA's passes leave behind in a text and nothing calls is none."""
+        return callees_first(self.module, self.module.main() if self.module.dialect.primitive else None)
+
+    @cached_property
+    def inlined(self) -> set[Graph]:
+        """Bodies of fusions: the compiler has decided about what is inside them."""
+        return {body for graph in self.graphs for node in graph.nodes if node.op is hlo.fusion for body in node.bodies}
+
+    @cached_property
+    def scalar_bodies(self) -> set[Graph]:
+        """Bodies that are run once an element (reducers, comparators)."""
+        return {body for graph in self.graphs for node in graph.nodes for body in node.bodies if node.op not in CALLERS}
+
+    @cached_property
+    def array_graphs(self) -> list[Graph]:
+        """The graphs that work on whole arrays: all but reducers and comparators."""
+        return [g for g in self.graphs if g not in self.scalar_bodies]
+
+    @cached_property
+    def optimised(self) -> bool:
+        """Whether the text is what a compiler left: what it did not remove, it keeps."""
+        return HloModule.of(self.module).is_scheduled or bool(self.inlined)
+
+    # ---------------------------------------------------------------- nodes
+
+    def users(self, node: Node, graph: Graph) -> list[Node]:
+        """The nodes of ``graph`` that take the value of ``node``."""
+        return self.survey.users(graph)[node.index]
+
+    def only_user(self, node: Node, graph: Graph) -> Node | None:
+        """The one node that takes the value of ``node``; None where there are several, or none."""
+        users = self.users(node, graph)
+        return users[0] if len(users) == 1 else None
+
+    def tensors(self, graph: Graph) -> Iterator[tuple[Node, TensorType]]:
+        """The nodes of a graph that give one tensor, with their type."""
+        for node in graph.nodes:
+            if isinstance(node.type, TensorType):
+                yield node, node.type
+
+    @cached_property
+    def _by_op(self) -> dict[Op, list[tuple[Node, Graph]]]:
+        found: dict[Op, list[tuple[Node, Graph]]] = {}
+        for graph in self.array_graphs:
+            for node in graph.nodes:
+                found.setdefault(node.op, []).append((node, graph))
+        return found
+
+    def primitives(self, *ops: Op) -> Iterator[tuple[Node, Graph]]:
+        """The nodes of these operators, with their graph, in the graphs that work on whole arrays."""
+        for op in ops:
+            yield from self._by_op.get(op, ())
+
+    def with_op(self, ops: frozenset[Op] | OpSet, graph: Graph) -> list[Node]:
+        """The nodes of a graph whose operator is one of these, in the order of the text; each operator of the graph is looked up once."""
+        if graph not in self._groups:
+            groups = self._groups[graph] = defaultdict(list)
+            for node in graph.nodes:
+                groups[node.op].append(node)
+        return sorted((node for op, nodes in self._groups[graph].items() if op in ops for node in nodes), key=attrgetter("index"))
+
+    def uniform(self, graph: Graph) -> list[frozenset[int]]:
+        """For each node, by index, the axes along which broadcasts alone make all elements equal."""
+        if graph not in self._uniform:
+            self._uniform[graph] = uniform_axes(graph)
+        return self._uniform[graph]
+
+    def operator_scope(self, node: Node) -> tuple[str, ...]:
+        """Where a node stands in the user's program, without what transformations of the program add; empty where the text does not say."""
+        return tuple(part for part in scope_of(self.module, node) if part not in TRANSFORMS and not part.startswith(("jit(", "pjit(")))
+
+    # ---------------------------------------------------------------- the nodes of a plan, found in the text
+
+    @cached_property
+    def homes(self) -> dict[Node, Graph]:
+        """The graph of each node of the module."""
+        return {node: graph for graph in self.graphs for node in graph.nodes}
+
+    @cached_property
+    def _anywhere(self) -> dict[str, Node]:
+        return {node.name: node for graph in self.graphs for node in graph.nodes}
+
+    @cached_property
+    def _named(self) -> dict[tuple[str, str], Node]:
+        return {(graph.name, node.name): node for graph in self.graphs for node in graph.nodes}
+
+    def find(self, graph: str, name: str) -> Node | None:
+        """The node of a name in the graph of a name, else in any graph; None where the text has none."""
+        return self._named.get((graph, name)) or self._anywhere.get(name)
+
+    def in_text(self, node: Node, graph: Graph) -> Node | None:
+        """The node of the text that has the name of a node of a plan; None where there is none."""
+        return node if node in self.homes else self.find(graph.name, node.name)
+
+    def original(self, node: Node, graph: Graph) -> Node | None:
+        """The node of this module that a node of a plan stands for, in the graph of that name; None where there is none."""
+        for one in (node, *node.origin[:1]):
+            if one in self.homes:
+                return one
+        return self._named.get((graph.name, node.name))
+
+    # ---------------------------------------------------------------- primitives
+
+    @cached_property
+    def primitive(self) -> Module | None:
+        """The module in primitives; None where it cannot be expanded: open shapes, unknown operators.
+
+        HLO stays as it is written, but for calls, which JAX leaves for each function under ``jit`` and compilers inline first of all.
+        """
+        written = self.module.dialect.primitive
+        calls = written and not self.optimised and any(node.op is hlo.call for graph in self.graphs for node in graph.nodes)
+        if self.module.is_primitive and not calls:
+            return self.module
+        try:
+            expanded = inline(self.module) if written else expand(self.module, True, self._seen.later if self._seen else None)
+            expanded.main().result()
+        except (UserError, ValueError):
+            return None
+        return expanded
+
+    @cached_property
+    def _seen(self) -> TypesSeen | None:
+        """What the run that makes the primitives tells of types; None where it makes up tensors that the text elides."""
+        runs = self.module.dialect.typing is Typing.EXECUTED and not self.module.is_primitive
+        return TypesSeen() if runs and not elided_constants(self.module) else None
+
+    @cached_property
+    def types_of_run(self) -> Mapping[Node, Type]:
+        """The types that the operators of a TorchScript program give, where the text says something else or nothing.
+
+        Raises UserError or ValueError where operators do not run.
+        """
+        types = self._seen.types() if self._seen is not None and self.primitive is not None else None
+        return types if types is not None else types_of_run(self.module, Given())

@@ -1,0 +1,73 @@
+"""Adding a rule, a pass or an operator touches one file of irscope, and everything else follows from it (docs/architecture.md).
+
+Each case copies the package, adds a template of ``tests/newcomer`` to it, and asks the command line of the copy.
+"""
+from __future__ import annotations
+
+import filecmp
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPO
+
+TEMPLATES = Path(__file__).parent / "newcomer"
+PACKAGE = REPO / "irscope"
+NEGATIONS = "HloModule m\n\nENTRY e {\n  p = f32[8] parameter(0)\n  n = f32[8] negate(p)\n  ROOT r = f32[8] negate(n)\n}\n"
+TORCH = "graph(%x : Float(4)):\n  %y : Float(4) = aten::newcomer(%x)\n  return (%y)\n"
+RELAY = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) {\n  newcomer(%x)\n}\n'
+
+
+@dataclass(frozen=True)
+class Case:
+    """A template and the file that it becomes, or is appended to; a dump; and commands on it with a part of what each prints."""
+
+    template: str
+    file: str
+    dump: str
+    suffix: str
+    commands: tuple[tuple[str, str], ...]
+
+
+CASES = {
+    "rule": Case("rule", "lint/rules/newcomers_rule.py", NEGATIONS, ".hlo", (
+        ("list rules", "ALG099"), ("rule ALG099", "ROOT r = f32[8] negate(n)"), ("rule double-negation", "Both cancel out."),
+        ("lint DUMP --select ALG099 --exit-zero", "%r undoes %n"))),
+    "pass": Case("pass", "passes/drop_double_negation.py", NEGATIONS, ".hlo", (
+        ("list passes", "drop-double-negation"), ("opt DUMP --passes drop-double-negation,remove-dead --verify", "ROOT %p"))),
+    "torch operator": Case("torch_operator", "formats/torchscript/operators/activations.py", TORCH, ".ir", (
+        ("list ops", "aten::newcomer"), ("lint DUMP", "no findings"), ("compile-and-run DUMP --check", ""))),
+    "Relay operator": Case("relay_operator", "formats/relay/operators/pointwise.py", RELAY, ".relay", (
+        ("list ops", "newcomer"), ("lint DUMP", "no findings"), ("opt DUMP --infer", "Tensor[(4), float32]"),
+        ("compile-and-run DUMP --check", ""))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_file_is_enough(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    shutil.copytree(PACKAGE, tmp_path / "irscope")
+    with (tmp_path / "irscope" / case.file).open("a", encoding="utf-8") as file:
+        file.write((TEMPLATES / f"{case.template}.py.txt").read_text(encoding="utf-8"))
+    dump = tmp_path / f"dump{case.suffix}"
+    dump.write_text(case.dump, encoding="utf-8")
+    for command, expected in case.commands:
+        words = [str(dump) if word == "DUMP" else word for word in command.split()]
+        done = subprocess.run([sys.executable, "-m", "irscope", *words], cwd=tmp_path, capture_output=True, text=True, check=False,
+                              env={**os.environ, "PYTHONPATH": str(tmp_path)})
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert expected in done.stdout + done.stderr
+    assert changed(filecmp.dircmp(PACKAGE, tmp_path / "irscope", ignore=["__pycache__"])) == [Path(case.file).name]
+
+
+def changed(folders: filecmp.dircmp[str]) -> list[str]:
+    """The files that two folders do not share."""
+    found = [*folders.left_only, *folders.right_only, *folders.diff_files]
+    for inner in folders.subdirs.values():
+        found += changed(inner)
+    return found
