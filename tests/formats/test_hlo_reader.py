@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from irscope.formats.hlo import body, sniff
-from irscope.graph import DynamicDim, Module, TensorType
+from irscope.formats.hlo.opcodes import OPCODES
+from irscope.graph import DynamicDim, Kind, Module, Op, TensorType
+from irscope.ops import registry
 from irscope.ops.attrs import ConvDims, Window
 from tests.formats.hlo_same import difference
 from tests.formats.hlo_texts import FORMS, FRAMES, MODULE, reading
@@ -274,3 +276,12 @@ def test_long_backend_configs_are_neither_copied_nor_remembered() -> None:
         tracemalloc.stop()
     assert got.ok and len(got.module().main().nodes) == 62
     assert peak < len(text) / 8
+
+
+def test_a_primitive_is_read_from_its_declaration_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._ops, ("hlo", "softsign"), Op("softsign", kind=Kind.ELEMENTWISE, infer=lambda node: node.operands[0].type))
+    try:
+        got = reading("HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  y = f32[4] softsign(x)\n  ROOT z = softsign(y)\n}\n")
+    finally:
+        OPCODES.pop("softsign", None)
+    assert got.ok and [str(node.type) for node in got.module().main().nodes] == ["f32[4]"] * 3
