@@ -87,8 +87,8 @@ def compare(folder: Path, policy: XlaCpuPolicy) -> Tally:
     tally = Tally(modules=1)
     for plan in policy.plan_as_written(module):
         for verdict in plan.verdicts:
-            producer, consumer = (run.nodes.get(name) for name in verdict.names)
-            if producer is None or consumer is None:
+            producer, consumer = verdict.producer, verdict.consumer
+            if producer not in run.home or consumer not in run.home:
                 continue  # inside a fusion of the text
             if producer.op.name not in TRIVIAL and consumer.op.name != "tuple" and run.knows(consumer):
                 count(tally, run, verdict, f"{producer.op.name} -> {consumer.op.name}")

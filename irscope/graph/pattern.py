@@ -169,13 +169,13 @@ def _term(tokens: list[str], text: str) -> Term:
     return Term(tuple(ops), tuple(operands), name, None, tuple(attrs), one_user)
 
 
-def _has_head(term: Term, at: Any) -> bool:
+def _has_head(term: Term, at: Instruction) -> bool:
     """Whether an instruction has an operator, the number of operands and the attributes of a term."""
     return at.op.name in term.ops and at.op.is_primitive and len(at.operands) == len(term.operands) \
         and (not term.attrs or all(str(at.attrs.get(key)) == value for key, value in term.attrs))
 
 
-def _orders(at: Any) -> tuple[Sequence[Any], ...]:
+def _orders(at: Instruction) -> tuple[Sequence[Any], ...]:
     """The orders in which the operands of an instruction may stand."""
     operands = at.operands
     return (operands, operands[::-1]) if len(operands) == 2 and at.op.name in COMMUTATIVE else (operands,)

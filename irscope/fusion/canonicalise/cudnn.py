@@ -35,13 +35,13 @@ def call_cudnn(device: Device) -> Rule:
         if attrs.window is None or instr.rank not in RANKS or instr.dtype not in TYPES or attrs.batch_group_count > 1:
             return False
         kind = _kind(instr, attrs.window, attrs.dim_labels)
-        _lay(rewriter, _called(rewriter, instr, kind), kind, _is_features_last(instr, device))
+        _lay(rewriter, _as_call(rewriter, instr, kind), kind, _is_features_last(instr, device))
         return True
 
     return call
 
 
-def _called(rewriter: HloComputation, instr: HloInstruction, kind: str) -> HloInstruction:
+def _as_call(rewriter: HloComputation, instr: HloInstruction, kind: str) -> HloInstruction:
     """A convolution as a call with the dimensions of the text."""
     type = TupleType((tensor_type(instr.dtype, instr.dims), tensor_type("u8", (0,))))
     call = rewriter.make(hlo.custom_call, type, instr.operands, {**instr.attrs, "custom_call_target": TARGET[kind]})

@@ -31,8 +31,8 @@ def assign_layouts(rewriter: HloComputation) -> None:
                 moved.add(made)
                 _copy_for_readers(rewriter, made)
     for instr in rewriter.instructions:
-        instr.set_type(_units_outside(instr) if instr in moved else
-                       _transposed(instr) if instr.op is hlo.transpose else default_layout(instr.type))
+        instr.set_type(_layout_with_units_outside(instr) if instr in moved else
+                       _transposed_layout(instr) if instr.op is hlo.transpose else default_layout(instr.type))
 
 
 def _moves_units(rewriter: HloComputation, instr: HloInstruction) -> bool:
@@ -54,7 +54,7 @@ def _moves_units(rewriter: HloComputation, instr: HloInstruction) -> bool:
     return is_floating(instr.dtype) and all(user.op in ELEMENTWISE for user in instr.users)
 
 
-def _units_outside(instr: HloInstruction) -> Type:
+def _layout_with_units_outside(instr: HloInstruction) -> Type:
     """The type of an array whose dimensions of size 1 are the outermost in memory."""
     assert isinstance(instr.type, TensorType)
     order = sorted(range(instr.rank), key=lambda d: (instr.dims[d] == 1, -d))
@@ -71,7 +71,7 @@ def _copy_for_readers(rewriter: HloComputation, instr: HloInstruction) -> None:
         rewriter.root = rewriter.make(hlo.copy, instr.type, (instr,))
 
 
-def _transposed(instr: HloInstruction) -> Type:
+def _transposed_layout(instr: HloInstruction) -> Type:
     """The type of a transpose whose operand has the default layout, with the layout in which nothing moves."""
     assert isinstance(instr.type, TensorType)
     back = inverse(Transpose.of(instr).dimensions)

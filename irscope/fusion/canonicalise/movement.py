@@ -226,12 +226,12 @@ def _sink_rearrangement(rewriter: HloComputation, instr: HloInstruction) -> None
         return
     rewriter.at = instr
     dims = moved.operands[0].dims
-    operands = [_undone(rewriter, o, moved) for o in instr.operands]
+    operands = [_undo(rewriter, o, moved) for o in instr.operands]
     small = rewriter.like(instr, operands, dims)
     rewriter.become(instr, moved.op, (small,), {} if moved.op is hlo.reshape else {"dimensions": Transpose.of(moved).dimensions})
 
 
-def _undone(rewriter: HloComputation, operand: HloInstruction, moved: HloInstruction) -> HloInstruction:
+def _undo(rewriter: HloComputation, operand: HloInstruction, moved: HloInstruction) -> HloInstruction:
     """An operand in the shape before ``moved``."""
     if moved.op is hlo.transpose:
         return rewriter.transpose(operand, inverse(Transpose.of(moved).dimensions))

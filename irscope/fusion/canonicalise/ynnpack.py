@@ -94,6 +94,10 @@ def is_large(instr: HloInstruction) -> bool:
     return any(t.is_array and t.elements >= MIN_ELEMENTS for t in (instr, *instr.operands))
 
 
+TAKES = {hlo.dot: takes_dot, hlo.convolution: takes_convolution, hlo.reduce: takes_reduction, hlo.reduce_window: takes_reduction}
+"""Whether the library computes an instruction, by its operator."""
+
+
 def call_library(rewriter: HloComputation) -> None:
     """Wrap what the library computes into fusions of kind ``kCustom``; reductions come first and take their neighbours with them."""
     inside: set[HloInstruction] = set()
@@ -104,8 +108,7 @@ def call_library(rewriter: HloComputation) -> None:
             inside.update(members)
             wrap(rewriter, members, members[-1])
     for instr in order:
-        if not instr.erased and instr not in inside and ((instr.op is hlo.dot and takes_dot(instr)) or
-                                                     (instr.op is hlo.convolution and takes_convolution(instr))):
+        if instr.op in (hlo.dot, hlo.convolution) and not instr.erased and instr not in inside and TAKES[instr.op](instr):
             wrap(rewriter, [instr], instr)
 
 
@@ -158,12 +161,8 @@ def _joins(instr: HloInstruction) -> bool:
         return False
     if instr.op in MOVES:
         return instr.op is not hlo.pad or all(c == 0 for _, _, c in Pad.of(instr).padding)
-    if instr.op is hlo.convolution:
-        return takes_convolution(instr)
-    if instr.op is hlo.dot:
-        return takes_dot(instr)
-    if instr.op in (hlo.reduce, hlo.reduce_window):
-        return takes_reduction(instr)
+    if instr.op in TAKES:
+        return TAKES[instr.op](instr)
     return instr.op in ELEMENTWISE and instr.op in ARITHMETIC and is_large(instr) and instr.dtype in ARITHMETIC_TYPES \
         and all(o.dtype in ARITHMETIC_TYPES for o in instr.operands)
 
