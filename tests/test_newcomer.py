@@ -1,4 +1,4 @@
-"""Adding a rule, a pass or an operator touches one file of irscope, and everything else follows from it (docs/architecture.md).
+"""Adding a rule, a pass, an operator, a format or a release touches one file of irscope, and everything else follows from it (docs/architecture.md).
 
 Each case copies the package, adds a template of ``tests/newcomer`` to it, and asks the command line of the copy.
 """
@@ -21,6 +21,9 @@ PACKAGE = REPO / "irscope"
 NEGATIONS = "HloModule m\n\nENTRY e {\n  p = f32[8] parameter(0)\n  n = f32[8] negate(p)\n  ROOT r = f32[8] negate(n)\n}\n"
 TORCH = "graph(%x : Float(4)):\n  %y : Float(4) = aten::newcomer(%x)\n  return (%y)\n"
 RELAY = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) {\n  newcomer(%x)\n}\n'
+PRIMITIVE = "HloModule m\n\nENTRY e {\n  p = f32[8] parameter(0)\n  ROOT r = f32[8] newcomer(p)\n}\n"
+FORMAT = "newcomer 1\nx f32 4096\ny f32 4096\na add x y\nb add x y\nm multiply a b\nr exponential m\n"
+WHY = "lint DUMP --why-not-fused --exit-zero --policy"
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,15 @@ CASES = {
     "Relay operator": Case("relay_operator", "formats/relay/operators/pointwise.py", RELAY, ".relay", (
         ("list ops", "newcomer"), ("lint DUMP", "no findings"), ("opt DUMP --infer", "Tensor[(4), float32]"),
         ("compile-and-run DUMP --check", ""))),
+    "primitive": Case("primitive", "ops/elementwise.py", PRIMITIVE, ".hlo", (
+        ("list ops", "newcomer"), ("lint DUMP", "no findings"), ("opt DUMP --passes simplify-algebra", "newcomer"),
+        ("compile-and-run DUMP --check", ""))),
+    "release": Case("release", "fusion/xla/releases.py", NEGATIONS, ".hlo", (
+        ("list policies", "xla-cpu@jaxlib-9.9.9"), (f"{WHY} xla-cpu@jaxlib-9.9.9", ""))),
+    "format": Case("format", "formats/newcomer/__init__.py", FORMAT, ".txt", (
+        ("list formats", "newcomer"), ("show DUMP", "exponential"), ("lint DUMP --select ALG002 --exit-zero", "ALG002"), (f"{WHY} irscope", "kernel"),
+        (f"{WHY} xla-cpu", ""), (f"{WHY} tvm", ""), ("opt DUMP --passes share-equal,remove-dead --verify", "m multiply a a"),
+        ("compile-and-run DUMP --check", ""))),
 }
 
 
@@ -52,6 +64,7 @@ CASES = {
 def test_one_file_is_enough(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     shutil.copytree(PACKAGE, tmp_path / "irscope")
+    (tmp_path / "irscope" / case.file).parent.mkdir(exist_ok=True)
     with (tmp_path / "irscope" / case.file).open("a", encoding="utf-8") as file:
         file.write((TEMPLATES / f"{case.template}.py.txt").read_text(encoding="utf-8"))
     dump = tmp_path / f"dump{case.suffix}"
@@ -62,7 +75,7 @@ def test_one_file_is_enough(name: str, tmp_path: Path) -> None:
                               env={**os.environ, "PYTHONPATH": str(tmp_path)})
         assert done.returncode == 0, done.stdout + done.stderr
         assert expected in done.stdout + done.stderr
-    assert changed(filecmp.dircmp(PACKAGE, tmp_path / "irscope", ignore=["__pycache__"])) == [Path(case.file).name]
+    assert changed(filecmp.dircmp(PACKAGE, tmp_path / "irscope", ignore=["__pycache__"])) == [Path(case.file).parent.name if name == "format" else Path(case.file).name]
 
 
 def changed(folders: filecmp.dircmp[str]) -> list[str]:
