@@ -308,7 +308,11 @@ class _Reader:
     def _op(self, name: str) -> Op:
         op = self.ops.get(name)
         if op is None:
-            op = self.ops[name] = _declared_op(name) or unknown_op(name, "torchscript")
+            op = _declared_op(name)
+            if op is None:
+                plain = _declared_op(name.removesuffix("_"))  # an operator in place works as the one that is not
+                op = unknown_op(name, "torchscript", plain.work if plain is not None else "unknown")
+            self.ops[name] = op
         return op
 
     # ------------------------------------------------------------------ places and faults

@@ -9,7 +9,6 @@ from irscope.graph import Node
 from irscope.lint.blocked import Blocked, blocked
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
-from irscope.lint.estimate import weight
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
@@ -133,7 +132,7 @@ class MultiConsumerExpensive(Rule):
     def check(self, context: Context) -> Iterator[RuleFinding]:
         found: dict[Node, list[Blocked]] = {}
         for edge in blocked(context, ("expensive-twice", "can-not-duplicate")):
-            if weight(edge.producer.op) > 1:
+            if edge.producer.op.weight > 1:
                 found.setdefault(edge.producer, []).append(edge)
         for producer, edges in found.items():
             graph = context.homes[producer]

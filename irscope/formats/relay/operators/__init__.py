@@ -22,35 +22,14 @@ from irscope.formats.relay.operators.signature import Attribute, Operand, bind_a
 from irscope.graph import Effect, Kind, Op, Type
 from irscope.ops.registry import declare
 
-FAMILIES = (
-    "pointwise",
-    "creation",
-    "shape",
-    "slicing",
-    "reduction",
-    "dense",
-    "convolution",
-    "winograd",
-    "gemm",
-    "deformable",
-    "pooling",
-    "normalization",
-    "indexing",
-    "sparse",
-    "bits",
-    "spectral",
-    "sorting",
-    "image",
-    "quantized",
-    "vision",
-    "suppression",
-    "proposals",
-    "threefry",
-    "dynamic",
-    "annotations",
-    "fused",
-    "named",
-)
+FAMILIES = {
+    "pointwise": "elementwise", "creation": "", "shape": "movement", "slicing": "movement", "reduction": "reduction",
+    "dense": "contraction", "convolution": "contraction", "winograd": "contraction", "gemm": "contraction", "deformable": "contraction",
+    "pooling": "reduction", "normalization": "reduction", "indexing": "movement", "sparse": "", "bits": "", "spectral": "contraction",
+    "sorting": "", "image": "movement", "quantized": "", "vision": "", "suppression": "", "proposals": "", "threefry": "", "dynamic": "",
+    "annotations": "", "fused": "contraction", "named": "",
+}  # fmt: skip
+"""The files that declare operators, and the class of their work (``Op.work``); that of the kind where a file has several."""
 SCHEMA = re.compile(r"(?P<name>[\w.]+)\((?P<operands>[^;]*?)(?:;(?P<attributes>.*))?\)$")
 Attributes = SimpleNamespace
 F = TypeVar("F", bound=Callable[..., Any])
@@ -98,14 +77,24 @@ class Operator:
 
 
 def operator(
-    *schemas: str, kind: Kind = Kind.OPAQUE, level: int = 0, values: bool = False, infer: Callable[..., Any] | None = None
+    *schemas: str,
+    kind: Kind = Kind.OPAQUE,
+    level: int = 0,
+    values: bool = False,
+    infer: Callable[..., Any] | None = None,
+    work: str = "",
+    weight: int = 1,
 ) -> Callable[[F], F]:
-    """Declare what operators of these schemas do; several schemas are several names of one."""
+    """Declare what operators of these schemas do; several schemas are several names of one.
+
+    ``work`` and ``weight`` are those of :class:`irscope.graph.Op`.
+    """
 
     def enter(function: F) -> F:
         for text in schemas:
             doc = (function.__doc__ or "").strip().split("\n")[0]
-            _enter(text, kind, level, function, values, infer, doc)
+            made = _parsed(text, kind, level, function, values, infer)
+            _enter(made, doc or f"``{text}``", work=work or FAMILIES.get(function.__module__.rpartition(".")[2], ""), weight=weight)
         return function
 
     return enter
@@ -116,22 +105,23 @@ def opaque(
 ) -> None:
     """Declare operators that irscope knows by name, and does not compute; ``infer`` gives their type where it is known all the same."""
     for text in schemas:
-        _enter(text, kind, level, None, False, infer, "", effect)
+        _enter(_parsed(text, kind, level, None, False, infer), f"``{text}``", effect)
 
 
-def _enter(
-    text: str, kind: Kind, level: int, build: Callable[..., Any] | None, values: bool, infer: Any, doc: str, effect: Effect = Effect.PURE
-) -> None:
+def _parsed(text: str, kind: Kind, level: int, build: Callable[..., Any] | None, values: bool, infer: Any) -> Operator:
     found = SCHEMA.match(text)
     if found is None:
         raise ValueError(f"{text!r} is no schema")
     default = "tensor" if build is not None else "any"
     operands = tuple(Operand.of(part.strip(), default) for part in found["operands"].split(",") if part.strip())
     attributes = tuple(Attribute.of(part) for part in _split(found["attributes"] or ""))
-    made = Operator(found["name"], operands, attributes, level, kind, build, values, infer)
+    return Operator(found["name"], operands, attributes, level, kind, build, values, infer)
+
+
+def _enter(made: Operator, doc: str, effect: Effect = Effect.PURE, work: str = "", weight: int = 1) -> None:
     from irscope.formats.relay.inference import cost_of, infer_node
 
-    declare(Op(made.name, "relay", doc or f"``{text}``", kind, effect, infer_node, expand=build, cost=cost_of))
+    declare(Op(made.name, "relay", doc, made.kind, effect, infer_node, expand=made.build, cost=cost_of, work=work, weight=weight))
     _table[made.name] = made
 
 

@@ -88,7 +88,7 @@ def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     )
 
 
-@operator("nn.bias_add(data: 1d+, bias; axis=1)", kind=Kind.BROADCAST, level=1)
+@operator("nn.bias_add(data: 1d+, bias; axis=1)", kind=Kind.BROADCAST, level=1, work="elementwise")
 def bias_add(t: Relay, a: Attributes, x: Node, bias: Node) -> Node:
     """A number for each channel added."""
     t.same_dtype(x, bias)

@@ -13,6 +13,7 @@ from irscope.formats.relay.operators.broadcasting import arithmetic_type, compar
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import F32, PRED, S32, S64, U32
 from irscope.ops.faults import TypeFault
+from irscope.ops.registry import get
 
 E, B = Kind.ELEMENTWISE, Kind.BROADCAST
 
@@ -41,7 +42,7 @@ def _unary(name: str, primitive: str, level: int) -> None:
 
     build.__doc__ = f"The primitive ``{primitive}`` of each element."
     takes = ": float" if level == 1 else {"logical_not": ": bool", "bitwise_not": ": bits"}.get(name, "")
-    operator(f"{name}(data{takes})", kind=E, level=level)(build)
+    operator(f"{name}(data{takes})", kind=E, level=level, weight=get(primitive).weight)(build)
 
 
 for _level, _names in LEVELS.items():
@@ -49,7 +50,7 @@ for _level, _names in LEVELS.items():
         _unary(_name, UNARY[_name], _level)
 
 
-@operator("copy(data)", kind=E, level=3)
+@operator("copy(data)", kind=E, level=3, work="movement")
 def copy(t: Relay, a: Attributes, x: Node) -> Node:
     """The operand."""
     return x
@@ -63,13 +64,13 @@ def trunc(t: Relay, a: Attributes, x: Node) -> Node:
     return t.select(t.compare("LT", x, t.like(x, 0)), t.unary("ceil", x), t.unary("floor", x))
 
 
-@operator("log2(data: float)", kind=E, level=1)
+@operator("log2(data: float)", kind=E, level=1, weight=12)
 def log2(t: Relay, a: Attributes, x: Node) -> Node:
     """The logarithm of base 2."""
     return t.scale(t.unary("log", x), 1 / log(2))
 
 
-@operator("log10(data: float)", kind=E, level=1)
+@operator("log10(data: float)", kind=E, level=1, weight=12)
 def log10(t: Relay, a: Attributes, x: Node) -> Node:
     """The logarithm of base 10."""
     return t.scale(t.unary("log", x), 1 / log(10))
@@ -167,7 +168,7 @@ def where(t: Relay, a: Attributes, condition: Node, x: Node, y: Node) -> Node:
 # ---------------------------------------------------------------------- two operands
 
 
-def _binary(name: str, level: int, rule: Callable[[Relay, Node, Node], Node]) -> None:
+def _binary(name: str, level: int, rule: Callable[[Relay, Node, Node], Node], weight: int = 1) -> None:
     def build(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
         t.same_dtype(x, y)
         x, y = t.together(x, y)
@@ -176,7 +177,7 @@ def _binary(name: str, level: int, rule: Callable[[Relay, Node, Node], Node]) ->
     build.__doc__ = rule.__doc__ or f"``{name}`` of two tensors that are stretched to one shape."
     classes = {"logical": ": bool", "bitwise": ": bits", "left": ": int", "right": ": int"}
     takes = classes.get(name.partition("_")[0], "")
-    operator(f"{name}(lhs{takes}, rhs{takes})", kind=B, level=level, infer=arithmetic_type(name))(build)
+    operator(f"{name}(lhs{takes}, rhs{takes})", kind=B, level=level, infer=arithmetic_type(name), weight=weight)(build)
 
 
 def _primitive(name: str) -> Callable[[Relay, Node, Node], Node]:
@@ -189,7 +190,7 @@ for _name, _primitive_name, _level in (
     ("bitwise_xor", "xor", 4), ("logical_and", "and", 4), ("logical_or", "or", 4), ("logical_xor", "xor", 4),
     ("left_shift", "shift-left", 4), ("trunc_mod", "remainder", 1),
 ):  # fmt: skip
-    _binary(_name, _level, _primitive(_primitive_name))
+    _binary(_name, _level, _primitive(_primitive_name), get(_primitive_name).weight)
 
 
 def right_shift(t: Relay, x: Node, y: Node) -> Node:

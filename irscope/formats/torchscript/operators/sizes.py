@@ -10,7 +10,7 @@ from irscope.graph import Node
 from irscope.graph.dtypes import S64
 
 
-@operator("size(Tensor self)")
+@operator("size(Tensor self)", work="free")
 def size(t: Torch, x: Node) -> Any:
     return list(t.shape(x))
 
@@ -20,7 +20,7 @@ def size_dim(t: Torch, x: Node, dim: int) -> Any:
     return t.shape(x)[t.dim(x, dim)]
 
 
-@operator("dim(Tensor self)")
+@operator("dim(Tensor self)", work="free")
 def dim(t: Torch, x: Node) -> Any:
     return t.rank(x)
 
@@ -30,7 +30,7 @@ def numel(t: Torch, x: Node) -> Any:
     return prod(t.shape(x))
 
 
-@operator("len.Tensor(Tensor t)")
+@operator("len.Tensor(Tensor t)", work="free")
 def length(t: Torch, x: Node) -> Any:
     return t.shape(x)[0]
 
