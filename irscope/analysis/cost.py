@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
-from irscope.analysis.classes import PLUMBING, VALUES, is_view
+from irscope.analysis.classes import is_view
 from irscope.graph import Graph, Kind, Node, Op, TensorType, Type, bytes_of
 from irscope.ops import hlo, sets
 from irscope.ops.infer import fits_operands
@@ -19,8 +19,8 @@ from irscope.ops.infer import fits_operands
 MOST = 1 << 900
 """Sizes of a stranger's text may multiply to more than the largest float, about 2**1024; costs end here."""
 
-_FREE = VALUES | PLUMBING | sets.hlo(
-    "parameter bitcast opt-barrier add-dependency after-all partition-id replica-id domain while call conditional async-start async-update "
+_FREE = sets.hlo(
+    "opt-barrier add-dependency after-all partition-id replica-id domain while call conditional async-start async-update "
     "async-done copy-done all-reduce-done all-gather-done collective-permute-done send-done recv-done") | sets.relay("call")
 """Operators that move no data themselves: they name a value, or their bodies do the work."""
 
@@ -44,7 +44,7 @@ def is_free(node: Node) -> bool:
 
 @lru_cache(maxsize=4096)
 def _moves_nothing(op: Op) -> bool:
-    return op.kind in (Kind.LEAF, Kind.TUPLE) or op in _FREE
+    return op.kind in (Kind.LEAF, Kind.TUPLE) or op.work in ("constant", "free") or op in _FREE
 
 
 @dataclass(slots=True)

@@ -3,13 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from irscope.analysis.classes import PLUMBING, VALUES
-from irscope.graph import Graph, Kind, Node, Op
-from irscope.ops import sets
+from irscope.graph import Graph, Kind, Node
 
-_IDLE = VALUES | PLUMBING | sets.hlo("bitcast parameter")
+_IDLE = ("constant", "free", "parameter")
+"""Classes of work that take no time."""
 
 
 @dataclass(slots=True)
@@ -36,12 +34,7 @@ class Levels:
 
 def works(node: Node) -> bool:
     """Whether a node does something, and is no leaf and no plumbing."""
-    return _does_something(node.op)
-
-
-@lru_cache(maxsize=4096)
-def _does_something(op: Op) -> bool:
-    return op.kind not in (Kind.LEAF, Kind.TUPLE) and op not in _IDLE
+    return node.op.kind not in (Kind.LEAF, Kind.TUPLE) and node.op.work not in _IDLE
 
 
 def levels(graph: Graph) -> Levels:

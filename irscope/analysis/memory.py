@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
-from irscope.analysis.classes import PLUMBING, is_view
+from irscope.analysis.classes import is_view
 from irscope.analysis.cost import Costs, is_free
 from irscope.graph import Graph, Kind, Node
 from irscope.ops import hlo, sets
@@ -67,7 +67,7 @@ class Memory:
                 size[i] = self._costs.size(node.type)
             if last[i] < 0:
                 last[i] = i
-            if node.op.kind is not Kind.TUPLE and node.op not in PLUMBING:
+            if node.op.kind is not Kind.TUPLE and (node.op.work != "free" or node.op in _ALIASES):
                 for operand in node.operands:
                     for buffer in _flat(holds[operand.index]):
                         last[buffer] = i

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from irscope.analysis.calls import is_fusion
-from irscope.analysis.classes import work_class
 from irscope.analysis.levels import critical_path, works
 from irscope.analysis.outline import Section
 from irscope.analysis.survey import Survey
@@ -119,7 +118,7 @@ def summarise(survey: Survey, n_costly: int = 5) -> Summary:
         critical_nodes=critical, critical_share=share, inputs=inputs(entry), outputs=outputs(entry),
         parameter_bytes=survey.parameter_bytes(), flops=totals.flops, read=totals.read, written=totals.written, kernels=totals.kernels,
         fusions=totals.fusions, peak_bytes=peak, peak_at=peak_at, scheduled=scheduled, ops=survey.ops,
-        classes=Counter(work_class(node) for node in all_nodes), dtypes=survey.dtypes, loops=loops, unknown_ops=unknown,
+        classes=Counter(node.op.work for node in all_nodes), dtypes=survey.dtypes, loops=loops, unknown_ops=unknown,
         costly=costliest(survey, n_costly), sources=sources, source_files=files,
         no_work=survey.costs.known.reason if survey.costs.known is not None else "")
 

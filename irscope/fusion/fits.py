@@ -6,7 +6,6 @@ from math import prod
 from irscope.fusion.drafts import BEHIND, MOVED, WHOLE, Draft, Reach, dims_of
 from irscope.fusion.verdicts import Refusal
 from irscope.fusion.views import Chain, Strides, access
-from irscope.fusion.weights import weight
 from irscope.graph import Node
 from irscope.ops import hlo
 
@@ -38,9 +37,9 @@ def pointwise_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
         return None if draft.kind == "map" and work <= elements else Refusal.MOVED
     if evaluations(walk) <= elements:
         return None
-    if weight(node) + draft.repeated > MAX_REPEATED:
+    if node.op.weight + draft.repeated > MAX_REPEATED:
         return Refusal.REPEATED
-    draft.repeated += weight(node)
+    draft.repeated += node.op.weight
     return None
 
 

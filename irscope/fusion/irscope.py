@@ -26,7 +26,6 @@ from irscope.fusion.fits import MULTIPLIERS, epilogue_fits, leading, moving_fits
 from irscope.fusion.plan import Group, JudgedLater, Plan
 from irscope.fusion.verdicts import Refusal, verdicts
 from irscope.fusion.views import VIEWS, Chain, Repeat, Reshape, Strides, access
-from irscope.fusion.weights import weight
 from irscope.graph import Effect, Graph, Kind, Node, TensorType, TupleType, live
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
@@ -263,7 +262,7 @@ class _Planner:
         found: Draft | None = None
         for draft, reaches in readers.items():
             refusal = next((r for r in (fits(draft, reach) for reach in reaches) if r is not None), None)
-            if refusal is None and len(reaches) > 1 and weight(node) > 1 and not only:
+            if refusal is None and len(reaches) > 1 and node.op.weight > 1 and not only:
                 refusal = Refusal.READ_TWICE
             if refusal is None and not only:
                 refusal = self._cannot_store_too(node, draft, reaches)

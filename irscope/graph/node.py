@@ -39,6 +39,11 @@ class Kind(IntEnum):
     OPAQUE = 7         # stands alone
 
 
+WORK = {Kind.ELEMENTWISE: "elementwise", Kind.BROADCAST: "movement", Kind.INJECTIVE: "movement", Kind.REDUCTION: "reduction",
+        Kind.CONTRACTION: "contraction", Kind.TUPLE: "free", Kind.LEAF: "constant", Kind.OPAQUE: "custom"}
+"""The class of work of operators that declare no other; :mod:`irscope.analysis.classes` has all classes."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
     """One declaration of an operator: everything irscope knows of it.
@@ -52,7 +57,12 @@ class Op:
     the nest is the one to take (a running sum written as a window over everything).
     ``expand(builder, node, operands, raw)`` appends what the node stands for and gives the node that has its value, or None where
     this node stays as it is; ``raw`` holds the attributes that the format kept as text (``module.raw(node)``).
-    ``cost(node)`` gives FLOPs (default: none for movement, one an element otherwise).
+    ``cost(node)`` gives FLOPs (default: none for movement, one an element otherwise). ``weight`` says how many additions one of them takes
+    as long as: 4 for a division or a root, 12 for a polynomial of degree 5 to 7 with its range reduction (fusion weighs repeated work by
+    it, estimates multiply by it).
+    ``work`` is the class of work (default: that of its ``kind``; "unknown" for what is not ``known``). ``traits`` are further promises:
+    ``commutative associative idempotent involution``; ``view`` (the result shows the memory of operand 0), ``dense-view`` (a view where
+    the elements of operand 0 lie one after another), ``cast``, ``dropout``.
     """
 
     name: str
@@ -69,7 +79,13 @@ class Op:
     expand: Callable[..., object] | None = None
     cost: Callable[[Node], float] | None = None
     known: bool = True
-    traits: frozenset[str] = field(default_factory=frozenset)
+    traits: frozenset[str] = frozenset()
+    weight: int = 1
+    work: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.work:
+            object.__setattr__(self, "work", WORK[self.kind] if self.known else "unknown")
 
     @property
     def is_primitive(self) -> bool:
@@ -80,9 +96,9 @@ class Op:
         return self.name
 
 
-def unknown_op(name: str, dialect: str) -> Op:
+def unknown_op(name: str, dialect: str, work: str = "unknown") -> Op:
     """An operator that irscope has no declaration for: opaque, kept and shown. Make one a name a module, and share it."""
-    return Op(name, dialect, known=False, effect=Effect.CONTROL)
+    return Op(name, dialect, known=False, effect=Effect.CONTROL, work=work)
 
 
 NO_ATTRS: Mapping[str, Any] = MappingProxyType({})

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import log2
 
 from irscope.analysis.calls import is_fusion
-from irscope.analysis.classes import work_class
 from irscope.analysis.cost import is_free
-from irscope.graph import Graph, Kind, Node, Op, TensorType
+from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.machine import Machine
 from irscope.ops.sets import hlo, relay
-
-WEIGHTS = (
-    (hlo("divide sqrt remainder") | relay("divide sqrt"), 8.0),
-    (hlo("exponential exponential-minus-one log log-plus-one tanh logistic rsqrt cbrt") | relay("log tanh rsqrt"), 16.0),
-    (hlo("sine cosine tan atan2 power erf") | relay("tan power erf"), 20.0),
-)
-"""Additions that one element of an operator costs: a vector unit divides in about 8 and evaluates a polynomial of degree 5 to 7 with its
-range reduction in 15 to 20."""
 
 SORTS = hlo("sort topk") | relay("sort topk")
 GATHERS = hlo("gather") | relay("gather")
@@ -59,7 +49,7 @@ class Works:
     def _own(self, node: Node) -> float:
         first = node.operands[0].type if node.operands else node.type
         of = first if isinstance(first, TensorType) else None
-        if work_class(node) == "contraction" and node.op.cost is not None:
+        if node.op.work == "contraction" and node.op.cost is not None:
             return self.machine.product_us(float(node.op.cost(node)), of.dtype.name if of is not None else "f32")
         elements = _elements(node)
         bits = of.dtype.bits if of is not None else 32
@@ -67,14 +57,8 @@ class Works:
             return self.machine.vector_us(elements * max(1.0, log2(max(2, _longest(of)))) * COMPARED, bits)
         if node.op.kind in (Kind.ELEMENTWISE, Kind.REDUCTION) or node.op.cost is not None:
             flops = float(node.op.cost(node)) if node.op.cost is not None and node.op.kind is not Kind.ELEMENTWISE else elements
-            return self.machine.vector_us(flops * weight(node.op), bits)
+            return self.machine.vector_us(flops * node.op.weight, bits)
         return 0.0
-
-
-@lru_cache(maxsize=4096)
-def weight(op: Op) -> float:
-    """Additions that one element of an operator costs."""
-    return next((cost for ops, cost in WEIGHTS if op in ops), 1.0)
 
 
 def scattered(node: Node) -> float:

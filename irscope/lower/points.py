@@ -12,7 +12,6 @@ from math import prod
 
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS, Chain, Permute, Repeat, Reshape, Strides, access, row_major, seen_through
-from irscope.fusion.weights import weight
 from irscope.graph import Node
 from irscope.lower.storage import Storage
 from irscope.lower.templates import Problem
@@ -166,7 +165,7 @@ class _Tracer:
         if node.op is hlo.dynamic_slice:
             return self._part(node, chain, args)
         return Point("scalar", node, tuple(args), level=max((a.level for a in args), default=0),
-                     stage=max((a.stage for a in args), default=0), cone=min(weight(node) + sum(a.cone for a in args), 1_000_000))
+                     stage=max((a.stage for a in args), default=0), cone=min(node.op.weight + sum(a.cone for a in args), 1_000_000))
 
     def _load(self, node: Node, chain: Chain | None) -> Point | None:
         storage = self.problem.ins.get(node)

@@ -96,8 +96,8 @@ def _async_start(run: Run, node: Node, *operands: Array) -> Steps:
 
 
 async_start = declare(Op(
-    "async-start", doc="Begins a computation whose value async-done gives.", infer=_infer_async_start, reference=_async_start,
-    cost=calls_cost))
+    "async-start", work="control", doc="Begins a computation whose value async-done gives.", infer=_infer_async_start,
+    reference=_async_start, cost=calls_cost))
 
 
 def _infer_async_update(node: Node) -> Type:
@@ -118,7 +118,8 @@ def _infer_async_update(node: Node) -> Type:
 
 async_update = declare(Op(
     "async-update", doc="The same asynchronous computation, some steps on; may bind operands and results that were left open.",
-    kind=Kind.TUPLE, infer=_infer_async_update, reference=lambda run, node, x, *more: ((*x[0], *more), *x[1:]), cost=no_cost))
+    kind=Kind.TUPLE, work="control", infer=_infer_async_update, reference=lambda run, node, x, *more: ((*x[0], *more), *x[1:]),
+    cost=no_cost))
 
 
 def _infer_async_done(node: Node) -> Type:
@@ -150,8 +151,8 @@ def _late(start: Node, operands: Any) -> Steps:
 
 
 async_done = declare(Op(
-    "async-done", doc="The value of an asynchronous computation.", kind=Kind.TUPLE, infer=_infer_async_done, reference=_async_done,
-    cost=no_cost))
+    "async-done", work="control", doc="The value of an asynchronous computation.", kind=Kind.TUPLE, infer=_infer_async_done,
+    reference=_async_done, cost=no_cost))
 
 
 # ---- copies
@@ -163,7 +164,7 @@ def _infer_copy_start(node: Node) -> Type:
 
 
 copy_start = declare(Op(
-    "copy-start", doc="Begins a copy: (target, source, context).", kind=Kind.TUPLE, infer=_infer_copy_start,
+    "copy-start", work="movement", doc="Begins a copy: (target, source, context).", kind=Kind.TUPLE, infer=_infer_copy_start,
     reference=lambda run, node, x: (x, x, blank(CONTEXT)), cost=no_cost))
 
 
@@ -179,7 +180,7 @@ def _infer_copy_done(node: Node) -> Type:
 
 
 copy_done = declare(Op(
-    "copy-done", doc="The copy that copy-start began.", kind=Kind.TUPLE, infer=_infer_copy_done,
+    "copy-done", work="movement", doc="The copy that copy-start began.", kind=Kind.TUPLE, infer=_infer_copy_done,
     reference=lambda run, node, x: x[0], cost=no_cost))
 
 
@@ -198,7 +199,7 @@ def _infer_send(node: Node) -> Type:
 
 
 send = declare(Op(
-    "send", doc="Begins to send a value to another device or the host.", effect=Effect.CONTROL, infer=_infer_send,
+    "send", work="collective", doc="Begins to send a value to another device or the host.", effect=Effect.CONTROL, infer=_infer_send,
     reference=lambda run, node, x, _: (x, blank(CONTEXT), None), cost=no_cost))
 
 
@@ -208,7 +209,7 @@ def _infer_send_done(node: Node) -> Type:
 
 
 send_done = declare(Op(
-    "send-done", doc="A token for the time when the value was sent.", effect=Effect.CONTROL, infer=_infer_send_done,
+    "send-done", work="collective", doc="A token for the time when the value was sent.", effect=Effect.CONTROL, infer=_infer_send_done,
     reference=lambda run, node, x: None, cost=no_cost))
 
 
@@ -221,8 +222,8 @@ def _infer_recv(node: Node) -> Type:
 
 
 recv = declare(Op(
-    "recv", doc="Begins to receive a value from another device or the host.", effect=Effect.CONTROL, infer=_infer_recv, reference=_unable,
-    cost=no_cost))
+    "recv", work="collective", doc="Begins to receive a value from another device or the host.", effect=Effect.CONTROL, infer=_infer_recv,
+    reference=_unable, cost=no_cost))
 
 
 def _infer_recv_done(node: Node) -> Type:
@@ -234,8 +235,8 @@ def _infer_recv_done(node: Node) -> Type:
 
 
 recv_done = declare(Op(
-    "recv-done", doc="The value that was received, and a token.", effect=Effect.CONTROL, infer=_infer_recv_done, reference=_unable,
-    cost=no_cost))
+    "recv-done", work="collective", doc="The value that was received, and a token.", effect=Effect.CONTROL, infer=_infer_recv_done,
+    reference=_unable, cost=no_cost))
 
 
 def _infer_infeed(node: Node) -> Type:
@@ -247,7 +248,8 @@ def _infer_infeed(node: Node) -> Type:
 
 
 infeed = declare(Op(
-    "infeed", doc="A value from the host, and a token.", effect=Effect.CONTROL, infer=_infer_infeed, reference=_unable, cost=no_cost))
+    "infeed", work="collective", doc="A value from the host, and a token.", effect=Effect.CONTROL, infer=_infer_infeed, reference=_unable,
+    cost=no_cost))
 
 
 def _infer_outfeed(node: Node) -> Type:
@@ -260,5 +262,5 @@ def _infer_outfeed(node: Node) -> Type:
 
 
 outfeed = declare(Op(
-    "outfeed", doc="Gives a value to the host.", effect=Effect.CONTROL, infer=_infer_outfeed, reference=lambda run, node, *_: None,
-    cost=no_cost))
+    "outfeed", work="collective", doc="Gives a value to the host.", effect=Effect.CONTROL, infer=_infer_outfeed,
+    reference=lambda run, node, *_: None, cost=no_cost))

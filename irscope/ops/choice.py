@@ -164,5 +164,5 @@ def _map_scalar(k: Emitter, node: Node, *values: Value) -> Value:
 
 
 map_ = declare(Op(
-    "map", doc="The computation ``to_apply`` of scalars, for each element of the operands.", kind=Kind.ELEMENTWISE, infer=_infer_map,
-    reference=_map, scalar=_map_scalar, cost=lambda node: result_elements(node) * body_flops(node.bodies[0])))
+    "map", doc="The computation ``to_apply`` of scalars, for each element of the operands.", kind=Kind.ELEMENTWISE, weight=4,
+    infer=_infer_map, reference=_map, scalar=_map_scalar, cost=lambda node: result_elements(node) * body_flops(node.bodies[0])))

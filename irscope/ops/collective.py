@@ -96,13 +96,14 @@ def _first_type(node: Node) -> Type:
 
 
 all_reduce = declare(Op(
-    "all-reduce", doc="The values of all devices combined by ``to_apply``, everywhere.", infer=_infer_all_reduce, reference=identity,
-    expand=_same, cost=operand_elements))
+    "all-reduce", work="collective", doc="The values of all devices combined by ``to_apply``, everywhere.", infer=_infer_all_reduce,
+    reference=identity, expand=_same, cost=operand_elements))
 all_reduce_start = declare(Op(
-    "all-reduce-start", doc="Begins an all-reduce.", infer=_infer_all_reduce, reference=identity, expand=_same, cost=operand_elements))
+    "all-reduce-start", work="collective", doc="Begins an all-reduce.", infer=_infer_all_reduce, reference=identity, expand=_same,
+    cost=operand_elements))
 all_reduce_done = declare(Op(
-    "all-reduce-done", doc="The value of an all-reduce that was begun.", kind=Kind.TUPLE, infer=_first_type, reference=identity,
-    expand=_same, cost=no_cost))
+    "all-reduce-done", work="collective", doc="The value of an all-reduce that was begun.", kind=Kind.TUPLE, infer=_first_type,
+    reference=identity, expand=_same, cost=no_cost))
 
 
 def _shards(node: Node, given: TensorType, made: TensorType, whole: int | None, part: int | None) -> int:
@@ -183,11 +184,12 @@ def _side_by_side(builder: Builder, x: Node, n: int, along: int) -> Node:
 
 
 all_gather = declare(Op(
-    "all-gather", doc="The values of all devices, one after the other along a dimension.", infer=_infer_all_gather, reference=_all_gather,
+    "all-gather", work="collective", doc="The values of all devices, one after the other along a dimension.", infer=_infer_all_gather,
+    reference=_all_gather,
     expand=lambda builder, node, operands, raw: _repeated(builder, node, operands, gathered(node, started=False)), cost=no_cost))
 all_gather_start = declare(Op(
-    "all-gather-start", doc="Begins an all-gather: (operand, result).", infer=_infer_all_gather_start, reference=_all_gather_start,
-    expand=lambda builder, node, operands, raw: apply(
+    "all-gather-start", work="collective", doc="Begins an all-gather: (operand, result).", infer=_infer_all_gather_start,
+    reference=_all_gather_start, expand=lambda builder, node, operands, raw: apply(
         builder, "tuple", as_one(builder, operands), _repeated(builder, node, operands, gathered(node, started=True))),
     cost=no_cost))
 
@@ -205,7 +207,7 @@ def _second(builder: Builder, node: Node, operands: Sequence[Node], raw: Raw) ->
 
 
 def done_op(name: str, what: str) -> Op:
-    return declare(Op(name, doc=f"The value of {what} that was begun.", kind=Kind.TUPLE, infer=_infer_second,
+    return declare(Op(name, doc=f"The value of {what} that was begun.", kind=Kind.TUPLE, work="collective", infer=_infer_second,
                       reference=lambda run, node, x: x[1], expand=_second, cost=no_cost))
 
 
@@ -250,8 +252,8 @@ def _expand_reduce_scatter(builder: Builder, node: Node, operands: Sequence[Node
 
 
 reduce_scatter = declare(Op(
-    "reduce-scatter", doc="The values of all devices combined by ``to_apply``, a shard for each.", infer=_infer_reduce_scatter,
-    reference=_reduce_scatter, expand=_expand_reduce_scatter, cost=operand_elements))
+    "reduce-scatter", work="collective", doc="The values of all devices combined by ``to_apply``, a shard for each.",
+    infer=_infer_reduce_scatter, reference=_reduce_scatter, expand=_expand_reduce_scatter, cost=operand_elements))
 
 
 # ---- all-to-all
@@ -285,5 +287,5 @@ def _expand_all_to_all(builder: Builder, node: Node, operands: Sequence[Node], r
 
 
 all_to_all = declare(Op(
-    "all-to-all", doc="Part i goes to device i, part i comes from device i.", infer=_infer_all_to_all, reference=_all_to_all,
-    expand=_expand_all_to_all, cost=no_cost))
+    "all-to-all", work="collective", doc="Part i goes to device i, part i comes from device i.", infer=_infer_all_to_all,
+    reference=_all_to_all, expand=_expand_all_to_all, cost=no_cost))

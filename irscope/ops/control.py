@@ -35,7 +35,7 @@ def _call(run: Run, node: Node, *operands: Array) -> Steps:
 
 
 call = declare(Op(
-    "call", doc="The value of a computation for these operands.", infer=_infer_call, reference=_call, cost=calls_cost))
+    "call", work="control", doc="The value of a computation for these operands.", infer=_infer_call, reference=_call, cost=calls_cost))
 
 
 def _infer_fusion(node: Node) -> Type:
@@ -55,7 +55,7 @@ def _fusion(run: Run, node: Node, *operands: Array) -> Steps:
 
 
 fusion = declare(Op(
-    "fusion", doc="A computation that the compiler runs as one kernel; the value is that of a call.", infer=_infer_fusion,
+    "fusion", work="fusion", doc="A computation that the compiler runs as one kernel; the value is that of a call.", infer=_infer_fusion,
     reference=_fusion, cost=calls_cost))
 
 
@@ -84,8 +84,8 @@ def _while(run: Run, node: Node, state: Array) -> Steps:
 
 
 while_ = declare(Op(
-    "while", doc="The body, applied to the state as long as the condition of the state holds.", infer=_infer_while, reference=_while,
-    cost=calls_cost))
+    "while", work="control", doc="The body, applied to the state as long as the condition of the state holds.", infer=_infer_while,
+    reference=_while, cost=calls_cost))
 
 
 def _infer_conditional(node: Node) -> Type:
@@ -116,7 +116,7 @@ def _conditional(run: Run, node: Node, chooser: Array, *operands: Array) -> Step
 
 
 conditional = declare(Op(
-    "conditional", doc="One branch, chosen by a pred (true first) or by number; a number out of range chooses the last.",
+    "conditional", work="control", doc="One branch, chosen by a pred (true first) or by number; a number out of range chooses the last.",
     infer=_infer_conditional, reference=_conditional, cost=lambda node: max(map(body_flops, node.bodies), default=0.0)))
 
 
@@ -134,14 +134,14 @@ def _one(node: Node) -> Type:
 
 
 opt_barrier = declare(Op(
-    "opt-barrier", doc="The value itself; the compiler moves nothing across.", kind=Kind.TUPLE, infer=_one,
+    "opt-barrier", work="control", doc="The value itself; the compiler moves nothing across.", kind=Kind.TUPLE, infer=_one,
     reference=lambda run, node, x: x, cost=no_cost))
 domain = declare(Op(
     "domain", doc="The value itself, where the way it is spread over devices changes.", kind=Kind.TUPLE, infer=_one,
     reference=lambda run, node, x: x, cost=no_cost))
 add_dependency = declare(Op(
-    "add-dependency", doc="The first operand, after what the token waits for.", kind=Kind.TUPLE, infer=_infer_add_dependency,
-    reference=lambda run, node, x, _: x, cost=no_cost))
+    "add-dependency", work="control", doc="The first operand, after what the token waits for.", kind=Kind.TUPLE,
+    infer=_infer_add_dependency, reference=lambda run, node, x, _: x, cost=no_cost))
 after_all = declare(Op(
-    "after-all", doc="A token that waits for all of its operands.", kind=Kind.TUPLE, infer=lambda node: TOKEN,
+    "after-all", work="control", doc="A token that waits for all of its operands.", kind=Kind.TUPLE, infer=lambda node: TOKEN,
     reference=lambda run, node, *tokens: None, cost=no_cost))

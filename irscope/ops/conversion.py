@@ -82,7 +82,8 @@ def _reduced(k: Emitter, x: Value, node: Node) -> Value:
 
 reduce_precision = declare(Op(
     "reduce-precision", doc="Rounded to a float of fewer bits (nearest even), too large to infinity, too small to zero, and back.",
-    kind=Kind.ELEMENTWISE, infer=_infer_reduce_precision, reference=_reduce_precision, scalar=_reduce_precision_scalar))
+    kind=Kind.ELEMENTWISE, work="reduction", weight=4, infer=_infer_reduce_precision, reference=_reduce_precision,
+    scalar=_reduce_precision_scalar))
 
 
 # ---- stochastic-convert

@@ -32,7 +32,7 @@ def _infer_get(node: Node) -> Type:
 
 
 get_dimension_size = declare(Op(
-    "get-dimension-size", doc="The actual size of a dimension.", kind=Kind.INJECTIVE, infer=_infer_get,
+    "get-dimension-size", work="free", doc="The actual size of a dimension.", kind=Kind.INJECTIVE, infer=_infer_get,
     reference=lambda run, node, x: np.asarray(np.shape(x)[DimensionSize.of(node).dimensions[0]], np.int32),
     element=lambda k, node, index, read: k.const(operand_dims(node)[DimensionSize.of(node).dimensions[0]], S32), cost=no_cost))
 

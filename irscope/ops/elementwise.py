@@ -5,14 +5,14 @@ Operands have equal shapes: HLO never broadcasts by itself. Only the bounds of `
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypedDict, Unpack
 
 from irscope.graph import DTYPES, Kind, Node, Op, TensorType, Type
-from irscope.graph.node import Emitter, ScalarMeaning, Value
+from irscope.graph.node import Emitter, Reference, ScalarMeaning, Value
 from irscope.lazy import np
 from irscope.ops import numerics
 from irscope.ops.faults import TypeFault
-from irscope.ops.infer import agree, arity, array, arrays, kind_of, plain
+from irscope.ops.infer import Infer, agree, arity, array, arrays, kind_of, plain
 from irscope.ops.numerics import Function, bitwise, numeric, sized
 from irscope.ops.registry import declare
 from irscope.ops.shapes import higher_precision
@@ -44,23 +44,29 @@ def word(name: str) -> ScalarMeaning:
     return scalar
 
 
-def unary(name: str, meaning: str, kinds: Sequence[str], function: Function, doc: str,
-          result: Callable[[TensorType], TensorType] | None = None, traits: str = "", reference: Callable[[Function], Any] = numeric) -> Op:
-    """Declare an elementwise operator of one operand; ``result`` says where its type differs from the operand's.
+class Declared(TypedDict, total=False):
+    """What few elementwise operators declare: traits, weight, and what makes the reference of the function.
 
-    ``reference`` makes one of ``function``: :func:`bitwise` for those that touch bits alone, and so keep denormals.
+    ``reference`` is :func:`numeric` by default, :func:`bitwise` for those that touch bits alone, and so keep denormals.
     """
+
+    traits: str
+    weight: int
+    reference: Callable[[Function], Reference]
+
+
+def unary(name: str, meaning: str, kinds: Sequence[str], function: Function, doc: str,
+          result: Callable[[TensorType], Type] = plain, **declared: Unpack[Declared]) -> Op:
+    """Declare an elementwise operator of one operand; ``result`` says where its type differs from the operand's."""
     def infer(node: Node) -> Type:
         arity(node, 1)
         t = array(node, 0)
         kind_of(node, t, kinds)
-        return result(t) if result else plain(t)
-    return declare(Op(name, doc=doc, kind=Kind.ELEMENTWISE, infer=infer, reference=reference(function),
-                      scalar=word(meaning), traits=frozenset(traits.split())))
+        return result(t)
+    return _elementwise(name, meaning, function, doc, infer, declared)
 
 
-def binary(name: str, meaning: str, kinds: Sequence[str], function: Function, doc: str, traits: str = "",
-           reference: Callable[[Function], Any] = numeric) -> Op:
+def binary(name: str, meaning: str, kinds: Sequence[str], function: Function, doc: str, **declared: Unpack[Declared]) -> Op:
     """Declare an elementwise operator of two operands of one type."""
     def infer(node: Node) -> Type:
         arity(node, 2)
@@ -68,8 +74,13 @@ def binary(name: str, meaning: str, kinds: Sequence[str], function: Function, do
         for t in types:
             kind_of(node, t, kinds)
         return agree(node, types)
-    return declare(Op(name, doc=doc, kind=Kind.ELEMENTWISE, infer=infer, reference=reference(function), scalar=word(meaning),
-                      traits=frozenset(traits.split())))
+    return _elementwise(name, meaning, function, doc, infer, declared)
+
+
+def _elementwise(name: str, meaning: str, function: Function, doc: str, infer: Infer, declared: Declared) -> Op:
+    reference = declared.get("reference", numeric)(function)
+    return declare(Op(name, doc=doc, kind=Kind.ELEMENTWISE, infer=infer, reference=reference, scalar=word(meaning),
+                      traits=frozenset(declared.get("traits", "").split()), weight=declared.get("weight", 1)))
 
 
 def component(t: TensorType) -> TensorType:
@@ -85,29 +96,32 @@ def as_pred(t: TensorType) -> TensorType:
 
 # ---- arithmetic
 
-add = binary("add", "add", ALL, lambda x, y: np.add(x, y), "``x + y``; ints wrap, pred: or.", "commutative associative")
+add = binary("add", "add", ALL, lambda x, y: np.add(x, y), "``x + y``; ints wrap, pred: or.", traits="commutative associative")
 subtract = binary("subtract", "sub", NUMBERS, lambda x, y: np.subtract(x, y), "``x - y``; ints wrap.")
-multiply = binary("multiply", "mul", ALL, lambda x, y: np.multiply(x, y), "``x * y``; ints wrap, pred: and.", "commutative associative")
+multiply = binary("multiply", "mul", ALL, lambda x, y: np.multiply(x, y), "``x * y``; ints wrap, pred: and.",
+                  traits="commutative associative")
 divide = binary("divide", "div", NUMBERS, numerics.divide,
-                "``x / y``; ints truncate, x/0 is -1 (all ones unsigned), INT_MIN/-1 is INT_MIN.")
+                "``x / y``; ints truncate, x/0 is -1 (all ones unsigned), INT_MIN/-1 is INT_MIN.", weight=4)
 remainder = binary("remainder", "rem", ("int", "uint", "float"), numerics.remainder,
-                   "The rest of the truncated division: it has the sign of x; ints: x rem 0 is x.")
+                   "The rest of the truncated division: it has the sign of x; ints: x rem 0 is x.", weight=12)
 maximum = binary("maximum", "max", ORDERED, numerics.maximum, "The larger; NaN when either is NaN, 0 above -0.",
-                 "commutative associative idempotent")
+                 traits="commutative associative idempotent")
 minimum = binary("minimum", "min", ORDERED, numerics.minimum, "The smaller; NaN when either is NaN, -0 below 0.",
-                 "commutative associative idempotent")
-power = binary("power", "pow", NUMBERS, numerics.power, "``x ** y``; 1 for y = 0 and for x = 1; ints: 0 for negative y unless x is 1.")
-atan2 = binary("atan2", "atan2", ANALYTIC, numerics.atan2, "The angle of the point (y, x), with signed zeros as in C.")
-mulhi = binary("mulhi", "mulhi", INTEGERS, numerics.multiply_high, "The upper half of the product.", "commutative", sized)
+                 traits="commutative associative idempotent")
+power = binary("power", "pow", NUMBERS, numerics.power, "``x ** y``; 1 for y = 0 and for x = 1; ints: 0 for negative y unless x is 1.",
+               weight=12)
+atan2 = binary("atan2", "atan2", ANALYTIC, numerics.atan2, "The angle of the point (y, x), with signed zeros as in C.", weight=12)
+mulhi = binary("mulhi", "mulhi", INTEGERS, numerics.multiply_high, "The upper half of the product.", traits="commutative", reference=sized)
 negate = unary("negate", "neg", NUMBERS, lambda x: np.negative(x), "``-x``; ints wrap.", traits="involution", reference=bitwise)
 abs_ = unary("abs", "abs", ("int", "float", "complex"), lambda x: np.abs(x), "``|x|``; real for complex x.", component, reference=bitwise)
 sign = unary("sign", "sign", ("int", "float", "complex"), numerics.sign, "-1, 0 or 1; zeros keep their sign, NaN stays; complex: z/abs(z).")
 
 # ---- bits
 
-and_ = binary("and", "and", BITS, lambda x, y: np.bitwise_and(x, y), "Bitwise; logical on pred.", "commutative associative idempotent")
-or_ = binary("or", "or", BITS, lambda x, y: np.bitwise_or(x, y), "Bitwise; logical on pred.", "commutative associative idempotent")
-xor = binary("xor", "xor", BITS, lambda x, y: np.bitwise_xor(x, y), "Bitwise; logical on pred.", "commutative associative")
+and_ = binary("and", "and", BITS, lambda x, y: np.bitwise_and(x, y), "Bitwise; logical on pred.",
+              traits="commutative associative idempotent")
+or_ = binary("or", "or", BITS, lambda x, y: np.bitwise_or(x, y), "Bitwise; logical on pred.", traits="commutative associative idempotent")
+xor = binary("xor", "xor", BITS, lambda x, y: np.bitwise_xor(x, y), "Bitwise; logical on pred.", traits="commutative associative")
 not_ = unary("not", "not", BITS, numerics.bitwise_not, "All bits turned; logical on pred.", traits="involution")
 shift_left = binary("shift-left", "shl", INTEGERS, numerics.shift_left, "``x << y``; 0 when y is out of range.")
 shift_right_logical = binary("shift-right-logical", "shr_logical", INTEGERS, numerics.shift_right_logical,
@@ -120,30 +134,30 @@ count_leading_zeros = unary("count-leading-zeros", "clz", INTEGERS, numerics.cou
 
 # ---- exponentials and roots
 
-exponential = unary("exponential", "exp", ANALYTIC, lambda x: np.exp(x), "``e ** x``.")
-exponential_minus_one = unary("exponential-minus-one", "expm1", ANALYTIC, lambda x: np.expm1(x), "``e ** x - 1``, exact near 0.")
-log = unary("log", "log", ANALYTIC, lambda x: np.log(x), "The natural logarithm.")
-log_plus_one = unary("log-plus-one", "log1p", ANALYTIC, lambda x: np.log1p(x), "``log(1 + x)``, exact near 0.")
-sqrt = unary("sqrt", "sqrt", ANALYTIC, lambda x: np.sqrt(x), "The square root.")
-rsqrt = unary("rsqrt", "rsqrt", ANALYTIC, numerics.rsqrt, "``1 / sqrt(x)``.")
-cbrt = unary("cbrt", "cbrt", ANALYTIC, numerics.cbrt, "The cube root; real for negative x.")
-logistic = unary("logistic", "logistic", ANALYTIC, numerics.logistic, "``1 / (1 + exp(-x))``.")
-erf = unary("erf", "erf", FLOATS, numerics.erf, "The error function.")
+exponential = unary("exponential", "exp", ANALYTIC, lambda x: np.exp(x), "``e ** x``.", weight=12)
+exponential_minus_one = unary("exponential-minus-one", "expm1", ANALYTIC, lambda x: np.expm1(x), "``e ** x - 1``, exact near 0.", weight=12)
+log = unary("log", "log", ANALYTIC, lambda x: np.log(x), "The natural logarithm.", weight=12)
+log_plus_one = unary("log-plus-one", "log1p", ANALYTIC, lambda x: np.log1p(x), "``log(1 + x)``, exact near 0.", weight=12)
+sqrt = unary("sqrt", "sqrt", ANALYTIC, lambda x: np.sqrt(x), "The square root.", weight=4)
+rsqrt = unary("rsqrt", "rsqrt", ANALYTIC, numerics.rsqrt, "``1 / sqrt(x)``.", weight=4)
+cbrt = unary("cbrt", "cbrt", ANALYTIC, numerics.cbrt, "The cube root; real for negative x.", weight=12)
+logistic = unary("logistic", "logistic", ANALYTIC, numerics.logistic, "``1 / (1 + exp(-x))``.", weight=12)
+erf = unary("erf", "erf", FLOATS, numerics.erf, "The error function.", weight=12)
 
 # ---- trigonometry
 
-sine = unary("sine", "sin", ANALYTIC, lambda x: np.sin(x), "The sine.")
-cosine = unary("cosine", "cos", ANALYTIC, lambda x: np.cos(x), "The cosine.")
-tan = unary("tan", "tan", ANALYTIC, lambda x: np.tan(x), "The tangent.")
-sinh = unary("sinh", "sinh", ANALYTIC, lambda x: np.sinh(x), "The hyperbolic sine.")
-cosh = unary("cosh", "cosh", ANALYTIC, lambda x: np.cosh(x), "The hyperbolic cosine.")
-tanh = unary("tanh", "tanh", ANALYTIC, lambda x: np.tanh(x), "The hyperbolic tangent.")
-asin = unary("asin", "asin", ANALYTIC, lambda x: np.arcsin(x), "The inverse of the sine.")
-acos = unary("acos", "acos", ANALYTIC, lambda x: np.arccos(x), "The inverse of the cosine.")
-atan = unary("atan", "atan", ANALYTIC, lambda x: np.arctan(x), "The inverse of the tangent.")
-asinh = unary("asinh", "asinh", ANALYTIC, lambda x: np.arcsinh(x), "The inverse of the hyperbolic sine.")
-acosh = unary("acosh", "acosh", ANALYTIC, lambda x: np.arccosh(x), "The inverse of the hyperbolic cosine.")
-atanh = unary("atanh", "atanh", ANALYTIC, lambda x: np.arctanh(x), "The inverse of the hyperbolic tangent.")
+sine = unary("sine", "sin", ANALYTIC, lambda x: np.sin(x), "The sine.", weight=12)
+cosine = unary("cosine", "cos", ANALYTIC, lambda x: np.cos(x), "The cosine.", weight=12)
+tan = unary("tan", "tan", ANALYTIC, lambda x: np.tan(x), "The tangent.", weight=12)
+sinh = unary("sinh", "sinh", ANALYTIC, lambda x: np.sinh(x), "The hyperbolic sine.", weight=12)
+cosh = unary("cosh", "cosh", ANALYTIC, lambda x: np.cosh(x), "The hyperbolic cosine.", weight=12)
+tanh = unary("tanh", "tanh", ANALYTIC, lambda x: np.tanh(x), "The hyperbolic tangent.", weight=12)
+asin = unary("asin", "asin", ANALYTIC, lambda x: np.arcsin(x), "The inverse of the sine.", weight=12)
+acos = unary("acos", "acos", ANALYTIC, lambda x: np.arccos(x), "The inverse of the cosine.", weight=12)
+atan = unary("atan", "atan", ANALYTIC, lambda x: np.arctan(x), "The inverse of the tangent.", weight=12)
+asinh = unary("asinh", "asinh", ANALYTIC, lambda x: np.arcsinh(x), "The inverse of the hyperbolic sine.", weight=12)
+acosh = unary("acosh", "acosh", ANALYTIC, lambda x: np.arccosh(x), "The inverse of the hyperbolic cosine.", weight=12)
+atanh = unary("atanh", "atanh", ANALYTIC, lambda x: np.arctanh(x), "The inverse of the hyperbolic tangent.", weight=12)
 
 # ---- rounding and parts
 

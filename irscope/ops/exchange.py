@@ -66,8 +66,8 @@ def _ragged_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vie
 
 
 ragged_all_to_all = declare(Op(
-    "ragged-all-to-all", doc="Rows of the input, as offsets and sizes say, into rows of the other devices' outputs.", infer=_infer_ragged,
-    reference=_ragged, nest=_ragged_nest, cost=no_cost))
+    "ragged-all-to-all", work="collective", doc="Rows of the input, as offsets and sizes say, into rows of the other devices' outputs.",
+    infer=_infer_ragged, reference=_ragged, nest=_ragged_nest, cost=no_cost))
 
 
 # ---- collective-permute, collective-broadcast
@@ -164,12 +164,12 @@ def _permute_start(run: Run, node: Node, *operands: Array) -> object:
 
 
 collective_permute = declare(Op(
-    "collective-permute", doc="Each source sends its value to its target; who gets none has zeros.", infer=_infer_permute,
-    reference=lambda run, node, *operands: _permuted(node, operands),
+    "collective-permute", work="collective", doc="Each source sends its value to its target; who gets none has zeros.",
+    infer=_infer_permute, reference=lambda run, node, *operands: _permuted(node, operands),
     expand=lambda builder, node, operands, raw: _expand_permuted(builder, node, operands), cost=no_cost))
 collective_permute_start = declare(Op(
-    "collective-permute-start", doc="Begins a collective-permute: (operand, result, context...).", infer=_infer_permute_start,
-    reference=_permute_start, expand=_expand_permute_start, cost=no_cost))
+    "collective-permute-start", work="collective", doc="Begins a collective-permute: (operand, result, context...).",
+    infer=_infer_permute_start, reference=_permute_start, expand=_expand_permute_start, cost=no_cost))
 collective_permute_done = done_op("collective-permute-done", "a collective-permute")
 
 
@@ -179,7 +179,8 @@ def _infer_collective_broadcast(node: Node) -> Type:
 
 
 collective_broadcast = declare(Op(
-    "collective-broadcast", doc="The value of the first device of each group, in all of it.", infer=_infer_collective_broadcast,
+    "collective-broadcast", work="collective", doc="The value of the first device of each group, in all of it.",
+    infer=_infer_collective_broadcast,
     reference=lambda run, node, *operands: operands[0] if Collective.of(node).has_dynamic_root else identity(run, node, *operands),
     expand=lambda builder, node, operands, raw: operands[0] if Collective.of(node).has_dynamic_root else as_one(builder, operands),
     cost=no_cost))

@@ -320,6 +320,7 @@ def _fft_cost(node: Node) -> float:
 
 fft = declare(Op(
     name="fft",
+    work="contraction",
     doc="Discrete Fourier transforms of the last dimensions. RFFT keeps the half of a real signal's spectrum, IRFFT begins with it.",
     kind=Kind.OPAQUE,
     infer=_fft_type,

@@ -329,6 +329,7 @@ def _scatter_cost(node: Node) -> float:
 
 scatter = declare(Op(
     name="scatter",
+    work="reduction",
     doc="Updates combined into a copy of the operand at places that index vectors give: vector by vector in row-major order, each with its "
         "whole window. A window that does not fit is skipped.",
     kind=Kind.OPAQUE,

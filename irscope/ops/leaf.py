@@ -24,7 +24,7 @@ def _infer_parameter(node: Node) -> Type:
 
 
 parameter = declare(Op(
-    "parameter", doc="A value that the caller gives.", kind=Kind.LEAF, infer=_infer_parameter,
+    "parameter", work="parameter", doc="A value that the caller gives.", kind=Kind.LEAF, infer=_infer_parameter,
     reference=lambda run, node, value: value))
 
 
@@ -114,7 +114,7 @@ def _device_number(name: str, doc: str) -> Op:
     def infer(node: Node) -> Type:
         arity(node, 0)
         return TensorType(U32, ())
-    return declare(Op(name, doc=doc, kind=Kind.LEAF, infer=infer, reference=lambda run, node: np.zeros((), np.uint32),
+    return declare(Op(name, doc=doc, kind=Kind.LEAF, work="collective", infer=infer, reference=lambda run, node: np.zeros((), np.uint32),
                       element=lambda k, node, index, read: k.const(0, U32), cost=no_cost))
 
 

@@ -91,6 +91,7 @@ def _cholesky_cost(node: Node) -> float:
 
 cholesky = declare(Op(
     name="cholesky",
+    work="contraction",
     doc="The triangular factor L with ``L L^H = a`` (or the upper one), zero elsewhere; NaN where a matrix is not positive definite.",
     kind=Kind.OPAQUE,
     infer=_cholesky_type,
@@ -186,6 +187,7 @@ def _triangular_solve_cost(node: Node) -> float:
 
 triangular_solve = declare(Op(
     name="triangular-solve",
+    work="contraction",
     doc="x with ``op(a) x = b``, or ``x op(a) = b``, for triangular a. Only the named triangle is read; no diagonal when it is unit.",
     kind=Kind.OPAQUE,
     infer=_triangular_solve_type,

@@ -176,7 +176,7 @@ def _bitcast_element(k: Emitter, node: Node, index: Sequence[Value], read: Read)
 
 
 bitcast = declare(Op(
-    "bitcast", doc="The same memory under another shape and layout: with layouts that differ this moves elements, logically.",
+    "bitcast", work="free", doc="The same memory under another shape and layout: with layouts that differ this moves elements, logically.",
     kind=Kind.INJECTIVE, infer=_infer_bitcast, reference=_bitcast, element=_bitcast_element, cost=no_cost))
 
 
@@ -229,5 +229,5 @@ def _infer_copy(node: Node) -> Type:
 
 
 copy = declare(Op(
-    "copy", doc="The same value in memory of its own; the layout may change.", kind=Kind.ELEMENTWISE,
+    "copy", work="movement", doc="The same value in memory of its own; the layout may change.", kind=Kind.ELEMENTWISE,
     infer=_infer_copy, reference=lambda run, node, x: x, scalar=lambda k, node, x: k.convert(x, dtype_of_result(node)), cost=no_cost))

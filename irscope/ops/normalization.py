@@ -193,11 +193,11 @@ def _grad(run: Run, node: Node, *operands: Array) -> object:
 
 
 batch_norm_training = declare(Op(
-    "batch-norm-training", doc="(y, mean, biased variance) of (x, scale, offset), with the statistics of x itself.",
+    "batch-norm-training", work="reduction", doc="(y, mean, biased variance) of (x, scale, offset), with the statistics of x itself.",
     infer=_infer_training, reference=_training, expand=_expand_training))
 batch_norm_inference = declare(Op(
-    "batch-norm-inference", doc="y of (x, scale, offset, mean, variance), with given statistics.",
+    "batch-norm-inference", work="reduction", doc="y of (x, scale, offset, mean, variance), with given statistics.",
     infer=_infer_inference, reference=_inference, expand=_expand_inference))
 batch_norm_grad = declare(Op(
-    "batch-norm-grad", doc="The gradients for (x, scale, offset) from (x, scale, mean, variance, gradient of y).",
+    "batch-norm-grad", work="reduction", doc="The gradients for (x, scale, offset) from (x, scale, mean, variance, gradient of y).",
     infer=_infer_grad, reference=_grad, expand=_expand_grad))

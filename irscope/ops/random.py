@@ -277,6 +277,7 @@ def _philox_nest(k: Emitter, state: Sequence[Value], out: View) -> None:
 
 rng_bit_generator = declare(Op(
     name="rng-bit-generator",
+    work="elementwise",
     doc="Random bits and the next state, from a state: three-fry, or Philox (which rng_default is).",
     kind=Kind.OPAQUE,
     infer=_rng_bit_generator_type,
@@ -303,6 +304,7 @@ def _rng_type(node: Node) -> Type:
 
 rng = declare(Op(
     name="rng",
+    work="elementwise",
     doc="Random numbers of a hidden state. They cannot be reproduced, so they have types but no value: irscope does not run them.",
     kind=Kind.OPAQUE,
     effect=Effect.WRITES,

@@ -193,6 +193,7 @@ def _scan_cost(node: Node) -> float:
 
 scan = declare(Op(
     name="scan",
+    work="reduction",
     doc="Steps along a dimension: the body gets a slice of each operand and the carries, and gives slices to stack and new carries.",
     kind=Kind.OPAQUE,
     infer=_scan_type,

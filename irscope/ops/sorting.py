@@ -177,6 +177,7 @@ def _sort_cost(node: Node) -> float:
 
 sort = declare(Op(
     name="sort",
+    work="reduction",
     doc="The operands in the order of a comparator, which is asked whether a stands before b; several operands move together.",
     kind=Kind.OPAQUE,
     infer=_sort_type,
@@ -282,6 +283,7 @@ def _topk_reference(run: Run, node: Node, operand: Array) -> Any:
 
 topk = declare(Op(
     name="topk",
+    work="reduction",
     doc="The k largest (or smallest) elements of every row, best first, and their places; ties in order of place, NaN above infinity.",
     kind=Kind.OPAQUE,
     infer=_topk_type,

@@ -300,6 +300,7 @@ def _select_and_scatter_cost(node: Node) -> float:
 
 select_and_scatter = declare(Op(
     name="select-and-scatter",
+    work="reduction",
     doc="In every window one element is selected (the current one stays while select is true); the source is combined into its place.",
     kind=Kind.OPAQUE,
     infer=_select_and_scatter_type,

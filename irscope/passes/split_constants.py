@@ -15,7 +15,8 @@ from irscope.ops.attrs import Literal
 REPEATS = hlo.named("broadcast iota constant")
 """Operators that make more bytes than they read: they stay where they are used."""
 MOVES = hlo.named("reshape transpose slice")
-HEAVY = hlo.named("exponential log tanh sine cosine power erf logistic")
+HEAVY = 12
+"""The weight of an operator from which on one number is work enough."""
 SMALL_WORK = 12
 """Simple operations an element on constants of one element that are not worth a program of their own."""
 
@@ -81,7 +82,7 @@ def _work(graph: Graph, known: list[bool]) -> list[int]:
             continue
         total = sum(work[o.index] for o in node.operands)
         if node.op.scalar is not None:
-            heavy = node.op in HEAVY
+            heavy = node.op.weight >= HEAVY
             arrays = any(isinstance(o.type, TensorType) and o.type.elements > 1 and o.op not in REPEATS for o in node.operands)
             total += SMALL_WORK if heavy or arrays or _array_behind(node) else 1
         elif node.op not in REPEATS and node.op.kind not in (Kind.TUPLE, Kind.LEAF):

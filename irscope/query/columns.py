@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from irscope.analysis.classes import work_class
 from irscope.analysis.summary import source_line
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, TensorType, Type
@@ -73,7 +72,7 @@ COLUMNS: dict[str, Column] = {c.name: c for c in (
     Column("graph", "text", "the computation, function or block it stands in", lambda s, g, n: g.name),
     Column("scope", "text", "the user's name for the place: HLO op_name, module path", lambda s, g, n: s.module.scope(n)),
     Column("source", "text", "file:line of the user's program", lambda s, g, n: source_line(s.module, n)),
-    Column("class", "text", "sort of work: contraction, reduction, elementwise, movement, fusion...", lambda s, g, n: work_class(n)),
+    Column("class", "text", "sort of work: contraction, reduction, elementwise, movement, fusion...", lambda s, g, n: n.op.work),
     Column("dtype", "text", "element type of the (first) result", _dtype),
     Column("shape", "text", "shape of the (first) result: 8,128 or 8x128; a star stands for anything", _shape),
     Column("type", "text", "the whole type as the text has it", lambda s, g, n: str(n.type)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from irscope.analysis.calls import BodyUse, body_use, is_fusion
-from irscope.analysis.classes import drawn_class, work_class
+from irscope.analysis.classes import drawn_class
 from irscope.analysis.summary import describe_type, estimate, source_line
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, TupleType, bytes_of
@@ -164,7 +164,7 @@ class _Detail:
             title = f"{outer.title}  %{short(caller.name, MAX_NAME)}"
         else:
             title = body.name + (f" x{trips}" if trips is not None and body is caller.bodies[-1] else "")
-        cluster = Cluster(title, place.cluster, work_class(caller), key=f"{place.graph.name}/{caller.name}/{body.name}")
+        cluster = Cluster(title, place.cluster, caller.op.work, key=f"{place.graph.name}/{caller.name}/{body.name}")
         self.view.clusters.append(cluster)
         inner = _Place(body, folds, cluster, place, caller)
         self._places.append(inner)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-from irscope.analysis.classes import PLUMBING, VALUES
 from irscope.analysis.summary import describe_type
 from irscope.graph import Graph, Kind, Node
 from irscope.ops import hlo, sets
@@ -32,8 +31,8 @@ def folding(graph: Graph, fold_parameters: bool) -> list[Fold]:
     folds = [Fold.BOX] * len(graph.nodes)
     for i, node in enumerate(graph.nodes):
         op = node.op
-        leaf = op in VALUES or (op.kind is Kind.LEAF and op is not hlo.parameter)
-        plumbing = op in _VIA or (op in PLUMBING and len(node.operands) <= MAX_TUPLE)
+        leaf = op.work == "constant" or (op.kind is Kind.LEAF and op is not hlo.parameter)
+        plumbing = op in _VIA or (op.work == "free" and op is not hlo.get_dimension_size and len(node.operands) <= MAX_TUPLE)
         if op in _SIZES or leaf or (op is hlo.parameter and fold_parameters) or _is_constant_in_disguise(node, folds):
             folds[i] = Fold.TEXT
         elif plumbing:

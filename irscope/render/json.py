@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-from irscope.analysis.classes import work_class
 from irscope.analysis.outline import Section
 from irscope.analysis.summary import Summary, Value, source_line, summarise
 from irscope.analysis.survey import Survey
@@ -55,7 +54,7 @@ def _graph(survey: Survey, graph: Graph) -> dict[str, Any]:
 
 def _node(survey: Survey, graph: Graph, node: Node) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "name": node.name, "op": node.op.name, "class": work_class(node), "type": str(node.type),
+        "name": node.name, "op": node.op.name, "class": node.op.work, "type": str(node.type),
         "operands": [o.name for o in node.operands], "bytes": survey.costs.size(node.type),
     }
     if node.attrs:

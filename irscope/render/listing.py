@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.classes import work_class
 from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node
@@ -53,7 +52,7 @@ def node_line(survey: Survey, graph: Graph, node: Node, paint: Paint, mark: bool
     body = short(body, max(20, space - len(head)))
     padding = " " * max(1, space - len(head) - len(body) + 1)
     figures = padding + paint(tail, "dim") if tail.strip() else ""
-    return paint(head, "bold" if mark else "dim") + paint(body, work_class(node)) + figures
+    return paint(head, "bold" if mark else "dim") + paint(body, node.op.work) + figures
 
 
 def card(survey: Survey, node: Node, paint: Paint) -> Iterator[str]:

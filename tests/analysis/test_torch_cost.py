@@ -1,9 +1,9 @@
 """What the operators of a TorchScript text cost, as torch would run them."""
 from __future__ import annotations
 
-from irscope.analysis.classes import DROPOUTS, VIEWS
 from irscope.analysis.survey import Survey
 from irscope.formats.torchscript import operators
+from irscope.ops.registry import all_ops
 from tests.expand.torchscript_runs import graph, module_of
 
 F32 = 4
@@ -81,8 +81,9 @@ def test_a_program_without_shapes_has_no_known_work_and_says_why() -> None:
 
 def test_every_operator_that_runs_as_a_view_is_known_as_one() -> None:
     operators.load()
+    ops = {op.name: op.traits for op in all_ops("torchscript")}
     styles = {name: {c.style for c in found.choices} for name in operators.names() if (found := operators.overloads(name))}
-    assert {name for name, style in styles.items() if "view" in style} <= {name for _, name in VIEWS}
-    copying = {name for name, style in styles.items() if "alias" in style} - {name for _, name in VIEWS | DROPOUTS}
+    assert all("view" in ops[name] for name, style in styles.items() if "view" in style)
+    copying = {name for name, style in styles.items() if "alias" in style and not ops[name] & {"view", "dense-view", "dropout"}}
     assert {name for name in copying if not name.startswith("aten::_cast_")} == {f"aten::{name}" for name in (
         "cpu to_dense to type_as float double half bfloat16 long int bool byte conj_physical resolve_conj resolve_neg sum_to_size").split()}

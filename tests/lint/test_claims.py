@@ -82,7 +82,7 @@ def test_a_change_that_drops_a_kernel_is_counted() -> None:
     found = Claims(Planned(module, "irscope"), CPU).of(module.main(), module.main().users(), Edit.use(nodes["y"], nodes["s"]))
     assert found is not None
     assert (found.kernels, found.bytes) == (1, 2 * 64 * 64 * 4)
-    assert found.us == pytest.approx(CPU.launch("irscope") + CPU.vector_us(64 * 64 * 16))
+    assert found.us == pytest.approx(CPU.launch("irscope") + CPU.vector_us(64 * 64 * hlo.exponential.weight))
     assert found.holds
     assert found.saves["kernels"] == 1
 

@@ -5,9 +5,10 @@ import pkgutil
 from importlib import import_module
 
 import irscope
+from irscope.analysis.classes import CLASSES
 from irscope.formats.torchscript import operators
-from irscope.graph import Op
-from irscope.ops import get, lookup
+from irscope.graph import Kind, Op, unknown_op
+from irscope.ops import all_ops, get, lookup
 from irscope.ops import hlo as ops
 from irscope.ops.sets import ALL, hlo, relay, torchscript
 
@@ -34,3 +35,12 @@ def test_every_named_operator_is_declared() -> None:
 def test_operators_named_like_functions_of_python_do_not_hide_them() -> None:
     assert ops.map is get("map") and ops.tuple is get("tuple")
     assert ops.named("map tuple") == {get("map"), get("tuple")}
+
+
+def test_what_rooms_ask_of_every_operator_stands_in_its_declaration() -> None:
+    """A class of work and a weight follow from a declaration alone: no table beside it lists operators by name."""
+    for op in all_ops():
+        assert op.work in CLASSES and op.weight >= 1, op.name
+    new = Op("new", kind=Kind.ELEMENTWISE)
+    assert (new.work, new.weight) == ("elementwise", 1)
+    assert unknown_op("other", "relay").work == "unknown"

@@ -8,10 +8,14 @@ from irscope.ops.registry import declare
 FUNCTION = declare(
     Op("fn", "relay", "A function as a value; its graph is the body, what it takes from around it are the operands.", Kind.LEAF)
 )
-CALL = declare(Op("call", "relay", "Calls the function that is operand 0, or the body, with the other operands.", Kind.OPAQUE))
+CALL = declare(
+    Op("call", "relay", "Calls the function that is operand 0, or the body, with the other operands.", Kind.OPAQUE, work="control")
+)
 GLOBAL = declare(Op("global", "relay", "A function of the module as a value (``attrs['name']``).", Kind.LEAF))
-IF = declare(Op("if", "relay", "One of two bodies, by the bool that is operand 0.", Kind.OPAQUE))
-MATCH = declare(Op("match", "relay", "The body of the first pattern that fits operand 0 (``attrs['patterns']``).", Kind.OPAQUE))
+IF = declare(Op("if", "relay", "One of two bodies, by the bool that is operand 0.", Kind.OPAQUE, work="control"))
+MATCH = declare(
+    Op("match", "relay", "The body of the first pattern that fits operand 0 (``attrs['patterns']``).", Kind.OPAQUE, work="control")
+)
 CONSTRUCTOR = declare(Op("constructor", "relay", "A value of an algebraic data type (``attrs['name']``).", Kind.TUPLE))
 FIELD = declare(Op("field", "relay", "A field that a pattern binds (``attrs['path']``) of operand 0.", Kind.TUPLE))
 REF = declare(Op("ref", "relay", "A new reference that holds operand 0.", Kind.OPAQUE, Effect.WRITES))

@@ -309,7 +309,11 @@ class _Reader:
         op = self.ops.get(name)
         if op is None:
             operators.load()  # with the first operator, so that every reading finds the same
-            op = self.ops[name] = lookup(name, "torchscript") or unknown_op(name, "torchscript")
+            op = lookup(name, "torchscript")
+            if op is None:
+                plain = lookup(name.removesuffix("_"), "torchscript")  # an operator in place works as the one that is not
+                op = unknown_op(name, "torchscript", plain.work if plain is not None else "unknown")
+            self.ops[name] = op
         return op
 
     # ------------------------------------------------------------------ places and faults

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from irscope.analysis.calls import is_fusion
-from irscope.analysis.classes import work_class
 from irscope.analysis.cost import is_free
 from irscope.analysis.survey import Survey
 from irscope.graph import Module, TensorType
@@ -41,7 +40,7 @@ def audit(module: Module) -> Table:
                 fused[pair] += not alone
                 cast_bytes[pair] += round((source.bytes + node.type.bytes) * times) if alone else 0
                 continue
-            classes[dtype][work_class(node)] += 1
+            classes[dtype][node.op.work] += 1
             written[dtype] += round(node.type.bytes * times) if alone else 0
     total = sum(cast_bytes.values())
     n = sum(casts.values())

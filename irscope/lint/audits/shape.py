@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from irscope.analysis.classes import work_class
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Module, Node, TensorType
 from irscope.lint.audits.table import Table
@@ -29,7 +28,7 @@ def audit(module: Module) -> Table:
                 open_values += 1
                 if not any(_is_open(o) for o in node.operands):
                     sources.append((graph, node))
-            elif type.rank and work_class(node) in ("contraction", "reduction", "elementwise", "fusion"):
+            elif type.rank and node.op.work in ("contraction", "reduction", "elementwise", "fusion"):
                 last = type.dims()[-1]
                 if last > 1 and last * type.dtype.storage % VECTOR_BYTES:
                     odd.setdefault((type.dtype.name, last), []).append(node)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from irscope.analysis.classes import work_class
 from irscope.formats.torchscript.names import functional
 from irscope.graph import Graph, Kind, Module, Node, TensorType
 from irscope.lint.context import Context
@@ -109,7 +108,7 @@ def _is_odd(node: Node, expected: str) -> bool:
         return False
     if expected == "int8":
         taken = [operand.type.dtype for operand in node.operands[:2] if isinstance(operand.type, TensorType)]
-        return work_class(node) == "contraction" and any(dtype.is_float for dtype in taken)
+        return node.op.work == "contraction" and any(dtype.is_float for dtype in taken)
     return node.type.dtype.is_float and bool(node.type.shape) and node.type.dtype.name != expected
 
 
@@ -141,7 +140,7 @@ def _allowed(island: list[Node], graph: Graph, expected: str, context: Context) 
     if expected not in HALF or any(_dtype(node) != "f32" for node in island):
         return False
     working = [node for node in island if node.op not in CASTS]
-    products = [node for node in working if work_class(node) == "contraction"]
+    products = [node for node in working if node.op.work == "contraction"]
     if products:
         narrow = all(_dtype(o) == expected for node in products for o in node.operands[:2])
         back = all(u.op in CASTS for node in island for u in context.view.users(node, graph) if u not in island)

@@ -7,7 +7,6 @@ from functools import partial
 from irscope.analysis.values import size
 from irscope.graph import Node
 from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
-from irscope.lint.estimate import weight
 from irscope.lint.unfused import UnfusedEdge, unfused_edges
 from irscope.ops import hlo
 from irscope.source import Note, Severity
@@ -123,7 +122,7 @@ class MultiConsumerExpensive(Rule):
     def check(self, context: Context) -> Findings:
         found: dict[Node, list[UnfusedEdge]] = {}
         for edge in unfused_edges(context, ("expensive-twice", "can-not-duplicate")):
-            if weight(edge.producer.op) > 1:
+            if edge.producer.op.weight > 1:
                 found.setdefault(edge.producer, []).append(edge)
         for producer, edges in found.items():
             graph = context.view.homes[producer]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from irscope.analysis.classes import work_class
 from irscope.analysis.values import written
 from irscope.formats.relay.attributes import Transpose as RelayTranspose
 from irscope.graph import Kind, Node, TensorType, bytes_of
@@ -125,7 +124,7 @@ class TransposePair(Rule):
         for graph in context.view.array_graphs:
             for node in context.view.with_op(TRANSPOSES, graph):
                 first, direct = _earlier_transpose(node) if node.operands else (None, False)
-                if first is None or work_class(written(node)) == "contraction":
+                if first is None or written(node).op.work == "contraction":
                     continue  # a product of TorchScript or Relay that turns an operand as it needs it
                 outer, inner = _order(node), _order(first)
                 identity = len(outer) == len(inner) and [inner[d] for d in outer if d < len(inner)] == list(range(len(outer)))

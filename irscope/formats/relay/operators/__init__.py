@@ -23,20 +23,33 @@ from irscope.ops.registry import declare
 
 __all__ = ["Attributes", "Operator", "declared", "load", "names", "opaque", "operator"]
 
+FAMILIES = {
+    "pointwise": "elementwise", "creation": "", "shape": "movement", "slicing": "movement", "reduction": "reduction",
+    "dense": "contraction", "convolution": "contraction", "winograd": "contraction", "gemm": "contraction", "deformable": "contraction",
+    "pooling": "reduction", "normalization": "reduction", "indexing": "movement", "spectral": "contraction", "image": "movement",
+    "fused": "contraction",
+}  # fmt: skip
+"""The class of work (``Op.work``) of what a file declares; that of the kind where a file is not named here."""
 F = TypeVar("F", bound=Callable[..., Any])
 Infer = Callable[..., Any] | None
 
 _loaded = False
 
 
-def operator(*schemas: str, kind: Kind = Kind.OPAQUE, values: bool = False, infer: Infer = None) -> Callable[[F], F]:
-    """Declare what operators of these schemas do; several schemas are several names of one."""
+def operator(*schemas: str, kind: Kind = Kind.OPAQUE, values: bool = False, infer: Infer = None, work: str = "", weight: int = 1
+             ) -> Callable[[F], F]:
+    """Declare what operators of these schemas do; several schemas are several names of one.
+
+    ``work`` and ``weight`` are those of :class:`irscope.graph.Op`.
+    """
 
     def build(function: F) -> F:
         doc = (function.__doc__ or "").strip().split("\n")[0]
         for text in schemas:
             made = Operator(*parse_schema(text, "tensor"), kind, function, values, infer)
-            declare(Op(made.name, "relay", doc or f"``{text}``", kind, Effect.PURE, infer_node, expand=function, cost=cost_of))
+            family = FAMILIES.get(function.__module__.rpartition(".")[2], "")
+            declare(Op(made.name, "relay", doc or f"``{text}``", kind, Effect.PURE, infer_node, expand=function, cost=cost_of,
+                       work=work or family, weight=weight))
             enter(made)
         return function
 

@@ -84,7 +84,7 @@ def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     return product(t, x, y, ([d + (not flip_x)], [d + flip_y]), t.dtype_word(a.out_dtype, t.dtype(x)), (list(range(d)), list(range(d))))
 
 
-@operator("nn.bias_add(data: 1d+, bias; axis=1)", kind=Kind.BROADCAST)
+@operator("nn.bias_add(data: 1d+, bias; axis=1)", kind=Kind.BROADCAST, work="elementwise")
 def bias_add(t: Relay, a: Attributes, x: Node, bias: Node) -> Node:
     """A number for each channel added."""
     t.same_dtype(x, bias)

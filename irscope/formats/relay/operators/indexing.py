@@ -115,7 +115,7 @@ COMBINE = {"update": None, "add": "add", "mul": "multiply", "min": "minimum", "m
 
 
 @operator("scatter_elements(data, indices: int, updates; axis=0, reduction='update')",
-          "scatter(data, indices: int, updates; axis=0, reduction='update')")
+          "scatter(data, indices: int, updates; axis=0, reduction='update')", work="reduction")
 def scatter_elements(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """``x[indices[i, j], j] = updates[i, j]`` for axis 0, or combined with what is there."""
     axis = t.axis(x, a.axis)
@@ -142,14 +142,14 @@ def _scatter_mean(t: Relay, x: Node, indices: Node, updates: Node, axis: int) ->
     return t.div(total, count)
 
 
-@operator("scatter_add(data, indices: int, updates; axis=0)")
+@operator("scatter_add(data, indices: int, updates; axis=0)", work="reduction")
 def scatter_add(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """``scatter_elements`` that adds."""
     axis = t.axis(x, a.axis)
     return _scattered(t, x, wrapped(t, indices, t.shape(x)[axis]), updates, axis, "add")
 
 
-@operator("scatter_nd(data: 1d+, indices: int 1d+, updates; mode='update')")
+@operator("scatter_nd(data: 1d+, indices: int 1d+, updates; mode='update')", work="reduction")
 def scatter_nd(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """Slices written at index vectors, which stand along the first axis of the indices."""
     if a.mode not in COMBINE:

@@ -100,7 +100,7 @@ def log_softmax(t: Relay, a: Attributes, x: Node) -> Node:
     return t.sub(away, t.unary("log", t.sum(t.unary("exponential", away), [axis], True)))
 
 
-@operator("nn.dropout(data; rate=0.5)")
+@operator("nn.dropout(data; rate=0.5)", work="elementwise")
 def dropout(t: Relay, a: Attributes, x: Node) -> list[Node]:
     """The data, as inference has it, and a mask of ones."""
     return [x, t.like(x, 1)]

@@ -13,6 +13,7 @@ from irscope.formats.relay.operators.broadcasting import arithmetic_type, compar
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import F32, PRED, S32, S64, U32
 from irscope.ops.faults import TypeFault
+from irscope.ops.registry import get
 
 E, B = Kind.ELEMENTWISE, Kind.BROADCAST
 
@@ -43,14 +44,14 @@ def _unary(name: str, primitive: str) -> None:
 
     build.__doc__ = f"The primitive ``{primitive}`` of each element."
     takes = ": float" if name in FLOATS else {"logical_not": ": bool", "bitwise_not": ": bits"}.get(name, "")
-    operator(f"{name}(data{takes})", kind=E)(build)
+    operator(f"{name}(data{takes})", kind=E, weight=get(primitive).weight)(build)
 
 
 for _name, _primitive_name in UNARY.items():
     _unary(_name, _primitive_name)
 
 
-@operator("copy(data)", kind=E)
+@operator("copy(data)", kind=E, work="movement")
 def copy(t: Relay, a: Attributes, x: Node) -> Node:
     """The operand."""
     return x
@@ -64,13 +65,13 @@ def trunc(t: Relay, a: Attributes, x: Node) -> Node:
     return t.select(t.compare("LT", x, t.like(x, 0)), t.unary("ceil", x), t.unary("floor", x))
 
 
-@operator("log2(data: float)", kind=E)
+@operator("log2(data: float)", kind=E, weight=12)
 def log2(t: Relay, a: Attributes, x: Node) -> Node:
     """The logarithm of base 2."""
     return t.scale(t.unary("log", x), 1 / log(2))
 
 
-@operator("log10(data: float)", kind=E)
+@operator("log10(data: float)", kind=E, weight=12)
 def log10(t: Relay, a: Attributes, x: Node) -> Node:
     """The logarithm of base 10."""
     return t.scale(t.unary("log", x), 1 / log(10))
@@ -168,7 +169,7 @@ def where(t: Relay, a: Attributes, condition: Node, x: Node, y: Node) -> Node:
 # ---------------------------------------------------------------------- two operands
 
 
-def _binary(name: str, rule: Callable[[Relay, Node, Node], Node]) -> None:
+def _binary(name: str, rule: Callable[[Relay, Node, Node], Node], weight: int = 1) -> None:
     def build(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
         t.same_dtype(x, y)
         x, y = t.together(x, y)
@@ -177,7 +178,7 @@ def _binary(name: str, rule: Callable[[Relay, Node, Node], Node]) -> None:
     build.__doc__ = rule.__doc__ or f"``{name}`` of two tensors that are stretched to one shape."
     classes = {"logical": ": bool", "bitwise": ": bits", "left": ": int", "right": ": int"}
     takes = classes.get(name.partition("_")[0], "")
-    operator(f"{name}(lhs{takes}, rhs{takes})", kind=B, infer=arithmetic_type(name))(build)
+    operator(f"{name}(lhs{takes}, rhs{takes})", kind=B, infer=arithmetic_type(name), weight=weight)(build)
 
 
 def _primitive(name: str) -> Callable[[Relay, Node, Node], Node]:
@@ -190,7 +191,7 @@ for _name, _primitive_name in (
     ("bitwise_xor", "xor"), ("logical_and", "and"), ("logical_or", "or"), ("logical_xor", "xor"),
     ("left_shift", "shift-left"), ("trunc_mod", "remainder"),
 ):  # fmt: skip
-    _binary(_name, _primitive(_primitive_name))
+    _binary(_name, _primitive(_primitive_name), get(_primitive_name).weight)
 
 
 def right_shift(t: Relay, x: Node, y: Node) -> Node:

@@ -93,7 +93,7 @@ _scan("cumsum", "add", 0)
 _scan("cumprod", "multiply", 1)
 
 
-@operator("einsum(data: filled; equation!)", kind=Kind.INJECTIVE)
+@operator("einsum(data: filled; equation!)", kind=Kind.INJECTIVE, work="contraction")
 def einsum(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     """Products and sums by the letters of an equation."""
     left, _, right = str(a.equation).replace(" ", "").partition("->")

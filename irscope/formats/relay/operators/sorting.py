@@ -11,13 +11,13 @@ from irscope.graph.dtypes import S32
 from irscope.ops.faults import TypeFault
 
 
-@operator("sort(data; axis=-1, is_ascend=True, dtype='float32')")
+@operator("sort(data; axis=-1, is_ascend=True, dtype='float32')", work="reduction")
 def sort(t: Relay, a: Attributes, x: Node) -> Node:
     """In order along an axis."""
     return t.sort([x], t.axis(x, a.axis), not a.is_ascend)[0]
 
 
-@operator("argsort(data; axis=-1, is_ascend=True, dtype='int32')")
+@operator("argsort(data; axis=-1, is_ascend=True, dtype='int32')", work="reduction")
 def argsort(t: Relay, a: Attributes, x: Node) -> Node:
     """The places of the elements in order."""
     axis = t.axis(x, a.axis)
@@ -25,7 +25,7 @@ def argsort(t: Relay, a: Attributes, x: Node) -> Node:
     return t.convert(places, t.dtype_word(a.dtype, S32))
 
 
-@operator("topk(data; k=1, axis=-1, ret_type='both', is_ascend=False, dtype='int32')")
+@operator("topk(data; k=1, axis=-1, ret_type='both', is_ascend=False, dtype='int32')", work="reduction")
 def topk(t: Relay, a: Attributes, x: Node) -> Any:
     """The first k in order, their places, or both."""
     return top(t, x, a.k, a)

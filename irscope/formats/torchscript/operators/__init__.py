@@ -21,13 +21,26 @@ from irscope.formats.torchscript.schema import Overload, Overloads, parse_schema
 from irscope.graph import Kind, Op
 from irscope.ops.registry import declare, lookup_declared
 
+FAMILIES = {
+    "arithmetic": "elementwise", "unary": "elementwise", "logic": "elementwise", "activations": "elementwise", "creation": "movement",
+    "shape": "movement", "slices": "movement", "casts": "elementwise", "joining": "movement", "sizes": "", "reduction": "reduction",
+    "norms": "reduction", "cumulative": "reduction", "softmax": "reduction", "linear": "contraction", "convolution": "contraction",
+    "pooling": "reduction", "normalization": "reduction", "attention": "contraction", "transformer": "contraction",
+    "indexing": "movement", "bins": "reduction", "sorting": "reduction", "unique": "reduction", "recurrent": "contraction",
+    "packed": "movement", "interpolation": "movement", "grids": "movement", "matrices": "movement", "solving": "contraction",
+    "decompositions": "contraction", "matrix_functions": "contraction", "loss": "reduction", "ctc": "reduction",
+    "complex_numbers": "elementwise", "fourier": "contraction", "signals": "", "special": "elementwise", "bessel": "elementwise",
+    "numbers": "elementwise", "copies": "movement", "quantized": "",
+}
+"""The files that declare operators, and the class of their work (``Op.work``), where an operator does not declare another."""
+
 _table: dict[str, Overloads] = {}
 _loaded = False
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def operator(*schemas: str, style: str = "pure", namespace: str = "aten") -> Callable[[F], F]:
-    """Declare what operators of these schemas do."""
+def operator(*schemas: str, style: str = "pure", namespace: str = "aten", work: str = "", traits: str = "") -> Callable[[F], F]:
+    """Declare what operators of these schemas do. ``work`` and ``traits`` are those of :class:`irscope.graph.Op`."""
     def enter(function: F) -> F:
         for text in schemas:
             schema = parse_schema(text)
@@ -37,7 +50,9 @@ def operator(*schemas: str, style: str = "pure", namespace: str = "aten") -> Cal
                 found = _table[name] = Overloads(name)
                 if lookup_declared(name, "torchscript") is None:
                     doc = (function.__doc__ or "").strip().split("\n")[0]
-                    declare(Op(name, "torchscript", doc or text, Kind.OPAQUE, expand=function))
+                    family = FAMILIES.get(function.__module__.rpartition(".")[2], "")
+                    declare(Op(name, "torchscript", doc or text, Kind.OPAQUE, expand=function, work=work or family or "custom",
+                               traits=frozenset(traits.split())))
             found.choices.append(Overload(schema, function, style))
         return function
     return enter
@@ -45,15 +60,16 @@ def operator(*schemas: str, style: str = "pure", namespace: str = "aten") -> Cal
 
 def view(*schemas: str) -> Callable[[F], F]:
     """Declare operators whose results are views of their first argument."""
-    return operator(*schemas, style="view")
+    return operator(*schemas, style="view", traits="view")
 
 
-def alias(*schemas: str) -> Callable[[F], F]:
+def alias(*schemas: str, traits: str = "") -> Callable[[F], F]:
     """Declare operators of which torch decides by strides and types whether they share the memory of their first argument.
 
     The function takes ``(t, x, layout, ...)`` and gives a Decision, or a list of them; a list of tensors comes with a list of layouts.
+    ``traits`` tells what to assume where the types of a text leave that open: ``view``, ``dense-view``, ``cast`` or ``dropout``.
     """
-    return operator(*schemas, style="alias")
+    return operator(*schemas, style="alias", traits=traits)
 
 
 def overloads(name: str) -> Overloads | None:

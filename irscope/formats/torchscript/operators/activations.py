@@ -133,7 +133,8 @@ def glu(t: Torch, x: Node, dim: int) -> Node:
 
 
 @alias("dropout(Tensor(a) input, float p, bool train)", "feature_dropout(Tensor(a) input, float p, bool train)",
-       "alpha_dropout(Tensor(a) input, float p, bool train)", "feature_alpha_dropout(Tensor(a) input, float p, bool train)")
+       "alpha_dropout(Tensor(a) input, float p, bool train)", "feature_alpha_dropout(Tensor(a) input, float p, bool train)",
+       traits="dropout")
 def dropout(t: Torch, x: Node, at: Layout | None, p: float, train: bool) -> Decision:
     """In evaluation the input itself. In training the result depends on torch's generator, which no text holds."""
     if train and p > 0 and 0 not in t.shape(x):

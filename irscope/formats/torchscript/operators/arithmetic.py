@@ -129,12 +129,14 @@ def atan2(t: Torch, x: Node, y: Node) -> Node:
     return t.binary("atan2", *t.promote_floating(x, y))
 
 
-@operator("maximum(Tensor self, Tensor other)", "max.other(Tensor self, Tensor other)")
+@operator("maximum(Tensor self, Tensor other)")
+@operator("max.other(Tensor self, Tensor other)", work="reduction")
 def maximum(t: Torch, x: Node, y: Node) -> Node:
     return t.maximum(*t.promote(x, y))
 
 
-@operator("minimum(Tensor self, Tensor other)", "min.other(Tensor self, Tensor other)")
+@operator("minimum(Tensor self, Tensor other)")
+@operator("min.other(Tensor self, Tensor other)", work="reduction")
 def minimum(t: Torch, x: Node, y: Node) -> Node:
     return t.minimum(*t.promote(x, y))
 

@@ -16,14 +16,15 @@ def same(t: Torch, x: Node) -> View:
     return View(lambda b: b, lambda b, new: new, lambda at: at)
 
 
-@alias("lift_fresh(Tensor(a) self)", "cpu(Tensor(a) self)", "requires_grad_(Tensor(a!) self, bool requires_grad=True)",
-       "positive(Tensor(a) self)")
+@alias("cpu(Tensor(a) self)")
+@alias("lift_fresh(Tensor(a) self)", "requires_grad_(Tensor(a!) self, bool requires_grad=True)",
+       "positive(Tensor(a) self)", traits="view")
 def itself(t: Torch, x: Node, at: Layout | None, *rest: Any) -> Decision:
     return ITSELF
 
 
 @operator("clone(Tensor self, *, MemoryFormat? memory_format=None)", "lift_fresh_copy(Tensor self)", "detach_copy(Tensor self)",
-          "alias_copy(Tensor self)")
+          "alias_copy(Tensor self)", work="movement")
 def clone(t: Torch, x: Node, memory: Any = None) -> Node:
     return x
 
@@ -42,7 +43,8 @@ def cast(t: Torch, x: Node, at: Layout | None, dtype: DType, copy: bool = False,
     return Copied(made, contiguous(t.shape(x), memory_format or 0))
 
 
-@alias("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)")
+@alias("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)",
+       traits="cast")
 def to_dtype(t: Torch, x: Node, at: Layout | None, dtype: int, non_blocking: bool, copy: bool, memory_format: int | None) -> Decision:
     return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy, memory_format)
 
@@ -59,7 +61,7 @@ def to_other(t: Torch, x: Node, at: Layout | None, other: Node, non_blocking: bo
     return cast(t, x, at, t.dtype(other), copy, memory_format)
 
 
-@alias("type_as(Tensor(a) self, Tensor other)")
+@alias("type_as(Tensor(a) self, Tensor other)", traits="cast")
 def type_as(t: Torch, x: Node, at: Layout | None, other: Node) -> Decision:
     return cast(t, x, at, t.dtype(other))
 
@@ -109,7 +111,7 @@ for _name, _number in (("float", 6), ("double", 7), ("half", 5), ("bfloat16", 15
     _cast(_name, _number)
 
 
-@operator("copy(Tensor self, Tensor src, bool non_blocking=False)")
+@operator("copy(Tensor self, Tensor src, bool non_blocking=False)", work="movement")
 def copy(t: Torch, x: Node, source: Node, non_blocking: bool) -> Node:
     return t.broadcast_to(t.convert(source, t.dtype(x)), t.shape(x))
 

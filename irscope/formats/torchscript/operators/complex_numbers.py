@@ -29,7 +29,7 @@ def conjugated(t: Torch) -> View:
     return View(lambda b: conjugate(t, b), lambda b, new: conjugate(t, new), lambda at: replace(at, conjugated=not at.conjugated))
 
 
-@alias("conj(Tensor(a) self)", "_conj(Tensor(a) self)")
+@alias("conj(Tensor(a) self)", "_conj(Tensor(a) self)", traits="view")
 def conj(t: Torch, x: Node, at: Layout | None) -> Decision:
     return conjugated(t) if t.dtype(x).is_complex else ITSELF
 
@@ -74,7 +74,7 @@ def imag(t: Torch, x: Node) -> View:
     return View(lambda b: t.unary("imag", b), lambda b, new: t.emit("complex", (t.unary("real", b), new)), place)
 
 
-@alias("real(Tensor(a) self)")
+@alias("real(Tensor(a) self)", traits="view")
 def real(t: Torch, x: Node, at: Layout | None) -> Decision:
     if not t.dtype(x).is_complex:
         return ITSELF

@@ -66,7 +66,7 @@ def _at_least(rank: int) -> None:
             return _grown_to_three(t, x)
         return shape.unsqueeze(t, x, 0) if old else shape.reshaped(t, (1,) * rank)
 
-    @alias(f"atleast_{rank}d(Tensor(a) self)")
+    @alias(f"atleast_{rank}d(Tensor(a) self)", traits="view")
     def one(t: Torch, x: Node, at: Layout | None) -> Decision:
         return grown(t, x)
 
@@ -85,7 +85,7 @@ for _rank in (1, 2, 3):
     _at_least(_rank)
 
 
-@alias("broadcast_tensors(Tensor[] tensors)")
+@alias("broadcast_tensors(Tensor[] tensors)", traits="view")
 def broadcast_tensors(t: Torch, xs: list[Node], at: list[Layout | None]) -> list[Decision]:
     full = t.broadcast_shape(*map(t.shape, xs))
     return [ITSELF if t.shape(x) == full else shape.stretched(t, t.shape(x), full) for x in xs]
@@ -215,7 +215,7 @@ def _unpooled(t: Torch, x: Node, places: Node, size: list[int]) -> Node:
     return t.reshape(flat, (*lead, *size))
 
 
-@operator("equal(Tensor self, Tensor other)")
+@operator("equal(Tensor self, Tensor other)", work="elementwise")
 def equal(t: Torch, x: Node, y: Node) -> Any:
     """Whether sizes and all elements are equal."""
     if t.shape(x) != t.shape(y):

@@ -107,7 +107,8 @@ def where(t: Torch, condition: Node, x: Any, y: Any) -> Node:
     return t.select(truth(t, condition), *t.promote(x, y))
 
 
-@operator("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)", "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)")
+@operator("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)", "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
+          work="movement")
 def masked_fill(t: Torch, x: Node, mask: Node, value: Any) -> Node:
     return t.select(truth(t, mask), t.as_tensor(value, t.dtype(x)), x)
 

@@ -66,7 +66,7 @@ def view_sizes(t: Torch, x: Node, size: list[int]) -> View:
     return reshaped(t, sizes(t, x, size))
 
 
-@alias("reshape(Tensor(a) self, int[] shape)")
+@alias("reshape(Tensor(a) self, int[] shape)", traits="dense-view")
 def reshape(t: Torch, x: Node, at: Layout | None, size: list[int]) -> Decision:
     return reshaped_or_copied(t, x, at, sizes(t, x, size))
 
@@ -90,12 +90,12 @@ def view_as(t: Torch, x: Node, other: Node) -> View:
     return reshaped(t, sizes(t, x, list(t.shape(other))))
 
 
-@alias("reshape_as(Tensor(a) self, Tensor other)")
+@alias("reshape_as(Tensor(a) self, Tensor other)", traits="dense-view")
 def reshape_as(t: Torch, x: Node, at: Layout | None, other: Node) -> Decision:
     return reshaped_or_copied(t, x, at, sizes(t, x, list(t.shape(other))))
 
 
-@alias("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1)")
+@alias("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1)", traits="dense-view")
 def flatten(t: Torch, x: Node, at: Layout | None, start: int, end: int) -> Decision:
     if t.rank(x) == 0:
         return reshaped(t, (1,))
@@ -115,7 +115,7 @@ def unflatten(t: Torch, x: Node, dim: int, parts: list[int]) -> View:
     return reshaped(t, (*shape[:d], *parts, *shape[d + 1:]))
 
 
-@alias("ravel(Tensor(a) self)")
+@alias("ravel(Tensor(a) self)", traits="dense-view")
 def ravel(t: Torch, x: Node, at: Layout | None) -> Decision:
     """``contiguous().view(-1)``."""
     shape = (prod(t.shape(x)),)
@@ -124,7 +124,7 @@ def ravel(t: Torch, x: Node, at: Layout | None) -> Decision:
     return reshaped(t, shape) if at.is_contiguous() else Copied(t.reshape(x, shape), contiguous(shape))
 
 
-@alias("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format)")
+@alias("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format)", traits="dense-view")
 def in_format(t: Torch, x: Node, at: Layout | None, memory_format: int | None) -> Decision:
     """The tensor itself where its strides are those of the format, else a copy."""
     wanted = memory_format or 0
@@ -224,7 +224,7 @@ def expand_as(t: Torch, x: Node, other: Node) -> View:
     return expand(t, x, list(t.shape(other)))
 
 
-@alias("as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None)")
+@alias("as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None)", traits="view")
 def as_strided(t: Torch, x: Node, at: Layout | None, size: list[int], stride: list[int], offset: int | None) -> Decision:
     """Any elements of the storage, whatever the strides of the tensor are."""
     if len(size) != len(stride) or min((*size, *stride, offset or 0), default=0) < 0:
@@ -276,7 +276,7 @@ def _repeated(t: Torch, repeats: Node, n: int) -> Node:
     return t.sum(t.convert(passed, S64), [1])
 
 
-@alias("meshgrid(Tensor[] tensors)", "meshgrid.indexing(Tensor[] tensors, *, str indexing)")
+@alias("meshgrid(Tensor[] tensors)", "meshgrid.indexing(Tensor[] tensors, *, str indexing)", traits="view")
 def meshgrid(t: Torch, tensors: list[Node], at: list[Layout | None], indexing: str = "ij") -> list[Decision]:
     """Each vector along a dimension of its own, repeated along the others; "xy" exchanges the first two."""
     shape = tuple(prod(t.shape(x)) for x in tensors)

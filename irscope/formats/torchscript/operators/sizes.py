@@ -13,16 +13,17 @@ from irscope.graph.dtypes import S64
 ANSWERS: dict[str, Callable[[Torch, Node], Any]] = {
     "size(Tensor self)": lambda t, x: list(t.shape(x)),
     "dim(Tensor self)": lambda t, x: t.rank(x),
-    "numel(Tensor self)": lambda t, x: prod(t.shape(x)),
     "len.Tensor(Tensor t)": lambda t, x: t.shape(x)[0],
+    "numel(Tensor self)": lambda t, x: prod(t.shape(x)),
     "stride(Tensor self)": lambda t, x: [prod(t.shape(x)[i + 1:]) for i in range(t.rank(x))],
     "is_floating_point(Tensor self)": lambda t, x: t.dtype(x).is_float,
     "is_complex(Tensor self)": lambda t, x: t.dtype(x).is_complex,
     "is_signed(Tensor self)": lambda t, x: t.dtype(x).kind not in ("uint", "pred"),
     "element_size(Tensor self)": lambda t, x: t.dtype(x).storage,
 }
+"""What follows from the type of a tensor."""
 for _schema, _answer in ANSWERS.items():
-    operator(_schema)(_answer)
+    operator(_schema, work="free" if _schema.startswith(("size", "dim", "len")) else "")(_answer)
 
 
 @operator("size.int(Tensor self, int dim)", "sym_size.int(Tensor self, int dim)")
