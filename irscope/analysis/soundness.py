@@ -127,7 +127,7 @@ def held_together(module: Module, faults: Sequence[tuple[Graph, Fault]] | None =
             return None
         name = node.op.name.removesuffix("?") + "?"
         op = ops.setdefault(name, Op(name, node.op.dialect, effect=Effect.CONTROL))
-        made = builder.add(op, operands, NO_ATTRS, node.type, (), node.name, node.synthetic)
-        made.loc = node.loc
+        made = builder.add(op, operands, NO_ATTRS, node.type, (), node.name)
+        made.loc, made.synthetic = node.loc, node.synthetic
         return made
     return rewrite_module(module, opaque, keep_dead=True)

@@ -189,9 +189,7 @@ class _Expansion:
     def _plain(self, node: Node, operands: Sequence[Value]) -> Value:
         nodes = [as_node(self.builder, operand) for operand in operands]
         bodies = [self.became.get(body, body) for body in node.bodies]
-        made = self.builder.add(node.op, nodes, node.attrs, node.type, bodies, node.name, node.synthetic)
-        made.loc = node.loc
-        return parts_of(self.builder, made)
+        return parts_of(self.builder, self.builder.copy(node, nodes, bodies=bodies))
 
     def _started(self, node: Node, operands: Sequence[Value]) -> Value:
         """``all-gather-start`` has the type (operand, result); the operator that it starts has the result's."""

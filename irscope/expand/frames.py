@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from irscope.expand.values import synthetic_part
 from irscope.graph import NO_ATTRS, UNKNOWN, Builder, Graph, Node, TupleType, Type
 from irscope.ops import hlo
 from irscope.ops.tensors import Tensors
@@ -35,8 +36,7 @@ class Frame:
 
     def part(self, type: Type) -> Node:
         """One more part of the parameter."""
-        param = self.graph.params[0]
-        node = self.builder.add(hlo.get_tuple_element, (param,), {"index": len(self.parts)}, type, synthetic=True)
+        node = synthetic_part(self.builder, self.graph.params[0], len(self.parts), type=type)
         self.parts.append(node)
         return node
 

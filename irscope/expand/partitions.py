@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from irscope.expand import manual
 from irscope.expand.expand import inline
+from irscope.expand.values import synthetic_part
 from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, callees_first
 from irscope.graph.dtypes import U32
 from irscope.ops import get, hlo
@@ -101,8 +102,7 @@ class _Devices:
         return [self._part(state, d) for d in range(self.devices)]
 
     def _part(self, whole: Node, index: int) -> Node:
-        assert isinstance(whole.type, TupleType)
-        return self.builder.add(hlo.get_tuple_element, (whole,), {"index": index}, whole.type.elements[index], synthetic=True)
+        return synthetic_part(self.builder, whole, index)
 
     def _tuple(self, parts: Sequence[Node]) -> Node:
         return self.builder.add(hlo.tuple, parts, type=TupleType(tuple(p.type for p in parts)))
@@ -124,8 +124,8 @@ class _Devices:
         return [self._copy(node, [o[d] for o in operands], d) for d in range(self.devices)]
 
     def _copy(self, node: Node, operands: list[Node], device: int) -> Node:
-        made = self.builder.add(node.op, operands, node.attrs, node.type, node.bodies, f"{node.name}@{device}", node.synthetic)
-        made.loc = node.loc
+        made = self.builder.add(node.op, operands, node.attrs, node.type, node.bodies, f"{node.name}@{device}")
+        made.loc, made.synthetic = node.loc, node.synthetic
         return made
 
     def _at_boundary(self, node: Node, operands: list[list[Node]]) -> list[Node]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Union
 
-from irscope.graph import Builder, Node, TupleType
+from irscope.graph import Builder, Node, TupleType, Type
 from irscope.ops import hlo
 
 Value = Union[Node, "list[Value]"]
@@ -30,13 +30,20 @@ def as_node(builder: Builder, value: Value) -> Node:
             stack.append((item, []))
 
 
+def synthetic_part(builder: Builder, whole: Node, index: int, name: str | None = None, type: Type | None = None) -> Node:
+    """An element of a tuple, as a ``get-tuple-element`` that the text does not write; its type is that of the tuple's unless given."""
+    if type is None:
+        assert isinstance(whole.type, TupleType)
+        type = whole.type.elements[index]
+    part = builder.add(hlo.get_tuple_element, (whole,), {"index": index}, type, name=name)
+    part.synthetic = True
+    return part
+
+
 def parts_of(builder: Builder, node: Node) -> Value:
-    """The value of a node; one with several results is the list of its parts, each a ``get-tuple-element`` that nobody wrote."""
+    """The value of a node; one with several results is the list of its elements."""
     if not isinstance(node.type, TupleType):
         return node
     if node.op is hlo.tuple:
         return [parts_of(builder, operand) for operand in node.operands]
-    return [
-        parts_of(builder, builder.add(hlo.get_tuple_element, (node,), {"index": i}, element, name=f"{node.name}.{i}", synthetic=True))
-        for i, element in enumerate(node.type.elements)
-    ]
+    return [parts_of(builder, synthetic_part(builder, node, i, f"{node.name}.{i}")) for i in range(len(node.type.elements))]

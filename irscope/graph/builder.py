@@ -29,15 +29,23 @@ class Builder:
                 return name
 
     def add(self, op: Op, operands: Sequence[Node] = (), attrs: Mapping[str, Any] = NO_ATTRS, type: Type | None = None,
-            bodies: Iterable[Graph] = (), name: str | None = None, synthetic: bool = False) -> Node:
+            bodies: Iterable[Graph] = (), name: str | None = None) -> Node:
         """Append one node. Without ``type`` it is inferred; an operator without inference needs one (ValueError)."""
         loc = self.at[0].loc if self.at else -1
-        node = Node(op, self.name(name or op.name), type or UNKNOWN, tuple(operands), attrs, tuple(bodies), loc, -1, self.at, synthetic)
+        node = Node(op, self.name(name or op.name), type or UNKNOWN, tuple(operands), attrs, tuple(bodies), loc, -1, self.at)
         if type is None:
             if op.infer is None:
                 raise ValueError(f"{op.name}: the type must be given")
             node.type = op.infer(node)
         return self.graph.add(node)
+
+    def copy(self, node: Node, operands: Sequence[Node], type: Type | None = None, attrs: Mapping[str, Any] | None = None,
+             bodies: Iterable[Graph] | None = None) -> Node:
+        """Append a copy of a node over other operands; it keeps what is not given, its name where that is free, and its place."""
+        made = self.add(node.op, operands, node.attrs if attrs is None else attrs, type or node.type,
+                        node.bodies if bodies is None else bodies, node.name)
+        made.loc, made.synthetic = node.loc, node.synthetic
+        return made
 
     def param(self, op: Op, type: Type, name: str, attrs: Mapping[str, Any] = NO_ATTRS) -> Node:
         """Append a parameter of the graph."""

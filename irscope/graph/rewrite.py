@@ -13,8 +13,8 @@ Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
 
 def copy_node(builder: Builder, node: Node, operands: Sequence[Node], bodies: Sequence[Graph] | None = None) -> Node:
     """Append a copy of ``node`` over new operands; it keeps name, type, attributes and place."""
-    made = builder.add(node.op, operands, node.attrs, node.type, node.bodies if bodies is None else bodies, node.name, node.synthetic)
-    made.loc, made.origin = node.loc, (node,)
+    made = builder.copy(node, operands, bodies=bodies)
+    made.origin = (node,)
     return made
 
 

@@ -37,12 +37,12 @@ def _infer_ragged(node: Node) -> Type:
     return plain(result)
 
 
-def _ragged(run: Run, node: Node, given: Array, result: Array, starts: Array, lengths: Array, targets: Array, received: Array) -> Array:
+def _ragged(run: Run, node: Node, given: Array, result: Array, *offsets_and_sizes: Array) -> Array:
     """What this device sends to itself: the first rows of offsets and sizes. Rows outside of either array are moved to its edge, as in
     :func:`_ragged_nest`; XLA leaves open what becomes of them."""
     result = np.array(result)
-    per_device = max(1, np.size(starts))
-    for start, length, target in zip(*(np.reshape(v, -1)[:per_device].tolist() for v in (starts, lengths, targets)), strict=True):
+    per_device = max(1, np.size(offsets_and_sizes[0]))
+    for start, length, target in zip(*(np.reshape(v, -1)[:per_device].tolist() for v in offsets_and_sizes[:3]), strict=True):
         if not given.size or not result.size:
             break
         for row in range(min(max(length, 0), len(given))):

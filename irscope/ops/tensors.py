@@ -332,12 +332,12 @@ class Tensors:
         return self.emit("gather", (x, starts), attrs)
 
     def scatter(self, x: Node, starts: Node, updates: Node, combine: str | None, *, window_dims: Sequence[int] = (),
-                inserted: Sequence[int] = (), to_operand: Sequence[int] = ()) -> Node:
-        """``scatter`` with index vectors in the last dimension of ``starts``; ``combine`` None overwrites."""
+                inserted: Sequence[int] = ()) -> Node:
+        """``scatter``; the last dimension of ``starts`` indexes the dimensions ``inserted``; ``combine`` None overwrites."""
         dtype = self.dtype(x)
         body = overwrite_body(dtype) if combine is None else self.combiners[combine, dtype]
         attrs = {"update_window_dims": tuple(window_dims), "inserted_window_dims": tuple(inserted),
-                 "scatter_dims_to_operand_dims": tuple(to_operand), "index_vector_dim": self.rank(starts) - 1}
+                 "scatter_dims_to_operand_dims": tuple(inserted), "index_vector_dim": self.rank(starts) - 1}
         return self.emit("scatter", (x, starts, updates), attrs, (body,))
 
     def dynamic_slice(self, x: Node, starts: Sequence[Node], sizes: Shape) -> Node:

@@ -69,7 +69,7 @@ class _Making(GraphMutator):
         if node.bodies or all(new.type == old.type for new, old in zip(operands, node.operands, strict=True)):
             return None
         # What was open before may be known now.
-        made = self.builder.add(node.op, operands, node.attrs, node.type, name=node.name, synthetic=node.synthetic)
+        made = self.builder.copy(node, operands)
         made.type = _inferred(made)
         return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.analysis.constant import known_early
-from irscope.graph import Builder, Graph, Module, Node, Op, TensorType, rewrite, see_through
+from irscope.graph import Builder, Graph, Module, Node, Op, TensorType, copy_node, rewrite, see_through
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Convolution, Dot
 from irscope.passes.base import Pass, per_graph
@@ -54,8 +54,7 @@ class _Folding:
     def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
         made = self._ruled(builder, node, operands)
         if made is None:
-            made = builder.add(node.op, operands, node.attrs, node.type, node.bodies, node.name, node.synthetic)
-            made.loc, made.origin = node.loc, (node,)
+            made = copy_node(builder, node, operands)
         else:
             self.changed = True
         if self.known[node.index]:

@@ -9,7 +9,7 @@ from irscope.expand.dynamic.held import Held, Place, Tree, bounded, leaves, plac
 from irscope.expand.dynamic.rules import rule_for
 from irscope.expand.dynamic.varying import KEY, Varying
 from irscope.expand.dynamic.work import Work
-from irscope.expand.values import Value, as_node
+from irscope.expand.values import Value, as_node, synthetic_part
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, live
 from irscope.graph.dtypes import S32
 from irscope.graph.walk import callees_first, callees_first_of
@@ -246,8 +246,7 @@ def _unflattened(work: Work, whole: Node, type: Type, like: Tree, passed: set[Pl
 
 
 def _part(work: Work, whole: Node, index: int) -> Node:
-    assert isinstance(whole.type, TupleType)
-    return work.builder.add(hlo.get_tuple_element, (whole,), {"index": index}, whole.type.elements[index], synthetic=True)
+    return synthetic_part(work.builder, whole, index)
 
 
 def _finish(made: _Made, passed: set[Place]) -> None:

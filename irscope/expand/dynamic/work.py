@@ -66,8 +66,7 @@ class Work(Tensors):
 
     def copy(self, node: Node, operands: Sequence[Node], type: Type | None = None, attrs: Mapping[str, Any] | None = None) -> Node:
         """The same operator over other operands, with static types."""
-        t = type if type is not None else static_value(node.type)
-        return self.builder.add(node.op, operands, node.attrs if attrs is None else attrs, t, node.bodies, node.name, node.synthetic)
+        return self.builder.copy(node, operands, type if type is not None else static_value(node.type), attrs)
 
     def parts(self, node: Node, sizes: Sequence[Mapping[int, Node]] = ()) -> Tree:
         """The value of a node; ``sizes`` are those of its arrays, in order."""

@@ -9,10 +9,10 @@ from irscope.expand.frames import Frame, captures
 from irscope.expand.relay.choices import tensors, truth
 from irscope.expand.relay.program import Program, Run
 from irscope.expand.relay.values import Function, rebuilt, unlike
+from irscope.expand.values import synthetic_part
 from irscope.formats.relay import structure
 from irscope.formats.relay.attributes import Call
 from irscope.graph import Graph, Node, TupleType, Type
-from irscope.ops import hlo
 from irscope.source import UserError
 
 MAX_TRIPS = 1000
@@ -213,5 +213,4 @@ def _check(subject: str, where: str, before: tuple[Any, list[Type]], after: tupl
 
 def _state_part(program: Program, frame: Frame, index: int, node: Node) -> Node:
     """A value that the body only hands on."""
-    made = frame.builder.add(hlo.get_tuple_element, (frame.graph.params[0],), {"index": index}, node.type, synthetic=True)
-    return program.t.own(made)
+    return program.t.own(synthetic_part(frame.builder, frame.graph.params[0], index, type=node.type))

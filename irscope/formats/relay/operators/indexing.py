@@ -131,7 +131,7 @@ def _scattered(t: Relay, x: Node, indices: Node, updates: Node, axis: int, combi
     parts = [indices if d == axis else t.iota(shape, d, S64) for d in range(len(shape))]
     starts = t.concat([t.reshape(p, (*shape, 1)) for p in parts], len(shape))
     axes = range(len(shape))
-    return t.scatter(x, starts, updates, combine, inserted=axes, to_operand=axes)
+    return t.scatter(x, starts, updates, combine, inserted=axes)
 
 
 def _scatter_mean(t: Relay, x: Node, indices: Node, updates: Node, axis: int) -> Node:
@@ -158,7 +158,7 @@ def scatter_nd(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -
     n, rest = places[0], places[1:]
     starts = t.transpose(t.convert(indices, S64), [*range(1, len(places)), 0])
     window = range(len(rest), t.rank(updates))
-    return t.scatter(x, starts, updates, COMBINE[a.mode], window_dims=window, inserted=range(n), to_operand=range(n))
+    return t.scatter(x, starts, updates, COMBINE[a.mode], window_dims=window, inserted=range(n))
 
 
 @operator("sequence_mask(data: 2d+, valid_length: 1d; mask_value=0.0, axis=0)", kind=INJ)
@@ -239,7 +239,7 @@ def sparse_to_dense(t: Relay, a: Attributes, indices: Node, values: Node, defaul
     if t.rank(wide) < 2:
         wide = t.reshape(wide, (prod(t.shape(wide)) // rank, rank))
     updates = t.broadcast_to(values, t.shape(wide)[:1])
-    return t.scatter(base, wide, updates, None, inserted=range(rank), to_operand=range(rank))
+    return t.scatter(base, wide, updates, None, inserted=range(rank))
 
 
 @operator("invert_permutation(data: int 1d)", kind=INJ)
@@ -247,7 +247,7 @@ def invert_permutation(t: Relay, a: Attributes, x: Node) -> Node:
     """Where each number stands."""
     n = t.shape(x)[0]
     places = t.reshape(t.convert(x, S64), (n, 1))
-    return t.scatter(t.like(x, 0), places, t.iota((n,), 0, t.dtype(x)), None, inserted=[0], to_operand=[0])
+    return t.scatter(t.like(x, 0), places, t.iota((n,), 0, t.dtype(x)), None, inserted=[0])
 
 
 @operator("sliding_window(data; axis: int!, window_shape!, strides: sizes!)")

@@ -89,7 +89,7 @@ def unique(t: Relay, a: Attributes, x: Node) -> list[Node]:
     number = t.cumulative("add", t.pad(differs, t.array(0, S32), [1], [0]), 0, 0)
 
     def put(base: Node, at: Node, what: Node, combine: str | None) -> Node:
-        return t.scatter(base, t.reshape(at, (n, 1)), what, combine, inserted=(0,), to_operand=(0,))
+        return t.scatter(base, t.reshape(at, (n, 1)), what, combine, inserted=(0,))
 
     first = put(t.full((n,), n, S32), number, place, "minimum")
     if not a.sorted:

@@ -27,7 +27,7 @@ def row_of(t: Relay, indptr: Node, count: int) -> Node:
     if rows == 1:
         return t.full((count,), 0, S64)
     ends = t.reshape(t.convert(t.slice_dim(indptr, 0, 1, rows), S64), (rows - 1, 1))
-    marks = t.scatter(t.full((count + 1,), 0, S64), ends, t.full((rows - 1,), 1, S64), "add", inserted=(0,), to_operand=(0,))
+    marks = t.scatter(t.full((count + 1,), 0, S64), ends, t.full((rows - 1,), 1, S64), "add", inserted=(0,))
     return t.slice_dim(t.cumulative("add", marks, 0, 0), 0, 0, count)
 
 
@@ -41,12 +41,12 @@ def dense_of(t: Relay, data: Node, indices: Node, indptr: Node, columns: int) ->
     starts = t.concat(places, 1)
     if len(stored) == 1:
         base = t.full((rows, columns), 0, t.dtype(data))
-        return t.scatter(base, starts, data, "add", inserted=(0, 1), to_operand=(0, 1))
+        return t.scatter(base, starts, data, "add", inserted=(0, 1))
     _, tall, wide = stored
     if columns % wide:
         raise TypeFault(f"{columns} columns are not whole blocks of {wide}")
     base = t.full((rows, columns // wide, tall, wide), 0, t.dtype(data))
-    whole = t.scatter(base, starts, data, "add", window_dims=(1, 2), inserted=(0, 1), to_operand=(0, 1))
+    whole = t.scatter(base, starts, data, "add", window_dims=(1, 2), inserted=(0, 1))
     return t.reshape(t.transpose(whole, (0, 2, 1, 3)), (rows * tall, columns))
 
 
@@ -76,7 +76,7 @@ def sparse_transpose(t: Relay, a: Attributes, data: Node, indices: Node, indptr:
     here = t.take(t.convert(row_of(t, indptr, count), t.dtype(indices)), order, 0)
     ones = t.full((count,), 1, S64)
     places = t.reshape(t.plus(column, 1), (count, 1))
-    counts = t.scatter(t.full((rows + 1,), 0, S64), places, ones, "add", inserted=(0,), to_operand=(0,))
+    counts = t.scatter(t.full((rows + 1,), 0, S64), places, ones, "add", inserted=(0,))
     return [t.take(data, order, 0), here, t.convert(t.cumulative("add", counts, 0, 0), t.dtype(indptr))]
 
 

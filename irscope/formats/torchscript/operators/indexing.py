@@ -157,8 +157,7 @@ def index_put(t: Torch, x: Node, indices: list[Node | None], values: Node, accum
     kept = [shape[d] for d in p.kept]
     updates = t.broadcast_to(t.convert(values, t.dtype(x)), (*kept[:before], *p.shape, *kept[before:]))
     windows = tuple(range(before)) + tuple(range(before + n, n + len(kept)))
-    return t.scatter(x, p.starts(t), updates, "add" if accumulate else None, window_dims=windows, inserted=tuple(p.dims),
-                     to_operand=tuple(p.dims))
+    return t.scatter(x, p.starts(t), updates, "add" if accumulate else None, window_dims=windows, inserted=tuple(p.dims))
 
 
 def true_places(t: Torch, mask: Node) -> Node:
@@ -228,7 +227,7 @@ def scattered(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: s
     starts = t.concat([t.reshape(p, (*shape, 1)) for p in parts], len(shape))
     updates = t.convert(t.slice(source, [0] * len(shape), list(shape)), t.dtype(x))
     every = tuple(range(len(shape)))
-    return t.scatter(x, starts, updates, combine, inserted=every, to_operand=every)
+    return t.scatter(x, starts, updates, combine, inserted=every)
 
 
 @operator("scatter.src(Tensor self, int dim, Tensor index, Tensor src)")
@@ -330,7 +329,7 @@ def _rows(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: str |
     n = prod(t.shape(index))
     starts = t.reshape(wrapped(t, index, t.shape(x)[d]), (n, 1))
     windows = tuple(i for i in range(t.rank(x)) if i != d)
-    return t.scatter(x, starts, t.convert(source, t.dtype(x)), combine, window_dims=windows, inserted=(d,), to_operand=(d,))
+    return t.scatter(x, starts, t.convert(source, t.dtype(x)), combine, window_dims=windows, inserted=(d,))
 
 
 @operator("masked_scatter(Tensor self, Tensor mask, Tensor source)")
