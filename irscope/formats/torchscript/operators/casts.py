@@ -66,8 +66,8 @@ def type_as(t: Torch, x: Node, at: Layout | None, other: Node) -> Decision:
 
 @alias("to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
        "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)")
-def to_layout(t: Torch, x: Node, at: Layout | None, dtype: int | None, layout: object, device: object, pin: object, non_blocking: bool, copy: bool,
-              memory_format: int | None) -> Decision:
+def to_layout(t: Torch, x: Node, at: Layout | None, dtype: int | None, layout: object, device: object, pin: object, non_blocking: bool,
+              copy: bool, memory_format: int | None) -> Decision:
     return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy, memory_format)
 
 

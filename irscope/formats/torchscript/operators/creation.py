@@ -122,7 +122,8 @@ def linspace_between(t: Torch, start: object, end: object, n: int, dtype: int | 
 
 
 @operator(f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {OPTIONS})")
-def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int | None, layout: object, device: object, pin: object
+             ) -> Node:
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # torch takes the ends and the base as that type before it begins
         start, end, base = int(start), int(end), int(base)
@@ -134,7 +135,8 @@ def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int
 @operator(f"logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, {OPTIONS})",
           f"logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, {OPTIONS})",
           f"logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, {OPTIONS})")
-def logspace_between(t: Torch, start: object, end: object, n: int, base: float, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+def logspace_between(t: Torch, start: object, end: object, n: int, base: float, dtype: int | None, layout: object, device: object,
+                     pin: object) -> Node:
     """Ends that depend on data."""
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # as above
