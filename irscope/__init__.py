@@ -68,14 +68,14 @@ _PACKAGES = ("lint", "diff")
 class _CallablePackage(ModuleType):
     """A package that is also the function of its name: ``irscope.lint(...)`` beside ``irscope.lint.rule``."""
 
-    def __call__(self, *args: Any, **given: Any) -> Any:
+    def __call__(self, *args: object, **given: object) -> Any:
         return getattr(importlib.import_module("irscope.api"), self.__name__.rpartition(".")[2])(*args, **given)
 
 
 class _Package(ModuleType):
     """irscope itself. Python sets a package as an attribute of its parent whenever it is first imported, whoever imports it."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in _PACKAGES and type(value) is ModuleType:
             value.__class__ = _CallablePackage
         super().__setattr__(name, value)

@@ -27,7 +27,7 @@ def evaluate(graph: Graph, arguments: Sequence[Value], flush_denormals: bool = T
         return Evaluator().run(graph, arguments)
 
 
-def results(module: Module, arrays: Iterable[Any]) -> list[Any]:
+def results(module: Module, arrays: Iterable[object]) -> list[Any]:
     """What the entry of a module gives, as arrays without tuples around them, for the arrays of its parameters in order."""
     given = iter(arrays)
 
@@ -59,7 +59,7 @@ class Evaluator:
     declared type (ValueError), which tests use.
     """
 
-    def __init__(self, constants: Mapping[str, Any] | None = None, check: bool = False) -> None:
+    def __init__(self, constants: Mapping[str, object] | None = None, check: bool = False) -> None:
         self.constants = constants or {}
         self.check = check
         self._plans: dict[Graph, _Plan] = {}

@@ -216,7 +216,7 @@ def aligned_bytes(count: int, zero: bool = False) -> Array:
     return memory[start:start + count]
 
 
-def aligned_empty(dtype: Any, shape: tuple[int, ...]) -> Array:
+def aligned_empty(dtype: object, shape: tuple[int, ...]) -> Array:
     """An uninitialised array that begins at a multiple of 64 bytes."""
     return placed_empty(dtype, shape)[0]
 

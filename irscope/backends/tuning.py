@@ -90,7 +90,7 @@ def alone(problem: Problem, way: Built) -> Program:
             program.temps.append(slots[like])
         return slots[like]
 
-    def constant(key: Any, name: str, array: Any, dtype: DType) -> Slot:
+    def constant(key: object, name: str, array: object, dtype: DType) -> Slot:
         if key not in slots:
             data = np.ascontiguousarray(array).reshape(-1)
             slots[key] = Slot(name, dtype, data.size, "constant", data=data)

@@ -139,7 +139,7 @@ class Framed(Tensors):
         self,
         name: str,
         operands: Sequence[Node],
-        attrs: Mapping[str, Any] = NO_ATTRS,
+        attrs: Mapping[str, object] = NO_ATTRS,
         bodies: Sequence[Graph] = (),
         type: Type | None = None,
         dialect: str = "hlo",

@@ -28,7 +28,7 @@ class Attributes:
 
     __slots__ = ("attrs",)
 
-    def __init__(self, attrs: Mapping[str, Any]) -> None:
+    def __init__(self, attrs: Mapping[str, object]) -> None:
         self.attrs = attrs
 
     @classmethod

@@ -35,7 +35,7 @@ def by_text(literal: Any) -> Hashable:
     return (str(type), literal.text) if len(literal.text) <= LONGEST_TEXT else id(literal)
 
 
-def as_written(literal: Any) -> Hashable:
+def as_written(literal: object) -> Hashable:
     """A literal by what its text says, elided or not."""
     return str(literal)
 
@@ -116,7 +116,7 @@ class Numbering:
                     self._add(inner)
         return self.graphs[graph]
 
-    def attrs(self, attrs: Mapping[str, Any]) -> int:
+    def attrs(self, attrs: Mapping[str, object]) -> int:
         """The number of a node's attributes."""
         found = self._attrs.get(id(attrs))
         if found is None:
@@ -188,7 +188,7 @@ class Numbering:
         ignored = self.equality.ignored | {"meta"} if literal is not None and not literal.elided else self.equality.ignored
         return tuple([(name, self._value_key(value)) for name, value in sorted(attrs.items()) if name not in ignored])
 
-    def _value_key(self, value: Any) -> Hashable:
+    def _value_key(self, value: object) -> Hashable:
         # Replica groups have a text too. The text of a number says its type: 1, 1.0 and True are not the same.
         return self.equality.literal(value) if hasattr(value, "elided") else repr(value)
 

@@ -29,7 +29,7 @@ class Instruction:
     __slots__ = ("attrs", "bodies", "calls", "dims", "dtype", "erased", "is_array", "label", "op", "operands", "origin", "replacement",
                  "type", "users")
 
-    def __init__(self, op: Op, type: Type, operands: Iterable[Self] = (), attrs: Mapping[str, Any] = NO_ATTRS,
+    def __init__(self, op: Op, type: Type, operands: Iterable[Self] = (), attrs: Mapping[str, object] = NO_ATTRS,
                  bodies: tuple[Graph, ...] = (), label: str = "", origin: tuple[Node, ...] = ()) -> None:
         self.op = op
         self.operands: list[Self] = list(operands)

@@ -90,7 +90,7 @@ def bodies_of(graph: Graph) -> Iterator[Graph]:
     return (body for node in graph.nodes for body in node.bodies)
 
 
-def leaves_of(value: Any, parts: Callable[[Any], Sequence[Any] | None]) -> list[Any]:
+def leaves_of(value: object, parts: Callable[[Any], Sequence[Any] | None]) -> list[Any]:
     """What a nested value holds in the end, in order: whatever has no ``parts`` (None).
 
     Raises BudgetExceeded where that is more than any program has: tuples that hold the one before twice double with each line of text.

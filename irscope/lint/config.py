@@ -127,7 +127,7 @@ class _Reader:
     def __init__(self, source: SourceText, prefix: str) -> None:
         self.source, self.prefix = source, prefix
 
-    def config(self, table: Any, folder: Path) -> Config:
+    def config(self, table: object, folder: Path) -> Config:
         top = self.table(table, "", "")
         made = Config(self.source, folder, top)
         for name in ("per-path", "per-scope"):
@@ -151,7 +151,7 @@ class _Reader:
                     raise self.fault("model", "a [[check.model]] has no path", "path = 'exports/model.hlo', or a pattern")
         return made
 
-    def table(self, table: Any, kind: str, where: str) -> dict[str, Any]:
+    def table(self, table: object, kind: str, where: str) -> dict[str, Any]:
         """The keys of one table, checked. Raises UserError with the nearest known key."""
         title = f"[{'.'.join(part for part in (self.prefix, where) if part)}]" if self.prefix or where else "the top of the file"
         if not isinstance(table, Mapping):
@@ -211,11 +211,11 @@ def _known_dtype(word: str) -> None:
         raise UserError(f"{word!r} cannot be expected", did_you_mean(word, DTYPES) or f"one of {', '.join(DTYPES)} can")
 
 
-def _is_texts(value: Any) -> bool:
+def _is_texts(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(v, str) for v in value))
 
 
-def _is_date(value: Any) -> bool:
+def _is_date(value: object) -> bool:
     if isinstance(value, str):
         try:
             datetime.date.fromisoformat(value)
@@ -225,7 +225,7 @@ def _is_date(value: Any) -> bool:
     return isinstance(value, datetime.date)
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from irscope.graph import Builder, Graph, Node, Op, TensorType, Type, live, rewrite
 from irscope.graph.node import NO_ATTRS
@@ -41,12 +40,12 @@ class Site:
         return one if not type.shape else self.op(hlo.broadcast, one, type=type, attrs={"dimensions": ()})
 
     def op(
-        self, op: Op, *operands: Node, type: Type | None = None, attrs: Mapping[str, Any] = NO_ATTRS, bodies: Sequence[Graph] = ()
+        self, op: Op, *operands: Node, type: Type | None = None, attrs: Mapping[str, object] = NO_ATTRS, bodies: Sequence[Graph] = ()
     ) -> Node:
         """Append an operation over nodes of the copy; without ``type`` it is inferred."""
         return self.builder.add(op, operands, attrs, type, bodies)
 
-    def copy(self, node: Node, *operands: Node, type: Type | None = None, attrs: Mapping[str, Any] | None = None) -> Node:
+    def copy(self, node: Node, *operands: Node, type: Type | None = None, attrs: Mapping[str, object] | None = None) -> Node:
         """Append ``node`` over other operands; its type and attributes stay unless they are given."""
         made = self.builder.add(node.op, operands, node.attrs if attrs is None else attrs, type or node.type, node.bodies)
         made.loc = node.loc

@@ -156,7 +156,7 @@ def _table(given: dict[str, Any], key: str, where: str) -> dict[str, Any]:
     return table
 
 
-def _number(row: Any, what: str, where: str) -> tuple[float, str]:
+def _number(row: object, what: str, where: str) -> tuple[float, str]:
     """``3.0``, or a table with ``value`` and ``source``; positive."""
     value, source = (row.get("value"), str(row.get("source", where))) if isinstance(row, dict) else (row, where)
     if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:

@@ -136,7 +136,7 @@ class Arithmetic(Expressions):
             return self.convert(self.unary(name, self.widen(x)), dtype)
         return self.make(name, (x,), dtype, x.lanes)
 
-    def binary(self, name: str, x: Any, y: Any) -> Expr:
+    def binary(self, name: str, x: object, y: object) -> Expr:
         """An operation on two operands. One of them may be a Python number."""
         x, y = self._pair(x, y)
         dtype = x.dtype
@@ -174,7 +174,7 @@ class Arithmetic(Expressions):
             return self.convert(self.fma(self.widen(x), self.widen(y), self.widen(z)), dtype)
         return self.lift("fma", (x, y, z), dtype)
 
-    def compare(self, direction: str, x: Any, y: Any) -> Expr:
+    def compare(self, direction: str, x: object, y: object) -> Expr:
         """EQ NE LT LE GT GE; the result is pred."""
         if direction not in COMPARE:
             raise ValueError(f"no comparison {direction}")
@@ -187,7 +187,7 @@ class Arithmetic(Expressions):
                 return self.pred(known)
         return self.lift(f"cmp.{direction}", (self.widen(x), self.widen(y)), PRED)
 
-    def select(self, condition: Expr, x: Any, y: Any) -> Expr:
+    def select(self, condition: Expr, x: object, y: object) -> Expr:
         """``x`` where the condition holds, else ``y``."""
         x, y = self._pair(x, y)
         if condition.dtype is not PRED:
@@ -248,7 +248,7 @@ class Arithmetic(Expressions):
         """``x * 2**n`` for f32 and s32, or f64 and s64."""
         return self.lift("scale2", (x, n), x.dtype)
 
-    def complex(self, re: Any, im: Any) -> Expr:
+    def complex(self, re: object, im: object) -> Expr:
         """A complex value of two f32 or f64."""
         x, y = self._pair(re, im)
         if x.dtype not in (F32, F64):

@@ -62,7 +62,7 @@ class Expressions:
 
     # ---- making
 
-    def make(self, op: str, args: tuple[Expr, ...], dtype: DType, lanes: int = 1, value: Any = None) -> Expr:
+    def make(self, op: str, args: tuple[Expr, ...], dtype: DType, lanes: int = 1, value: object = None) -> Expr:
         """The expression with these parts; no folding."""
         key = (op, args, dtype, lanes, struct.pack("<d", value) if isinstance(value, float) else value)
         found = self._table.get(key)

@@ -56,7 +56,7 @@ class KernelCache:
         return f"{wanted}_{n}" if n else wanted
 
 
-def _made(template: Template, problem: Problem, match: Any, schedule: dict[str, Any]) -> Built:
+def _made(template: Template, problem: Problem, match: object, schedule: dict[str, Any]) -> Built:
     schedule.setdefault("template", template.name)
     built = template.build(problem, match, schedule)
     for stage in built.stages:
@@ -77,7 +77,7 @@ def _is_repetitive(group: Group, built: Built) -> bool:
 Way = tuple[Template, Problem, Any, dict[str, Any]]
 
 
-def _ways(template: Template, problem: Problem, match: Any, schedule: dict[str, Any]) -> Iterator[Way]:
+def _ways(template: Template, problem: Problem, match: object, schedule: dict[str, Any]) -> Iterator[Way]:
     """Other schedules of the template that takes the group, and those of its rival."""
     for other in template.alternatives(problem, match, schedule):
         yield template, problem, match, other

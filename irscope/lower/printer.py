@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from irscope.graph import DType
 from irscope.graph.dtypes import F32
@@ -229,7 +228,7 @@ def _is_small(x: Expr) -> bool:
     return x.dtype.is_integer and x.lanes == 1 and x.op in ("add", "mul") and all(a.op in _PLAIN or a.op == "mul" for a in x.args)
 
 
-def _constant(value: Any, dtype: DType) -> str:
+def _constant(value: object, dtype: DType) -> str:
     if dtype.kind == "pred":
         return "true" if value else "false"
     if not isinstance(value, float):

@@ -44,7 +44,7 @@ class Pull:
 
     # ---- values
 
-    def value(self, node: Node, index: Sequence[Any]) -> Any:
+    def value(self, node: Node, index: Sequence[object]) -> Any:
         """The element of ``node`` at ``index``; a list for an operator with several results."""
         want = (node, self._index(index))
         stack: list[tuple[Node, Index]] = [want]
@@ -81,11 +81,11 @@ class Pull:
                 self._keep(top, self._element(node, at))
         return self._found(want)
 
-    def give(self, node: Node, index: Sequence[Any], value: Any) -> None:
+    def give(self, node: Node, index: Sequence[object], value: object) -> None:
         """Say what a node's value at an index is: what an anchor computed."""
         self._keep((node, self._index(index)), value)
 
-    def store(self, node: Node, index: Sequence[Any], value: Expr, mask: Expr | None = None, nontemporal: bool = False) -> None:
+    def store(self, node: Node, index: Sequence[object], value: Expr, mask: Expr | None = None, nontemporal: bool = False) -> None:
         """Write an element of an output, or a vector along the last index."""
         view = self.views[node]
         base, step = self.place(view, self._index(index))
@@ -93,13 +93,13 @@ class Pull:
             raise ValueError(f"a vector of %{node.name} does not lie side by side")
         self.k.store(view.buffer, base, value, mask, nontemporal)
 
-    def lanes(self, base: Any, count: int) -> Expr:
+    def lanes(self, base: object, count: int) -> Expr:
         """The vector of indices base, base + 1, ...: what to give as the last index."""
         return self.k.splat(self.k.as_index(base), count) + self.k.lane(count) if count > 1 else self.k.as_index(base)
 
     # ---- memory
 
-    def load(self, node: Node, index: Sequence[Any], mask: Expr | None = None) -> Expr:
+    def load(self, node: Node, index: Sequence[object], mask: Expr | None = None) -> Expr:
         """An element of an input, or a vector along the last index."""
         at = self._index(index)
         lanes = max((i.lanes for i in at), default=1)
@@ -145,7 +145,7 @@ class Pull:
         found = self._known.get(key)
         return found[0] if found is not None and self.k.is_open(found[1]) else None
 
-    def _keep(self, key: tuple[Node, Index], value: Any) -> None:
+    def _keep(self, key: tuple[Node, Index], value: object) -> None:
         self._known[key] = (value, self.k.scope_token())
 
     def _outside(self, node: Node, at: Index) -> Any:

@@ -28,7 +28,7 @@ class Reg:
             self._snapshot = (scope, self._builder.let(self.now))
         return self._snapshot[1]
 
-    def set(self, value: Any) -> None:
+    def set(self, value: object) -> None:
         k, register = self._builder, self.register
         if not isinstance(value, Expr):
             value = k.const(value, register.dtype)

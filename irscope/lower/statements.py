@@ -50,16 +50,16 @@ class StatementBuilder(Arithmetic):
 
     # ---- statements
 
-    def loop(self, low: Any, high: Any, step: int = 1) -> Any:
+    def loop(self, low: object, high: object, step: int = 1) -> Any:
         """``with k.loop(0, n) as i``: iterations one after the other."""
         return self._loop(low, high, step, "for")
 
-    def par(self, low: Any, high: Any, step: int = 1) -> Any:
+    def par(self, low: object, high: object, step: int = 1) -> Any:
         """``with k.par(0, n) as i``: independent iterations. Inside anything but ``par`` it is a plain loop."""
         return self._loop(low, high, step, "par" if all(s.kind in ("kernel", "par") for s in self._scopes) else "for")
 
     @contextmanager
-    def _loop(self, low: Any, high: Any, step: int, kind: str) -> Iterator[Expr]:
+    def _loop(self, low: object, high: object, step: int, kind: str) -> Iterator[Expr]:
         low, high = self.as_index(low), self.as_index(high)
         if step <= 0:
             raise ValueError(f"a loop with step {step}")
@@ -151,7 +151,7 @@ class StatementBuilder(Arithmetic):
         self.emit(Let(var, value))
         return var
 
-    def load(self, buffer: Buffer, index: Any, lanes: int = 1, mask: Expr | None = None, here: bool = False) -> Expr:
+    def load(self, buffer: Buffer, index: object, lanes: int = 1, mask: Expr | None = None, here: bool = False) -> Expr:
         """One element, or ``lanes`` consecutive ones; where ``mask`` is false nothing is read and the lane is 0.
         ``here``: read in this place and anew, whatever was read before."""
         index = self.as_index(index)
@@ -171,7 +171,7 @@ class StatementBuilder(Arithmetic):
         key = (buffer, indices, "gather", mask)
         return self._read(buffer, key, (indices, mask), lambda var: GatherLoad(var, buffer, indices, mask), indices.lanes, False)
 
-    def store(self, buffer: Buffer, index: Any, value: Any, mask: Expr | None = None, nontemporal: bool = False) -> None:
+    def store(self, buffer: Buffer, index: object, value: object, mask: Expr | None = None, nontemporal: bool = False) -> None:
         """Write one element, or as many consecutive ones as the value has lanes."""
         if buffer.scope in ("in", "const"):
             raise ValueError(f"store to {buffer.name}, which is only read")
@@ -188,7 +188,7 @@ class StatementBuilder(Arithmetic):
             for key in [key for key in scope.loads if key[0] is buffer]:
                 del scope.loads[key]
 
-    def prefetch(self, buffer: Buffer, index: Any) -> None:
+    def prefetch(self, buffer: Buffer, index: object) -> None:
         """Ask for the cache line of an element; an index outside the buffer does no harm."""
         self.emit(Prefetch(buffer, self.as_index(index)))
 
@@ -259,7 +259,7 @@ class StatementBuilder(Arithmetic):
             stack.pop()
         return self._depth[x]
 
-    def _read(self, buffer: Buffer, key: tuple[Any, ...], inputs: tuple[Expr | None, ...], make: Callable[[Expr], Stmt], lanes: int,
+    def _read(self, buffer: Buffer, key: tuple[object, ...], inputs: tuple[Expr | None, ...], make: Callable[[Expr], Stmt], lanes: int,
               here: bool) -> Expr:
         fixed = buffer.scope in ("in", "const")
         innermost = len(self._scopes) - 1

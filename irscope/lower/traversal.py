@@ -64,7 +64,7 @@ class Visitor:
         cls.functions = _Functions({kind: function for base in reversed(cls.__mro__) for function in vars(base).values()
                                     for kind in getattr(function, "kinds", ())})
 
-    def visit(self, node: Any, *args: Any) -> Any:
+    def visit(self, node: object, *args: object) -> Any:
         """What the function of its class gives for a statement or step."""
         return self.functions[type(node)](self, node, *args)
 

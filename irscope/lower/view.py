@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from irscope.graph import DType
 from irscope.lower.statements import StatementBuilder
@@ -35,7 +34,7 @@ class Address:
     def dtype(self) -> DType:
         return self.buffer.dtype
 
-    def __add__(self, elements: Any) -> Address:
+    def __add__(self, elements: object) -> Address:
         if isinstance(elements, int) and elements == 0:
             return self
         return Address(self.builder, self.buffer, self.index + elements)
@@ -49,7 +48,7 @@ class Address:
         k = self.builder
         return k.gather(self.buffer, k.splat(self.index, lanes) + k.lane(lanes) * step, mask)
 
-    def store(self, value: Any, mask: Expr | None = None, nontemporal: bool = False) -> None:
+    def store(self, value: object, mask: Expr | None = None, nontemporal: bool = False) -> None:
         """Write one element, or as many consecutive ones as the value has lanes."""
         self.builder.store(self.buffer, self.index, value, mask, nontemporal)
 
@@ -79,7 +78,7 @@ class View:
     def dtype(self) -> DType:
         return self.buffer.dtype
 
-    def at(self, index: Sequence[Any]) -> Expr:
+    def at(self, index: Sequence[object]) -> Expr:
         """Where an element lies, as an index into the buffer."""
         if len(index) != len(self.shape):
             raise ValueError(f"{len(index)} indices into {self.dtype}{list(self.shape)}")
@@ -93,8 +92,8 @@ class View:
         """Where element 0 lies."""
         return Address(self.builder, self.buffer, self.builder.index(self.offset))
 
-    def load(self, index: Sequence[Any]) -> Expr:
+    def load(self, index: Sequence[object]) -> Expr:
         return self.builder.load(self.buffer, self.at(index))
 
-    def store(self, index: Sequence[Any], value: Any) -> None:
+    def store(self, index: Sequence[object], value: object) -> None:
         self.builder.store(self.buffer, self.at(index), value)

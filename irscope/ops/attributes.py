@@ -115,8 +115,8 @@ class Constant(Attributes):
     @property
     def known(self) -> Literal | None:
         """The value, where the text does not leave it out."""
-        literal: Literal | None = self.attrs.get("literal")
-        return None if literal is None or literal.elided else literal
+        literal = self.attrs.get("literal")
+        return literal if isinstance(literal, Literal) and not literal.elided else None
 
 
 class Parameter(Attributes):

@@ -85,6 +85,6 @@ def _gathered(rows: list[Any], shape: tuple[int, ...], t: Type) -> Any:
     return np.array(rows, t.dtype.numpy()).reshape(shape)
 
 
-def scalar_results(node: Node, values: Any) -> list[Any]:
+def scalar_results(node: Node, values: object) -> list[Any]:
     """The results of a body as a list, whether it gives one or a tuple."""
     return list(values) if isinstance(values, (tuple, list)) else [values]

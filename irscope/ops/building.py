@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from irscope.graph import Builder, DType, Graph, Node, TensorType
 from irscope.lazy import np
@@ -16,13 +15,13 @@ def type_of(node: Node) -> TensorType:
     return TensorType(node.type.dtype, node.type.shape)
 
 
-def constant(builder: Builder, value: Any, dtype: DType) -> Node:
+def constant(builder: Builder, value: object, dtype: DType) -> Node:
     """A scalar constant."""
     t = TensorType(dtype, ())
     return builder.add(get("constant"), (), {"literal": Literal.of(np.asarray(value, dtype.numpy()), t)}, t)
 
 
-def full(builder: Builder, value: Any, like: TensorType) -> Node:
+def full(builder: Builder, value: object, like: TensorType) -> Node:
     """An array of one value."""
     return broadcast(builder, constant(builder, value, like.dtype), like, ())
 

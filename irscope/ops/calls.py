@@ -53,7 +53,7 @@ class Call:
         value = np.asarray(Constant.of(operand).literal.value())
         return int(value) if value.size == 1 and value.dtype.kind in "iub" else None
 
-    def add(self, name: str, operands: Sequence[Node], attrs: Mapping[str, Any] = NO_ATTRS, type: Type | None = None,
+    def add(self, name: str, operands: Sequence[Node], attrs: Mapping[str, object] = NO_ATTRS, type: Type | None = None,
             dialect: str = "hlo") -> Node:
         """Append a node; without a type it is inferred. Raises TypeFault where operands or type do not fit: XLA checks none of a call."""
         op = get(name, dialect)

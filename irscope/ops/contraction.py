@@ -59,7 +59,7 @@ class DotDims:
         batch = tuple(merge(lhs.shape[i], rhs.shape[j]) for i, j in zip(self.lhs_batch, self.rhs_batch, strict=True))
         return batch + tuple(lhs.shape[d] for d in self.lhs_free) + tuple(rhs.shape[d] for d in self.rhs_free)
 
-    def places(self, index: Sequence[Any], at: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def places(self, index: Sequence[object], at: Sequence[object]) -> tuple[list[Any], list[Any]]:
         """Where the operands are read for a result index and an index into the contracting dimensions."""
         batch, free = index[:len(self.lhs_batch)], index[len(self.lhs_batch):]
         lhs = dict(zip((*self.lhs_batch, *self.lhs_free, *self.lhs_contracting), (*batch, *free[:len(self.lhs_free)], *at), strict=True))
@@ -305,7 +305,7 @@ def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Re
     return k.convert(total.get(), result_dtype(node))
 
 
-def _free_places(node: Node, dims: DotDims, index: Sequence[Any], at: Sequence[Any], group: Any) -> tuple[list[Any], list[Any]]:
+def _free_places(node: Node, dims: DotDims, index: Sequence[object], at: Sequence[object], group: object) -> tuple[list[Any], list[Any]]:
     """Where both sides are read when the right one has a group dimension."""
     of_group = RaggedDot.of(node).rhs_group_dims[0]
     left, right = _without(dims, of_group).places(index, at)

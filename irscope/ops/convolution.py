@@ -50,11 +50,11 @@ class Conv:
         out_spatial = tuple(window.output_size(i, n) for i, n in enumerate(spatial))
         return Conv(dims, window, *_groups(node), lhs[dims.lhs_batch], spatial, out_spatial, rhs[dims.rhs_input], rhs[dims.rhs_output])
 
-    def result_index(self, index: Sequence[Any]) -> tuple[Any, list[Any], Any]:
+    def result_index(self, index: Sequence[object]) -> tuple[Any, list[Any], Any]:
         """Batch, spatial and feature part of an index into the result."""
         return index[self.dims.out_batch], [index[d] for d in self.dims.out_spatial], index[self.dims.out_feature]
 
-    def lhs_index(self, batch: Any, spatial: Sequence[Any], feature: Any) -> list[Any]:
+    def lhs_index(self, batch: object, spatial: Sequence[object], feature: object) -> list[Any]:
         """The index of an operand element."""
         return _ordered((self.dims.lhs_batch, *self.dims.lhs_spatial, self.dims.lhs_feature), (batch, *spatial, feature))
 
@@ -64,7 +64,7 @@ class Conv:
         return _ordered((*self.dims.rhs_spatial, self.dims.rhs_input, self.dims.rhs_output), (*turned, feature, output))
 
 
-def _ordered(dimensions: Sequence[int], values: Sequence[Any]) -> list[Any]:
+def _ordered(dimensions: Sequence[int], values: Sequence[object]) -> list[Any]:
     return [value for _, value in sorted(zip(dimensions, values, strict=True), key=lambda pair: pair[0])]
 
 

@@ -135,7 +135,7 @@ def _stays(node: Node) -> bool:
     return any(tuple(pair) == (0, 0) for pair in Collective.of(node).source_target_pairs)
 
 
-def _permuted(node: Node, operands: Sequence[Any]) -> Any:
+def _permuted(node: Node, operands: Sequence[object]) -> Any:
     if in_place(node):
         return operands[1]
     values = operands if _stays(node) else [np.zeros_like(x) for x in operands]

@@ -267,7 +267,7 @@ def _updated(k: Emitter, node: Node, have: Sequence[Value], given: Sequence[Valu
     return k.inline(node.bodies[0], [*have, *given])
 
 
-def _joined(how: Indexed, batch: Sequence[Any], inside: Sequence[Any]) -> list[Any]:
+def _joined(how: Indexed, batch: Sequence[object], inside: Sequence[object]) -> list[Any]:
     """The index into the updates of a place inside a window."""
     outer, inner = iter(batch), iter(inside)
     return [next(inner) if d in how.window else next(outer) for d in range(len(batch) + len(inside))]

@@ -26,10 +26,10 @@ class Words(Protocol):
     """Arithmetic of unsigned integers that wrap."""
 
     def const(self, value: int) -> Any: ...
-    def add(self, x: Any, y: Any) -> Any: ...
-    def xor(self, x: Any, y: Any) -> Any: ...
-    def rotate(self, x: Any, distance: int) -> Any: ...
-    def product(self, x: Any, factor: int) -> tuple[Any, Any]: ...
+    def add(self, x: object, y: object) -> Any: ...
+    def xor(self, x: object, y: object) -> Any: ...
+    def rotate(self, x: object, distance: int) -> Any: ...
+    def product(self, x: object, factor: int) -> tuple[Any, Any]: ...
 
 
 class ArrayWords:
@@ -48,7 +48,7 @@ class ArrayWords:
     def rotate(self, x: Any, distance: int) -> Any:
         return (x << np.uint32(distance)) | (x >> np.uint32(32 - distance))
 
-    def product(self, x: Any, factor: int) -> tuple[Any, Any]:
+    def product(self, x: object, factor: int) -> tuple[Any, Any]:
         whole = np.asarray(x, np.uint64) * np.uint64(factor)
         return (whole >> np.uint64(32)).astype(np.uint32), whole.astype(np.uint32)
 
@@ -62,22 +62,22 @@ class CodeWords:
     def const(self, value: int) -> Any:
         return self.k.const(value, U32)
 
-    def add(self, x: Any, y: Any) -> Any:
+    def add(self, x: object, y: object) -> Any:
         return self.k.binary("add", x, y)
 
-    def xor(self, x: Any, y: Any) -> Any:
+    def xor(self, x: object, y: object) -> Any:
         return self.k.binary("xor", x, y)
 
-    def rotate(self, x: Any, distance: int) -> Any:
+    def rotate(self, x: object, distance: int) -> Any:
         up = self.k.binary("shl", x, self.const(distance))
         return self.k.binary("or", up, self.k.binary("shr_logical", x, self.const(32 - distance)))
 
-    def product(self, x: Any, factor: int) -> tuple[Any, Any]:
+    def product(self, x: object, factor: int) -> tuple[Any, Any]:
         whole = self.k.binary("mul", self.k.convert(x, U64), self.k.const(factor, U64))
         return self.k.convert(self.k.binary("shr_logical", whole, self.k.const(32, U64)), U32), self.k.convert(whole, U32)
 
 
-def three_fry(w: Words, counter: tuple[Any, Any], key: tuple[Any, Any]) -> tuple[Any, Any]:
+def three_fry(w: Words, counter: tuple[object, object], key: tuple[object, object]) -> tuple[Any, Any]:
     """Threefry2x32 with 20 rounds (Salmon et al. 2011)."""
     keys = [*key, w.xor(w.xor(w.const(0x1BD11BDA), key[0]), key[1])]
     x, y = w.add(counter[0], keys[0]), w.add(counter[1], keys[1])
@@ -90,7 +90,7 @@ def three_fry(w: Words, counter: tuple[Any, Any], key: tuple[Any, Any]) -> tuple
     return x, y
 
 
-def philox(w: Words, counter: Sequence[Any], key: tuple[Any, Any]) -> list[Any]:
+def philox(w: Words, counter: Sequence[object], key: tuple[object, object]) -> list[Any]:
     """Philox4x32 with 10 rounds (Salmon et al. 2011)."""
     a, b, c, d = counter
     low, high = key

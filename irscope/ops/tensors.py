@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
 
 from irscope.graph import NO_ATTRS, Builder, DType, Graph, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import S32
@@ -35,7 +34,7 @@ class Tensors:
         """The node as the graph that is being built knows it."""
         return node
 
-    def emit(self, name: str, operands: Sequence[Node], attrs: Mapping[str, Any] = NO_ATTRS, bodies: Sequence[Graph] = (),
+    def emit(self, name: str, operands: Sequence[Node], attrs: Mapping[str, object] = NO_ATTRS, bodies: Sequence[Graph] = (),
              type: Type | None = None, dialect: str = "hlo") -> Node:
         """One primitive over operands as they are."""
         return self.builder.add(get(name, dialect), [self.here(o) for o in operands], attrs, type, bodies)
@@ -60,17 +59,17 @@ class Tensors:
 
     # ------------------------------------------------------------------ constants
 
-    def array(self, value: Any, dtype: DType) -> Node:
+    def array(self, value: object, dtype: DType) -> Node:
         """A constant from anything that numpy takes."""
         array = np.asarray(value).astype(dtype.numpy())
         type = TensorType(dtype, array.shape)
         return self.emit("constant", (), {"literal": Literal.of(array, type)}, type=type)
 
-    def full(self, shape: Shape, value: Any, dtype: DType) -> Node:
+    def full(self, shape: Shape, value: object, dtype: DType) -> Node:
         """A tensor of one value."""
         return self.broadcast_to(self.array(value, dtype), shape)
 
-    def like(self, x: Node, value: Any) -> Node:
+    def like(self, x: Node, value: object) -> Node:
         """A tensor of one value with the type of ``x``."""
         return self.full(self.shape(x), value, self.dtype(x))
 
@@ -208,7 +207,7 @@ class Tensors:
 
     # ------------------------------------------------------------------ reductions
 
-    def reduce(self, name: str, x: Node, dimensions: Sequence[int], init: Any, keepdims: bool = False) -> Node:
+    def reduce(self, name: str, x: Node, dimensions: Sequence[int], init: object, keepdims: bool = False) -> Node:
         """``name`` is the HLO operator that combines two elements."""
         dimensions = tuple(sorted(dimensions))
         if not dimensions:
@@ -255,12 +254,12 @@ class Tensors:
         assert isinstance(x.type, TupleType)
         return self.emit("get-tuple-element", (x,), {"index": index}, type=x.type.elements[index])
 
-    def window(self, name: str, x: Node, init: Any, window: Window) -> Node:
+    def window(self, name: str, x: Node, init: object, window: Window) -> Node:
         """``reduce-window`` with one of the combining operators."""
         dtype = self.dtype(x)
         return self.emit("reduce-window", (x, self.array(init, dtype)), {"window": window}, (self.combiners[name, dtype],))
 
-    def cumulative(self, name: str, x: Node, dimension: int, init: Any, reverse: bool = False) -> Node:
+    def cumulative(self, name: str, x: Node, dimension: int, init: object, reverse: bool = False) -> Node:
         """What ``name`` makes of all elements up to each."""
         shape = self.shape(x)
         n = shape[dimension]

@@ -288,7 +288,7 @@ def _conv_backward_filter(call: Call) -> Node | None:
     return _finished(call, {"dim_labels": labels, "window": over}, t)
 
 
-def _finished(call: Call, attrs: Mapping[str, Any], t: TensorType) -> Node:
+def _finished(call: Call, attrs: Mapping[str, object], t: TensorType) -> Node:
     config = call.config().get("cudnn_conv_backend_config", {})
     total = call.add("convolution", call.operands, attrs, _summed_type(t))
     return call.result([call.convert(_scaled(call, total, float(config.get("conv_result_scale", 1))), t.dtype)])

@@ -116,15 +116,15 @@ class _PuttingTogether(GraphMutator):
         return CALLS[dialect](self, node, body, [self.new(value) for value in outer], recipe.marks(found))
 
 
-def _computation(mutator: GraphMutator, node: Node, body: Graph, values: list[Node], marks: Mapping[str, Any]) -> Node:
+def _computation(mutator: GraphMutator, node: Node, body: Graph, values: list[Node], marks: Mapping[str, object]) -> Node:
     return mutator.builder.add(hlo.call, values, {}, node.type, [body], node.name)
 
 
-def _fusion_group(mutator: GraphMutator, node: Node, body: Graph, values: list[Node], marks: Mapping[str, Any]) -> Node:
+def _fusion_group(mutator: GraphMutator, node: Node, body: Graph, values: list[Node], marks: Mapping[str, object]) -> Node:
     return mutator.builder.add(GROUP, values, {"name": body.name}, node.type, [body], node.name)
 
 
-def _function(mutator: GraphMutator, node: Node, body: Graph, values: list[Node], marks: Mapping[str, Any]) -> Node:
+def _function(mutator: GraphMutator, node: Node, body: Graph, values: list[Node], marks: Mapping[str, object]) -> Node:
     type, name = FunctionType(tuple(param.type for param in body.params), node.type), body.name
     body.name = f"{mutator.graph.name}.{name}"
     body.notes |= {"own": len(values), "attrs": dict(marks)}

@@ -28,7 +28,7 @@ class Call:
     node: Node
     types: Sequence[Type]
 
-    def given(self, attrs: Mapping[str, Any]) -> SimpleNamespace:
+    def given(self, attrs: Mapping[str, object]) -> SimpleNamespace:
         """Attributes with the defaults filled in."""
         operator = declared(self.node.op.name)
         return operator.bound(attrs) if operator is not None else SimpleNamespace(**attrs)
@@ -63,7 +63,7 @@ def rule_of(node: Node) -> Rule | None:
 # ---------------------------------------------------------------------- pointwise
 
 
-def same(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+def same(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """What works element by element follows; other operands are numbers."""
     if now[0] is None or any(t.rank != len(now[0]) for t in types_of(call.node.type) if old is now and isinstance(t, TensorType)):
         return None
@@ -72,7 +72,7 @@ def same(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled 
 
 def broadcast(count: int) -> Rule:
     """The first ``count`` operands broadcast together; others are numbers."""
-    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
         shapes = [call.shape(i) for i in range(count)]
         known = [layout for layout in now[:count] if layout is not None]
         if not known or any(shape is None for shape in shapes):
@@ -86,7 +86,7 @@ def broadcast(count: int) -> Rule:
     return rule
 
 
-def _beside(widest: Layout, old: Layout | None, now: Layout | None, shape: tuple[Any, ...]) -> Layout:
+def _beside(widest: Layout, old: Layout | None, now: Layout | None, shape: tuple[object, ...]) -> Layout:
     """How an operand lies beside the widest one: in its last axes, or in all of them when those are others.
 
     Where it is stretched along an axis that is split, its part is of 1.
@@ -120,7 +120,7 @@ def along(results: str = "same", batch: bool = False) -> Rule:
 
     ``results`` is ``first`` where the other results are vectors along the axis.
     """
-    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
         was, here = old[0], now[0]
         axis = call.given(attrs).axis
         if was is None or here is None or not isinstance(axis, int) or here.is_packed or not -len(was) <= axis < len(was):
@@ -134,7 +134,7 @@ def along(results: str = "same", batch: bool = False) -> Rule:
     return rule
 
 
-def over_axes(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+def over_axes(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """``nn.l2_normalize`` and ``reverse``: axes in the order as written."""
     was, here, axis = old[0], now[0], call.given(attrs).axis
     if was is None or here is None or here.is_packed or axis is None:
@@ -145,7 +145,7 @@ def over_axes(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> R
     return Ruled([here], [here], {**attrs, "axis": places if isinstance(axis, list | tuple) else places[0]})
 
 
-def reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+def reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """Reductions: the result has the axes that are left. A part goes with its whole."""
     was, here, given = old[0], now[0], call.given(attrs)
     if was is None or here is None or was.is_packed:
@@ -169,7 +169,7 @@ def reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Rul
     return Ruled([here, *others], [left if left.axes else None], {**kept, "axis": places} if here is not was else attrs)
 
 
-def arg_reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+def arg_reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """``argmax`` and ``argmin`` count places: over one axis these stay the same, over several they would not."""
     given = call.given(attrs)
     axis = given.axis if isinstance(given.axis, list | tuple) else [given.axis]
@@ -181,7 +181,7 @@ def arg_reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) ->
 # ---------------------------------------------------------------------- shape
 
 
-def concatenated(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+def concatenated(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """All fields lie as the first of which it is known."""
     # The quantised one has a scale and a zero point for each field, and for the result.
     fields = (len(now) - 2) // 3 if call.node.op in QUANTISED_CONCATENATE else len(now)
@@ -197,7 +197,7 @@ def concatenated(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -
     return Ruled([here] * fields + [None] * (len(now) - fields), [here], made)
 
 
-def split(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+def split(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """Cuts along an axis that is split itself must lie between parts."""
     was, here, given = old[0], now[0], call.given(attrs)
     if was is None or here is None or not isinstance(call.node.type, TupleType):
@@ -214,7 +214,7 @@ def split(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled
     return Ruled([here], [here] * n, made)
 
 
-def squeezed(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+def squeezed(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """Without axes of 1, which must not be split."""
     was, here, axis, shape = old[0], now[0], call.given(attrs).axis, call.shape(0)
     if was is None or here is None or was.is_packed or shape is None:
@@ -230,7 +230,7 @@ def squeezed(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ru
     return Ruled([here], [left if left.axes else None], {**attrs, "axis": sorted(here.place(letter or "") for letter in gone)})
 
 
-def transposed(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+def transposed(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """The result lies as before: the other order is in the axes alone."""
     was, here, axes = old[0], now[0], call.given(attrs).axes
     if was is None or here is None or was.is_packed or here.is_packed:
@@ -240,7 +240,7 @@ def transposed(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> 
     return Ruled([here], [layout("".join(letters))], {**attrs, "axes": [here.place(letter) for letter in letters]})
 
 
-def padded(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+def padded(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """Axes that are padded must not be split."""
     was, here, widths = old[0], now[0], call.given(attrs).pad_width
     if was is None or here is None or was.is_packed or len(widths) != len(was):
@@ -252,7 +252,7 @@ def padded(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Rule
     return Ruled([here, *[None] * (len(now) - 1)], [here], {**attrs, "pad_width": made})
 
 
-def sliced(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+def sliced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """Slices by named axes keep their numbers; others get them for every axis."""
     was, here, given, shape = old[0], now[0], call.given(attrs), call.shape(0)
     if was is None or here is None or here.is_packed or shape is None:
@@ -279,7 +279,7 @@ def sliced(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Rule
 
 def convolved(data: int) -> Rule:
     """Convolutions say how they lie: the first ``data`` operands as the data, the next one as the kernel."""
-    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
         given = call.given(attrs)
         x, w = layout(str(given.data_layout)), layout(str(given.kernel_layout))
         return Ruled([*[x] * data, w, *[None] * (len(now) - data - 1)], [layout(str(given.out_layout or given.data_layout))], attrs)
@@ -288,7 +288,7 @@ def convolved(data: int) -> Rule:
 
 def windowed(key: str = "layout", packed: bool = True) -> Rule:
     """Pooling and resizing follow their data, unless a layout of the result is asked for. Space must not be split."""
-    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
         given = call.given(attrs)
         said, here = layout(str(getattr(given, key))), now[0]
         result = str(getattr(given, "out_layout", ""))
@@ -303,7 +303,7 @@ def windowed(key: str = "layout", packed: bool = True) -> Rule:
     return rule
 
 
-def placed(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+def placed(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """Operators that change their layout only where they are asked to."""
     said = layout(str(call.given(attrs).layout))
     return Ruled([said, *[None] * (len(now) - 1)], [said], attrs)

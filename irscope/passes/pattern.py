@@ -91,7 +91,7 @@ class Pattern:
         """This one, or where it does not fit the other."""
         return Pattern(choices=(self, other))
 
-    def with_attrs(self, **attrs: Any) -> Pattern:
+    def with_attrs(self, **attrs: object) -> Pattern:
         """Only where the attributes are written with these values."""
         return replace(self, attrs={**self.attrs, **attrs})
 

@@ -129,7 +129,7 @@ def _fault(text: str, place: int, what: str) -> UserError:
                      "a pattern is such as nn.relu(nn.conv2d(*, *))")
 
 
-def _has(key: str, value: Any) -> Callable[[Node], bool]:
+def _has(key: str, value: object) -> Callable[[Node], bool]:
     def holds(node: Node) -> bool:
         found = bound(node).get(key)
         return bool((list(found) if isinstance(found, tuple) else found) == value)

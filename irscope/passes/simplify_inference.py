@@ -123,7 +123,7 @@ def bound(node: Node) -> Mapping[str, Any]:
     return bound_attrs(node.op.name, node.attrs)
 
 
-def bound_attrs(name: str, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+def bound_attrs(name: str, attrs: Mapping[str, object]) -> Mapping[str, Any]:
     """The attributes of a call that is about to be, with the defaults filled in."""
     operator = declared(name)
     return vars(operator.bound(attrs)) if operator is not None else attrs

@@ -11,7 +11,6 @@ A method is found by the operator's name, dots and dashes written as underscores
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from irscope.graph import Builder, Dialect, Graph, Module, Node, TupleType, Type, callees_first, live, rewrite, see_through
 from irscope.graph.rewrite import copy_node
@@ -83,7 +82,7 @@ class GraphMutator:
                     self._new.setdefault(made.origin[0], made)
         return self._new[old]
 
-    def add(self, op: str, operands: Sequence[Node], type: Type | None = None, **attrs: Any) -> Node:
+    def add(self, op: str, operands: Sequence[Node], type: Type | None = None, **attrs: object) -> Node:
         """Append a node by its operator's name in the dialect of the module; its type is inferred where none is given.
 
         It gets the name of the node that is being replaced. Raises UserError for an unknown operator.

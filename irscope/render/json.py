@@ -115,7 +115,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
             "help": finding.help or None}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, bool | int | float | str) or value is None:
         return value
     if isinstance(value, tuple | list):

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from irscope.analysis.summary import Costly, Summary, Value, describe_type
 from irscope.graph import Reading
@@ -16,7 +15,7 @@ _TOLD_ELSEWHERE = frozenset({"entry_computation_layout", "is_scheduled", "stack_
 """Attributes of a module that the other lines already tell."""
 
 
-def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, Any], file: str = "") -> Iterator[str]:
+def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, object], file: str = "") -> Iterator[str]:
     """The figures, a line a subject; no line is wider than the terminal. ``attrs`` are the module's own attributes."""
     one = summary.dialect.instruction
     title = short(_title(summary), paint.width)

@@ -107,7 +107,7 @@ class _Archive:
         require(self.archive.getinfo(member).file_size, f"{self.path}: {member}")
         return self.archive.read(member)
 
-    def _persistent(self, identity: Any) -> Storage:
+    def _persistent(self, identity: object) -> Storage:
         """('storage', class, key, device, number of elements)."""
         if not (isinstance(identity, tuple) and len(identity) >= 5 and identity[0] == "storage" and isinstance(identity[1], Name)):
             raise ValueError(f"an unknown reference {identity!r}")
@@ -137,7 +137,7 @@ class _Archive:
         return view.astype(kind)
 
 
-def _state_dict(value: Any) -> Any:
+def _state_dict(value: object) -> Any:
     """What holds the weights: the value itself, or the entry under which training scripts keep it."""
     while isinstance(value, dict) and not any(_is_array(v) or _is_unread(v) for v in value.values()):
         inner = next((value[name] for name in WRAPPERS if isinstance(value.get(name), dict | Thing)), None)
@@ -147,24 +147,24 @@ def _state_dict(value: Any) -> Any:
     return value
 
 
-def _is_module(value: Any) -> bool:
+def _is_module(value: object) -> bool:
     """Whether an object is a module that was saved whole, or a scripted one."""
     if not isinstance(value, Thing):
         return False
     return value.kind.text.startswith("__torch__.") or (isinstance(value.state, dict) and "_modules" in value.state)
 
 
-def _is_unread(value: Any) -> bool:
+def _is_unread(value: object) -> bool:
     """Whether an object stands for a tensor that only torch can make: sparse, nested, without data, of a class with parts of its own."""
     functions = ("torch._utils._rebuild_", "torch._tensor._rebuild_", "torch.nn.parameter.")
     return isinstance(value, Thing) and value.kind.text.startswith(functions)
 
 
-def _is_array(value: Any) -> bool:
+def _is_array(value: object) -> bool:
     return hasattr(value, "dtype") and hasattr(value, "shape")
 
 
-def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
+def _leaves(value: object) -> Iterator[tuple[str, Any]]:
     """Tensors, and what stands for those that are not read, with their path: keys of dicts, attributes of modules, places in lists."""
     stack: list[tuple[str, Any]] = [("", value)]
     seen: set[int] = set()

@@ -12,7 +12,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from irscope.source.budget import Budget, BudgetExceeded, Limits, budget, thread_clock
 
@@ -32,7 +31,7 @@ def watched(limits: Limits, end: Callable[[BudgetExceeded], None]) -> Iterator[B
         done = threading.Event()
         dog = threading.Thread(target=_watch, args=(made, done, thread_clock(), end), daemon=True, name="irscope-limits")
 
-        def interrupt(*_: Any) -> None:
+        def interrupt(*_: object) -> None:
             if made.fault is not None and not done.is_set():
                 raise made.exceeded()
         before = signal.signal(signal.SIGALRM, interrupt)

@@ -130,6 +130,6 @@ def _shared(module: Module, entry: Graph) -> Iterator[Fault]:
             yield Fault(None, f"buffer_donor {shown}: the parameter is shared with an output already")
 
 
-def _parsed(value: Any) -> tuple[Any, ...]:
+def _parsed(value: object) -> tuple[Any, ...]:
     """A list that the module gives; what the reader refused is still text, and was told."""
     return value if isinstance(value, tuple) else ()

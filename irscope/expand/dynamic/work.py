@@ -64,7 +64,7 @@ class Work(Tensors):
 
     # ------------------------------------------------------------------ nodes
 
-    def copy(self, node: Node, operands: Sequence[Node], type: Type | None = None, attrs: Mapping[str, Any] | None = None) -> Node:
+    def copy(self, node: Node, operands: Sequence[Node], type: Type | None = None, attrs: Mapping[str, object] | None = None) -> Node:
         """The same operator over other operands, with static types."""
         return self.builder.copy(node, operands, type if type is not None else static_value(node.type), attrs)
 

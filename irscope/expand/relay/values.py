@@ -65,16 +65,16 @@ class Journal:
         return after
 
 
-def flatten(value: Any) -> list[Any]:
+def flatten(value: object) -> list[Any]:
     """The values in lists and data, in order."""
     return leaves_of(value, _parts)
 
 
-def _parts(value: Any) -> list[Any] | None:
+def _parts(value: object) -> list[Any] | None:
     return value if isinstance(value, list) else value.fields if isinstance(value, Data) else None
 
 
-def outline(value: Any) -> list[str]:
+def outline(value: object) -> list[str]:
     """The lists and data of a value in order, each by constructor and number of parts; two values of one outline differ in leaves alone."""
     out: list[str] = []
     stack = [value]
@@ -91,12 +91,12 @@ def outline(value: Any) -> list[str]:
     return out
 
 
-def unlike(a: Any, b: Any) -> tuple[str, str] | None:
+def unlike(a: object, b: object) -> tuple[str, str] | None:
     """The first place at which two values are not made alike: what stands there in each. None where all is alike."""
     return next(((x, y) for x, y in zip(outline(a), outline(b), strict=False) if x != y), None)
 
 
-def rebuilt(shape: Any, leaves: list[Any]) -> Any:
+def rebuilt(shape: object, leaves: list[Any]) -> Any:
     """Leaves in the lists and data of another value."""
     given = iter(leaves)
     made: list[Any] = []
@@ -120,7 +120,7 @@ def rebuilt(shape: Any, leaves: list[Any]) -> Any:
     return made[0]
 
 
-def nodes_of(value: Any) -> list[Node]:
+def nodes_of(value: object) -> list[Node]:
     """The leaves of a value that must all be tensors."""
     leaves = flatten(value)
     if not all(isinstance(leaf, Node) for leaf in leaves):
@@ -128,7 +128,7 @@ def nodes_of(value: Any) -> list[Node]:
     return leaves
 
 
-def told(value: Any) -> str:
+def told(value: object) -> str:
     """What a value is, for messages."""
     match value:
         case Data():

@@ -90,7 +90,7 @@ def _root(tensor: Tensor) -> Tensor:
     return Tensor(region=region)
 
 
-def lay_out(program: Program, node: Node, name: str, arguments: list[Any], made: Any) -> None:
+def lay_out(program: Program, node: Node, name: str, arguments: list[Any], made: object) -> None:
     """Say how torch lays out what an operator allocated: as the text states it, else by the rules of operators."""
     several = made if isinstance(made, list) else [made]
     types = node.type.elements if isinstance(node.type, TupleType) else [node.type]
@@ -138,7 +138,7 @@ def announce(program: Program, storage: Storage) -> None:
         program.t.doubt(other, why)
 
 
-def join(program: Program, node: Node, results: Sequence[Any], ways: Sequence[Sequence[Any]]) -> None:
+def join(program: Program, node: Node, results: Sequence[object], ways: Sequence[Sequence[object]]) -> None:
     """The results of a branch or a loop on data are those of one way or another, memory included: which one is not known.
 
     A result has the strides of its ways where they agree; what enters the body of a loop (one way) may have others later. A write to it
@@ -161,11 +161,11 @@ def join(program: Program, node: Node, results: Sequence[Any], ways: Sequence[Se
                 other.storage.apart.add(result.storage)
 
 
-def _may_share(one: Any, other: Any) -> bool:
+def _may_share(one: object, other: object) -> bool:
     return isinstance(one, Tensor) and isinstance(other, Tensor) and one.storage.may_be(other.storage)
 
 
-def check_carried(entering: Sequence[Any], leaving: Sequence[Any], journal: Mapping[Storage, Node]) -> None:
+def check_carried(entering: Sequence[object], leaving: Sequence[object], journal: Mapping[Storage, Node]) -> None:
     """Raise ValueError where a loop on data writes a tensor that it carries, and the next trip may find other memory under that name.
 
     What enters the first trip is linked to what is outside; what a trip hands to the next is known only after the body was run.

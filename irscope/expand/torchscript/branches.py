@@ -122,7 +122,7 @@ def _same_types(program: Program, ways: tuple[Way, Way], rows: list[list[Node | 
     return results
 
 
-def node_of_leaf(program: Program, value: Any) -> Node:
+def node_of_leaf(program: Program, value: object) -> Node:
     """The node of a tensor or number that machine code hands on. Raises UserError for other values."""
     if isinstance(value, Tensor):
         return value.get()
@@ -133,7 +133,7 @@ def node_of_leaf(program: Program, value: Any) -> Node:
     raise UserError(f"a value that depends on data is {type(value).__name__}, which no machine code can hold")
 
 
-def like(value: Any, node: Node) -> Any:
+def like(value: object, node: Node) -> Any:
     """A result of a conditional or loop as the program knows it: a tensor, or a number that depends on data."""
     if isinstance(value, Tensor):
         return Tensor(node)

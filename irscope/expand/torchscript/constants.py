@@ -43,7 +43,7 @@ def constant(program: Program, node: Node) -> Any:
     return _with_tensors(program, node, thaw(value))
 
 
-def _with_tensors(program: Program, node: Node, value: Any) -> Any:
+def _with_tensors(program: Program, node: Node, value: object) -> Any:
     """A constant list whose items are tensors."""
     if isinstance(value, list):
         return [_with_tensors(program, node, v) for v in value]
@@ -130,7 +130,7 @@ def known(program: Program, array: Array, declared: Type) -> Tensor:
     return made
 
 
-def thaw(value: Any) -> Any:
+def thaw(value: object) -> Any:
     """An attribute as the program may change it: lists are lists."""
     if isinstance(value, List):
         return [thaw(v) for v in value]

@@ -15,7 +15,7 @@ Place = int | str
 class Contents:
     """The lists and dicts that can be reached from some values, and the attributes of objects, with what they hold now."""
 
-    def __init__(self, program: Program, values: Sequence[Any]) -> None:
+    def __init__(self, program: Program, values: Sequence[object]) -> None:
         self.program = program
         self.attributes = dict(program.attributes)
         self.assigned = set(program.assigned)
@@ -66,7 +66,7 @@ class Contents:
         self.program.assigned.update(self.assigned)
 
 
-def _items(value: Any) -> list[Any]:
+def _items(value: object) -> list[Any]:
     if isinstance(value, list | tuple):
         return list(value)
     if isinstance(value, dict):
@@ -90,5 +90,5 @@ def _same(a: Container, b: Container) -> bool:
     return len(a) == len(b) and all(_identical(x, y) for x, y in zip(a, b, strict=True))
 
 
-def _identical(a: Any, b: Any) -> bool:
+def _identical(a: object, b: object) -> bool:
     return a is b or (type(a) is type(b) and isinstance(a, int | float | str) and a == b)

@@ -118,18 +118,18 @@ class Trip:
             self.wider = State(state.carried, {**state.held, **places}, [*state.touched, *found], {**state.doubts, **doubts})
 
 
-def _leaves(value: Any) -> list[Any]:
+def _leaves(value: object) -> list[Any]:
     """What machine code carries of a value."""
     return [leaf for leaf in flatten(value) if isinstance(leaf, Tensor | Scalar | bool | int | float)]
 
 
-def _with_leaves(value: Any, leaves: Sequence[Any]) -> Any:
+def _with_leaves(value: object, leaves: Sequence[object]) -> Any:
     """The inverse; strings and objects stay."""
     remaining = iter(leaves)
     return rebuild(value, [next(remaining) if isinstance(leaf, Tensor | Scalar | bool | int | float) else leaf for leaf in flatten(value)])
 
 
-def _fitted(state: Any, after: Any) -> list[Any]:
+def _fitted(state: object, after: object) -> list[Any]:
     """The leaves of what a trip leaves, as the state has them. Raises Wider, or ValueError where no state could hold both."""
     if isinstance(after, Uninitialized):
         return [MISSING for _ in _leaves(state)]

@@ -25,7 +25,7 @@ class Slot:
     second: Any
 
 
-def unified(a: Any, b: Any) -> Any:
+def unified(a: object, b: object) -> Any:
     """A value with a :class:`Slot` wherever the two differ. Raises ValueError where no value can be both."""
     if a is b or (isinstance(a, Tensor) and isinstance(b, Tensor) and a.region is b.region):
         return a  # of tensors: one from outside, perhaps written on both ways
@@ -48,7 +48,7 @@ def unified(a: Any, b: Any) -> Any:
     raise ValueError(f"one way gives {describe(a)}, the other {describe(b)}, and data decides which is taken")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, Tensor | Scalar | bool | int | float | complex)
 
 
@@ -56,7 +56,7 @@ def _counted(value: Any) -> str:
     return f"a {type(value).__name__} of {len(value)}"
 
 
-def _one_sided(value: Any, on_second: bool) -> Any:
+def _one_sided(value: object, on_second: bool) -> Any:
     """A value that only one of the ways has, and that is used only after it."""
     if isinstance(value, list | tuple):
         return type(value)([_one_sided(v, on_second) for v in value])
@@ -69,21 +69,21 @@ def _one_sided(value: Any, on_second: bool) -> Any:
     return value
 
 
-def _optional(a: Any, b: Any) -> Maybe:
+def _optional(a: object, b: object) -> Maybe:
     """None on one of the ways, or on one of those that led here."""
     (first, x), (second, y) = _parts(a), _parts(b)
     value = _one_sided(y, True) if x is UNINITIALIZED else _one_sided(x, False) if y is UNINITIALIZED else unified(x, y)
     return Maybe(unified(first, second), value)
 
 
-def _parts(value: Any) -> tuple[Any, Any]:
+def _parts(value: object) -> tuple[Any, Any]:
     """Whether it is there, and what it is."""
     if isinstance(value, Maybe):
         return value.present, value.value
     return (False, UNINITIALIZED) if value is None else (True, value)
 
 
-def slots(value: Any) -> list[Slot]:
+def slots(value: object) -> list[Slot]:
     """The slots of a value, in order."""
     out: list[Slot] = []
     stack = [value]
@@ -100,7 +100,7 @@ def slots(value: Any) -> list[Slot]:
     return out
 
 
-def filled(value: Any, parts: Sequence[Any]) -> Any:
+def filled(value: object, parts: Sequence[object]) -> Any:
     """The value with its slots filled, in order. What has none stays the object that it is."""
     remaining = iter(parts)
     return _filled(value, remaining)

@@ -18,12 +18,12 @@ TO_INT = frozenset(("aten::floor", "aten::ceil"))
 """Those that give an int for a float."""
 
 
-def are_numbers(values: Sequence[Any]) -> bool:
+def are_numbers(values: Sequence[object]) -> bool:
     """Whether all are numbers, at least one of which depends on data."""
     return any(isinstance(v, Scalar) for v in values) and all(isinstance(v, Scalar | int | float) for v in values)
 
 
-def arithmetic(program: Program, node: Node, name: str, values: Sequence[Any]) -> Any:
+def arithmetic(program: Program, node: Node, name: str, values: Sequence[object]) -> Any:
     """What an operator gives for them: a number that depends on data."""
     t = program.t
     tensors: list[Any] = []

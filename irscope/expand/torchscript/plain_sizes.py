@@ -17,7 +17,7 @@ LARGEST_FACTORIAL = 20
 _WIDE = re.compile(r"\d{6,}")
 
 
-def require_plain(name: str, values: Sequence[Any]) -> None:
+def require_plain(name: str, values: Sequence[object]) -> None:
     """Raise OverflowError where the result has more bits than torch's int, BudgetExceeded where it has more elements or characters than
     a graph may have nodes."""
     measure = _MEASURES.get(name)
@@ -27,7 +27,7 @@ def require_plain(name: str, values: Sequence[Any]) -> None:
         _require_elements(sum(len(v) for v in values if isinstance(v, list | str)), name)
 
 
-def require_int(value: Any) -> Any:
+def require_int(value: object) -> Any:
     """The value, if it is no int that torch does not have. Raises OverflowError."""
     if isinstance(value, int) and not -1 << INT_BITS - 1 <= value < 1 << INT_BITS - 1:
         raise OverflowError(f"torch's int has {INT_BITS} bits, and this one has {value.bit_length() + 1:,}")
@@ -38,7 +38,7 @@ def _require_elements(count: int, what: str) -> None:
     require_nodes(count, what, of="elements")
 
 
-def _repeated(values: Sequence[Any]) -> None:
+def _repeated(values: Sequence[object]) -> None:
     if len(values) != 2:
         return
     held, times = values if isinstance(values[0], list | str) else values[::-1]
@@ -46,7 +46,7 @@ def _repeated(values: Sequence[Any]) -> None:
         _require_elements(len(held) * times, "repeating a list or text")
 
 
-def _power(values: Sequence[Any]) -> None:
+def _power(values: Sequence[object]) -> None:
     if len(values) != 2:
         return
     base, exponent = values
@@ -54,22 +54,22 @@ def _power(values: Sequence[Any]) -> None:
         raise OverflowError(f"{base} ** {exponent} has more than {INT_BITS} bits")
 
 
-def _shifted(values: Sequence[Any]) -> None:
+def _shifted(values: Sequence[object]) -> None:
     if isinstance(values[1], int) and values[1] >= INT_BITS:
         raise OverflowError(f"torch's int has {INT_BITS} bits, and cannot be shifted by {values[1]}")
 
 
-def _factorial(values: Sequence[Any]) -> None:
+def _factorial(values: Sequence[object]) -> None:
     if isinstance(values[0], int) and values[0] > LARGEST_FACTORIAL:
         raise OverflowError(f"the factorial of {values[0]} has more than {INT_BITS} bits")
 
 
-def _padded(values: Sequence[Any]) -> None:
+def _padded(values: Sequence[object]) -> None:
     if len(values) > 1 and isinstance(values[1], int):
         _require_elements(values[1], "padding a text")
 
 
-def _formatted(values: Sequence[Any]) -> None:
+def _formatted(values: Sequence[object]) -> None:
     if isinstance(values[0], str) and (_WIDE.search(values[0]) or "*" in values[0]):
         _require_elements(NODES + 1, "formatting a text to a width")
 
@@ -79,7 +79,7 @@ def _replaced(values: Sequence[Any]) -> None:
         _require_elements((len(values[0]) + 1) * max(1, len(values[2])), "replacing in a text")
 
 
-def _joined(values: Sequence[Any]) -> None:
+def _joined(values: Sequence[object]) -> None:
     if isinstance(values[0], str) and isinstance(values[1], list):
         _require_elements(len(values[0]) * len(values[1]) + sum(len(v) for v in values[1] if isinstance(v, str)), "joining texts")
 

@@ -69,14 +69,14 @@ class TypesSeen:
         self._weights: dict[Node, Wanted] = {}
         self._open: list[tuple[Node, Tensor, object]] = []
 
-    def at_once(self, node: Node, value: Any) -> None:
+    def at_once(self, node: Node, value: object) -> None:
         """A node of the text has this value. What is only a view, or not asked for yet, is built in order to know its type."""
         if isinstance(value, Wanted) and not value.solved:
             self._weights[node] = value
         elif isinstance(value, Tensor):
             self._note(node, value)
 
-    def later(self, node: Node, value: Any) -> None:
+    def later(self, node: Node, value: object) -> None:
         """The same for a run whose graph is wanted: it is built as if nobody looked on."""
         if isinstance(value, Tensor) and not isinstance(value, Wanted) and not value.built:
             self._open.append((node, value, value.state))

@@ -20,12 +20,12 @@ from irscope.ops.sets import torchscript
 from irscope.source import UserError
 
 
-def flatten(value: Any) -> list[Any]:
+def flatten(value: object) -> list[Any]:
     """The leaves of nested lists, tuples, dicts and Optionals, in order; None is left out."""
     return leaves_of(value, _parts)
 
 
-def _parts(value: Any) -> Sequence[Any] | None:
+def _parts(value: object) -> Sequence[Any] | None:
     """What a value holds. An Optional holds whether it is there, and its value; None holds nothing."""
     if isinstance(value, list | tuple):
         return value
@@ -36,11 +36,11 @@ def _parts(value: Any) -> Sequence[Any] | None:
     return () if value is None else None
 
 
-def rebuild(value: Any, leaves: Sequence[Any]) -> Any:
+def rebuild(value: object, leaves: Sequence[object]) -> Any:
     """``value`` with other leaves (the inverse of :func:`flatten`)."""
     remaining = iter(leaves)
 
-    def walk(part: Any) -> Any:
+    def walk(part: object) -> Any:
         if isinstance(part, list):
             return [walk(p) for p in part]
         if isinstance(part, tuple):
@@ -53,12 +53,12 @@ def rebuild(value: Any, leaves: Sequence[Any]) -> Any:
     return walk(value)
 
 
-def has_tensor(value: Any) -> bool:
+def has_tensor(value: object) -> bool:
     """Whether a tensor, or a number that depends on one, is anywhere in a value."""
     return any(isinstance(leaf, Tensor | Scalar) for leaf in flatten(value))
 
 
-def has_optional(value: Any) -> bool:
+def has_optional(value: object) -> bool:
     """Whether data decides that some part of a value is None."""
     stack, seen = [value], set()  # tuples may hold the same tuple often, and nest
     while stack:
@@ -71,7 +71,7 @@ def has_optional(value: Any) -> bool:
     return False
 
 
-def node_of(value: Any) -> Any:
+def node_of(value: object) -> Any:
     """What an expansion is given: nodes for tensors and for numbers that depend on data, in lists too."""
     if isinstance(value, Tensor):
         return value.get()
@@ -80,7 +80,7 @@ def node_of(value: Any) -> Any:
     return value
 
 
-def wrap(program: Program, value: Any) -> Any:
+def wrap(program: Program, value: object) -> Any:
     """What an expansion gave: handles for nodes, as memory of the body that is built; several results stay a list."""
     if isinstance(value, Node):
         return Tensor(program.t.here(value))
@@ -89,7 +89,7 @@ def wrap(program: Program, value: Any) -> Any:
     return value
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """A value in a message."""
     if isinstance(value, Tensor):
         return str(value.get().type)

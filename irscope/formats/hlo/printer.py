@@ -80,7 +80,7 @@ class _Printer:
             parts.append(f"{name}={spell_module_attribute(name, value)}")
         return ", ".join(parts)
 
-    def _fits_entry(self, layout: Any) -> bool:
+    def _fits_entry(self, layout: object) -> bool:
         """Whether the layout is still that of the entry: a pass may have changed what goes in and out."""
         if not isinstance(layout, tuple) or self.module.entry not in self.module.graphs:
             return isinstance(layout, str)

@@ -41,7 +41,7 @@ def spell(kind: str, value: Any) -> str:
     return SPELLINGS.get(kind, str)(value)
 
 
-def spell_module_attribute(name: str, value: Any) -> str:
+def spell_module_attribute(name: str, value: object) -> str:
     """The value of an attribute of the module."""
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -27,7 +27,7 @@ class Relay(Tensors):
 
     # ------------------------------------------------------------------ facts
 
-    def dtype_word(self, word: Any, default: DType | None = None) -> DType:
+    def dtype_word(self, word: object, default: DType | None = None) -> DType:
         """The element type that an attribute names; None and the empty string mean the default."""
         if word is None or word == "":
             if default is None:
@@ -81,7 +81,7 @@ class Relay(Tensors):
             return None
         return np.asarray(node.op.reference(None, node, *values))
 
-    def array(self, value: Any, dtype: DType) -> Node:
+    def array(self, value: object, dtype: DType) -> Node:
         """A constant. Raises TypeFault for a number that is none of the element type's."""
         wrong = isinstance(value, float) and not dtype.is_float and not dtype.is_complex and not dtype.lowest <= value <= dtype.highest
         if wrong or (isinstance(value, int) and not -(1 << 63) <= value < 1 << 64):
@@ -186,7 +186,7 @@ def plain_layout(layout: str) -> str:
     return "".join(letter for letter, size in layout_axes(layout) if not size)
 
 
-def shape_text(shape: Sequence[Any]) -> str:
+def shape_text(shape: Sequence[object]) -> str:
     """``(4, 3)``."""
     return f"({', '.join(map(str, shape))})"
 
@@ -207,7 +207,7 @@ def table_of(entries: int) -> int:
     return entries
 
 
-def each(values: Any, n: int) -> tuple[int, ...]:
+def each(values: object, n: int) -> tuple[int, ...]:
     """One number for all spatial dimensions, or one for each."""
     given = tuple(values) if isinstance(values, list | tuple) else (values,)
     if not all(isinstance(v, int) for v in given):
@@ -217,7 +217,7 @@ def each(values: Any, n: int) -> tuple[int, ...]:
     return given * n if len(given) == 1 else given
 
 
-def paddings(values: Any, n: int) -> list[tuple[int, int]]:
+def paddings(values: object, n: int) -> list[tuple[int, int]]:
     """One number, one a dimension, or all lows and then all highs."""
     given = tuple(values) if isinstance(values, list | tuple) else (values,)
     if len(given) == 1:

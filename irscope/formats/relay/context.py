@@ -108,7 +108,7 @@ class Context:
         self.tell(UNKNOWN_OPERATOR, offset, len(name), f"unknown operator `{name}`", near)
         return name
 
-    def attributes(self, name: str, attrs: Mapping[str, Any], places: Mapping[str, int]) -> None:
+    def attributes(self, name: str, attrs: Mapping[str, object], places: Mapping[str, int]) -> None:
         """Attributes are given to an operator: a warning for each that it does not have."""
         known = self._attributes.get(name)
         if known is None:

@@ -45,7 +45,7 @@ def infer_node(node: Node) -> Type:
     return found
 
 
-def _inferred(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, Any], operands: Sequence[Node]) -> Type:
+def _inferred(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, object], operands: Sequence[Node]) -> Type:
     bound = operator.checked(types, attrs)
     if operator.infer is not None:
         try:
@@ -114,7 +114,7 @@ def _closed(type: Type, sizes: Mapping[Any, int]) -> Type:
     return TensorType(type.dtype, tuple(sizes.get(d, d) for d in type.shape))
 
 
-def _tried(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, Any], operands: Sequence[Node]) -> Type:
+def _tried(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, object], operands: Sequence[Node]) -> Type:
     """The type that the expansion has, built into a graph that is thrown away."""
     builder = Builder(Graph("probe"))
     t = Relay(builder)
@@ -122,7 +122,7 @@ def _tried(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, Any]
     return type_of(built(operator, t, attrs, values))
 
 
-def built(operator: Operator, t: Relay, attrs: Mapping[str, Any], values: Sequence[Any]) -> Any:
+def built(operator: Operator, t: Relay, attrs: Mapping[str, object], values: Sequence[object]) -> Any:
     """What a call expands to. Raises TypeFault, which names the operator, for operands and attributes that do not fit."""
     assert operator.build is not None
     try:

@@ -54,7 +54,7 @@ def written(node: Node) -> dict[str, Any]:
     return {key: _plain(value) for key, value in node.attrs.items() if key not in LEFT_OUT}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, Window):
         return {name: list(getattr(value, name)) for name in WINDOW}
     if isinstance(value, list | tuple):
@@ -78,7 +78,7 @@ def _constant(node: Node) -> dict[str, Any]:
 # ---------------------------------------------------------------------- reading
 
 
-def read_attributes(op: Op, attrs: Mapping[str, Any], type: Type) -> dict[str, Any]:
+def read_attributes(op: Op, attrs: Mapping[str, object], type: Type) -> dict[str, Any]:
     """What was written, as the graph has it."""
     if op.name == "constant":
         return {"literal": _literal(attrs, type)}
@@ -90,7 +90,7 @@ def body_names(attrs: Mapping[str, Any]) -> list[str]:
     return [str(name)[1:].strip('"') for name in attrs.get("bodies", ()) if isinstance(name, Raw)]
 
 
-def _parsed(key: str, value: Any) -> Any:
+def _parsed(key: str, value: object) -> Any:
     if key == "window" and isinstance(value, dict):
         if not all(isinstance(value.get(name), list | tuple) for name in WINDOW):
             raise ValueError(f"a window holds the lists {', '.join(WINDOW)}")
@@ -101,11 +101,11 @@ def _parsed(key: str, value: Any) -> Any:
     return _tuples(value)
 
 
-def _tuples(value: Any) -> Any:
+def _tuples(value: object) -> Any:
     return tuple(_tuples(v) for v in value) if isinstance(value, list | tuple) else value
 
 
-def _literal(attrs: Mapping[str, Any], type: Type) -> Literal:
+def _literal(attrs: Mapping[str, object], type: Type) -> Literal:
     if not isinstance(type, TensorType) or "elided" in attrs:
         return Literal(type, None, True)
     return Literal(type, None, False, lambda literal: _array(attrs, type.dtype, type.dims()))

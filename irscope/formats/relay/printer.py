@@ -245,7 +245,7 @@ class _Function:
         return f" /* ty={type_text(node.type)} */" if self.types and node.type is not UNKNOWN else ""
 
     @staticmethod
-    def arguments(operands: list[str], attrs: Mapping[str, Any]) -> str:
+    def arguments(operands: list[str], attrs: Mapping[str, object]) -> str:
         items = list(operands)
         for key, value in attrs.items():
             items.append(value_text(value) if key.startswith("positional") else f"{key}={value_text(value)}")
@@ -324,12 +324,12 @@ def _short(value: float, bits: int) -> str:
     return str(np.float32(value)) if bits == 32 else str(np.float16(value)) if bits == 16 else repr(value)
 
 
-def nested_text(value: Any) -> str:
+def nested_text(value: object) -> str:
     """A tensor literal."""
     return "[" + ", ".join(map(nested_text, value)) + "]" if isinstance(value, list) else str(value)
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """An attribute's value."""
     if isinstance(value, Raw):
         return str(value)

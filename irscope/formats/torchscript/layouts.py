@@ -25,7 +25,7 @@ def stated(declared: Type | None, shape: Shape) -> Layout | None:
     return None
 
 
-def allocated(name: str, arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def allocated(name: str, arguments: Sequence[object], shape: Shape) -> Layout | None:
     """The layout of the result of an operator that gives new memory; None where it is not known."""
     if name in CONTIGUOUS:
         return contiguous(shape)
@@ -33,7 +33,7 @@ def allocated(name: str, arguments: Sequence[Any], shape: Shape) -> Layout | Non
     return rule(arguments, shape) if rule is not None else None
 
 
-def may_be_view(name: str, arguments: Sequence[Any]) -> list[Tensor]:
+def may_be_view(name: str, arguments: Sequence[object]) -> list[Tensor]:
     """The tensor whose memory an operator gives for some arguments, without saying so in its schema."""
     tensors = _tensors(arguments)
     return tensors if name in PASSED_ON and len(tensors) == 1 else []
@@ -42,24 +42,24 @@ def may_be_view(name: str, arguments: Sequence[Any]) -> list[Tensor]:
 # ---------------------------------------------------------------------- rules
 
 
-def _tensors(arguments: Sequence[Any]) -> list[Tensor]:
+def _tensors(arguments: Sequence[object]) -> list[Tensor]:
     flat = [v for a in arguments for v in (a if isinstance(a, list) else [a])]
     return [v for v in flat if isinstance(v, Tensor)]
 
 
-def _layouts(arguments: Sequence[Any]) -> list[Layout] | None:
+def _layouts(arguments: Sequence[object]) -> list[Layout] | None:
     """The layouts of all tensors among the arguments, or None when one is not known."""
     found = [v.layout for v in _tensors(arguments)]
     known = [at for at in found if at is not None]
     return known if len(known) == len(found) else None
 
 
-def _pointwise(arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def _pointwise(arguments: Sequence[object], shape: Shape) -> Layout | None:
     operands = _layouts(arguments)
     return None if operands is None else pointwise(shape, operands)
 
 
-def _binary(arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def _binary(arguments: Sequence[object], shape: Shape) -> Layout | None:
     """A number among the first two operands is a tensor without dimensions to torch."""
     operands = _layouts(arguments)
     if operands is None:
@@ -68,7 +68,7 @@ def _binary(arguments: Sequence[Any], shape: Shape) -> Layout | None:
     return pointwise(shape, [*operands, contiguous(())] if number else operands)
 
 
-def _like(arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def _like(arguments: Sequence[object], shape: Shape) -> Layout | None:
     """As the first operand lies, or in the memory format that the last argument asks for."""
     wanted = arguments[-1]
     if isinstance(wanted, int) and not isinstance(wanted, bool) and wanted != PRESERVE_FORMAT:
@@ -76,7 +76,7 @@ def _like(arguments: Sequence[Any], shape: Shape) -> Layout | None:
     return _preserved(arguments, shape)
 
 
-def _preserved(arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def _preserved(arguments: Sequence[object], shape: Shape) -> Layout | None:
     at = arguments[0].layout if isinstance(arguments[0], Tensor) else None
     return preserved(at) if at is not None and at.sizes == shape else None
 
@@ -87,7 +87,7 @@ def _suggested(arguments: Sequence[Any], shape: Shape) -> Layout | None:
     return contiguous(shape, at.suggested_format()) if at is not None else None
 
 
-def _padded(arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def _padded(arguments: Sequence[object], shape: Shape) -> Layout | None:
     mode = arguments[2] if len(arguments) > 2 else "constant"
     return _suggested(arguments, shape) if mode == "constant" else contiguous(shape) if mode == "circular" else None
 
@@ -111,7 +111,7 @@ def _stacked(arguments: Sequence[Any], shape: Shape) -> Layout | None:
     return joined.viewed(shape) if joined is not None else None
 
 
-def _extremum(arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def _extremum(arguments: Sequence[object], shape: Shape) -> Layout | None:
     """``max`` of two tensors, or along a dimension."""
     return _pointwise(arguments, shape) if len(arguments) > 1 and isinstance(arguments[1], Tensor) else contiguous(shape)
 

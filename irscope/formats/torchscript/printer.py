@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from irscope.formats.torchscript.values import List, Opaque, TensorText
 from irscope.graph import Graph, Module, NamedType, Node, TupleType, Type, bodies_of
@@ -69,13 +68,13 @@ def _results(graph: Graph) -> str:
     return ", ".join(f"%{v.name}" for v in values)
 
 
-def _attributes(attrs: Mapping[str, Any]) -> str:
+def _attributes(attrs: Mapping[str, object]) -> str:
     if not attrs:
         return ""
     return "[" + ", ".join(f"{key}={value_text(value)}" if key else value_text(value) for key, value in attrs.items()) + "]"
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """A value as PyTorch writes it: floats with 17 digits, strings quoted."""
     if isinstance(value, TensorText | Opaque):
         return value.text

@@ -63,7 +63,7 @@ class Overloads:
     name: str
     choices: list[Overload] = field(default_factory=list)
 
-    def match(self, values: Sequence[Any]) -> tuple[Overload, list[Any]] | None:
+    def match(self, values: Sequence[object]) -> tuple[Overload, list[Any]] | None:
         """The first overload that takes the values, and the arguments with defaults filled in; None when none does.
 
         A text without types prints bools as ints: they are taken for bools only where nothing else fits.
@@ -100,7 +100,7 @@ def parse_schema(text: str) -> Schema:
     return Schema(name, overload, tuple(arguments), text)
 
 
-def bind(schema: Schema, values: Sequence[Any], loose: bool = True) -> list[Any] | None:
+def bind(schema: Schema, values: Sequence[object], loose: bool = True) -> list[Any] | None:
     """The arguments of a call: values in order, defaults for the rest; None when they do not fit."""
     if len(values) > len(schema.arguments):
         return None
@@ -125,7 +125,7 @@ def bind(schema: Schema, values: Sequence[Any], loose: bool = True) -> list[Any]
 _REFUSED = object()
 
 
-def _accept(argument: Argument, value: Any) -> Any:
+def _accept(argument: Argument, value: object) -> Any:
     if value is None:
         return None if argument.optional or argument.type in ANYTHING else _REFUSED
     if argument.is_list:
@@ -139,7 +139,7 @@ def _accept(argument: Argument, value: Any) -> Any:
     return _one(argument.type, value)
 
 
-def _one(type: str, value: Any) -> Any:
+def _one(type: str, value: object) -> Any:
     if type == "Tensor":
         return value if isinstance(value, Tensor) else _REFUSED
     if type in ANYTHING:

@@ -63,17 +63,17 @@ class Torch(Tensors):
             result = _combine(result, lower)
         return result or F32
 
-    def promote(self, *values: Any, to: DType | None = None) -> list[Node]:
+    def promote(self, *values: object, to: DType | None = None) -> list[Node]:
         """The values as tensors of their common type (or of ``to``)."""
         dtype = to or self.result_type(*values)
         return [self.as_tensor(value, dtype) for value in values]
 
-    def promote_floating(self, *values: Any) -> list[Node]:
+    def promote_floating(self, *values: object) -> list[Node]:
         """The values in their common type, or in float32 where that is no floating type (never by way of a narrow integer)."""
         dtype = self.result_type(*values)
         return self.promote(*values, to=dtype if dtype.is_float or dtype.is_complex else F32)
 
-    def as_tensor(self, value: Any, dtype: DType | None = None) -> Node:
+    def as_tensor(self, value: object, dtype: DType | None = None) -> Node:
         """A node for a tensor or a number."""
         if isinstance(value, Scalar):
             value = value.node

@@ -121,6 +121,6 @@ def combiner(graph: Graph | None) -> Op | None:
     return None
 
 
-def is_power_of_two(value: Any) -> bool:
+def is_power_of_two(value: object) -> bool:
     """Whether a number is one, two, four and so on."""
     return isinstance(value, int) and value > 0 and not value & (value - 1)

@@ -37,7 +37,7 @@ class Instruction(rewriter.Instruction):
                  "predecessors", "size", "tile", "traits", "warps")
 
     def __init__(self, op: Op, type: Type, operands: Iterable[Instruction], node: Node | None = None,
-                 attrs: Mapping[str, Any] = NO_ATTRS) -> None:
+                 attrs: Mapping[str, object] = NO_ATTRS) -> None:
         super().__init__(op, type, operands, attrs, node.bodies if node is not None else ())
         self.node = node
         self.body: Computation | None = None

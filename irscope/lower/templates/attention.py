@@ -192,7 +192,7 @@ class _Writer:
         """Takes scores from the tile, through the pointwise work before the softmax, to the block's memory."""
         k, softmax = self.k, self.work.softmax
 
-        def finish(value: Any, at: list[Any], mask: Expr | None) -> None:
+        def finish(value: object, at: list[Any], mask: Expr | None) -> None:
             where = [*index[:-1], index[-1] + at[-2], self.epilogue.lanes(at[-1] + first, self.lanes)]
             self.epilogue.mask = mask
             self.epilogue.give(self.work.scores.dot, where, value)
@@ -223,7 +223,7 @@ class _Writer:
         top = k.let(k.reduce("max", _tree(k, "max", [h.get() for h in highest])))
         sums = [k.reg(F32, k.splat(k.const(0, F32), lanes)) for _ in range(chains)]
 
-        def exponential(at: Any, c: int) -> None:
+        def exponential(at: object, c: int) -> None:
             e = k.unary("exp", k.binary("sub", (base + at).load(lanes), top))
             (base + at).store(e)
             sums[c].set(k.binary("add", sums[c].get(), e))
@@ -251,7 +251,7 @@ class _Writer:
         affine = Affine([row, column, sums])
         tile = ContractionSchedule(min(s["value_rows"], rows), s["value_vectors"], pack="none" if column.rhs == 1 else "gather")
 
-        def finish(value: Any, at: list[Any], mask: Expr | None) -> None:
+        def finish(value: object, at: list[Any], mask: Expr | None) -> None:
             where = [*index[:-1], index[-1] + at[-2], at[-1]]
             result = k.binary("div", value, (self.totals + at[-2]).load())
             if work.softmax.empty is not None:

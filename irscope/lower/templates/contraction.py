@@ -72,7 +72,7 @@ class Contraction(Template):
         pack = packing(match.affine, match.right in problem.constants, dtype, machine)
         return choose(match.affine, pack, dtype, machine, problem.threads).data()
 
-    def alternatives(self, problem: Problem, match: Work, schedule: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def alternatives(self, problem: Problem, match: Work, schedule: Mapping[str, object]) -> list[dict[str, Any]]:
         """Other tiles and ways to walk them."""
         if match.lane is not None or match.inner:
             return []

@@ -87,7 +87,7 @@ class Convolution(Template):
             return {"by": "groups"}
         return choose(match.affine, packing(match.affine, match.fixed, dtype, machine), dtype, machine, problem.threads).data()
 
-    def alternatives(self, problem: Problem, match: Work, schedule: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def alternatives(self, problem: Problem, match: Work, schedule: Mapping[str, object]) -> list[dict[str, Any]]:
         """Other tiles and ways to walk them."""
         if match.lane is not None:
             return []

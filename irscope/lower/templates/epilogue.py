@@ -85,13 +85,13 @@ class Epilogue(Pull):
 
     def of_image(self, dims: ConvDims) -> Callable[[Any, Sequence[Any], Expr | None], None]:
         """The same for a convolution: takes a value, its batch, spatial places and feature, and a mask."""
-        def finish(value: Any, place: Sequence[Any], mask: Expr | None) -> None:
+        def finish(value: object, place: Sequence[object], mask: Expr | None) -> None:
             index: list[Any] = [None] * len(place)
             for d, i in zip((dims.out_batch, *dims.out_spatial, dims.out_feature), place, strict=True):
                 index[d] = i
             self(value, index, mask)
         return finish
 
-    def load(self, node: Node, index: Sequence[Any], mask: Expr | None = None) -> Expr:
+    def load(self, node: Node, index: Sequence[object], mask: Expr | None = None) -> Expr:
         """Lanes that do not exist are not read."""
         return super().load(node, index, mask if mask is not None else self.mask)

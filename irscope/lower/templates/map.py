@@ -131,7 +131,7 @@ def _build_pull(k: KernelBuilder, problem: Problem, most: int) -> Call:
     with ExitStack() as loops:
         index = [loops.enter_context(k.par(0, n)) for n in shape[:-1]]
 
-        def body(i: Any) -> None:
+        def body(i: object) -> None:
             at = [*index, pull.lanes(i, lanes)]
             for output in problem.outs:
                 pull.store(output, at, k.splat(pull.value(output, at), lanes))

@@ -77,7 +77,7 @@ class Nest:
 
     # ---- writing
 
-    def _par(self, low: Any, high: Any, step: int = 1) -> Any:
+    def _par(self, low: object, high: object, step: int = 1) -> Any:
         return (self.k.par if self.parallel else self.k.loop)(low, high, step)
 
     def write(self) -> None:
@@ -189,7 +189,7 @@ class Nest:
             for v, register in enumerate(row):
                 self._out(register.get(), index, divmod(r, height), v, tile.vectors, mask)
 
-    def _out(self, value: Any, index: list[Any], row: tuple[int, int], vector: int, vectors: int, mask: Expr | None) -> None:
+    def _out(self, value: object, index: list[Any], row: tuple[int, int], vector: int, vectors: int, mask: Expr | None) -> None:
         """Hand out one vector of a tile whose first element is at ``index``."""
         *_, second, last = [Axis("row", 1, 0, 0), *self.rows]
         where = last.walk(second.walk(index, self.k.index(row[0])), self.k.index(row[1]))

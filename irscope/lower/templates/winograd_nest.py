@@ -110,14 +110,14 @@ class WinogradNest:
         affine = Affine([Axis("batch", self.planes, self.tiles * pitch_in, 1, 0), Axis("row", tiles, pitch_in, 0, 1),
                          Axis("column", own, 0, 1, 2), Axis("sum", self.inputs, 1, 1)])
 
-        def keep(value: Any, index: list[Any], mask: Expr | None) -> None:
+        def keep(value: object, index: list[Any], mask: Expr | None) -> None:
             # Whole vectors: what lies beyond the last channel is zero, and there is room for it.
             (products + (index[0] * (self.tiles * pitch_out) + index[1] * pitch_out + index[2])).store(value)
 
         Nest(self.k, affine, transformed, self.weights + g * (own * self.inputs), self.dtype, self.lanes, 3, self.schedule, keep,
              parallel=False, packed_columns=self.outputs).write()
 
-    def _backward(self, products: Address, n: Any, y: Any, rows: int, g: Any) -> None:
+    def _backward(self, products: Address, n: object, y: object, rows: int, g: object) -> None:
         k, m = self.k, self.m
         for rows_first, rows_count, high in self._parts(y, rows, self.height, self.down):
             for first, count, wide in _split(self.across, self.width - (self.across - 1) * m, m):

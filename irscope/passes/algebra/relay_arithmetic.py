@@ -142,7 +142,7 @@ def _is_number(type: TensorType) -> bool:
     return type.dtype.kind in ("int", "uint", "float", "complex")
 
 
-def _equals(found: Any, value: int) -> bool:
+def _equals(found: object, value: int) -> bool:
     return found is not None and bool(found == value)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from irscope.formats.relay.algebra import shape_text, word_of
 from irscope.graph import DynamicDim, TensorType, Type
@@ -22,7 +21,7 @@ def arithmetic_type(name: str) -> Rule:
 def comparison_type(name: str) -> Rule:
     """The common shape, bool."""
 
-    def infer(attrs: Any, x: Type, y: Type) -> Type | None:
+    def infer(attrs: object, x: Type, y: Type) -> Type | None:
         made = _both(name, x, y)
         return made.with_dtype(PRED) if made is not None else None
 

@@ -31,7 +31,7 @@ def topk(t: Relay, a: Attributes, x: Node) -> Any:
     return top(t, x, a.k, a)
 
 
-def top(t: Relay, x: Node, k: Any, a: Attributes) -> Any:
+def top(t: Relay, x: Node, k: object, a: Attributes) -> Any:
     """What ``topk`` gives for a known ``k``; less than 1 means all."""
     if k is not None and not isinstance(k, int):
         raise TypeFault("k is left open")

@@ -64,7 +64,7 @@ def matrices(tile: int, kernel: int) -> tuple[Any, Any, Any]:
     return powers(tile), whole * factor, powers(kernel) / factor[:, None]
 
 
-def _along(t: Relay, x: Node, matrix: Any, axis: int) -> Node:
+def _along(t: Relay, x: Node, matrix: object, axis: int) -> Node:
     """A dimension multiplied by a matrix (old, new); the new one stands in its place."""
     rank = t.rank(x)
     made = t.dot(x, t.array(matrix, t.dtype(x)), ([axis], [0]))

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from math import pi, sqrt
-from typing import Any
 
 from irscope.formats.torchscript.abstract import ITSELF, Decision
 from irscope.formats.torchscript.operators import alias, operator
@@ -22,7 +21,7 @@ def relu6(t: Torch, x: Node) -> Node:
 
 
 @operator("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)")
-def hardtanh(t: Torch, x: Node, low: Any, high: Any) -> Node:
+def hardtanh(t: Torch, x: Node, low: object, high: object) -> Node:
     return t.minimum(t.maximum(x, t.like(x, low)), t.like(x, high))
 
 
@@ -32,7 +31,7 @@ def leaky_relu(t: Torch, x: Node, slope: float) -> Node:
 
 
 @operator("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None)")
-def rrelu(t: Torch, x: Node, lower: float, upper: float, training: bool, generator: Any) -> Node:
+def rrelu(t: Torch, x: Node, lower: float, upper: float, training: bool, generator: object) -> Node:
     """In evaluation the slope is the middle of the range."""
     if training:
         raise ValueError("rrelu in training mode draws from torch's generator: call model.eval() before the graph is made")
@@ -41,7 +40,7 @@ def rrelu(t: Torch, x: Node, lower: float, upper: float, training: bool, generat
 
 @operator("rrelu_with_noise(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
           "Generator? generator=None)")
-def rrelu_with_noise(t: Torch, x: Node, noise: Node, lower: float, upper: float, training: bool, generator: Any) -> Node:
+def rrelu_with_noise(t: Torch, x: Node, noise: Node, lower: float, upper: float, training: bool, generator: object) -> Node:
     return rrelu(t, x, lower, upper, training, generator)
 
 

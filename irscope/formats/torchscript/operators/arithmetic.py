@@ -31,14 +31,14 @@ def rsub(t: Torch, x: Node, y: Any, alpha: Any) -> Node:
 
 @operator("mul.Tensor(Tensor self, Tensor other)", "mul.Scalar(Tensor self, Scalar other)", "multiply.Tensor(Tensor self, Tensor other)",
           "multiply.Scalar(Tensor self, Scalar other)")
-def mul(t: Torch, x: Node, y: Any) -> Node:
+def mul(t: Torch, x: Node, y: object) -> Node:
     return t.mul(*t.promote(x, y))
 
 
 @operator("div.Tensor(Tensor self, Tensor other)", "div.Scalar(Tensor self, Scalar other)", "true_divide.Tensor(Tensor self, Tensor other)",
           "true_divide.Scalar(Tensor self, Scalar other)", "divide.Tensor(Tensor self, Tensor other)",
           "divide.Scalar(Tensor self, Scalar other)")
-def div(t: Torch, x: Node, y: Any) -> Node:
+def div(t: Torch, x: Node, y: object) -> Node:
     """The true quotient: integers give float32."""
     dtype = t.result_type(x, y)
     return t.div(*t.promote(x, y, to=dtype if dtype.is_float or dtype.is_complex else F32))
@@ -48,20 +48,20 @@ def div(t: Torch, x: Node, y: Any) -> Node:
           "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode)",
           "divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)",
           "divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode)")
-def div_mode(t: Torch, x: Node, y: Any, mode: str | None) -> Node:
+def div_mode(t: Torch, x: Node, y: object, mode: str | None) -> Node:
     if mode is None:
         return div(t, x, y)
     return floor_divide(t, x, y) if mode == "floor" else trunc_divide(t, x, y)
 
 
-def trunc_divide(t: Torch, x: Node, y: Any) -> Node:
+def trunc_divide(t: Torch, x: Node, y: object) -> Node:
     """The quotient rounded towards zero."""
     x, y = t.promote(x, y)
     return trunc(t, t.div(x, y)) if t.dtype(x).is_float else t.div(x, y)
 
 
 @operator("floor_divide(Tensor self, Tensor other)", "floor_divide.Scalar(Tensor self, Scalar other)")
-def floor_divide(t: Torch, x: Node, y: Any) -> Node:
+def floor_divide(t: Torch, x: Node, y: object) -> Node:
     x, y = t.together(*t.promote(x, y))
     if t.dtype(x).is_float:
         # As c10::div_floor_floating: exact where the plain quotient was rounded over an integer.
@@ -81,7 +81,7 @@ def floor_divide(t: Torch, x: Node, y: Any) -> Node:
 
 @operator("remainder.Tensor(Tensor self, Tensor other)", "remainder.Scalar(Tensor self, Scalar other)",
           "remainder.Scalar_Tensor(Scalar self, Tensor other)")
-def remainder(t: Torch, x: Any, y: Any) -> Node:
+def remainder(t: Torch, x: object, y: object) -> Node:
     """With the sign of the divisor, as in Python."""
     x, y = t.together(*t.promote(x, y))
     rest = t.binary("remainder", x, y)
@@ -91,13 +91,13 @@ def remainder(t: Torch, x: Any, y: Any) -> Node:
 
 
 @operator("fmod.Tensor(Tensor self, Tensor other)", "fmod.Scalar(Tensor self, Scalar other)")
-def fmod(t: Torch, x: Node, y: Any) -> Node:
+def fmod(t: Torch, x: Node, y: object) -> Node:
     return t.binary("remainder", *t.promote(x, y))
 
 
 @operator("pow.Tensor_Tensor(Tensor self, Tensor exponent)", "pow.Tensor_Scalar(Tensor self, Scalar exponent)",
           "pow.Scalar(Scalar self, Tensor exponent)")
-def power(t: Torch, x: Any, y: Any) -> Node:
+def power(t: Torch, x: object, y: object) -> Node:
     """Small whole exponents become products, and 0.5 a root."""
     dtype = t.result_type(x, y)
     if isinstance(y, int | float) and isinstance(x, Node):
@@ -162,7 +162,7 @@ def hypot(t: Torch, x: Node, y: Node) -> Node:
 
 
 @operator("copysign.Tensor(Tensor self, Tensor other)", "copysign.Scalar(Tensor self, Scalar other)")
-def copysign(t: Torch, x: Node, y: Any) -> Node:
+def copysign(t: Torch, x: Node, y: object) -> Node:
     x, y = t.promote_floating(x, y)
     # The sign of a zero shows in its reciprocal.
     negative = t.compare("LT", t.select(t.compare("EQ", y, t.like(y, 0)), t.div(t.like(y, 1), y), y), t.like(y, 0))
@@ -171,7 +171,7 @@ def copysign(t: Torch, x: Node, y: Any) -> Node:
 
 
 @operator("lerp.Scalar(Tensor self, Tensor end, Scalar weight)", "lerp.Tensor(Tensor self, Tensor end, Tensor weight)")
-def lerp(t: Torch, x: Node, end: Node, weight: Any) -> Node:
+def lerp(t: Torch, x: Node, end: Node, weight: object) -> Node:
     w = t.as_tensor(weight, t.dtype(x))
     return t.add(x, t.mul(w, t.sub(end, x)))
 
@@ -200,7 +200,7 @@ def logaddexp(t: Torch, x: Node, y: Node) -> Node:
           "xlogy.Scalar_Self(Scalar self, Tensor other)", "xlogy.Scalar_Other(Tensor self, Scalar other)",
           "special_xlogy(Tensor self, Tensor other)", "special_xlogy.self_scalar(Scalar self, Tensor other)",
           "special_xlogy.other_scalar(Tensor self, Scalar other)")
-def xlogy(t: Torch, x: Any, y: Any) -> Node:
+def xlogy(t: Torch, x: object, y: object) -> Node:
     x, y = t.together(*t.promote_floating(x, y))
     product = t.mul(x, t.unary("log", y))
     zero = t.binary("and", t.compare("EQ", x, t.like(x, 0)), t.compare("EQ", y, y))

@@ -1,8 +1,6 @@
 """The same elements again: copies, casts, fills. A cast to the type that a tensor has gives the tensor itself."""
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Unsure, View
 from irscope.formats.torchscript.operators import alias, operator, view
 from irscope.formats.torchscript.strides import PRESERVE_FORMAT, Layout, contiguous, preserved
@@ -19,13 +17,13 @@ def same(t: Torch, x: Node) -> View:
 @alias("cpu(Tensor(a) self)")
 @alias("lift_fresh(Tensor(a) self)", "requires_grad_(Tensor(a!) self, bool requires_grad=True)",
        "positive(Tensor(a) self)", traits="view")
-def itself(t: Torch, x: Node, at: Layout | None, *rest: Any) -> Decision:
+def itself(t: Torch, x: Node, at: Layout | None, *rest: object) -> Decision:
     return ITSELF
 
 
 @operator("clone(Tensor self, *, MemoryFormat? memory_format=None)", "lift_fresh_copy(Tensor self)", "detach_copy(Tensor self)",
           "alias_copy(Tensor self)", work="movement")
-def clone(t: Torch, x: Node, memory: Any = None) -> Node:
+def clone(t: Torch, x: Node, memory: object = None) -> Node:
     return x
 
 
@@ -51,7 +49,7 @@ def to_dtype(t: Torch, x: Node, at: Layout | None, dtype: int, non_blocking: boo
 
 @alias("to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
        "MemoryFormat? memory_format=None)")
-def to_device(t: Torch, x: Node, at: Layout | None, device: Any, dtype: int, non_blocking: bool, copy: bool,
+def to_device(t: Torch, x: Node, at: Layout | None, device: object, dtype: int, non_blocking: bool, copy: bool,
               memory_format: int | None) -> Decision:
     return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy, memory_format)
 
@@ -68,13 +66,13 @@ def type_as(t: Torch, x: Node, at: Layout | None, other: Node) -> Decision:
 
 @alias("to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
        "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)")
-def to_layout(t: Torch, x: Node, at: Layout | None, dtype: int | None, layout: Any, device: Any, pin: Any, non_blocking: bool, copy: bool,
-              memory_format: int | None) -> Decision:
+def to_layout(t: Torch, x: Node, at: Layout | None, dtype: int | None, layout: object, device: object, pin: object, non_blocking: bool,
+              copy: bool, memory_format: int | None) -> Decision:
     return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy, memory_format)
 
 
 @alias("to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False)")
-def to_prim(t: Torch, x: Node, at: Layout | None, device: Any, dtype: int | None, non_blocking: bool, copy: bool) -> Decision:
+def to_prim(t: Torch, x: Node, at: Layout | None, device: object, dtype: int | None, non_blocking: bool, copy: bool) -> Decision:
     return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy)
 
 
@@ -84,7 +82,7 @@ def to_prim_dtype(t: Torch, x: Node, at: Layout | None, dtype: int | None, non_b
 
 
 @alias("to_dense(Tensor(a) self, ScalarType? dtype=None, *, bool? masked_grad=None)")
-def to_dense(t: Torch, x: Node, at: Layout | None, dtype: int | None, masked: Any) -> Decision:
+def to_dense(t: Torch, x: Node, at: Layout | None, dtype: int | None, masked: object) -> Decision:
     """The tensor itself, or a copy of one in the layout of oneDNN, of which the text says nothing."""
     made = cast(t, x, at, t.dtype_number(dtype, t.dtype(x)))
     return Unsure(x) if made is ITSELF else made
@@ -97,13 +95,13 @@ def to_mkldnn(t: Torch, x: Node, dtype: int | None) -> Node:
 
 @operator("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
           "bool non_blocking=False, MemoryFormat? memory_format=None)")
-def to_copy(t: Torch, x: Node, dtype: int | None, *rest: Any) -> Node:
+def to_copy(t: Torch, x: Node, dtype: int | None, *rest: object) -> Node:
     return t.convert(x, t.dtype_number(dtype, t.dtype(x)))
 
 
 def _cast(name: str, number: int) -> None:
     @alias(f"{name}(Tensor(a) self)", f"_cast_{name.capitalize()}(Tensor(a) self, bool non_blocking=False)")
-    def to_named(t: Torch, x: Node, at: Layout | None, *rest: Any) -> Decision:
+    def to_named(t: Torch, x: Node, at: Layout | None, *rest: object) -> Decision:
         return cast(t, x, at, t.dtype_number(number, t.dtype(x)))
 
 
@@ -117,7 +115,7 @@ def copy(t: Torch, x: Node, source: Node, non_blocking: bool) -> Node:
 
 
 @operator("fill.Scalar(Tensor self, Scalar value)", "fill.Tensor(Tensor self, Tensor value)")
-def fill(t: Torch, x: Node, value: Any) -> Node:
+def fill(t: Torch, x: Node, value: object) -> Node:
     return t.broadcast_to(t.as_tensor(value, t.dtype(x)), t.shape(x))
 
 
@@ -127,7 +125,7 @@ def zero(t: Torch, x: Node) -> Node:
 
 
 @operator("fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False)")
-def fill_diagonal(t: Torch, x: Node, value: Any, wrap: bool) -> Node:
+def fill_diagonal(t: Torch, x: Node, value: object, wrap: bool) -> Node:
     """A value where all indices are equal; with ``wrap``, a tall matrix has another diagonal one row below the end of the last one."""
     shape = t.shape(x)
     index = [t.iota(shape, d, S64) for d in range(len(shape))]

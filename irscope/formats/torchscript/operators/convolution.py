@@ -77,7 +77,7 @@ CONVOLUTION = ("Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] p
 @operator(f"_convolution({CONVOLUTION}, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32)",
           f"_convolution.deprecated({CONVOLUTION}, bool benchmark, bool deterministic, bool cudnn_enabled)", f"convolution({CONVOLUTION})")
 def convolution(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], dilation: list[int], back: bool,
-                output_padding: list[int], groups: int, *rest: Any) -> Node:
+                output_padding: list[int], groups: int, *rest: object) -> Node:
     if back:
         return transposed(t, x, w, bias, Geometry(stride, padding, dilation, groups), output_padding)
     return convolve(t, x, w, bias, Geometry(stride, padding, dilation, groups))

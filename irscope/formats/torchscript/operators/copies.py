@@ -22,7 +22,7 @@ from irscope.graph.dtypes import PRED, S64
 def _copying(schema: str, function: Callable[..., Any]) -> None:
     """``permute_copy`` gives what ``permute`` shows."""
     @operator(schema)
-    def copied(t: Torch, x: Node, *rest: Any) -> Any:
+    def copied(t: Torch, x: Node, *rest: object) -> Any:
         made = function(t, x, *rest)
         return [part.read(x) for part in made] if isinstance(made, list) else made.read(x)
 
@@ -135,7 +135,7 @@ def combinations(t: Torch, x: Node, r: int, again: bool) -> Node:
 @operator("isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False)",
           "isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False)",
           "isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False)")
-def isin(t: Torch, x: Any, among: Any, unique: bool, invert: bool) -> Node:
+def isin(t: Torch, x: object, among: object, unique: bool, invert: bool) -> Node:
     x, among = t.promote(x, among)
     found = t.compare("EQ", t.unsqueeze(x, -1), t.reshape(among, (prod(t.shape(among)),)))
     found = t.any(found, [t.rank(found) - 1])
@@ -143,7 +143,7 @@ def isin(t: Torch, x: Any, among: Any, unique: bool, invert: bool) -> Node:
 
 
 @operator("_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill)")
-def masked_index(t: Torch, x: Node, mask: Node, indices: list[Node | None], fill: Any) -> Node:
+def masked_index(t: Torch, x: Node, mask: Node, indices: list[Node | None], fill: object) -> Node:
     """Elements at indices where the mask is true, else ``fill``."""
     safe = [None if i is None else t.minimum(t.maximum(i, t.like(i, 0)), t.like(i, t.shape(x)[d] - 1)) for d, i in enumerate(indices)]
     made = index(t, x, safe)

@@ -13,17 +13,17 @@ from irscope.lazy import np
 OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
 
-def _filled(name: str, value: Any) -> None:
+def _filled(name: str, value: object) -> None:
     @operator(f"{name}(int[] size, {OPTIONS})")
-    def made(t: Torch, size: list[int], dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    def made(t: Torch, size: list[int], dtype: int | None, layout: object, device: object, pin: object) -> Node:
         return t.full(tuple(size), value, t.dtype_number(dtype, F32))
 
     @operator(f"{name}_like(Tensor self, {OPTIONS}, MemoryFormat? memory_format=None)")
-    def like(t: Torch, x: Node, dtype: int | None, layout: Any, device: Any, pin: Any, memory: Any) -> Node:
+    def like(t: Torch, x: Node, dtype: int | None, layout: object, device: object, pin: object, memory: object) -> Node:
         return t.full(t.shape(x), value, t.dtype_number(dtype, t.dtype(x)))
 
     @operator(f"new_{name}(Tensor self, int[] size, {OPTIONS})")
-    def new(t: Torch, x: Node, size: list[int], dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    def new(t: Torch, x: Node, size: list[int], dtype: int | None, layout: object, device: object, pin: object) -> Node:
         return t.full(tuple(size), value, t.dtype_number(dtype, t.dtype(x)))
 
 
@@ -33,41 +33,41 @@ for _name, _value in (("zeros", 0), ("ones", 1), ("empty", 0)):
 
 
 @operator(f"empty.memory_format(int[] size, {OPTIONS}, MemoryFormat? memory_format=None)")
-def empty_format(t: Torch, size: list[int], dtype: int | None, layout: Any, device: Any, pin: Any, memory: Any) -> Node:
+def empty_format(t: Torch, size: list[int], dtype: int | None, layout: object, device: object, pin: object, memory: object) -> Node:
     return t.full(tuple(size), 0, t.dtype_number(dtype, F32))
 
 
 @operator(f"full(int[] size, Scalar fill_value, {OPTIONS})")
-def full(t: Torch, size: list[int], value: Any, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def full(t: Torch, size: list[int], value: object, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     return _of(t, tuple(size), value, t.dtype_number(dtype, t.result_type(value)))
 
 
 @operator(f"full_like(Tensor self, Scalar fill_value, {OPTIONS}, MemoryFormat? memory_format=None)")
-def full_like(t: Torch, x: Node, value: Any, dtype: int | None, layout: Any, device: Any, pin: Any, memory: Any) -> Node:
+def full_like(t: Torch, x: Node, value: object, dtype: int | None, layout: object, device: object, pin: object, memory: object) -> Node:
     return _of(t, t.shape(x), value, t.dtype_number(dtype, t.dtype(x)))
 
 
 @operator(f"new_full(Tensor self, int[] size, Scalar fill_value, {OPTIONS})")
-def new_full(t: Torch, x: Node, size: list[int], value: Any, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def new_full(t: Torch, x: Node, size: list[int], value: object, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     return _of(t, tuple(size), value, t.dtype_number(dtype, t.dtype(x)))
 
 
-def _of(t: Torch, shape: tuple[int, ...], value: Any, dtype: DType) -> Node:
+def _of(t: Torch, shape: tuple[int, ...], value: object, dtype: DType) -> Node:
     return t.broadcast_to(t.as_tensor(value, dtype), shape)
 
 
 @operator(f"arange(Scalar end, {OPTIONS})")
-def arange(t: Torch, end: Any, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def arange(t: Torch, end: object, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     return steps(t, 0, end, 1, dtype)
 
 
 @operator(f"arange.start(Scalar start, Scalar end, {OPTIONS})")
-def arange_start(t: Torch, start: Any, end: Any, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def arange_start(t: Torch, start: object, end: object, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     return steps(t, start, end, 1, dtype)
 
 
 @operator(f"arange.start_step(Scalar start, Scalar end, Scalar step=1, {OPTIONS})")
-def arange_step(t: Torch, start: Any, end: Any, step: Any, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def arange_step(t: Torch, start: object, end: object, step: object, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     return steps(t, start, end, step, dtype)
 
 
@@ -92,7 +92,7 @@ def range_(t: Torch, start: Any, end: Any, *rest: Any) -> Node:
 
 
 @operator(f"linspace(Scalar start, Scalar end, int steps, {OPTIONS})")
-def linspace(t: Torch, start: float, end: float, n: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def linspace(t: Torch, start: float, end: float, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # torch takes the ends as that type before it begins
         start, end = int(start), int(end)
@@ -105,7 +105,7 @@ def linspace(t: Torch, start: float, end: float, n: int, dtype: int | None, layo
 @operator(f"linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, {OPTIONS})",
           f"linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, {OPTIONS})",
           f"linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, {OPTIONS})")
-def linspace_between(t: Torch, start: Any, end: Any, n: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def linspace_between(t: Torch, start: object, end: object, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     """Ends that depend on data."""
     kind = t.dtype_number(dtype, F32)
     wide = kind if kind.is_float else F64
@@ -122,7 +122,8 @@ def linspace_between(t: Torch, start: Any, end: Any, n: int, dtype: int | None, 
 
 
 @operator(f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {OPTIONS})")
-def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int | None, layout: object, device: object, pin: object
+             ) -> Node:
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # torch takes the ends and the base as that type before it begins
         start, end, base = int(start), int(end), int(base)
@@ -134,7 +135,8 @@ def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int
 @operator(f"logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, {OPTIONS})",
           f"logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, {OPTIONS})",
           f"logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, {OPTIONS})")
-def logspace_between(t: Torch, start: Any, end: Any, n: int, base: float, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def logspace_between(t: Torch, start: object, end: object, n: int, base: float, dtype: int | None, layout: object, device: object,
+                     pin: object) -> Node:
     """Ends that depend on data."""
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # as above
@@ -144,12 +146,12 @@ def logspace_between(t: Torch, start: Any, end: Any, n: int, base: float, dtype:
 
 
 @operator(f"eye(int n, {OPTIONS})")
-def eye(t: Torch, n: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def eye(t: Torch, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     return eye_m(t, n, n, dtype, layout, device, pin)
 
 
 @operator(f"eye.m(int n, int m, {OPTIONS})")
-def eye_m(t: Torch, n: int, m: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def eye_m(t: Torch, n: int, m: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     same = t.compare("EQ", t.iota((n, m), 0, S64), t.iota((n, m), 1, S64))
     return t.convert(same, t.dtype_number(dtype, F32))
 
@@ -160,13 +162,13 @@ def eye_m(t: Torch, n: int, m: int, dtype: int | None, layout: Any, device: Any,
           "as_tensor.int(int t, *, ScalarType? dtype=None, Device? device=None)",
           "as_tensor.float(float t, *, ScalarType? dtype=None, Device? device=None)",
           "as_tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None)")
-def tensor(t: Torch, value: Any, dtype: int | None, device: Any, grad: Any = False) -> Node:
+def tensor(t: Torch, value: object, dtype: int | None, device: object, grad: object = False) -> Node:
     return t.as_tensor(value, t.dtype_number(dtype, t.result_type(value)))
 
 
 @operator("tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
           "as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None)")
-def tensor_list(t: Torch, data: list[Any], dtype: int | None, device: Any, grad: Any = False) -> Node:
+def tensor_list(t: Torch, data: list[Any], dtype: int | None, device: object, grad: object = False) -> Node:
     array = np.asarray(data)
     default = F32 if array.dtype.kind == "f" else t.result_type(*array.reshape(-1).tolist()) if array.size else F32
     return t.array(array, t.dtype_number(dtype, default))
@@ -174,11 +176,11 @@ def tensor_list(t: Torch, data: list[Any], dtype: int | None, device: Any, grad:
 
 @operator("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, "
           "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
-def tril_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def tril_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     return t.array(np.stack(np.tril_indices(rows, offset, columns)), t.dtype_number(dtype, S64))
 
 
 @operator("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, "
           "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
-def triu_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def triu_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     return t.array(np.stack(np.triu_indices(rows, offset, columns)), t.dtype_number(dtype, S64))

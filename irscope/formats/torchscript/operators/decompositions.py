@@ -5,7 +5,6 @@ Vectors of a decomposition are unique up to their sign (complex ones up to a pha
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import real_type
@@ -152,7 +151,7 @@ def eigvals(t: Torch, a: Node) -> Node:
 # ---------------------------------------------------------------------- made of them
 
 
-def _tolerance(t: Torch, a: Node, largest: Node, atol: Any, rtol: Any) -> Node:
+def _tolerance(t: Torch, a: Node, largest: Node, atol: object, rtol: object) -> Node:
     """What counts as zero among singular values: the larger of the absolute and the relative tolerance; [..., 1] as ``largest``.
 
     Where neither is given, and where an absolute one of a tensor is zero, the relative one is eps * max(rows, columns).
@@ -160,7 +159,7 @@ def _tolerance(t: Torch, a: Node, largest: Node, atol: Any, rtol: Any) -> Node:
     kind = t.dtype(largest)
     default = EPSILONS[kind] * max(t.shape(a)[-2:])
 
-    def node(value: Any) -> Node:
+    def node(value: object) -> Node:
         made = t.convert(value, kind) if isinstance(value, Node) else t.array(value, kind)
         return t.unsqueeze(made, -1) if t.rank(made) else made
     if rtol is None and isinstance(atol, Node):
@@ -176,7 +175,7 @@ def _sizes(t: Torch, a: Node, hermitian: bool) -> Node:
     return t.unary("abs", eigvalsh(t, a, "L")) if hermitian else svdvals(t, a)
 
 
-def rank_of(t: Torch, a: Node, sizes: Node, atol: Any, rtol: Any) -> Node:
+def rank_of(t: Torch, a: Node, sizes: Node, atol: object, rtol: object) -> Node:
     d = [t.rank(sizes) - 1]
     if t.shape(sizes)[-1] == 0:
         return t.full(t.shape(a)[:-2], 0, S64)
@@ -186,17 +185,17 @@ def rank_of(t: Torch, a: Node, sizes: Node, atol: Any, rtol: Any) -> Node:
 
 @operator("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False)",
           "linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False)")
-def matrix_rank(t: Torch, a: Node, atol: Any, rtol: Any, hermitian: bool) -> Node:
+def matrix_rank(t: Torch, a: Node, atol: object, rtol: object, hermitian: bool) -> Node:
     return rank_of(t, a, _sizes(t, a, hermitian), atol, rtol)
 
 
 @operator("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False)",
           "linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False)")
-def matrix_rank_tol(t: Torch, a: Node, tol: Any, hermitian: bool) -> Node:
+def matrix_rank_tol(t: Torch, a: Node, tol: object, hermitian: bool) -> Node:
     return rank_of(t, a, _sizes(t, a, hermitian), tol, 0.0)
 
 
-def pseudo_inverse(t: Torch, a: Node, atol: Any, rtol: Any, hermitian: bool) -> Node:
+def pseudo_inverse(t: Torch, a: Node, atol: object, rtol: object, hermitian: bool) -> Node:
     *lead, rows, columns = t.shape(a)
     if 0 in t.shape(a):
         return t.full((*lead, columns, rows), 0, t.dtype(a))
@@ -216,13 +215,13 @@ def pseudo_inverse(t: Torch, a: Node, atol: Any, rtol: Any, hermitian: bool) -> 
 
 @operator("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False)",
           "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False)")
-def pinv(t: Torch, a: Node, atol: Any, rtol: Any, hermitian: bool) -> Node:
+def pinv(t: Torch, a: Node, atol: object, rtol: object, hermitian: bool) -> Node:
     return pseudo_inverse(t, a, atol, rtol, hermitian)
 
 
 @operator("linalg_pinv(Tensor self, float rcond, bool hermitian=False)",
           "linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False)")
-def pinv_rcond(t: Torch, a: Node, rcond: Any, hermitian: bool) -> Node:
+def pinv_rcond(t: Torch, a: Node, rcond: object, hermitian: bool) -> Node:
     return pseudo_inverse(t, a, 0.0, rcond, hermitian)
 
 

@@ -219,10 +219,10 @@ def ifftshift(t: Torch, x: Node, dim: list[int] | None) -> Node:
 
 
 @operator(f"fft_fftfreq(int n, float d=1., {OPTIONS})")
-def fftfreq(t: Torch, n: int, d: float, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def fftfreq(t: Torch, n: int, d: float, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     return t.array(np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)]) * (1 / (n * d)), t.dtype_number(dtype, F32))
 
 
 @operator(f"fft_rfftfreq(int n, float d=1., {OPTIONS})")
-def rfftfreq(t: Torch, n: int, d: float, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def rfftfreq(t: Torch, n: int, d: float, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     return t.array(np.arange(n // 2 + 1) * (1 / (n * d)), t.dtype_number(dtype, F32))

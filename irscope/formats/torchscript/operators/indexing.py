@@ -236,7 +236,7 @@ def scatter(t: Torch, x: Node, dim: int, index: Node, source: Node) -> Node:
 
 
 @operator("scatter.value(Tensor self, int dim, Tensor index, Scalar value)")
-def scatter_value(t: Torch, x: Node, dim: int, index: Node, value: Any) -> Node:
+def scatter_value(t: Torch, x: Node, dim: int, index: Node, value: object) -> Node:
     return scattered(t, x, dim, index, t.full(t.shape(index), value, t.dtype(x)), None)
 
 
@@ -246,7 +246,7 @@ def scatter_combined(t: Torch, x: Node, dim: int, index: Node, source: Node, red
 
 
 @operator("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)")
-def scatter_value_combined(t: Torch, x: Node, dim: int, index: Node, value: Any, reduce: str) -> Node:
+def scatter_value_combined(t: Torch, x: Node, dim: int, index: Node, value: object, reduce: str) -> Node:
     return scattered(t, x, dim, index, t.full(t.shape(index), value, t.dtype(x)), reduce)
 
 
@@ -312,7 +312,7 @@ def index_copy(t: Torch, x: Node, dim: int, index: Node, source: Node) -> Node:
 
 @operator("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value)",
           "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value)")
-def index_fill(t: Torch, x: Node, dim: int, index: Node, value: Any) -> Node:
+def index_fill(t: Torch, x: Node, dim: int, index: Node, value: object) -> Node:
     d = t.dim(x, dim)
     n = prod(t.shape(index))
     shape = tuple(n if i == d else s for i, s in enumerate(t.shape(x) or (1,)))

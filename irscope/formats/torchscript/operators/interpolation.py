@@ -152,7 +152,7 @@ for _name, (_mode, _ranks) in NAMES.items():
 
 
 @operator("constant_pad_nd(Tensor self, int[] pad, Scalar value=0)")
-def constant_pad(t: Torch, x: Node, pads: list[int], value: Any) -> Node:
+def constant_pad(t: Torch, x: Node, pads: list[int], value: object) -> Node:
     """Pairs of low and high, the last dimension first; negative ones crop."""
     n = t.rank(x)
     low, high = [0] * n, [0] * n

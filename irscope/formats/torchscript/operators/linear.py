@@ -119,7 +119,7 @@ def matrix_power(t: Torch, x: Node, n: int) -> Node:
 
 
 @operator("einsum(str equation, Tensor[] tensors, *, int[]? path=None)")
-def einsum(t: Torch, equation: str, tensors: list[Node], path: Any) -> Node:
+def einsum(t: Torch, equation: str, tensors: list[Node], path: object) -> Node:
     """Operands are contracted from the left, two at a time; a letter that is needed no more is summed as soon as it is met."""
     equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
@@ -182,7 +182,7 @@ def _contract(t: Torch, x: Node, a: str, y: Node, b: str, later: set[str]) -> tu
 
 
 @operator("cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None)")
-def cdist(t: Torch, x: Node, y: Node, p: float, mode: Any) -> Node:
+def cdist(t: Torch, x: Node, y: Node, p: float, mode: object) -> Node:
     away = t.sub(t.unsqueeze(x, -2), t.unsqueeze(y, -3))
     return vector_norm(t, away, p, [t.rank(away) - 1], False)
 

@@ -1,8 +1,6 @@
 """Elementwise truth: bits, comparisons, choices and limits."""
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.formats.torchscript.abstract import Scalar
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
@@ -13,7 +11,7 @@ from irscope.graph.dtypes import F32, PRED
 def _bitwise(name: str, hlo: str) -> None:
     @operator(f"bitwise_{name}.Tensor(Tensor self, Tensor other)", f"bitwise_{name}.Scalar(Tensor self, Scalar other)",
               f"__{name}__.Tensor(Tensor self, Tensor other)", f"__{name}__.Scalar(Tensor self, Scalar other)")
-    def bitwise(t: Torch, x: Node, y: Any) -> Node:
+    def bitwise(t: Torch, x: Node, y: object) -> Node:
         return t.binary(hlo, *t.promote(x, y))
 
 
@@ -24,7 +22,7 @@ for _name in ("and", "or", "xor"):
 def _shift(name: str, other: str, hlo: str) -> None:
     @operator(f"bitwise_{name}_shift.Tensor(Tensor self, Tensor other)", f"bitwise_{name}_shift.Tensor_Scalar(Tensor self, Scalar other)",
               f"{other}.Tensor(Tensor self, Tensor other)", f"{other}.Scalar(Tensor self, Scalar other)")
-    def shift(t: Torch, x: Node, y: Any) -> Node:
+    def shift(t: Torch, x: Node, y: object) -> Node:
         x, y = t.promote(x, y)
         logical = hlo == "shift-right-arithmetic" and t.dtype(x).kind == "uint"
         return t.binary("shift-right-logical" if logical else hlo, x, y)
@@ -53,7 +51,7 @@ def _comparison(names: tuple[str, ...], direction: str) -> None:
     schemas = [f"{n}.{o}" for n in names for o in ("Tensor(Tensor self, Tensor other)", "Scalar(Tensor self, Scalar other)")]
 
     @operator(*schemas)
-    def comparison(t: Torch, x: Node, y: Any) -> Node:
+    def comparison(t: Torch, x: Node, y: object) -> Node:
         return t.compare(direction, *t.promote(x, y))
 
 
@@ -103,19 +101,19 @@ def logical_not(t: Torch, x: Node) -> Node:
 
 @operator("where.self(Tensor condition, Tensor self, Tensor other)", "where.ScalarSelf(Tensor condition, Scalar self, Tensor other)",
           "where.ScalarOther(Tensor condition, Tensor self, Scalar other)", "where.Scalar(Tensor condition, Scalar self, Scalar other)")
-def where(t: Torch, condition: Node, x: Any, y: Any) -> Node:
+def where(t: Torch, condition: Node, x: object, y: object) -> Node:
     return t.select(truth(t, condition), *t.promote(x, y))
 
 
 @operator("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)", "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
           work="movement")
-def masked_fill(t: Torch, x: Node, mask: Node, value: Any) -> Node:
+def masked_fill(t: Torch, x: Node, mask: Node, value: object) -> Node:
     return t.select(truth(t, mask), t.as_tensor(value, t.dtype(x)), x)
 
 
 @operator("clamp(Tensor self, Scalar? min=None, Scalar? max=None)", "clip(Tensor self, Scalar? min=None, Scalar? max=None)",
           "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)", "clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)")
-def clamp(t: Torch, x: Node, low: Any, high: Any) -> Node:
+def clamp(t: Torch, x: Node, low: object, high: object) -> Node:
     dtype = t.result_type(x, low, high)
     x = t.convert(x, dtype)
     if low is not None:
@@ -124,15 +122,15 @@ def clamp(t: Torch, x: Node, low: Any, high: Any) -> Node:
 
 
 @operator("clamp_min(Tensor self, Scalar min)", "clamp_min.Tensor(Tensor self, Tensor min)")
-def clamp_min(t: Torch, x: Node, low: Any) -> Node:
+def clamp_min(t: Torch, x: Node, low: object) -> Node:
     return clamp(t, x, low, None)
 
 
 @operator("clamp_max(Tensor self, Scalar max)", "clamp_max.Tensor(Tensor self, Tensor max)")
-def clamp_max(t: Torch, x: Node, high: Any) -> Node:
+def clamp_max(t: Torch, x: Node, high: object) -> Node:
     return clamp(t, x, None, high)
 
 
 @operator("threshold(Tensor self, Scalar threshold, Scalar value)")
-def threshold(t: Torch, x: Node, limit: Any, value: Any) -> Node:
+def threshold(t: Torch, x: Node, limit: object, value: object) -> Node:
     return t.select(t.compare("LE", x, t.like(x, limit)), t.like(x, value), x)

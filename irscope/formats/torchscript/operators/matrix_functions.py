@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from math import factorial, log, log2
-from typing import Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.decompositions import svdvals
@@ -60,7 +59,7 @@ def matrix_exp(t: Torch, a: Node) -> Node:
 
 
 @operator("linalg_cond(Tensor self, Scalar? p=None)", "linalg_cond.p_str(Tensor self, str p)")
-def cond(t: Torch, a: Node, p: Any) -> Node:
+def cond(t: Torch, a: Node, p: object) -> Node:
     """The norm of a matrix times that of its inverse; infinite where there is none."""
     if p is None or p in (2, -2):
         values = svdvals(t, a)

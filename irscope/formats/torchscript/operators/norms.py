@@ -50,7 +50,7 @@ def linalg_norm_named(t: Torch, x: Node, order: str, dim: list[int] | None, keep
 
 @operator("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None)",
           "linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None)")
-def matrix_norm(t: Torch, x: Node, order: Any, dim: list[int], keep: bool, dtype: int | None) -> Node:
+def matrix_norm(t: Torch, x: Node, order: object, dim: list[int], keep: bool, dtype: int | None) -> Node:
     """Frobenius; the largest or smallest sum of a column (1) or row (inf); the largest, smallest or sum (nuc) of singular values."""
     x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
     rows, columns = t.dims(x, dim)
@@ -70,7 +70,7 @@ def matrix_norm(t: Torch, x: Node, order: Any, dim: list[int], keep: bool, dtype
     return found if keep else t.reshape(found, tuple(n for i, n in enumerate(t.shape(x)) if i not in (rows, columns)))
 
 
-def _of_singular_values(t: Torch, x: Node, order: Any, rows: int, columns: int, keep: bool) -> Node:
+def _of_singular_values(t: Torch, x: Node, order: object, rows: int, columns: int, keep: bool) -> Node:
     lead = [d for d in range(t.rank(x)) if d not in (rows, columns)]
     values = svdvals(t, t.transpose(t.floating(x), [*lead, rows, columns]))
     d = [t.rank(values) - 1]

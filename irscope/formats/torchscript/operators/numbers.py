@@ -71,7 +71,7 @@ def _slope(t: Torch, x: Node, d: int, spacing: float, order: int) -> Node:
     return t.scale(t.concat([first, *inside, last], d), 1 / spacing)
 
 
-def _gradients(t: Torch, x: Node, spacing: Any, dims: list[int], order: int) -> list[Node]:
+def _gradients(t: Torch, x: Node, spacing: object, dims: list[int], order: int) -> list[Node]:
     x = t.floating(x)
     steps = spacing if isinstance(spacing, list) else [1 if spacing is None else spacing] * len(dims)
     if len(steps) != len(dims):
@@ -81,13 +81,13 @@ def _gradients(t: Torch, x: Node, spacing: Any, dims: list[int], order: int) -> 
 
 @operator("gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1)",
           "gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1)")
-def gradient(t: Torch, x: Node, spacing: Any, dim: int | None, order: int) -> list[Node]:
+def gradient(t: Torch, x: Node, spacing: object, dim: int | None, order: int) -> list[Node]:
     return _gradients(t, x, spacing, list(range(t.rank(x))) if dim is None else [dim], order)
 
 
 @operator("gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1)",
           "gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1)")
-def gradient_along(t: Torch, x: Node, spacing: Any, dims: list[int], order: int) -> list[Node]:
+def gradient_along(t: Torch, x: Node, spacing: object, dims: list[int], order: int) -> list[Node]:
     return _gradients(t, x, spacing, dims, order)
 
 

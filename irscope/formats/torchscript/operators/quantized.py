@@ -42,7 +42,7 @@ def rounded(t: Torch, x: Node, scale: Node, zero: Node, limits: tuple[int, int])
 
 @operator("quantize_per_tensor(Tensor self, float scale, int zero_point, ScalarType dtype)",
           "quantize_per_tensor.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, ScalarType dtype)")
-def quantize_per_tensor(t: Torch, x: Node, scale: Any, zero: Any, dtype: int) -> Node:
+def quantize_per_tensor(t: Torch, x: Node, scale: object, zero: object, dtype: int) -> Node:
     scale_, zero_ = (t.reshape(t.as_tensor(v, F32), ()) for v in (scale, zero))
     made = rounded(t, x, scale_, zero_, RANGES[dtype])
     t.quantized[made] = (scale_, zero_, t.dtype_number(dtype, F32))
@@ -77,13 +77,13 @@ def _fake(t: Torch, x: Node, scale: Node, zero: Node, low: int, high: int) -> tu
 
 
 @operator("fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int quant_max)")
-def fake_quantize_masked(t: Torch, x: Node, scale: Any, zero: Any, low: int, high: int) -> tuple[Node, Node]:
+def fake_quantize_masked(t: Torch, x: Node, scale: object, zero: object, low: int, high: int) -> tuple[Node, Node]:
     return _fake(t, x, t.reshape(t.as_tensor(scale, F32), ()), t.reshape(t.as_tensor(zero, F32), ()), low, high)
 
 
 @operator("fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max)",
           "fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int quant_min, int quant_max)")
-def fake_quantize(t: Torch, x: Node, scale: Any, zero: Any, low: int, high: int) -> Node:
+def fake_quantize(t: Torch, x: Node, scale: object, zero: object, low: int, high: int) -> Node:
     return fake_quantize_masked(t, x, scale, zero, low, high)[0]
 
 

@@ -43,11 +43,11 @@ def _kaiser(beta: float) -> Callable[[Array, int], Array]:
 
 def _declare_window(name: str, shape: Callable[[Array, int], Array]) -> None:
     @operator(f"{name}_window.periodic(int window_length, bool periodic, {OPTIONS})")
-    def of(t: Torch, n: int, periodic: bool, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    def of(t: Torch, n: int, periodic: bool, dtype: int | None, layout: object, device: object, pin: object) -> Node:
         return _window(t, n, periodic, dtype, shape)
 
     @operator(f"{name}_window(int window_length, {OPTIONS})")
-    def default(t: Torch, n: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    def default(t: Torch, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
         return _window(t, n, True, dtype, shape)
 
 
@@ -64,7 +64,7 @@ def hamming_window(t: Torch, n: int, periodic: bool, alpha: float, *rest: Any) -
 
 
 @operator(f"kaiser_window.beta(int window_length, bool periodic, float beta, {OPTIONS})")
-def kaiser_window(t: Torch, n: int, periodic: bool, beta: float, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+def kaiser_window(t: Torch, n: int, periodic: bool, beta: float, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     return _window(t, n, periodic, dtype, _kaiser(beta))
 
 

@@ -33,7 +33,7 @@ def size_dim(t: Torch, x: Node, dim: int) -> Any:
 
 @operator("is_contiguous(Tensor self)", "is_contiguous.memory_format(Tensor self, MemoryFormat memory_format)",
           "is_same_size(Tensor self, Tensor other)")
-def is_contiguous(t: Torch, x: Node, other: Any = None) -> Any:
+def is_contiguous(t: Torch, x: Node, other: object = None) -> Any:
     return True if not isinstance(other, Node) else t.shape(x) == t.shape(other)
 
 
@@ -50,6 +50,6 @@ def shape_as_tensor(t: Torch, x: Node) -> Node:
 
 @operator("result_type.Tensor(Tensor tensor, Tensor other)", "result_type.Scalar(Tensor tensor, Scalar other)",
           "result_type.Scalar_Tensor(Scalar scalar, Tensor tensor)")
-def result_type(t: Torch, x: Any, y: Any) -> Any:
+def result_type(t: Torch, x: object, y: object) -> Any:
     """torch's number of the common element type."""
     return NUMBERS[t.result_type(x, y).name]

@@ -11,7 +11,7 @@ from irscope.graph.dtypes import F32
 
 @operator("softmax.int(Tensor self, int dim, ScalarType? dtype=None)", "_softmax(Tensor self, int dim, bool half_to_float)",
           "special_softmax(Tensor self, int dim, ScalarType? dtype=None)")
-def softmax(t: Torch, x: Node, dim: int, dtype: Any) -> Node:
+def softmax(t: Torch, x: Node, dim: int, dtype: object) -> Node:
     x = _cast(t, x, dtype)
     d = [t.dim(x, dim)] if t.rank(x) else []
     e = t.unary("exponential", t.sub(x, t.max(x, d, True)))
@@ -20,7 +20,7 @@ def softmax(t: Torch, x: Node, dim: int, dtype: Any) -> Node:
 
 @operator("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None)", "_log_softmax(Tensor self, int dim, bool half_to_float)",
           "special_log_softmax(Tensor self, int dim, ScalarType? dtype=None)")
-def log_softmax(t: Torch, x: Node, dim: int, dtype: Any) -> Node:
+def log_softmax(t: Torch, x: Node, dim: int, dtype: object) -> Node:
     x = _cast(t, x, dtype)
     d = [t.dim(x, dim)] if t.rank(x) else []
     away = t.sub(x, t.max(x, d, True))
@@ -28,7 +28,7 @@ def log_softmax(t: Torch, x: Node, dim: int, dtype: Any) -> Node:
 
 
 @operator("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None)")
-def safe_softmax(t: Torch, x: Node, dim: int, dtype: Any) -> Node:
+def safe_softmax(t: Torch, x: Node, dim: int, dtype: object) -> Node:
     """Rows that are -inf everywhere give 0."""
     y = softmax(t, x, dim, dtype)
     d = [t.dim(x, dim)] if t.rank(x) else []
@@ -37,7 +37,7 @@ def safe_softmax(t: Torch, x: Node, dim: int, dtype: Any) -> Node:
 
 
 @operator("softmin.int(Tensor self, int dim, ScalarType? dtype=None)")
-def softmin(t: Torch, x: Node, dim: int, dtype: Any) -> Node:
+def softmin(t: Torch, x: Node, dim: int, dtype: object) -> Node:
     return softmax(t, t.unary("negate", x), dim, dtype)
 
 

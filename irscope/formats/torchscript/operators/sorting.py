@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from math import ceil, floor, prod
-from typing import Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
@@ -26,7 +25,7 @@ def sort(t: Torch, x: Node, dim: int, descending: bool) -> tuple[Node, Node]:
 
 
 @operator("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)")
-def sort_stable(t: Torch, x: Node, stable: Any, dim: int, descending: bool) -> tuple[Node, Node]:
+def sort_stable(t: Torch, x: Node, stable: object, dim: int, descending: bool) -> tuple[Node, Node]:
     return ordered(t, x, dim, descending)
 
 
@@ -121,7 +120,7 @@ def quantile(t: Torch, x: Node, q: float, dim: int | None, keep: bool, interpola
 @operator("quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")",
           "nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")",
           "nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")")
-def quantiles(t: Torch, x: Node, q: Any, dim: int | None, keep: bool, interpolation: str) -> Node:
+def quantiles(t: Torch, x: Node, q: object, dim: int | None, keep: bool, interpolation: str) -> Node:
     """Several quantiles, in a new first dimension; NaN come last in the order, so that the others are counted without them."""
     rank = t.rank(x)
     if dim is None or rank == 0:

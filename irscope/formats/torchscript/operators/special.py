@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import factorial, log, pi, sqrt
-from typing import Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.unary import erfc
@@ -131,7 +130,7 @@ def polygamma_of(t: Torch, x: Node, n: int) -> Node:
 
 @operator("special_zeta(Tensor self, Tensor other)", "special_zeta.self_scalar(Scalar self, Tensor other)",
           "special_zeta.other_scalar(Tensor self, Scalar other)")
-def zeta(t: Torch, s: Any, q: Any) -> Node:
+def zeta(t: Torch, s: object, q: object) -> Node:
     s, q = t.together(*t.promote_floating(s, q))
     wide, base = t.convert(s, F64), t.convert(q, F64)
     value = hurwitz(t, wide, base)
@@ -268,7 +267,7 @@ def entr(t: Torch, x: Node) -> Node:
 
 @operator("special_xlog1py(Tensor self, Tensor other)", "special_xlog1py.self_scalar(Scalar self, Tensor other)",
           "special_xlog1py.other_scalar(Tensor self, Scalar other)")
-def xlog1py(t: Torch, x: Any, y: Any) -> Node:
+def xlog1py(t: Torch, x: object, y: object) -> Node:
     x, y = t.together(*t.promote_floating(x, y))
     zero = t.binary("and", t.compare("EQ", x, t.like(x, 0)), t.compare("EQ", y, y))
     return t.select(zero, t.like(x, 0), t.mul(x, t.unary("log-plus-one", y)))
@@ -294,7 +293,7 @@ def heaviside(t: Torch, x: Node, values: Node) -> Node:
 
 @operator("float_power.Tensor_Tensor(Tensor self, Tensor exponent)", "float_power.Tensor_Scalar(Tensor self, Scalar exponent)",
           "float_power.Scalar(Scalar self, Tensor exponent)")
-def float_power(t: Torch, x: Any, y: Any) -> Node:
+def float_power(t: Torch, x: object, y: object) -> Node:
     kind = C128 if t.result_type(x, y).is_complex else F64
     return t.binary("power", *t.promote(x, y, to=kind))
 
