@@ -16,7 +16,7 @@ from tests.programs.verdict import Verdict
 LIMIT = 10.0
 """Seconds of CPU time that one program may take in all."""
 WALL = 300.0
-"""Seconds that one may take by the clock, on a machine however busy: a program that waits for nothing uses no CPU time."""
+"""Seconds by the clock without any CPU time after which a task is ended: it waits for what does not come. A busy machine only delays it."""
 PR_SET_PDEATHSIG = 1
 """prctl(2): the signal that a process gets when its parent ends."""
 LIFE = 2000
@@ -64,7 +64,8 @@ class Worker:
         if self.tasks >= LIFE:
             self._again()
         self.tasks += 1
-        self.began, self.used = time.monotonic(), self._cpu()
+        self.used = self.seen = self._cpu()
+        self.active = time.monotonic()
         try:
             self.here.send(task)
         except OSError:  # it died between two tasks
@@ -82,8 +83,11 @@ class Worker:
                 code = self.process.exitcode
                 self._again()
                 return Verdict("died", f"the process ended with {code}", str(code))
-        took = self._cpu() - self.used
-        if took > self.limit or time.monotonic() - self.began > WALL:
+        now = self._cpu()
+        took = now - self.used
+        if now > self.seen:
+            self.seen, self.active = now, time.monotonic()
+        if took > self.limit or time.monotonic() - self.active > WALL:
             self._again()
             return Verdict("slow", f"{took:.0f} s of CPU time and no end", seconds=took)
         return None
