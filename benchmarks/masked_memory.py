@@ -30,7 +30,7 @@ from irscope.backends.compile import renamed
 from irscope.backends.llvm_code import Code
 from irscope.backends.llvm_compile import Loaded, Machine
 from irscope.backends.llvm_kernel import kernel_text
-from irscope.backends.llvm_types import suffix, vector
+from irscope.backends.llvm_types import suffix
 from irscope.graph import DTYPES, DType
 from irscope.graph.dtypes import PRED, S64
 from irscope.lower.build import KernelBuilder
@@ -221,11 +221,11 @@ def runnable(cpu: str) -> bool:
     return wanted <= set(llvm_compile.host().features.split(","))
 
 
-def intrinsic(code: Code, element: str, lanes: int, value: str, pointer: str, alignment: int, mask: str, held: object) -> None:
+def intrinsic(code: Code, run: llvm_masked.Run, value: str, mask: str, held: Sequence[bool] | None) -> None:
     """The masked store as LLVM has it, in place of irscope's."""
-    kind, short = vector(element, lanes), suffix(element, lanes)
-    code.declarations.add(f"declare void @llvm.masked.store.{short}.p0({kind}, ptr, <{lanes} x i1>)")
-    code.effect(f"call void @llvm.masked.store.{short}.p0({kind} {value}, ptr align {min(alignment, 64)} {pointer}, <{lanes} x i1> {mask})")
+    short = suffix(run.element, run.lanes)
+    code.declarations.add(f"declare void @llvm.masked.store.{short}.p0({run.kind}, ptr, <{run.lanes} x i1>)")
+    code.effect(f"call void @llvm.masked.store.{short}.p0({run.kind} {value}, {run.address}, <{run.lanes} x i1> {mask})")
 
 
 def main() -> int:

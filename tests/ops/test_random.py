@@ -68,7 +68,7 @@ def test_the_state_may_be_left_out_of_the_result() -> None:
 def test_rng_is_known_but_has_no_value() -> None:
     for name in ("rng", "rng-get-and-update-state"):
         op = get(name)
-        assert op.effect is Effect.WRITES and op.reference is None and op.scalar is op.element is op.nest is op.expand is None
+        assert op.effect is Effect.WRITES and op.reference is None and [op.scalar, op.element, op.nest, op.expand] == [None] * 4
 
 
 @pytest.mark.parametrize(("text", "words"), [
