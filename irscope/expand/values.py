@@ -31,7 +31,7 @@ def as_node(builder: Builder, value: Value) -> Node:
 
 
 def parts_of(builder: Builder, node: Node) -> Value:
-    """The value of a node; one with several results is the list of its parts, each a ``get-tuple-element`` that nobody wrote."""
+    """The value of a node; one with several results is the list of its parts, each a synthetic ``get-tuple-element``."""
     if not isinstance(node.type, TupleType):
         return node
     if node.op is hlo.tuple:
