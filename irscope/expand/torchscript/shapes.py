@@ -84,7 +84,7 @@ class TypesSeen:
             self.at_once(node, value)
 
     def types(self) -> dict[Node, Type] | None:
-        """The types that the text does not have; None where a recorded view was written to later, so that its type at that time is unknown."""
+        """The types that the text does not have; None where a recorded view was written to later, so its type then is unknown."""
         for node, value, state in self._open:
             if value.state != state:
                 return None

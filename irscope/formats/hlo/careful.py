@@ -1,4 +1,4 @@
-"""One instruction by the cursor: every form that HLO has, and every fault with its place."""
+"""Reads one instruction with the cursor: accepts every form of HLO, and reports every fault with its place."""
 from __future__ import annotations
 
 from typing import Any
@@ -31,7 +31,7 @@ from irscope.source import Note, did_you_mean
 COMPACTED = "the text was printed with compact operands (...), which leaves operands out"
 PRINT_AGAIN = "print it again with the default HloPrintOptions (as_text(), or a dump by XLA_FLAGS=--xla_dump_to=...)"
 
-# Opcodes of earlier years, and what to write today.
+# Former opcodes, and what to write today.
 GONE = {
     "sparse": "sparse arrays are gone from HLO; XLA dropped them in 2020", "cross-replica-sum": "it is called all-reduce now",
     "trace": "trace is gone from HLO", "tuple-select": "tuples are no longer selected; select their elements",
@@ -42,7 +42,7 @@ GONE = {
 
 
 def read_instruction(assembly: Assembly, cursor: Cursor) -> Node:
-    """Step over one instruction, ``ROOT`` included, and put it into the open computation."""
+    """Step over one instruction, ``ROOT`` included, and add it to the open computation."""
     root_at = cursor.at
     is_root = cursor.kind == "word" and cursor.value == "ROOT"
     if is_root:
@@ -128,7 +128,7 @@ def read_operands(assembly: Assembly, cursor: Cursor, owner: str) -> tuple[Node,
 
 
 def _whatever_operands(assembly: Assembly, cursor: Cursor) -> tuple[Node, ...]:
-    """The operands of an opcode that HLO does not have: whatever names in its parentheses are known."""
+    """The operands of an unknown opcode: every known name in its parentheses."""
     cursor.expect("(", "before the operands")
     operands: list[Node] = []
     depth = 1
@@ -143,7 +143,7 @@ def _whatever_operands(assembly: Assembly, cursor: Cursor) -> tuple[Node, ...]:
 
 
 def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
-    """``type? name``, ``name#1#0``, or an instruction written in place."""
+    """``type? name``, ``name#1#0``, or an instruction written inline."""
     if cursor.sees("..."):
         cursor.refuse(COMPACTED, LOSSY_PRINT, PRINT_AGAIN, sees=False)
     begin = cursor.at
@@ -197,13 +197,13 @@ def _nested(assembly: Assembly, cursor: Cursor, begin: int) -> Node:
 
 
 def _made_parameter(assembly: Assembly, name: str, type: Type, at: int) -> Node:
-    """A parameter that a single instruction leaves to be understood."""
+    """A parameter that a single instruction implies."""
     number = sum(node.op.name == "parameter" for node in assembly.scope.graph.nodes)
     return assembly.add(Node(assembly.op("parameter"), name, type, (), {"number": number}, (), at, -1, (), True), False)
 
 
 def _element(assembly: Assembly, cursor: Cursor, node: Node, at: int) -> Node:
-    """``%t#1#0``: parts of a tuple without an instruction of their own; they become one node each, which is not shown."""
+    """``%t#1#0``: tuple elements without a ``get-tuple-element`` in the text; each becomes a synthetic node."""
     scope = assembly.scope
     while cursor.eat("#"):
         index_at, length = cursor.at, cursor.after - cursor.at
@@ -272,6 +272,6 @@ def _step_over_literal(cursor: Cursor) -> None:
 
 
 def _unknown(assembly: Assembly, word: str, at: int, name: str) -> Opcode:
-    """An opcode that HLO does not have: told, and read with whatever operands and attributes it has."""
+    """Report an opcode that HLO does not have, and read it with any operands and attributes."""
     assembly.tell(UNKNOWN_OPCODE, f"Unknown opcode: {word}", Span(at, len(word), name), GONE.get(word) or did_you_mean(word, OPCODES))
     return Opcode(word, None, {}, (), True)

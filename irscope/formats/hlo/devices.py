@@ -1,4 +1,4 @@
-"""Who talks to whom in a collective: replica groups in the three ways in which HLO writes them."""
+"""The replica groups of collectives, in the three forms in which HLO writes them."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from irscope.formats.hlo.lexer import Cursor
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A mesh axis that a group runs over; ``pre`` and ``size`` cut a part out of it (``"x":(2)4``), 0 where it is whole."""
+    """A mesh axis that a group runs over; ``pre`` and ``size`` select a part of it (``"x":(2)4``), 0 where it is whole."""
 
     index: int
     pre: int = 0
@@ -24,9 +24,9 @@ MAX_DEVICES = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class ReplicaGroups:
-    """The groups as written, and worked out when asked: a mesh of ten thousand devices is one short line.
+    """The groups as written, expanded on demand: a mesh of ten thousand devices is one short line.
 
-    Either ``listed`` holds them, or ``dims`` gives their number and size, taken from ``iota(reshape)`` transposed by ``perm``,
+    Either ``listed`` has them, or ``dims`` has their number and size, taken from ``iota(reshape)`` transposed by ``perm``,
     or a ``mesh`` of axis sizes is cut along ``axes``; ``devices`` is the order of devices in the mesh where it is not 0, 1, 2...
     """
 
@@ -41,11 +41,11 @@ class ReplicaGroups:
 
     @property
     def fits(self) -> bool:
-        """Whether the groups hold as many devices as there are."""
+        """Whether ``dims`` and ``reshape`` count equally many devices."""
         return not self.dims or prod(self.dims) == prod(self.reshape)
 
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """Device numbers, a tuple a group, in order. Raises ValueError for more of them than any machine has."""
+        """Device numbers, one tuple per group, in order. Raises ValueError for more devices than any machine has."""
         if max(prod(self.reshape), prod(self.mesh)) > MAX_DEVICES:
             raise ValueError(f"{max(prod(self.reshape), prod(self.mesh))} devices are more than any machine has")
         if self.dims:
@@ -57,7 +57,7 @@ class ReplicaGroups:
         return self.listed
 
     def _along_axes(self) -> tuple[tuple[int, ...], ...]:
-        # Every axis is split into (before, the part that is meant, behind); the meant parts are moved last.
+        # Every axis is split into (before, selected part, after); the selected parts are moved to the end.
         sizes: list[int] = []
         meant: dict[tuple[int, int], int] = {}
         for index, size in enumerate(self.mesh):
@@ -110,7 +110,7 @@ def read_groups(cursor: Cursor) -> ReplicaGroups:
 
 
 def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """``[4,2]T(1,0)``: how the devices are numbered."""
+    """``[4,2]T(1,0)``: the numbering of the devices."""
     reshape = _square(cursor, "the device numbering")
     if len(reshape) == 1:
         return reshape, (0,)
@@ -159,7 +159,7 @@ class Mesh:
 
 
 def read_mesh(cursor: Cursor) -> Mesh:
-    """Step over a mesh; the cursor stands on the word ``mesh``."""
+    """Step over a mesh; the cursor is at the word ``mesh``."""
     cursor.next()
     mesh = Mesh([], [])
     cursor.expect("[", "behind mesh", ATTRIBUTE_VALUE)
@@ -210,7 +210,7 @@ def read_axis(cursor: Cursor, mesh: Mesh) -> Axis:
 
 
 def read_axes(cursor: Cursor, mesh: Mesh, open_ok: bool = False) -> tuple[Axis, ...]:
-    """``{"x", "y"}``; with ``open_ok`` a ``?`` may stand last."""
+    """``{"x", "y"}``; with ``open_ok``, ``?`` may come last."""
     cursor.expect("{", "before the axes", ATTRIBUTE_VALUE)
     axes: list[Axis] = []
     while not cursor.sees("}"):

@@ -1,4 +1,4 @@
-"""What the HLO reader may say: one code a kind of fault, and the exception that carries it to where reading goes on."""
+"""The findings of the HLO reader: one code per kind of fault, and the exception that carries a fault to where reading resumes."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 from irscope.source import Finding, Note, Severity, SourceText
 
-# A text that is wrong everywhere is told with its first faults; nobody reads the thousandth.
+# Only the first faults of a broken text are reported.
 MAX_FINDINGS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A kind of fault. ``refuses`` says that XLA's own parser stops there, so that ``Reading.ok`` is false.
+    """A kind of fault. ``refuses``: XLA's own parser stops there, so ``Reading.ok`` is false.
 
-    ``spoils`` says that an instruction with it lacks an operand or an attribute without which its opcode has no meaning.
+    ``spoils``: an instruction with it lacks an operand or attribute that its opcode requires.
     """
 
     code: str
@@ -30,7 +30,7 @@ TRUNCATED = Fault("HLO002", "truncated", "The text ends before a module, a compu
 UNKNOWN_OPCODE = Fault("HLO003", "unknown-opcode", "HLO has no such opcode. The instruction is kept and shown as an opaque node.")
 UNDEFINED_OPERAND = Fault("HLO004", "undefined-operand", "An operand names no instruction that stands before it in its computation.")
 DUPLICATE_NAME = Fault("HLO005", "duplicate-name", "Two instructions of a computation, or two computations of a module, have one name.")
-# XLA refuses it; but people cut single computations out of dumps, and all the rest of such a text is worth reading.
+# XLA refuses it, but users cut single computations out of dumps, and the rest of such a text is readable.
 MISSING_COMPUTATION = Fault("HLO006", "missing-computation", "A computation that is called does not stand in the text (before its caller).",
                             refuses=False)
 UNKNOWN_ATTRIBUTE = Fault("HLO007", "unknown-attribute",
@@ -75,7 +75,7 @@ FAULTS: tuple[Fault, ...] = tuple(f for f in list(globals().values()) if isinsta
 
 
 class Span(NamedTuple):
-    """A piece of the text, and the names of the instruction and the computation that it belongs to."""
+    """A range of the text, and the names of its instruction and computation."""
 
     offset: int
     length: int = 1
@@ -84,7 +84,7 @@ class Span(NamedTuple):
 
 
 class Refused(Exception):
-    """Reading cannot go on here. Carries all that a finding needs."""
+    """Reading cannot continue here. Carries everything that a finding needs."""
 
     def __init__(self, fault: Fault, message: str, offset: int, length: int = 1, help: str = "", notes: tuple[Note, ...] = ()) -> None:
         super().__init__(message)
@@ -100,10 +100,10 @@ class Faults:
         self.ok = True
         self.left_out = 0
         self.spoilt = 0
-        """How many faults were added that spoil their instruction."""
+        """The number of faults that make their instruction opaque."""
 
     def add(self, fault: Fault, message: str, span: Span, help: str = "", notes: tuple[Note, ...] = ()) -> None:
-        """Note one fault."""
+        """Add one fault."""
         if fault.refuses:
             self.ok = False
         self.spoilt += fault.spoils
@@ -115,11 +115,11 @@ class Faults:
             Finding(fault.code, fault.name, fault.severity, message, self.source, offset, max(1, length), notes, help, node, graph))
 
     def take(self, refused: Refused, node: str = "", graph: str = "") -> None:
-        """Note what an exception carries."""
+        """Add the fault that an exception carries."""
         self.add(refused.fault, refused.message, Span(refused.offset, refused.length, node, graph), refused.help, refused.notes)
 
     def close(self) -> list[Finding]:
-        """All findings in the order in which reading met them, with a last word on those left out."""
+        """All findings in reading order, with a final one that counts those left out."""
         if self.left_out:
             last = self.findings[-1]
             self.findings.append(Finding(last.code, last.name, last.severity, f"and {self.left_out} more faults, not shown", self.source))

@@ -1,4 +1,4 @@
-"""The attributes that stay text: their form is checked when they are read, their content when somebody asks (see provenance)."""
+"""Attributes that stay text: the reader checks their form; provenance parses their content on demand."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ TILE_TYPES = frozenset("maximal replicated manual unreduced".split())
 
 
 def check_raw(kind: str, cursor: Cursor, faults: Faults) -> None:
-    """Step over the value of an attribute that stays text. Raises Refused where XLA would not read it."""
+    """Step over the value of an attribute that stays text. Raises Refused where XLA rejects it."""
     CHECKS[kind](cursor, faults)
 
 
@@ -172,7 +172,7 @@ def _named_sharding(cursor: Cursor, faults: Faults) -> None:
         if name == "metadata":
             _metadata_or_list(cursor, faults)
         elif mesh is not None and name in ("replicated", "unreduced", "manual"):
-            if cursor.kind == "word":  # unreduced=sum{"x"}: how the parts are put together
+            if cursor.kind == "word":  # unreduced=sum{"x"}: how the parts are combined
                 cursor.next()
             read_axes(cursor, mesh)
         else:
@@ -283,7 +283,7 @@ def _config(cursor: Cursor, faults: Faults) -> None:
 
 
 def step_over_value(cursor: Cursor) -> str:
-    """Step over a value of unknown form and give its text: one token, or all that brackets and braces hold together."""
+    """Step over a value of unknown form and return its text: one token, or a balanced run of brackets and braces."""
     begin = end = cursor.at
     depth = 0
     while cursor.kind != "end":
@@ -309,7 +309,7 @@ def step_over_value(cursor: Cursor) -> str:
 
 
 def _goes_on(cursor: Cursor) -> bool:
-    """Whether a value in several parts goes on: ``[4,2]<=[8]T(1,0)``, ``mesh[...] {...}``."""
+    """Whether a value has a further part: ``[4,2]<=[8]T(1,0)``, ``mesh[...] {...}``."""
     if cursor.kind == "mark":
         return cursor.value in ("[", "(", "{", "<=", "->", "#", ":")
     return cursor.kind == "word" and cursor.value == "T"
