@@ -8,8 +8,8 @@ The innermost applies. Without a budget only nodes are limited: a caller of the 
 a budget (``cli/limits.py``), and fleet workers create one per file from the same :class:`Limits`.
 
 **Checks.** Code that makes or visits a node calls :func:`tick`: adding a node to a graph (reading, expanding, folding,
-every pass), a step of the reference, an expression of a kernel. It decrements a counter, and checks the clock and the memory every :data:`STEPS`
-steps. Compiled programs that may take long run in a separate thread, while the caller checks the budget
+every pass), a step of the reference, an expression of a kernel. It decrements a counter, and checks the clock and the memory every
+:data:`STEPS` steps. Compiled programs that may take long run in a separate thread, while the caller checks the budget
 (``backends/stopping.py``). Code that never checks (one call of numpy, a rule) is stopped from outside, by a thread of the command line
 (``source/watchdog.py``).
 

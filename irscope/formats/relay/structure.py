@@ -1,4 +1,4 @@
-"""The operators of Relay's structure: functions as values, calls, branches, references, data types."""
+"""Relay's structural operators: functions as values, calls, branches, references, data types."""
 
 from __future__ import annotations
 

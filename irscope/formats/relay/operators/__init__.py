@@ -4,8 +4,8 @@
     def leaky_relu(t: Relay, a: Attributes, x: Node) -> Node:
         return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, a.alpha))
 
-In front of the semicolon stand the operands, ``indices: int 1d`` where not any tensor will do; behind it the attributes in the order in
-which Relay prints them: ``newshape!`` must be given. ``kind`` is TVM's fusion pattern. Types follow from the expansion; to add
+Before the semicolon are the operands, ``indices: int 1d`` where not every tensor is allowed; after it the attributes in the order in
+which Relay prints them: ``newshape!`` is required. ``kind`` is TVM's fusion pattern. The expansion determines types; to add
 operators, write them in a family file here.
 """
 
@@ -30,7 +30,7 @@ _loaded = False
 
 
 def operator(*schemas: str, kind: Kind = Kind.OPAQUE, values: bool = False, infer: Infer = None) -> Callable[[F], F]:
-    """Declare what operators of these schemas do; several schemas are several names of one."""
+    """Declare the expansion of operators of these schemas; several schemas are several names of one operator."""
 
     def build(function: F) -> F:
         doc = (function.__doc__ or "").strip().split("\n")[0]
@@ -44,7 +44,7 @@ def operator(*schemas: str, kind: Kind = Kind.OPAQUE, values: bool = False, infe
 
 
 def opaque(*schemas: str, kind: Kind = Kind.OPAQUE, effect: Effect = Effect.PURE, infer: Infer = None) -> None:
-    """Declare operators that irscope knows by name, and does not compute; ``infer`` gives their type where it is known all the same."""
+    """Declare operators that irscope knows by name and cannot compute; ``infer`` computes their type where it is known."""
     for text in schemas:
         made = Operator(*parse_schema(text, "any"), kind, None, False, infer)
         declare(Op(made.name, "relay", f"``{text}``", kind, effect, infer_node, cost=cost_of))
