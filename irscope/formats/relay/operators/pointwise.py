@@ -174,7 +174,7 @@ def _binary(name: str, rule: Callable[[Relay, Node, Node], Node]) -> None:
         x, y = t.together(x, y)
         return rule(t, x, y)
 
-    build.__doc__ = rule.__doc__ or f"``{name}`` of two tensors that are stretched to one shape."
+    build.__doc__ = rule.__doc__ or f"``{name}`` of two tensors with broadcasting."
     classes = {"logical": ": bool", "bitwise": ": bits", "left": ": int", "right": ": int"}
     takes = classes.get(name.partition("_")[0], "")
     operator(f"{name}(lhs{takes}, rhs{takes})", kind=B, infer=arithmetic_type(name))(build)

@@ -164,7 +164,7 @@ def _convolution(n: int) -> None:
         made = _over_tiles(t, a, t.convert(x, dtype), t.convert(w, dtype), n, depth)
         return t.to_layout(made, letters, str(a.out_layout or data))
 
-    build.__doc__ = "A convolution whose kernel is in Winograd's domain already."
+    build.__doc__ = "A convolution whose kernel is already in Winograd's domain."
     ones, zeros = ", ".join(["1"] * n), ", ".join(["0"] * n)
     operator(f"nn.contrib_conv{n}d_winograd_without_weight_transform(data: {n + 2}d+, weight: {n + 2}d+; tile_size!, strides=[{ones}], "
              f"padding=[{zeros}], dilation=[{ones}], groups=1, channels=None, kernel_size=None, data_layout={letters!r}, "
