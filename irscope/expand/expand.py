@@ -201,7 +201,7 @@ class _Expansion:
         if node.op is hlo.all_reduce_start:
             return self.builder.add(op, nodes, node.attrs, node.type, bodies, node.name)
         if not isinstance(node.type, TupleType) or len(node.type.elements) < 2:
-            raise UserError(f"{node.op.name} gives its operand and its result, but %{node.name} is declared {node.type}",
+            raise UserError(f"{node.op.name} returns its operand and its result, but %{node.name} is declared {node.type}",
                             "irscope check FILE names the place")
         done = self.builder.add(op, nodes, node.attrs, node.type.elements[1], bodies, node.name)
         return [operands[0] if len(operands) == 1 else list(operands), done]
@@ -245,7 +245,7 @@ def _require_sound(node: Node, written: Node) -> None:
     except TypeFault as fault:
         raise UserError(f"%{written.name}: {fault.message}", fault.help) from None
     if node.type is not UNKNOWN and not fits(node.type, inferred, any_precision=True):
-        raise UserError(f"%{written.name} is declared {node.type}, but {node.op.name} gives {inferred}",
+        raise UserError(f"%{written.name} is declared {node.type}, but {node.op.name} returns {inferred}",
                         f"declare {inferred}, or mend the operands")
 
 

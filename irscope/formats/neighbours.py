@@ -37,7 +37,7 @@ class Neighbour:
         if path == "-":
             return self.help
         beside = text_beside(path)
-        return f"the text of it lies beside: {beside}" if beside else self.help.replace("'FILE'", f"'{path}'")
+        return f"its text is in the same folder: {beside}" if beside else self.help.replace("'FILE'", f"'{path}'")
 
 
 def text_beside(path: str) -> str:
@@ -122,7 +122,7 @@ TFLITE = Neighbour("a TensorFlow Lite model", f"print the HLO of the function be
 GRAPHDEF = Neighbour("a TensorFlow GraphDef or SavedModel",
                      f"irscope reads the HLO that TensorFlow compiles it to:\n{PRINT_TF}\n{DUMP_HLO}\n"
                      "(TF_DUMP_GRAPH_PREFIX and --tf_xla_clustering_debug write GraphDefs, which are not HLO)")
-HLO_PROTO = Neighbour("an HLO proto (.hlo.pb)", f"give the text that lies beside it, or have it written:\n{DUMP_HLO}")
+HLO_PROTO = Neighbour("an HLO proto (.hlo.pb)", f"give the text in the same folder, or have it written:\n{DUMP_HLO}")
 
 MAGIC: tuple[tuple[bytes, Neighbour], ...] = (
     (b"\x89HDF\r\n", Neighbour("an HDF5 file (Keras weights?)", f"it holds weights; print the graph in Python:\n{PRINT_HLO}")),
@@ -190,7 +190,7 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
     (_line(r"BufferAssignment(?: OOM Debugging)?[.:]", r"Memory Space: \w+ \(color=\d+\)", r"HloLiveRange", r"Total bytes used:",
            r"Allocations sorted by size", r"xla_[a-z_]+: (?:true|false|\d+|\")"),
      Neighbour("a report that XLA writes beside its dumps",
-               "give the module itself, *.before_optimizations.txt or *after_optimizations.txt, which lies in the same folder")),
+               "give the module itself, *.before_optimizations.txt or *after_optimizations.txt, which is in the same folder")),
     (re.compile(r"Unknown flags? in XLA_FLAGS|xla_generate_hlo_(?:text_to|graph)|--xla_dump_hlo_text_to"),
      Neighbour("XLA's complaint about a flag that it no longer has", DUMP_HLO)),
     (_line(r"; ModuleID = ", r'target triple = "', r"define .*@\S+\(.*\{$"), Neighbour("LLVM IR", f"irscope reads graphs:\n{DUMP_HLO}")),

@@ -112,7 +112,7 @@ class Npz(Mapping[str, Any]):
                 yield archive
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
             if "pickle" in str(error):
-                raise UserError(f"{self.path} holds Python objects, which irscope does not load",
+                raise UserError(f"{self.path} contains Python objects, which irscope does not load",
                                 "store plain arrays: " + MAKE_NPZ) from None
             raise UserError(f"{self.path} is no .npz, or a damaged one: {error}", MAKE_NPZ) from None
         except RuntimeError as error:  # zipfile raises this for encrypted members and unknown compressions

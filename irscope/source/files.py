@@ -43,12 +43,12 @@ def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
     except OSError as error:
         raise UserError(f"{name}: cannot be read: {error.strerror or error}") from None
     except ValueError:
-        raise UserError(f"{name!r} is no name of a file: it holds a NUL character") from None
+        raise UserError(f"{name!r} is not a file name: it contains a NUL character") from None
     if data.startswith(GZIP_MAGIC):
         data = _unzip(data, name, limit)
     if not data.strip():
         what = "standard input" if name == STDIN else name
-        raise UserError(f"{what} is empty" if not data else f"{what} holds nothing but blanks",
+        raise UserError(f"{what} is empty" if not data else f"{what} contains only blanks",
                         "was the program that wrote it stopped, or its output sent elsewhere (2> instead of >)?")
     return data
 
@@ -155,7 +155,7 @@ def _inside(folder: str) -> str:
     except OSError:
         return "give one of the files in it"
     if not files:
-        return "it holds no files"
+        return "it contains no files"
     best = next((names for end in _LIKELY if (names := [name for name in files if name.endswith(end)])), list(files))
     such = min(best, key=lambda name: (-files[name], name))
     return (f"give one of the {len(files)} files in it, such as {Path(folder) / such};\n"

@@ -48,7 +48,7 @@ def bound(program: Program, node: Node, values: list[Any]) -> Any:
     for step in STEP.findall(str(Field.of(node).path)):
         parts = subject.fields if isinstance(subject, Data) else subject
         if not isinstance(parts, list) or int(step) >= len(parts):
-            raise UserError(f"the pattern that binds %{node.name} asks more of {told(subject)} than it has{program.where(node)}", KNOWN)
+            raise UserError(f"the pattern that binds %{node.name} needs more parts than {told(subject)} has{program.where(node)}", KNOWN)
         subject = parts[int(step)]
     return subject
 
@@ -59,7 +59,7 @@ def match(program: Program, node: Node, values: list[Any]) -> Run:
     for body, inside in zip(node.bodies, arguments, strict=True):
         if fits(program, node, body.notes.get("pattern"), subject):
             return program.call(body, [subject, *inside])
-    raise UserError(f"no pattern fits {told(subject)}{program.where(node)}", f"the patterns are {', '.join(Match.of(node).patterns)}")
+    raise UserError(f"no pattern matches {told(subject)}{program.where(node)}", f"the patterns are {', '.join(Match.of(node).patterns)}")
 
 
 def fits(program: Program, node: Node, pattern: Pattern, value: Any) -> bool:
@@ -110,7 +110,7 @@ def tensors(program: Program, node: Node, value: Any) -> list[Node]:
     try:
         return nodes_of(value)
     except UserError as fault:
-        raise UserError(f"{fault.message}{program.where(node)}", "run each of the choices as a program of its own") from None
+        raise UserError(f"{fault.message}{program.where(node)}", "run each branch as a separate program") from None
 
 
 def _conditional(program: Program, node: Node, condition: Node, arguments: list[list[Any]]) -> Run:

@@ -55,7 +55,7 @@ class Interpreter(Program):
     def run(self) -> Module:
         main = self.module.main()
         if main.root is None:
-            raise UserError(f"{main.name} has no result", "the text may be cut off, or a fault stands before its return")
+            raise UserError(f"{main.name} has no result", "the text may be cut off, or an error precedes its return")
         arguments = [inputs.input_value(self, p) for p in main.params]
         try:
             results = self.call(main, arguments)
@@ -84,7 +84,7 @@ class Interpreter(Program):
             return self.t.here(value.node)
         if isinstance(value, bool | int | float | complex):
             return self.t.as_tensor(value, F64 if isinstance(value, float) else None)
-        raise UserError(f"the program returns {type(value).__name__}, which is no tensor", "return tensors, numbers, or tuples of them")
+        raise UserError(f"the program returns {type(value).__name__}, which is not a tensor", "return tensors, numbers, or tuples of them")
 
     def _say_missing(self) -> None:
         if not self.missing:

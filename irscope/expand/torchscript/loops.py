@@ -238,4 +238,4 @@ def _check_state(root: Node, types: TupleType) -> None:
     assert isinstance(root.type, TupleType)
     for a, b in zip(root.type.elements, types.elements, strict=True):
         if str(a) != str(b):
-            raise ValueError(f"a loop whose end depends on data carries {b}, but its body gives {a}")
+            raise ValueError(f"a loop whose end depends on data carries {b}, but its body returns {a}")

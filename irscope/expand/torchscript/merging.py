@@ -45,7 +45,7 @@ def unified(a: Any, b: Any) -> Any:
         return a if not isinstance(a, Tensor | Scalar) and type(a) is type(b) and a == b else Slot(a, b)
     if type(a) is type(b) and a == b:
         return a
-    raise ValueError(f"one way gives {describe(a)}, the other {describe(b)}, and data decides which is taken")
+    raise ValueError(f"one way returns {describe(a)}, the other {describe(b)}, and data decides which is taken")
 
 
 def _is_number(value: Any) -> bool:

@@ -135,7 +135,7 @@ def _get_attr(program: Program, node: Node, values: list[Any]) -> Any:
         return None
     if declared in ("int", "float", "bool", "str") and not is_given:
         raise UserError(f"the text does not hold the value of attribute {child.path!r} ({declared}), %{node.name}{program.where(node)}",
-                        "print torch.jit.freeze(module).graph, which holds it")
+                        "print torch.jit.freeze(module).graph, which contains it")
     value = flat_weights(program, owner.path, node) if declared == "Tensor[]" else weight(program, child.path, node)
     program.attributes[child.path] = value
     return value
@@ -293,7 +293,7 @@ def _python(program: Program, node: Node, values: list[Any]) -> Any:
 def _call_method(program: Program, node: Node, values: list[Any]) -> Any:
     owner, method = values[0], str(CallMethod.of(node).name)
     if not isinstance(owner, ModuleRef):
-        raise UserError(f"%{node.name} calls {method} of what is no module of the text{program.where(node)}")
+        raise UserError(f"%{node.name} calls {method} on a value that is not a module of the text{program.where(node)}")
     names = [f"{owner.path}.{method}" if owner.path else f"<top>.{method}", method]
     for name in names:
         if name in program.module.graphs:

@@ -152,10 +152,10 @@ class Assembly:
         self._number_parameters(graph)
         root = graph.root
         if scope.result is not None and root is not None and root.type is not UNKNOWN and not self._fits(scope.result, root.type):
-            message = f"computation {graph.name} says that it gives {scope.result}, but its root %{root.name} is {root.type}"
+            message = f"computation {graph.name} declares the result {scope.result}, but its root %{root.name} is {root.type}"
             length = self.on_line(scope.result_at, scope.result_at + len(str(scope.result)))
             self.faults.add(RESULT_TYPE, message, Span(scope.result_at, length, root.name, graph.name), "",
-                            (Note("the root stands here", root.loc),))
+                            (Note("the root is here", root.loc),))
         return graph
 
     def _fits(self, declared: Type, type: Type) -> bool:
@@ -218,7 +218,7 @@ class Assembly:
         later = re.compile(rf"^[ \t]*(?:ROOT[ \t]+)?%?{re.escape(name)}[ \t]+=", re.MULTILINE).search(self.text, at)
         end = self.text.find("\n}", at)
         if later and (end < 0 or later.start() < end):
-            return (Note("it is defined later, here; an instruction stands before those that use it", later.end() - 1 - len(name)),)
+            return (Note("it is defined later, here; an instruction must precede its users", later.end() - 1 - len(name)),)
         return ()
 
     def stand_in(self, name: str, at: int) -> Node:

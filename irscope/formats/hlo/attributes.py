@@ -137,7 +137,7 @@ def _missing(assembly: Assembly, name: str, at: int, length: int) -> Graph:
     if graph is None:
         graph = assembly.missing[name] = Graph(name, notes={"missing": True})
         later = re.compile(rf"^[ \t]*(?:ENTRY[ \t]+)?%?{re.escape(name)}[ \t]*[({{]", re.MULTILINE).search(assembly.text, at)
-        note = (Note("it is defined later, here; a computation stands before its callers", later.end() - 1 - len(name)),) if later else ()
+        note = (Note("it is defined later, here; a computation must precede its callers", later.end() - 1 - len(name)),) if later else ()
         near = did_you_mean(name, assembly.module.graphs)
         assembly.tell(MISSING_COMPUTATION, f"there is no computation {name} before this one", Span(at, length), near, note)
     return graph
@@ -157,14 +157,14 @@ def _predecessors(assembly: Assembly, cursor: Cursor) -> tuple[str, ...]:
         names.append(name)
         if not cursor.eat(","):
             break
-    cursor.expect("}", "behind the control predecessors")
+    cursor.expect("}", "after the control predecessors")
     return tuple(names)
 
 
 def _tell_stranger(assembly: Assembly, head: Head, name: str, at: int) -> None:
     """Report an attribute that the opcode does not have: misplaced when another opcode has it, else unknown."""
     opcode, own = head.word, sorted(head.spec.attributes)
-    takes = f"{opcode} takes {', '.join(own)}" if own else f"{opcode} takes no attributes of its own"
+    takes = f"{opcode} takes {', '.join(own)}" if own else f"{opcode} takes no specific attributes"
     if name in KNOWN_ATTRIBUTES:
         others = [o.name for o in OPCODES.values() if name in o.attributes]
         has = f"; {name} belongs to {', '.join(others[:3])}{' and others' if len(others) > 3 else ''}" if others else ""

@@ -114,11 +114,11 @@ def _signature(assembly: Assembly, cursor: Cursor) -> None:
     scope = assembly.scope
     if cursor.eat("("):
         while not cursor.sees(")"):
-            cursor.name("the name of a parameter, with a colon right behind it")
+            cursor.name("the name of a parameter, with a colon directly after it")
             assembly.types.read(cursor)
             if not cursor.eat(","):
                 break
-        cursor.expect(")", "behind the parameters")
+        cursor.expect(")", "after the parameters")
         cursor.expect("->", "before the type of the result")
         scope.result_at = cursor.at
         scope.result = assembly.types.read(cursor)

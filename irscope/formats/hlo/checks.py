@@ -108,7 +108,7 @@ def _conditional(assembly: Assembly, node: Node) -> None:
         _tell(assembly, node, OPERAND_TYPE, f"the first operand of conditional must be pred[] or s32[], not {first}")
         return
     if len(node.operands) != len(node.bodies) + 1:
-        _count(assembly, node, False, f"{len(node.bodies) + 1} operands (one for each of {len(node.bodies)} branches behind the first)")
+        _count(assembly, node, False, f"{len(node.bodies) + 1} operands (one for each of {len(node.bodies)} branches after the first)")
 
 
 def check_branches(assembly: Assembly, node: Node, at: dict[str, int]) -> None:

@@ -103,7 +103,7 @@ def read_groups(cursor: Cursor) -> ReplicaGroups:
     dims = _square(cursor, "the number and size of the groups")
     if len(dims) != 2:
         raise Refused(ATTRIBUTE_VALUE, f"replica groups are [number,size]<=[...], not {len(dims)} dimensions", begin, cursor.at - begin)
-    cursor.expect("<=", "behind [number,size]", ATTRIBUTE_VALUE)
+    cursor.expect("<=", "after [number,size]", ATTRIBUTE_VALUE)
     reshape, perm = read_iota(cursor)
     return ReplicaGroups(f"[{_commas(dims)}]<=[{_commas(reshape)}]" + (f"T({_commas(perm)})" if len(reshape) > 1 else ""), (), dims,
                          reshape, perm)
@@ -118,9 +118,9 @@ def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if cursor.kind != "word" or cursor.value != "T":
         cursor.refuse("expected T(...), the order of the dimensions", ATTRIBUTE_VALUE)
     cursor.next()
-    cursor.expect("(", "behind T", ATTRIBUTE_VALUE)
+    cursor.expect("(", "after T", ATTRIBUTE_VALUE)
     perm = cursor.integers("a dimension", ATTRIBUTE_VALUE)
-    cursor.expect(")", "behind T(...", ATTRIBUTE_VALUE)
+    cursor.expect(")", "after T(...", ATTRIBUTE_VALUE)
     if sorted(perm) != list(range(len(reshape))):
         raise Refused(ATTRIBUTE_VALUE, f"T({_commas(perm)}) must list each of the dimensions 0 to {len(reshape) - 1} once", begin,
                       cursor.at - begin)
@@ -162,7 +162,7 @@ def read_mesh(cursor: Cursor) -> Mesh:
     """Step over a mesh; the cursor is at the word ``mesh``."""
     cursor.next()
     mesh = Mesh([], [])
-    cursor.expect("[", "behind mesh", ATTRIBUTE_VALUE)
+    cursor.expect("[", "after mesh", ATTRIBUTE_VALUE)
     while not cursor.sees("]"):
         if cursor.kind == "attribute" and cursor.value == "device_ids":
             cursor.next()
@@ -199,9 +199,9 @@ def read_axis(cursor: Cursor, mesh: Mesh) -> Axis:
         raise Refused(ATTRIBUTE_VALUE, f"'{name}' is not a valid axis name or index in the mesh", begin, length,
                       f"its axes are {', '.join(mesh.names)}" if mesh.names else "")
     if part or cursor.sees("("):
-        cursor.expect("(", "before the size that stands before a sub-axis", ATTRIBUTE_VALUE)
+        cursor.expect("(", "before the size that precedes a sub-axis", ATTRIBUTE_VALUE)
         pre = cursor.integer("a size", ATTRIBUTE_VALUE)
-        cursor.expect(")", "behind the size", ATTRIBUTE_VALUE)
+        cursor.expect(")", "after the size", ATTRIBUTE_VALUE)
         size = cursor.integer("the size of the sub-axis", ATTRIBUTE_VALUE)
         if pre < 1 or size < 1 or mesh.sizes[index] % (pre * size):
             raise Refused(ATTRIBUTE_VALUE, f"({pre}){size} is no part of an axis of {mesh.sizes[index]}", begin, cursor.at - begin)
@@ -219,7 +219,7 @@ def read_axes(cursor: Cursor, mesh: Mesh, open_ok: bool = False) -> tuple[Axis, 
         axes.append(read_axis(cursor, mesh))
         if not cursor.eat(","):
             break
-    cursor.expect("}", "behind the axes", ATTRIBUTE_VALUE)
+    cursor.expect("}", "after the axes", ATTRIBUTE_VALUE)
     return tuple(axes)
 
 
@@ -244,7 +244,7 @@ def _device_ids(cursor: Cursor, mesh: Mesh) -> tuple[int, ...]:
             if not cursor.eat(","):
                 break
         count, devices = len(listed), tuple(listed)
-    cursor.expect(")", "behind the device_ids", ATTRIBUTE_VALUE)
+    cursor.expect(")", "after the device_ids", ATTRIBUTE_VALUE)
     if count != prod(mesh.sizes):
         raise Refused(ATTRIBUTE_VALUE, f"{count} device_ids for a mesh of {prod(mesh.sizes)} devices", begin, cursor.at - begin)
     return devices
@@ -253,7 +253,7 @@ def _device_ids(cursor: Cursor, mesh: Mesh) -> tuple[int, ...]:
 def _axis_name(cursor: Cursor) -> str:
     if cursor.kind == "string":
         name = cursor.string()
-        cursor.expect("=", "behind the name of an axis", ATTRIBUTE_VALUE)
+        cursor.expect("=", "after the name of an axis", ATTRIBUTE_VALUE)
         return name
     if cursor.kind != "attribute":
         cursor.refuse("expected an axis, name=size", ATTRIBUTE_VALUE)
@@ -265,7 +265,7 @@ def _axis_name(cursor: Cursor) -> str:
 def _square(cursor: Cursor, what: str) -> tuple[int, ...]:
     cursor.expect("[", f"before {what}", ATTRIBUTE_VALUE)
     values = cursor.integers("an integer", ATTRIBUTE_VALUE)
-    cursor.expect("]", f"behind {what}", ATTRIBUTE_VALUE)
+    cursor.expect("]", f"after {what}", ATTRIBUTE_VALUE)
     return values
 
 

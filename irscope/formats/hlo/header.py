@@ -79,8 +79,8 @@ def check_aliases(assembly: Assembly) -> None:
         type: Type = root.type
         for i in index:
             if not isinstance(type, TupleType) or not 0 <= i < len(type.elements):
-                message = f"input_output_alias names the output {{{', '.join(map(str, index))}}}, but the entry gives {root.type}"
-                assembly.tell(MODULE_ATTRIBUTE, message, Span(assembly.aliases_at, 18), "", (Note("its root stands here", root.loc),))
+                message = f"input_output_alias names the output {{{', '.join(map(str, index))}}}, but the entry returns {root.type}"
+                assembly.tell(MODULE_ATTRIBUTE, message, Span(assembly.aliases_at, 18), "", (Note("its root is here", root.loc),))
                 return
             type = type.elements[i]
         if index in seen:
@@ -148,7 +148,7 @@ def _layout(cursor: Cursor, types: TypeTable) -> tuple[tuple[Any, ...], Any]:
     params = tuple(types.read(cursor) for _ in cursor.items("()", "the types of the parameters", MODULE_ATTRIBUTE))
     cursor.expect("->", "before the type of the result", MODULE_ATTRIBUTE)
     result = types.read(cursor)
-    cursor.expect("}", "behind the entry computation layout", MODULE_ATTRIBUTE)
+    cursor.expect("}", "after the entry computation layout", MODULE_ATTRIBUTE)
     return params, result
 
 

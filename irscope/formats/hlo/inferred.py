@@ -22,7 +22,7 @@ def infer(assembly: Assembly, node: Node, word: str, word_at: int) -> Type:
     """The type of an instruction that omits it; reports it and returns UNKNOWN where the operands do not determine it."""
     if any(operand.type is UNKNOWN for operand in node.operands):
         return UNKNOWN
-    message, help = f"the type of {word} is left out, and cannot be told from its operands", f"write it before {word}"
+    message, help = f"the type of {word} is omitted, and cannot be inferred from its operands", f"write it before {word}"
     if node.op.infer is not None:
         try:
             type = node.op.infer(node)

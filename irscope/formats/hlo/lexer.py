@@ -99,7 +99,7 @@ class Cursor:
             yield
             if not self.eat(","):
                 break
-        self.expect(brackets[1], end or f"behind {what}", fault)
+        self.expect(brackets[1], end or f"after {what}", fault)
 
     def integers(self, what: str = "an integer", fault: Fault = SYNTAX) -> tuple[int, ...]:
         """Step over integers between commas, one or more."""

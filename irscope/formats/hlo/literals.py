@@ -91,7 +91,7 @@ def _value(cursor: Cursor, type: Type) -> int:
                 cursor.expect(",", f"before element {i} of the tuple", LITERAL)
             _value(cursor, element)
         end = cursor.after
-        cursor.expect(")", f"behind the {len(type.elements)} elements of the tuple", LITERAL)
+        cursor.expect(")", f"after the {len(type.elements)} elements of the tuple", LITERAL)
         cursor.depth -= 1
         return end
     if not isinstance(type, TensorType):
@@ -136,7 +136,7 @@ def _dense(cursor: Cursor, type: TensorType) -> int:
             pass
         elif cursor.sees("..."):
             if level != 1:
-                cursor.refuse("'...' stands for all values and must be written {...}", LITERAL, sees=False)
+                cursor.refuse("'...' elides all values and must be written {...}", LITERAL, sees=False)
             seen[0] = dims[0]
             cursor.next()
             end = cursor.at
@@ -165,7 +165,7 @@ def _element(cursor: Cursor, dtype: DType) -> int:
         cursor.expect(",", "between the parts of a complex number", LITERAL)
         _real(cursor, part, dtype.name)
         end = cursor.after
-        cursor.expect(")", "behind a complex number", LITERAL)
+        cursor.expect(")", "after a complex number", LITERAL)
         return end
     end = cursor.after
     if dtype.kind == "float":

@@ -123,7 +123,7 @@ def _tiles(cursor: Cursor, faults: Faults) -> tuple[int, int]:
     begin = cursor.at
     cursor.expect("[", "before the shape of the devices", ATTRIBUTE_VALUE)
     dims = cursor.integers("a size", ATTRIBUTE_VALUE)
-    cursor.expect("]", "behind the shape of the devices", ATTRIBUTE_VALUE)
+    cursor.expect("]", "after the shape of the devices", ATTRIBUTE_VALUE)
     if cursor.eat("<="):
         reshape, _ = read_iota(cursor)
         return len(dims), prod(reshape)
@@ -152,10 +152,10 @@ def _named_sharding(cursor: Cursor, faults: Faults) -> None:
     """``mesh["x"=2,"y"=4], [{"x"}, {"y", ?}], replicated={"z"}}`` and its special forms; the brace before it is read."""
     if cursor.value == "maximal_mesh":
         cursor.next()
-        cursor.expect("[", "behind maximal_mesh", ATTRIBUTE_VALUE)
+        cursor.expect("[", "after maximal_mesh", ATTRIBUTE_VALUE)
         cursor.field(("device_id",), "expected device_id=", ATTRIBUTE_VALUE)
         cursor.integer("a device number", ATTRIBUTE_VALUE)
-        cursor.expect("]", "behind the device", ATTRIBUTE_VALUE)
+        cursor.expect("]", "after the device", ATTRIBUTE_VALUE)
         cursor.eat(",")
         mesh = None
     else:
@@ -245,7 +245,7 @@ def _origin(cursor: Cursor, faults: Faults) -> None:
     cursor.expect("{", "before the origin", ATTRIBUTE_VALUE)
     if cursor.eat("["):
         cursor.name("synthetic_call", ATTRIBUTE_VALUE)
-        cursor.expect("]", "behind synthetic_call", ATTRIBUTE_VALUE)
+        cursor.expect("]", "after synthetic_call", ATTRIBUTE_VALUE)
         cursor.expect("}", "at the end of the origin", ATTRIBUTE_VALUE)
         return
     depth = 0
@@ -272,7 +272,7 @@ def origin_leaf(cursor: Cursor) -> None:
         cursor.string()
         if cursor.sees("{"):
             ints(cursor)
-    cursor.expect("}", "behind a value of the origin", ATTRIBUTE_VALUE)
+    cursor.expect("}", "after a value of the origin", ATTRIBUTE_VALUE)
 
 
 def _config(cursor: Cursor, faults: Faults) -> None:

@@ -128,7 +128,7 @@ class _Reader:
             else:
                 read_instruction(assembly, cursor)
             if cursor.kind != "end":
-                cursor.refuse("expected the text to end behind a single instruction",
+                cursor.refuse("expected the text to end after a single instruction",
                               help="a module begins with HloModule, a computation with name {")
         finally:
             graph = assembly.close()
@@ -148,7 +148,7 @@ class _Reader:
             self.faults.add(SYNTAX, "a '}' closes nothing here", Span(at))
         else:
             lines = piece.strip().count("\n") + 1
-            what = f"{lines} lines that are no HLO are left aside, from" if lines > 1 else "a line that is no HLO is left aside:"
+            what = f"{lines} lines that are not HLO are skipped, from" if lines > 1 else "a line that is not HLO is skipped:"
             self.faults.add(TEXT_AROUND, f"{what} {shown!r}", Span(at, max(1, len(line))))
         return end
 

@@ -70,7 +70,7 @@ class TypeTable:
         name = cursor.value
         cursor.next()
         if not cursor.sees("["):
-            cursor.refuse(f"expected '[' behind the element type {name}", TYPE_SYNTAX, f"{name} is no name for anything else")
+            cursor.refuse(f"expected '[' after the element type {name}", TYPE_SYNTAX, f"{name} cannot name anything else")
         dims = self._dims(cursor)
         if name in ("token", "opaque"):
             if dims:
@@ -145,7 +145,7 @@ class TypeTable:
         return Layout(tuple(order), rest, space)
 
     def _dims(self, cursor: Cursor) -> tuple[Dim, ...]:
-        cursor.expect("[", "behind the element type", TYPE_SYNTAX)
+        cursor.expect("[", "after the element type", TYPE_SYNTAX)
         dims: list[Dim] = []
         if cursor.eat("]"):
             return ()
@@ -240,10 +240,10 @@ def _rest(cursor: Cursor) -> tuple[str, int]:
 
 def _part(cursor: Cursor, part: str) -> str:
     """``(...)`` of one part of a layout."""
-    cursor.expect("(", f"behind {part} of the layout", TYPE_SYNTAX)
+    cursor.expect("(", f"after {part} of the layout", TYPE_SYNTAX)
     if part in ("L", "E", "S", "M"):
         number = cursor.integer("an integer", TYPE_SYNTAX)
-        cursor.expect(")", f"behind {part} of the layout", TYPE_SYNTAX)
+        cursor.expect(")", f"after {part} of the layout", TYPE_SYNTAX)
         return f"({number})"
     out: list[str] = []
     while not cursor.sees(")"):
@@ -272,6 +272,6 @@ def _part(cursor: Cursor, part: str) -> str:
         if cursor.eat(","):
             out.append(",")
             if cursor.sees(")"):
-                cursor.refuse("expected a number behind the comma", TYPE_SYNTAX)
-    cursor.expect(")", f"behind {part} of the layout", TYPE_SYNTAX)
+                cursor.refuse("expected a number after the comma", TYPE_SYNTAX)
+    cursor.expect(")", f"after {part} of the layout", TYPE_SYNTAX)
     return "(" + "".join(out) + ")"

@@ -95,7 +95,7 @@ def _slices(cursor: Cursor, types: TypeTable) -> tuple[tuple[int, int, int], ...
         parts = [cursor.integer("the start of a range", ATTRIBUTE_VALUE)]
         while cursor.eat(":"):
             parts.append(cursor.integer("a number of the range", ATTRIBUTE_VALUE))
-        cursor.expect("]", "behind a range", ATTRIBUTE_VALUE)
+        cursor.expect("]", "after a range", ATTRIBUTE_VALUE)
         if len(parts) not in (2, 3):
             raise Refused(ATTRIBUTE_VALUE, f"a range is [start:limit] or [start:limit:stride], not {len(parts)} numbers", at,
                           max(1, cursor.at - at))
@@ -220,7 +220,7 @@ def _result_accuracy(cursor: Cursor, types: TypeTable) -> str:
             cursor.field(("atol", "rtol", "ulps"), "expected atol=, rtol= or ulps=", ATTRIBUTE_VALUE)
             number(cursor, "a tolerance")
     end = cursor.after
-    cursor.expect("}", "behind the accuracy", ATTRIBUTE_VALUE)
+    cursor.expect("}", "after the accuracy", ATTRIBUTE_VALUE)
     return cursor.text[begin:end]
 
 

@@ -167,7 +167,7 @@ class Relay(Tensors):
             parts = [(name, factor) for name, factor in new if factor and name.upper() == letter]
             inner = prod(factor for _, factor in parts)
             if size % inner:
-                raise TypeFault(f"axis {letter} is {size}, no multiple of {inner} as layout {target} wants")
+                raise TypeFault(f"axis {letter} is {size}, not a multiple of {inner} as layout {target} requires")
             names += [(letter, 0), *parts]
             split += [size // inner, *(factor for _, factor in parts)]
         x = self.reshape(x, tuple(split))

@@ -125,7 +125,7 @@ class Cursor:
         return types
 
     def _tensor(self) -> Type:
-        self.expect("[", "expected `[(shape), dtype]` behind Tensor")
+        self.expect("[", "expected `[(shape), dtype]` after Tensor")
         if self.word != "(":
             if self.word == "meta" or self.kind == "ident":
                 shape_name = str(self.meta()) if self.word == "meta" else self._any_ident()
@@ -178,10 +178,10 @@ class Cursor:
         self.at += 1
         raw = word
         if dtype is None and word != "custom" and self.word != "]":
-            raise self.fault(f"expected `]` behind the element type, but here is {self.shown()}")
+            raise self.fault(f"expected `]` after the element type, but here is {self.shown()}")
         while not self.take("]"):
             if self.kind == "end" or (dtype is not None and word != "custom"):
-                raise self.fault("expected `]` behind the element type")
+                raise self.fault("expected `]` after the element type")
             raw += self.word
             self.at += 1
         return dtype if dtype is not None and raw == word else raw

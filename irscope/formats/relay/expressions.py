@@ -98,7 +98,7 @@ class Expressions(Functions):
             self.at += 1
             return self._global(word, at)
         if kind == "string":
-            raise self.fault('a string is no value; it may stand for an attribute (dtype="int8")')
+            raise self.fault('a string is not a value; it may be an attribute (dtype="int8")')
         if word == "(":
             return self.claimed(self._parenthesis())
         if word == "{":

@@ -151,7 +151,7 @@ class Functions(Statements):
             bound: list[tuple[str, str]] = []
             pattern = self._pattern("", bound)
             texts.append(self.text[begin : self.offsets[self.at - 1] + len(self.texts[self.at - 1])])
-            self.expect("=>", f"expected `=>` behind the pattern, but here is {self.shown()}")
+            self.expect("=>", f"expected `=>` after the pattern, but here is {self.shown()}")
             graph, captured = self._closed(f"arm.{self.counter}", self._braced if self.take("{") else self._arm, bound)
             graph.notes["pattern"] = pattern
             bodies.append(graph)

@@ -61,7 +61,7 @@ def tokenize(text: str, start: int, end: int) -> Tokens:
             if kind not in ASIDE or word.startswith("#[v"):
                 if kind == "number" and len(word) > MAX_DIGITS:
                     at = found.end() - len(word)
-                    raise SyntaxFault(at, f"no element type holds a number of {len(word)} characters", length=len(word))
+                    raise SyntaxFault(at, f"no element type can represent a number of {len(word)} characters", length=len(word))
                 add_kind(kind)
                 add_text(word)
                 add_offset(found.end() - len(word))

@@ -76,7 +76,7 @@ class Literals(Nodes):
         value = self.value()
         flat = str(value)
         if not _regular(value):
-            raise SyntaxFault(at, "a tensor literal holds numbers, in lists of equal lengths")
+            raise SyntaxFault(at, "a tensor literal contains numbers, in lists of equal lengths")
         dtype = S32 if "." not in flat and "e" not in flat and "inf" not in flat and "nan" not in flat else F32
         shape: list[int] = []
         probe = value

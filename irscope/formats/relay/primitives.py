@@ -93,7 +93,7 @@ def body_names(attrs: Mapping[str, Any]) -> list[str]:
 def _parsed(key: str, value: Any) -> Any:
     if key == "window" and isinstance(value, dict):
         if not all(isinstance(value.get(name), list | tuple) for name in WINDOW):
-            raise ValueError(f"a window holds the lists {', '.join(WINDOW)}")
+            raise ValueError(f"a window has the lists {', '.join(WINDOW)}")
         parts = {name: tuple(value[name]) for name in WINDOW}
         return Window(**parts)
     if key == "dim_labels":

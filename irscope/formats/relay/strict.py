@@ -60,7 +60,7 @@ def _at(tokens: Tokens, at: int) -> Iterator[tuple[str, str]]:
             yield f"the list of `{word}` is in parentheses", "write it in brackets"
     elif kind == "local":
         if not PLAIN_NAME.match(word) and not re.match(r"%\w+(?:\.\d+)+$", word):
-            yield f"the name `{word}` holds more than letters, digits and _", "rename it"
+            yield f"the name `{word}` contains characters other than letters, digits and _", "rename it"
         if after == "=" and not word[1:].isdigit() and before not in ("let", "("):
             yield f"`{word}` is bound without let", f"let {word} = ...;"
         if after == "=" and before not in (";", ";;", "{", "let", "(", "=>", ""):
@@ -72,7 +72,7 @@ def _at(tokens: Tokens, at: int) -> Iterator[tuple[str, str]]:
     elif kind == "string" and before in ("(", ",") and after in (",", ")"):
         yield f"the attribute {word} has no name", "key=value"
     elif word in (";", ";;") and kind == "punct" and after == "}" and not _ends_binding(tokens, at):
-        yield "`;` behind the result", "leave it out"
+        yield "`;` after the result", "leave it out"
 
 
 def _projects(tokens: Tokens, at: int) -> bool:

@@ -15,7 +15,7 @@ MATCH = declare(Op("match", "relay", "The body of the first pattern that fits op
 CONSTRUCTOR = declare(Op("constructor", "relay", "A value of an algebraic data type (``attrs['name']``).", Kind.TUPLE))
 FIELD = declare(Op("field", "relay", "A field that a pattern binds (``attrs['path']``) of operand 0.", Kind.TUPLE))
 REF = declare(Op("ref", "relay", "A new reference that holds operand 0.", Kind.OPAQUE, Effect.WRITES))
-REF_READ = declare(Op("ref_read", "relay", "What a reference holds.", Kind.OPAQUE, Effect.READS))
+REF_READ = declare(Op("ref_read", "relay", "The value of a reference.", Kind.OPAQUE, Effect.READS))
 REF_WRITE = declare(Op("ref_write", "relay", "A reference gets another value.", Kind.OPAQUE, Effect.WRITES))
 LOWERED = declare(Op("primfn", "relay", "A function in a lower-level form, kept as text.", Kind.OPAQUE, Effect.CONTROL))
 

@@ -98,10 +98,10 @@ class _Reader:
         cursor = self.cursor
         scope = Scope(graph, outer, self.param)
         cursor.expect("graph", "here")
-        cursor.expect("(", "behind graph")
+        cursor.expect("(", "after graph")
         self._params(scope)
         if not (cursor.take(":") or cursor.take("{")):
-            raise SyntaxFault(cursor.at, f"':' is expected behind the inputs of the graph, but here is {cursor.shown()}")
+            raise SyntaxFault(cursor.at, f"':' is expected after the inputs of the graph, but here is {cursor.shown()}")
         groups: list[tuple[str, Node]] = []
         try:
             self._statements(scope, groups)
@@ -196,7 +196,7 @@ class _Reader:
                 break
             cursor.skip()
         if not cursor.take("=") and results:
-            raise SyntaxFault(cursor.at, f"'=' is expected behind %{results[-1][0]}, but here is {cursor.shown()}")
+            raise SyntaxFault(cursor.at, f"'=' is expected after %{results[-1][0]}, but here is {cursor.shown()}")
         while cursor.sees(" "):
             cursor.at += 1
         head = HEAD.match(text, cursor.at)
@@ -205,7 +205,7 @@ class _Reader:
         cursor.at = head.end()
         attrs = self._attributes()
         if not cursor.sees("("):
-            raise SyntaxFault(cursor.at, f"'(' is expected behind {head[0]}, but here is {cursor.shown()}")
+            raise SyntaxFault(cursor.at, f"'(' is expected after {head[0]}, but here is {cursor.shown()}")
         if head[0].startswith("^"):
             inside = cursor.bracketed()
             if cursor.sees("("):
@@ -255,7 +255,7 @@ class _Reader:
         self._params(inner)
         own = len(body.params)
         if not (cursor.take(":") or cursor.take("{")):
-            raise SyntaxFault(cursor.at, f"':' is expected behind the inputs of the block, but here is {cursor.shown()}")
+            raise SyntaxFault(cursor.at, f"':' is expected after the inputs of the block, but here is {cursor.shown()}")
         self._statements(inner, groups)
         cursor.expect("->", "at the end of the block")
         self._results(inner)

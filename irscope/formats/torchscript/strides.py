@@ -217,7 +217,7 @@ def is_view_of_any(old: Sizes, new: Sizes) -> bool:
     """Whether sizes are a view of the old ones for all strides: dimensions are split, or those of size 1 are added or removed."""
     strides, step = [], 1
     for size in reversed(old):
-        step = step * max(size, 1) + 1  # a remainder would need a join with the next dimension
+        step = step * max(size, 1) + 1  # never the stride that a join with the next dimension needs
         strides.append(step)
     return view_strides(old, tuple(reversed(strides)), new) is not None
 
@@ -239,4 +239,4 @@ def _is_channels_last(layout: Layout, memory_format: int) -> bool:
 
 
 Place = Callable[[Layout], "Layout | None"]
-"""The layout of a view from that of its base; None where torch would have to say it."""
+"""The layout of a view from that of its base; None where only the text can state it."""

@@ -42,7 +42,7 @@ def _with(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
 
 def _lowest_bits(t: Relay, x: Node, bits: int) -> Node:
     if bits > 31:
-        raise TypeFault(f"{bits} bits are more than int32 holds")
+        raise TypeFault(f"{bits} bits do not fit into int32")
     wide = t.convert(x, S32)
     return t.binary("and", wide, t.like(wide, (1 << bits) - 1))
 

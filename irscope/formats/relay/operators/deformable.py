@@ -22,7 +22,7 @@ def deformable_type(a: Attributes, data: Type, offset: Type, weight: Type) -> Ty
     if found is None:
         return None
     if isinstance(offset, TensorType) and offset.shape != found.offset.shape:
-        raise TypeFault(f"offset is {offset}, the data and the kernel ask for {found.offset}")
+        raise TypeFault(f"offset is {offset}, the data and the kernel require {found.offset}")
     return found.result
 
 

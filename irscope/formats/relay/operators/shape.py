@@ -43,7 +43,7 @@ def new_shape(old: tuple[Dim, ...], codes: list[int], allow_zero: bool = False) 
             at += 2
         elif code == -4:
             if i + 1 >= len(codes):
-                raise TypeFault("-4 in newshape needs two numbers behind it")
+                raise TypeFault("-4 in newshape needs two numbers after it")
             whole, (a, b) = _dim(old, at), (codes[i], codes[i + 1])
             out += _split(whole, a, b)
             at += 1

@@ -64,7 +64,7 @@ def trunc_divide(t: Torch, x: Node, y: Any) -> Node:
 def floor_divide(t: Torch, x: Node, y: Any) -> Node:
     x, y = t.together(*t.promote(x, y))
     if t.dtype(x).is_float:
-        # As c10::div_floor_floating: exact where the plain quotient rounds to an integer.
+        # As c10::div_floor_floating: exact where the plain quotient would round up to an integer.
         rest = t.binary("remainder", x, y)
         quotient = t.div(t.sub(x, rest), y)
         adjust = t.binary("and", t.compare("NE", rest, t.like(rest, 0)),

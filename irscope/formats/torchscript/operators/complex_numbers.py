@@ -86,7 +86,7 @@ def view_as_real(t: Torch, x: Node) -> View:
     """The real and imaginary parts in a new last dimension."""
     def place(at: Layout) -> Layout:
         if at.conjugated:
-            raise ValueError("view_as_real of a tensor that is conjugated but not resolved: call resolve_conj() first, as torch asks")
+            raise ValueError("view_as_real of a tensor that is conjugated but not resolved: call resolve_conj() first, as torch requires")
         parts = _parts(at)
         return replace(parts, sizes=(*at.sizes, 2), strides=(*parts.strides, 1))
     return View(lambda b: _split(t, b), lambda b, new: _joined(t, new), place)

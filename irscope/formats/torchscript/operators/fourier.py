@@ -101,7 +101,7 @@ def _resized(t: Torch, x: Node, d: int, n: int) -> Node:
 def _points(t: Torch, x: Node, dims: Sequence[int]) -> None:
     for d in dims:
         if t.shape(x)[d] < 1:
-            raise ValueError(f"a Fourier transform of {t.shape(x)[d]} points: torch wants one or more in dimension {d}")
+            raise ValueError(f"a Fourier transform of {t.shape(x)[d]} points: torch requires one or more in dimension {d}")
 
 
 def _places(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None) -> tuple[list[int], list[int]]:
@@ -152,7 +152,7 @@ def irfftn(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None, no
         raise ValueError("a Fourier transform to real numbers needs one dimension at least")
     last = want[-1] if sizes is not None and sizes[-1] != -1 else 2 * (want[-1] - 1)
     if last < 1:
-        raise ValueError(f"a Fourier transform to {last} points: torch wants one or more")
+        raise ValueError(f"a Fourier transform to {last} points: torch requires one or more")
     x, mode = _prepared(t, x, dims, [*want[:-1], last // 2 + 1]), _mode(norm, forward)
     if forward:
         x = conjugate(t, c2c(t, x, dims[:-1], mode, True))

@@ -53,7 +53,7 @@ def quantize_per_tensor(t: Torch, x: Node, scale: Any, zero: Any, dtype: int) ->
 def int_repr(t: Torch, x: Node) -> Node:
     """The integers of a quantised tensor."""
     if x not in t.quantized:
-        raise ValueError("int_repr is supported of what quantize_per_tensor gives: the scale of another quantised tensor is not known here")
+        raise ValueError("int_repr is supported only on results of quantize_per_tensor: the scale of other tensors is not known here")
     scale, zero, kind = t.quantized[x]
     return t.convert(t.unary("round-nearest-even", t.add(t.div(x, scale), zero)), kind)
 
@@ -113,7 +113,7 @@ def dequantize_all(t: Torch, xs: list[Node]) -> list[Node]:
 def parameters(program: Program, packed: object) -> tuple[Node, Node | None]:
     """Weight and bias of a packed object, by their names in state dicts."""
     if not isinstance(packed, ModuleRef):
-        raise ValueError("a packed object is wanted, a module that holds weight and bias")
+        raise ValueError("expected a packed object, a module with weight and bias")
     given = program.given.weights
     owner = packed.path.partition("._packed_params")[0]
     for weight, bias in ((f"{packed.path}.0", f"{packed.path}.1"), (f"{owner}.weight", f"{owner}.bias")):
@@ -169,7 +169,7 @@ def _convolution(n: int, relu: bool) -> None:
         node = t.builder.at[0]
         declared = node.type.dims()[-n:] if hasattr(node.type, "dims") and getattr(node.type, "is_static", False) else None
         if declared is None:
-            raise ValueError("stride and padding of a quantised convolution stand in an object that no text shows, and the text does not "
+            raise ValueError("stride and padding of a quantised convolution are in an object that no text shows, and the text does not "
                              "say the shape of the result: print traced.inlined_graph")
         stride, pads = _window(t.shape(x.get())[-n:], declared, t.shape(w)[-n:])
         groups = t.shape(x.get())[1] // t.shape(w)[1]

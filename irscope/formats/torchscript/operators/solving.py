@@ -34,7 +34,7 @@ def batched(t: Torch, a: Node, b: Node) -> tuple[Node, Node]:
 def square(t: Torch, a: Node) -> int:
     """The size of square matrices; ValueError for others."""
     if t.rank(a) < 2 or t.shape(a)[-1] != t.shape(a)[-2]:
-        raise ValueError(f"square matrices are wanted, not {t.type(a)}")
+        raise ValueError(f"expected square matrices, got {t.type(a)}")
     return t.shape(a)[-1]
 
 
