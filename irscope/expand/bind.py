@@ -1,4 +1,4 @@
-"""Binding what the text leaves open: shapes and element types of inputs, weights that stay fixed, constants that were elided."""
+"""Binds what the text leaves open: shapes and element types of inputs, fixed weights, elided constants."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ from irscope.source import UserError, did_you_mean
 
 
 def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str] | None = None) -> Module:
-    """The module with inputs of the given shapes and element types, and every type behind them inferred anew.
+    """The module with inputs of the given shapes and element types, with all types downstream inferred again.
 
-    Raises UserError for a name that is no input, and where an operator does not take the new types.
+    Raises UserError for a name that is not an input, and where an operator does not take the new types.
     """
     dtypes = dtypes or {}
     if module.dialect.typing is Typing.EXECUTED and not module.is_primitive and (shapes or dtypes):
@@ -35,7 +35,7 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
         param = names[name]
         old = bound.get(param.index, param.type)
         if old is UNKNOWN and name in shapes and module.dialect.typing is Typing.INFERRED:
-            old = TensorType(F32, ())  # a lesson's program says no types
+            old = TensorType(F32, ())  # a program from a lesson has no types
         if not isinstance(old, TensorType):
             raise UserError(f"input {name} is {old}, not a tensor: --shape cannot bind it")
         bound[param.index] = TensorType(DTYPES[dtypes[name]] if name in dtypes else old.dtype, shapes.get(name, old.shape))
@@ -51,9 +51,9 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
 
 
 def bind_inputs(module: Module, values: Mapping[int, Array]) -> Module:
-    """The module whose entry has constants in the place of the parameters with these numbers: weights that stay fixed.
+    """The module with the entry parameters of these numbers replaced by constants, for weights that stay fixed.
 
-    The parameters that are left keep their ``number`` and stand in the same order.
+    The remaining parameters keep their ``number`` and their order.
     """
     if not values:
         return module
@@ -87,7 +87,7 @@ def bind_constants(module: Module, values: Mapping[str, Array]) -> Module:
 
 
 def elided_constants(module: Module) -> list[Node]:
-    """The constants, in every graph, whose values the text left out."""
+    """The constants, in every graph, whose values the text omits."""
     constants = (node for graph in module.graphs.values() for node in graph.nodes if node.op is hlo.constant)
     return [node for node in constants if Constant.of(node).literal.elided]
 

@@ -1,7 +1,7 @@
-"""A bitcast between layouts as the transposes and reshapes that it is.
+"""Expands a bitcast between layouts into the equivalent transposes and reshapes.
 
 ``bitcast`` reads the physical buffer of its operand under the layout of its result, so its value depends on both layouts:
-f32[2,3]{0,1} -> f32[3,2]{1,0} is a transpose. Once it is spelled out, no layout changes a value any more.
+f32[2,3]{0,1} -> f32[3,2]{1,0} is a transpose. After the expansion no layout affects a value.
 """
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from irscope.source import UserError
 
 
 def as_movement(builder: Builder, node: Node, operand: Node) -> Node:
-    """What ``node`` (a bitcast) is, built over ``operand``: at most transpose, bitcast-convert, reshape, transpose."""
+    """Build the equivalent of ``node`` (a bitcast) over ``operand``: at most transpose, bitcast-convert, reshape, transpose."""
     before = node.operands[0].type
     after = node.type
     if not isinstance(before, TensorType) or not isinstance(after, TensorType) or not isinstance(operand.type, TensorType):
-        return operand  # a hole in the text, which its reader has told
+        return operand  # a gap in the text, which the reader has reported
     order = _major_to_minor(before)
     for type in (before, after):
         if sorted(_major_to_minor(type)) != list(range(type.rank)):
@@ -45,7 +45,7 @@ def _transpose(builder: Builder, value: Node, order: tuple[int, ...]) -> Node:
 
 
 def _reinterpret(builder: Builder, value: Node, after: TensorType) -> Node:
-    """The bytes as another element type; widths that differ split or join the fastest dimension."""
+    """Reinterpret the bytes as another element type; a different width splits or joins the fastest-varying dimension."""
     assert isinstance(value.type, TensorType)
     old, new, dims = value.type.dtype, after.dtype, value.type.dims()
     if old.bits == new.bits:

@@ -1,13 +1,13 @@
-"""The primitive graph of a module: what lowering, fusion and cost read.
+"""The primitive graph of a module, which lowering, fusion and the cost model read.
 
     fused { p = f32[2] parameter(0)                     ENTRY main { x = f32[2] parameter(0)
             ROOT n = f32[2] negate(p) }          ->                  ROOT n = f32[2] negate(x) }
     ENTRY main { x = f32[2] parameter(0)
                  ROOT f = f32[2] fusion(x), kind=kLoop, calls=fused }
 
-Calls and fusions are gone, composites are what they stand for, asynchronous pairs are plain operators, tuples are taken apart
-wherever both ends are seen. What is left of bodies belongs to ``while``, ``conditional`` and to operators with a scalar function
-(``reduce``, ``sort``, ``scatter``). Each node keeps its name, its place in the text, and says by ``origin`` which written node it is.
+Inlines calls and fusions, expands composites, turns asynchronous pairs into plain operators, and takes tuples apart
+wherever both ends are visible. The remaining bodies belong to ``while``, ``conditional`` and to operators with a scalar function
+(``reduce``, ``sort``, ``scatter``). Each node keeps its name and its place in the text; ``origin`` is the written node that it stands for.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CALLS = INLINED | {hlo.async_start}
 IDENTITIES = hlo.named("copy opt-barrier domain add-dependency async-update all-reduce-done")
 DONE = hlo.named("copy-done async-done all-gather-done collective-permute-done")
 STRUCTURAL = DONE | hlo.named("get-tuple-element bitcast copy-start")
-"""Operators that are taken apart by their types: these must hold."""
+"""Operators that are taken apart by their types, which must therefore be correct."""
 STARTED = {hlo.all_reduce_start: hlo.all_reduce, hlo.all_gather_start: hlo.all_gather,
            hlo.collective_permute_start: hlo.collective_permute}
 """Operators that begin something; on one machine they do it at once."""
@@ -46,9 +46,9 @@ TAKEN_APART = CALLS | IDENTITIES | STRUCTURAL | STARTED.keys()
 def expand(module: Module, outline: bool = False, seen: Callable[[Node, Any], None] | None = None) -> Module:
     """The primitive graphs of what the entry runs, in a new module. Raises UserError when inlining would not end.
 
-    A TorchScript program is run with the shapes that its text says; UserError where they are not enough. ``outline``: nobody will run the
-    result, so that a tensor whose value the text elides may be a parameter of its type. ``seen`` is told each node of such a program and
-    its value.
+    A TorchScript program is run with the shapes in its text; UserError where they are not enough. ``outline``: the caller does not
+    run the result, so a tensor whose value the text elides may become a parameter of its type. ``seen`` is called with each node of such a
+    program and its value.
     """
     built = not module.is_primitive
     if built and module.dialect.typing is Typing.EXECUTED:
@@ -60,21 +60,21 @@ def expand(module: Module, outline: bool = False, seen: Callable[[Node, Any], No
 
     def expanded(graph: Graph, became: dict[Graph, Graph]) -> Graph:
         if built and _is_primitive(graph, became):
-            return graph  # nobody else knows of it: a copy would be the same
+            return graph  # nothing else refers to it: a copy would be the same
         return _expand_composites(module, _Expansion(module, graph, became).run())
     return _with_graphs(module, expanded)
 
 
 def inline(module: Module, keep: Collection[str] = ()) -> Module:
-    """The module with calls and fusions inlined, asynchronous pairs plain and tuples taken apart; composites stay as they are.
+    """The module with calls and fusions inlined, asynchronous pairs made plain and tuples taken apart; composites stay as they are.
 
-    ``keep`` names operators that give their operand back, as a copy does, and are to stay.
+    ``keep`` names operators that return their operand, as a copy does, and are not to be removed.
     """
     return _with_graphs(module, lambda graph, became: _Expansion(module, graph, became, keep).run())
 
 
 def _with_graphs(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Graph]) -> Module:
-    """What the entry reaches, each graph changed after those that it calls."""
+    """The graphs that the entry reaches, each changed after those that it calls."""
     made = module.derived()
     became: dict[Graph, Graph] = {}
     order = callees_first(module, module.main())
@@ -94,7 +94,7 @@ def _with_graphs(module: Module, change: Callable[[Graph, dict[Graph, Graph]], G
 def _require_small(module: Module, order: Sequence[Graph]) -> None:
     """Raise BudgetExceeded where inlining makes more nodes than any program has, before it makes them. ``order`` has callees first.
 
-    Each graph is counted once, whoever calls it: forty functions that call the one before twice are 2**40 calls.
+    Each graph is counted once, however many calls it has: forty functions that each call the previous one twice make 2**40 calls.
     """
     limit = max(budget.NODES, GROWTH * sum(len(graph.nodes) for graph in module.graphs.values()))
     count: dict[Graph, int] = {}
@@ -105,7 +105,7 @@ def _require_small(module: Module, order: Sequence[Graph]) -> None:
 
 
 class _Expansion:
-    """One graph being copied without its calls; ``became`` holds the primitive graphs of all it calls."""
+    """One graph being copied with its calls inlined; ``became`` maps the graphs that it calls to their primitive graphs."""
 
     def __init__(self, module: Module, graph: Graph, became: dict[Graph, Graph], keep: Collection[str] = ()) -> None:
         self.module = module
@@ -127,7 +127,7 @@ class _Expansion:
         return self.builder.add(param.op, (), param.attrs, param.type, name=param.name)
 
     def _copy(self, graph: Graph, values: dict[int, Value]) -> Value:
-        """Append the nodes of ``graph``; ``values`` holds its parameters by index. Callees were expanded before, so calls are one deep."""
+        """Append the nodes of ``graph``; ``values`` holds its parameters by index. Callees come first, so calls are one level deep."""
         for node in _needed(graph):
             if node.index in values:
                 continue
@@ -159,7 +159,7 @@ class _Expansion:
         return values[body.result().index]
 
     def _value(self, node: Node, operands: Sequence[Value]) -> Value:
-        """What one node that calls nothing becomes."""
+        """The expansion of a node that calls nothing."""
         op = node.op
         self.builder.at = node.origin or (node,)
         if op is hlo.tuple:
@@ -199,19 +199,19 @@ class _Expansion:
         if node.op is hlo.all_reduce_start:
             return self.builder.add(op, nodes, node.attrs, node.type, bodies, node.name)
         if not isinstance(node.type, TupleType) or len(node.type.elements) < 2:
-            raise UserError(f"{node.op.name} gives its operand and its result, but %{node.name} is declared {node.type}",
+            raise UserError(f"{node.op.name} returns its operand and its result, but %{node.name} is declared {node.type}",
                             "irscope check FILE names the place")
         done = self.builder.add(op, nodes, node.attrs, node.type.elements[1], bodies, node.name)
         return [operands[0] if len(operands) == 1 else list(operands), done]
 
     def _zero(self, node: Node) -> Node:
-        """The context of an asynchronous copy: a number that nobody reads."""
+        """The context of an asynchronous copy: a scalar that nothing reads."""
         type = tensor("u32")
         attrs = {"literal": Literal.of(np.zeros((), np.uint32), type)}
         return self.builder.add(hlo.constant, (), attrs, type, name=node.name + ".context")
 
     def _constant_tuple(self, type: TupleType, literal: Literal, node: Node) -> Value:
-        """A constant that is a tuple, as constants that are not. The value stays unread until one of them is asked for."""
+        """A tuple constant as constants of its elements. The text of the value is not parsed until one of them is needed."""
         values: list[Value] = []
         for i, element in enumerate(type.elements):
             part = Literal(element, elided=literal.elided, parse=None if literal.elided else lambda _, i=i: literal.value()[i])  # type: ignore[misc]
@@ -223,7 +223,7 @@ class _Expansion:
 
 
 def _bound_late(node: Node) -> tuple[Node, list[Node]] | None:
-    """The ``async-start`` that a node of a chain belongs to, and what was bound so far, where the start bound not all operands itself.
+    """The ``async-start`` of a node in a chain, and the operands bound so far, where the start does not bind all of them.
 
         start = async-start(), calls=add        update = async-update(start, x)        done = async-done(update, y)
     """
@@ -237,18 +237,18 @@ def _bound_late(node: Node) -> tuple[Node, list[Node]] | None:
 
 
 def _require_sound(node: Node, written: Node) -> None:
-    """An expansion builds on what inference has seen. Raises UserError where a text's types do not fit their operator."""
+    """Expansion relies on type inference. Raises UserError where the types in the text do not fit their operator."""
     try:
         inferred = node.op.infer(node) if node.op.infer is not None else node.type
     except TypeFault as fault:
         raise UserError(f"%{written.name}: {fault.message}", fault.help) from None
     if node.type is not UNKNOWN and not fits(node.type, inferred, any_precision=True):
-        raise UserError(f"%{written.name} is declared {node.type}, but {node.op.name} gives {inferred}",
+        raise UserError(f"%{written.name} is declared {node.type}, but {node.op.name} returns {inferred}",
                         f"declare {inferred}, or mend the operands")
 
 
 def _is_primitive(graph: Graph, became: dict[Graph, Graph]) -> bool:
-    """Whether nothing in a graph would be taken apart, replaced or left out."""
+    """Whether expansion would leave the graph unchanged."""
     for node in graph.nodes:
         if node.op in TAKEN_APART or node.op.expand is not None or isinstance(node.type, TupleType):
             return False
@@ -263,7 +263,7 @@ def _needed(graph: Graph) -> list[Node]:
 
 
 def _expand_composites(module: Module, graph: Graph) -> Graph:
-    """Replace operators by what they stand for, until none changes; what that leaves unused goes with it."""
+    """Replace composites by their expansions up to a fixpoint, and remove the nodes that this leaves unused."""
     for _ in range(8):
         if not any(node.op.expand for node in graph.nodes):
             break

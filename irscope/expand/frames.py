@@ -1,4 +1,4 @@
-"""The graphs that are being built: the main one, and bodies of branches and loops that take values from around them."""
+"""The graphs under construction: the main one, and the bodies of branches and loops, which capture values from around them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from irscope.ops.tensors import Tensors
 
 
 class NotAround(Exception):
-    """A value of one body is asked for where another graph is built."""
+    """A value of one body is used while another graph is built."""
 
 
 class Frame:
-    """One graph under construction. A body has one parameter, a tuple, whose parts are the values it takes from outside.
+    """One graph under construction. A body has one parameter, a tuple of the values that it captures.
 
-    In a loop ``state_parts`` are those that a trip hands to the next, ``captured_parts`` those that stay.
+    In a loop, ``state_parts`` change from iteration to iteration, ``captured_parts`` do not.
     """
 
     def __init__(self, graph: Graph, outer: Frame | None) -> None:
@@ -35,13 +35,13 @@ class Frame:
             self.builder.param(hlo.parameter, UNKNOWN, "state")
 
     def part(self, type: Type) -> Node:
-        """One more part of the parameter."""
+        """Add a part to the parameter."""
         node = synthetic_part(self.builder, self.graph.params[0], len(self.parts), type=type)
         self.parts.append(node)
         return node
 
     def capture(self, node: Node) -> tuple[Node, bool]:
-        """The node as this body knows it, and whether it is new here."""
+        """The part of the parameter that stands for an outer node, and whether it is new."""
         if node in self._local:
             return self._local[node], False
         made = self._local[node] = self.part(node.type)
@@ -49,13 +49,13 @@ class Frame:
         return made, True
 
     def finish(self, root: Node) -> None:
-        """The body is complete: its parameter has the type of its parts."""
+        """Complete the body: give its parameter the type of its parts."""
         self.graph.params[0].type = TupleType(tuple(p.type for p in self.parts))
         self.graph.root = root
 
 
 def captures(node: Node, values: Sequence[Any]) -> list[list[Any]]:
-    """What each body of a node takes from outside, of the values that the node captures for all of them."""
+    """The values that each body of a node captures, out of those that the node captures for all of them."""
     taken, at = [], 0
     for body in node.bodies:
         count = body.notes.get("captures", 0)
@@ -65,9 +65,9 @@ def captures(node: Node, values: Sequence[Any]) -> list[list[Any]]:
 
 
 class Framed(Tensors):
-    """An algebra of tensors in the innermost frame; operands from outer frames are captured on the way in.
+    """An algebra of tensors in the innermost frame; operands from outer frames are captured.
 
-    A format's own algebra stands behind this one among the bases of a class.
+    A class lists the algebra of its format after this one among its bases.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -77,7 +77,7 @@ class Framed(Tensors):
 
     @property
     def built(self) -> int:
-        """How many nodes were built, those of all bodies together."""
+        """The number of nodes built, in all bodies."""
         return len(self._owner)
 
     @contextmanager
@@ -94,7 +94,7 @@ class Framed(Tensors):
 
     @contextmanager
     def again(self, frame: Frame) -> Iterator[None]:
-        """Build into a frame once more."""
+        """Build into a frame again."""
         before, at = self.frame, self.builder.at
         self.frame, self.builder = frame, frame.builder
         self.builder.at = at
@@ -105,7 +105,7 @@ class Framed(Tensors):
 
     @contextmanager
     def placed(self, at: tuple[Node, ...]) -> Iterator[None]:
-        """What is built until the block ends stems from these nodes of the program."""
+        """Attribute the nodes built until the block ends to these nodes of the program."""
         builder, before = self.builder, self.builder.at
         builder.at = at
         try:
@@ -114,7 +114,7 @@ class Framed(Tensors):
             builder.at = before
 
     def own(self, node: Node) -> Node:
-        """The node belongs to the frame that is being built."""
+        """Record that the node belongs to the frame under construction."""
         self._owner[node] = self.frame
         return node
 
@@ -147,7 +147,7 @@ class Framed(Tensors):
         return self.own(super().emit(name, operands, attrs, bodies, type, dialect))
 
     def conditional(self, condition: Node, frames: Sequence[Frame], rows: Sequence[Sequence[Node]]) -> list[Node]:
-        """The parts of a conditional whose bodies, built in these frames, end in these rows; the bodies take what they captured."""
+        """The parts of a conditional over the bodies built in these frames, which return these rows; each takes its captures."""
         for frame, row in zip(frames, rows, strict=True):
             with self.again(frame):
                 frame.finish(self.tuple(row))

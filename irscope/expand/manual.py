@@ -1,9 +1,9 @@
-"""Stretches of a program that each device runs on its own shards, as jax's ``shard_map`` leaves them, and where shards are cut and joined.
+"""Regions of a program that each device runs on its own shards, as jax's ``shard_map`` emits them, and their boundaries.
 
     s = f32[2,4] custom-call(x), custom_call_target="xla.sdy.GlobalToLocalShape"    on each device: its shard of x
     r = f32[16,4] custom-call(y), custom_call_target="xla.sdy.LocalToGlobalShape"   on all devices: the y of each, side by side
 
-Between a join and the next cut the text speaks of whole arrays, which is how its inputs and results are given. Shardings are Shardy's
+Between a join and the next cut the text describes whole arrays, as its inputs and results are. Shardings are Shardy's
 (``#sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>``, https://openxla.org/shardy/sharding_representation) or, of older jax, XLA's own
 (``devices=[8,1]<=[8]``, xla/hlo/ir/hlo_sharding.h) at ``SPMDFullToShardShape`` and ``SPMDShardToFullShape``.
 """
@@ -39,7 +39,7 @@ _TILES = re.compile(r"devices=\[([\d,]+)\](?:<=\[([\d,]+)\](?:T\(([\d,]+)\))?|([
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """How a value is cut: into how many shards along each dimension, and which shard each device holds."""
+    """How a value is cut: the number of shards along each dimension, and the shard of each device."""
 
     counts: tuple[int, ...]
     places: tuple[tuple[int, ...], ...]
@@ -58,7 +58,7 @@ def cuts(node: Node) -> bool:
 
 
 def boundary(graphs: Iterable[Graph]) -> Node | None:
-    """The first boundary in some graphs; None in a text that speaks of one device's arrays or of whole ones alone."""
+    """The first boundary in some graphs; None in a text that describes only the arrays of one device, or only whole ones."""
     return next((node for graph in graphs for node in graph.nodes if is_boundary(node)), None)
 
 
@@ -68,12 +68,12 @@ def parts(t: Type) -> tuple[Type, ...]:
 
 
 def devices_of(module: Module, node: Node) -> int:
-    """For how many devices a boundary is written. Raises UserError where its sharding is of no known form."""
+    """The number of devices of a boundary. Raises UserError for a sharding of unknown form."""
     return max(len(shards.places) for shards in shards_of(module, node))
 
 
 def shards_of(module: Module, node: Node) -> list[Shards]:
-    """How a boundary cuts each of its values. Raises UserError where its sharding is of no known form."""
+    """How a boundary cuts each of its values. Raises UserError for a sharding of unknown form."""
     shapes = [_shape(t) for t in ([o.type for o in node.operands] if cuts(node) else parts(node.type))]
     raw = module.raw(node)
     try:
@@ -91,7 +91,7 @@ def shards_of(module: Module, node: Node) -> list[Shards]:
 
 
 def cut(t: Tensors, whole: Node, shards: Shards, device: int) -> Node:
-    """The shard of a value that a device holds."""
+    """The shard of a value on a device."""
     for dim, (count, place) in enumerate(zip(shards.counts, shards.places[device], strict=True)):
         size = t.shape(whole)[dim] // count
         if count > 1:
@@ -100,7 +100,7 @@ def cut(t: Tensors, whole: Node, shards: Shards, device: int) -> Node:
 
 
 def joined(t: Tensors, shards: Shards, values: list[Node]) -> Node:
-    """The whole value of which each device holds a shard; of equal shards that of the first device."""
+    """The whole value, joined from the shards of the devices; where shards are replicated, the first device's."""
     holder = {place: device for device, place in reversed(list(enumerate(shards.places)))}
     grid = [values[holder[place]] for place in product(*map(range, shards.counts))]
     for dim in reversed(range(len(shards.counts))):
@@ -121,7 +121,7 @@ def _divides(shards: Shards, shape: tuple[object, ...]) -> bool:
 
 
 def _of_shardy(module: Module, text: str) -> list[Shards]:
-    """What the attributes of a boundary say; only its manual axes cut."""
+    """The shards according to the attributes of a boundary; only its manual axes cut."""
     named = {m[1]: (m[2], m[3]) for m in _MESH.finditer(str(HloModule.of(module).frontend_attributes).replace('\\"', '"'))}
     by_hand = _MANUAL.search(text)
     manual = {m[1] for m in _NAME.finditer(by_hand[1])} if by_hand else set()

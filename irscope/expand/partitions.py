@@ -1,10 +1,10 @@
-"""One program of several devices, simulated in one: every device's values side by side, and collectives that join them.
+"""Simulates a program of several devices in one: the values of every device side by side, combined by the collectives.
 
     r = f32[4] all-reduce(x), to_apply=add          ->      r@0 = r@1 = add(x@0, x@1)
 
-The text is what each device runs (single program, multiple data). Its parameters become one a device, ``x@0``, ``x@1``; its results stand
-one device behind the other. Loops and branches whose bodies communicate run in step, by the condition of the first device, as they must.
-A text that speaks of whole arrays and cuts them into shards itself (:mod:`irscope.expand.manual`) keeps its parameters and results.
+The text is what each device runs (single program, multiple data). Each parameter becomes one per device, ``x@0``, ``x@1``; its results
+follow in the order of the devices. Loops and branches whose bodies communicate run in lockstep, by the condition of the first device.
+A text that describes whole arrays and cuts them into shards itself (:mod:`irscope.expand.manual`) keeps its parameters and results.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMMUNICATE = COLLECTIVE | WHO | REFUSED
 
 
 def partitioned(module: Module, devices: int) -> Module:
-    """The module run by ``devices`` devices at once. Raises UserError for communication that is not simulated."""
+    """The module as run by ``devices`` devices at once. Raises UserError for communication that is not simulated."""
     inlined = inline(module)
     graphs = callees_first(inlined, inlined.main())
     joined: set[Graph] = set()
@@ -57,7 +57,7 @@ def partitioned(module: Module, devices: int) -> Module:
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """What all graphs of a module share: ``joined`` are those that communicate, ``became`` what graphs were made into."""
+    """State shared by all graphs of a module: ``joined`` are those that communicate, ``became`` maps graphs to their simulations."""
 
     module: Module
     devices: int
@@ -66,7 +66,7 @@ class _Setting:
 
 
 class _Devices:
-    """One graph, run by all devices: each node becomes one a device."""
+    """One graph, run by all devices: each node becomes one per device."""
 
     def __init__(self, setting: _Setting, graph: Graph, entry: bool, global_: bool = False) -> None:
         self.setting, self.graph, self.entry, self.global_ = setting, graph, entry, global_
@@ -92,7 +92,7 @@ class _Devices:
         return self.made
 
     def _parameters(self, param: Node) -> list[Node]:
-        """One a device; a body takes them in one tuple, as its one parameter."""
+        """One per device; a body takes them as one tuple parameter."""
         op = hlo.parameter
         if self.global_:
             return [self.builder.param(op, param.type, param.name)] * self.devices
@@ -129,7 +129,7 @@ class _Devices:
         return made
 
     def _at_boundary(self, node: Node, operands: list[list[Node]]) -> list[Node]:
-        """Whole values cut into shards, one a device, or shards joined, the same for all."""
+        """Cut whole values into shards, one per device, or join shards into a value that all devices share."""
         shards = manual.shards_of(self.module, node)
         written_for = len(shards[0].places)
         if written_for != self.devices:
@@ -147,7 +147,7 @@ class _Devices:
     # ------------------------------------------------------------------ in step
 
     def _merged(self, body: Graph) -> Graph:
-        """A body for all devices, whether it communicates or not."""
+        """A body for all devices, communicating or not."""
         if body in self.setting.joined:
             return self.setting.became[body]
         return _Devices(self.setting, body, False).run()
@@ -169,7 +169,7 @@ class _Devices:
     # ------------------------------------------------------------------ collectives
 
     def _groups(self, node: Node) -> list[tuple[int, ...]]:
-        """Who works with whom; no groups mean everybody."""
+        """The replica groups; an empty list means one group of all devices."""
         try:
             listed = [g for g in replica_groups(node) if g]
         except TypeFault as fault:
@@ -190,13 +190,13 @@ class _Devices:
             for place, device in enumerate(group):
                 parts = [self._collective(node, [o[d] for d in group], place) for o in operands]
                 if node.op is hlo.all_to_all and isinstance(node.type, TupleType):
-                    # The form with one operand a member: operand j of member i goes to member j.
+                    # The form with one operand per member: operand j of member i goes to member j.
                     parts = [operands[place][d] for d in group]
                 results[device] = parts[0] if not isinstance(node.type, TupleType) else self._tuple(parts)
         return [r for r in results if r is not None]
 
     def _collective(self, node: Node, members: list[Node], place: int) -> Node:
-        """What the member at ``place`` of a group gets, for the operands of all members in order."""
+        """The result of the member at ``place`` of a group, given the operands of all members in order."""
         op, t = node.op, self.t
         if op is hlo.all_reduce:
             return self._reduced(node, members)
@@ -214,7 +214,7 @@ class _Devices:
         return t.concat([t.slice_dim(m, along, place * size, (place + 1) * size) for m in members], along)
 
     def _reduced(self, node: Node, members: list[Node]) -> Node:
-        """All members combined by the scalar body, from the first to the last."""
+        """Combine all members by the scalar body, from first to last."""
         body = node.bodies[0]
         total = members[0]
         simple = body.root is not None and len(body.nodes) == 3 and list(body.root.operands) == body.params
@@ -228,7 +228,7 @@ class _Devices:
         return total
 
     def _permuted(self, node: Node, operands: list[list[Node]]) -> list[Node]:
-        """The value of the source; zeros where nobody sends."""
+        """The value of the source device; zeros for a device without one."""
         source = {to: frm for frm, to in Collective.of(node).source_target_pairs}
         out = []
         for d in range(self.devices):

@@ -1,4 +1,4 @@
-"""The packages that run programs, each imported when a text of its format asks for it: a text of HLO does not pay for torch's operators."""
+"""The packages that run programs, each imported on demand: reading HLO does not import torch's operators."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

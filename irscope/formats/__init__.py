@@ -1,7 +1,7 @@
-"""The formats that irscope reads: the packages in this folder, each imported when a text asks for it.
+"""The formats that irscope reads: the packages in this folder, each imported on demand.
 
-A format is a package with ``read(source) -> Reading``, ``sniff(text) -> float`` (how sure it is that the text is its own, 0 to 1),
-``print_module(module) -> str`` and a ``TITLE``. It is offered everywhere as soon as its folder stands here.
+A format is a package with ``read(source) -> Reading``, ``sniff(text) -> float`` (the confidence that a text is of the format, 0 to 1),
+``print_module(module) -> str`` and a ``TITLE``. A new folder here makes the format available everywhere.
 """
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ FORMATS = tuple(sorted((found.name for found in iter_modules(__path__) if found.
 
 
 class Format(Protocol):
-    """What a package in this folder offers."""
+    """The interface of a package in this folder."""
 
     TITLE: str
     """What a text of the format is called, with its article where it needs one."""
 
     def read(self, source: SourceText) -> Reading:
-        """What it understood of the text. Never raises on a stranger's text."""
+        """Read as much of a text as possible. Never raises on malformed text."""
 
     def sniff(self, text: str) -> float:
-        """How sure it is that the text is its own, from 0 to 1."""
+        """The confidence that a text is of this format, from 0 to 1."""
 
     def print_module(self, module: Module) -> str:
         """The module as text of the format."""
 
 
 def format_named(name: str) -> Format:
-    """The package of a format. Raises UserError for a name that is unknown."""
+    """The package of a format. Raises UserError for an unknown name."""
     if name not in FORMATS:
         raise UserError(f"there is no format {name!r}", did_you_mean(name, FORMATS) or f"the formats are: {', '.join(FORMATS)}")
     return cast(Format, importlib.import_module(f"{__name__}.{name}"))

@@ -1,4 +1,4 @@
-"""From bytes or text to a Reading: which format it is, by content and never by suffix, and what to do when it is none of ours."""
+"""From bytes or text to a Reading: detects the format by content and never by suffix, and explains what to do with other files."""
 from __future__ import annotations
 
 import codecs
@@ -9,7 +9,7 @@ from irscope.graph import Reading
 from irscope.source import SourceText, UserError
 from irscope.version import __version__
 
-# A reader that is this sure has seen its own header; nothing that stands around it changes that.
+# A reader with this confidence has seen a header of its format; the surrounding text cannot change that.
 SURE = 0.9
 
 
@@ -24,7 +24,7 @@ def encoding_of(data: bytes) -> str | None:
 
 
 def decode(data: bytes, name: str) -> SourceText:
-    """The text of a file. Raises UserError where it is binary, and says which kind when it knows it."""
+    """The text of a file. Raises UserError where it is binary, naming the kind of file when it is known."""
     encoding = encoding_of(data)
     if encoding is not None:
         return SourceText(name, data.decode(encoding, "replace"))
@@ -33,7 +33,7 @@ def decode(data: bytes, name: str) -> SourceText:
         raise UserError(f"{called(name)} is {neighbour.what}, not a text that irscope reads", neighbour.help_for(name))
     if not looks_printed(data):
         raise UserError(f"{called(name)} is binary, not a text", f"irscope reads the text that a compiler prints: {', '.join(FORMATS)}")
-    # A dump may quote bytes that are no UTF-8 (a file name, a string constant): they are shown as a replacement mark.
+    # A dump may quote bytes that are not UTF-8 (a file name, a string constant): they become replacement characters.
     return SourceText(name, data.decode("utf-8", "replace"))
 
 
@@ -53,7 +53,7 @@ def detect(text: str) -> str | None:
 
 
 def read(source: SourceText, format: str | None = None) -> Reading:
-    """Read a text in the given or the detected format. Raises UserError when it is none that irscope reads."""
+    """Read a text in the given or the detected format. Raises UserError when irscope does not read the format."""
     if format is not None:
         return format_named(format).read(source)
     found = detect(source.text)
@@ -66,7 +66,7 @@ def read(source: SourceText, format: str | None = None) -> Reading:
 
 
 def unknown(source: SourceText) -> UserError:
-    """What to say of a text in no known format: what it is when we know it, else what it begins with."""
+    """The error for a text of an unknown format: names the kind of file when it is known, else quotes the beginning."""
     neighbour = in_text(source.text)
     if neighbour is not None:
         return UserError(f"{called(source.name)} is {neighbour.what}, which irscope does not read", neighbour.help_for(source.name))
@@ -79,5 +79,5 @@ def unknown(source: SourceText) -> UserError:
 
 
 def called(name: str) -> str:
-    """How a message calls a source: its path, or standard input, whose path is ``-``."""
+    """The name of a source in messages: its path, or "standard input" for ``-``."""
     return "standard input" if name == "-" else name

@@ -1,4 +1,4 @@
-"""Logs of passes: the lines that TVM's instruments, and ``irscope opt --print-after``, put in front of each module."""
+"""Pass logs: the lines that TVM's instruments and ``irscope opt --print-after`` print before each module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHEN = re.compile(r"(before|after)[ :]+(.+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One such line: where it begins and ends, ``before`` or ``after`` (empty where it is not said), and the name of the pass."""
+    """One such line: its begin and end, ``before`` or ``after`` (empty if neither), and the name of the pass."""
 
     begin: int
     end: int
@@ -25,7 +25,7 @@ class Mark:
 
 
 def marks(text: str, begin: int = 0, end: int | None = None) -> Iterator[Mark]:
-    """The lines of a text that say which pass a module stands before or behind."""
+    """The lines of a text that name the pass before or after which a module was printed."""
     end = len(text) if end is None else end
     if text.find("Print", begin, end) < 0 and text.find("Running Pass", begin, end) < 0:
         return

@@ -1,6 +1,6 @@
-"""Near neighbours: what people hand in that is no text we read, and the line that gives them one.
+"""Recognises files that irscope does not read but users often pass, and suggests how to obtain a readable text.
 
-Two tables, one for bytes and one for texts; the first row that fits answers. A row says what the thing is and what to do instead.
+Two tables, one for bytes and one for texts; the first matching row applies. A row says what the file is and what to do instead.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irscope.lazy import zipfile
 # What XLA appends to the name of a module for each kind of file about it.
 OF = re.compile(r"(?:\.hlo\.pb|(?:\.top_level)?\.(?:dot|html)"
                 r"|-(?:buffer-assignment(?:-values)?|live-range|memory-usage-report)\.(?:txt|pb))$")
-# What a file begins with tells what it is; a log of this size may stand in front of it.
+# The beginning of a file identifies it, after a log of at most this size.
 HEAD = 1 << 18
 
 PRINT_TORCHSCRIPT = "print(torch.jit.trace(model.eval(), (example_input,)).inlined_graph)"
@@ -27,27 +27,27 @@ ARRAYS = "it holds arrays and no graph: give the graph's text, and this file by 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Something that is not ours, by the name users give it, and what to do about it."""
+    """A kind of file that irscope does not read, by the name that users know, and what to do about it."""
 
     what: str
     help: str
 
     def help_for(self, path: str) -> str:
-        """The help with the user's own path in the command that it gives; the text itself, where it lies beside."""
+        """The help, with the user's path in its command; names the module text where that is in the same folder."""
         if path == "-":
             return self.help
         beside = text_beside(path)
-        return f"the text of it lies beside: {beside}" if beside else self.help.replace("'FILE'", f"'{path}'")
+        return f"its text is in the same folder: {beside}" if beside else self.help.replace("'FILE'", f"'{path}'")
 
 
 def text_beside(path: str) -> str:
-    """The text of a module that XLA wrote beside a file about it: proto, drawing or report; empty where there is none."""
+    """The path of the module text that XLA wrote beside a proto, drawing or report; empty where there is none."""
     of = OF.sub("", path)
     return f"{of}.txt" if of != path and os.path.isfile(f"{of}.txt") else ""
 
 
 def looks_printed(data: bytes) -> bool:
-    """Whether bytes may be a text: no NUL, and few that a terminal would not show."""
+    """Whether bytes may be a text: no NUL, and few unprintable characters."""
     head = data[:1 << 16]
     if b"\0" in head:
         return False
@@ -56,7 +56,7 @@ def looks_printed(data: bytes) -> bool:
 
 
 def in_bytes(data: bytes) -> Neighbour | None:
-    """What a binary file is, when it is one that people mistake for a dump."""
+    """The kind of a binary file that users mistake for a dump, or None."""
     for magic, neighbour in MAGIC:
         if data.startswith(magic):
             return neighbour
@@ -77,7 +77,7 @@ def in_bytes(data: bytes) -> Neighbour | None:
 
 
 def in_text(text: str) -> Neighbour | None:
-    """What a text is, when it is one that people mistake for a dump."""
+    """The kind of a text that users mistake for a dump, or None."""
     head = text[:HEAD]
     for pattern, neighbour in TEXTS:
         if pattern.search(head):
@@ -86,7 +86,7 @@ def in_text(text: str) -> Neighbour | None:
 
 
 def by_sight(text: str) -> str | None:
-    """The format of ours that a text seems to be, for those whose reader is not here."""
+    """The irscope format that a text seems to have, for formats whose reader is not installed."""
     head = text[:HEAD]
     return next((name for name, pattern in SIGHT if pattern.search(head)), None)
 
@@ -122,7 +122,7 @@ TFLITE = Neighbour("a TensorFlow Lite model", f"print the HLO of the function be
 GRAPHDEF = Neighbour("a TensorFlow GraphDef or SavedModel",
                      f"irscope reads the HLO that TensorFlow compiles it to:\n{PRINT_TF}\n{DUMP_HLO}\n"
                      "(TF_DUMP_GRAPH_PREFIX and --tf_xla_clustering_debug write GraphDefs, which are not HLO)")
-HLO_PROTO = Neighbour("an HLO proto (.hlo.pb)", f"give the text that lies beside it, or have it written:\n{DUMP_HLO}")
+HLO_PROTO = Neighbour("an HLO proto (.hlo.pb)", f"give the text in the same folder, or have it written:\n{DUMP_HLO}")
 
 MAGIC: tuple[tuple[bytes, Neighbour], ...] = (
     (b"\x89HDF\r\n", Neighbour("an HDF5 file (Keras weights?)", f"it holds weights; print the graph in Python:\n{PRINT_HLO}")),
@@ -141,7 +141,7 @@ MAGIC: tuple[tuple[bytes, Neighbour], ...] = (
     (b"GGUF", Neighbour("a GGUF model", "it holds weights and no graph; print the graph in the framework that trains it")),
 )
 
-# A protobuf names nothing, but its strings are operators, each behind the tag and length that its schema gives them.
+# A protobuf has no field names, but its strings are operators, each after its tag and length.
 PROTOBUFS: tuple[tuple[re.Pattern[bytes], Neighbour], ...] = (
     (re.compile(rb"\x12\x09parameter|\x12\x08constant[\x1a\x0a]"), HLO_PROTO),
     (re.compile(rb"\A\x08[\x01-\x1f]\x12.[a-zA-Z]"
@@ -151,12 +151,12 @@ PROTOBUFS: tuple[tuple[re.Pattern[bytes], Neighbour], ...] = (
 
 
 def _line(*patterns: str) -> re.Pattern[str]:
-    """Any of the patterns at the beginning of a line, behind blanks."""
+    """Any of the patterns at the beginning of a line, after blanks."""
     return re.compile(rf"^[ \t]*(?:{'|'.join(patterns)})", re.MULTILINE)
 
 
 def _start(*patterns: str) -> re.Pattern[str]:
-    """Any of the patterns at the beginning of the text, behind blanks."""
+    """Any of the patterns at the beginning of the text, after blanks."""
     return re.compile(rf"\A\s*(?:{'|'.join(patterns)})")
 
 
@@ -190,7 +190,7 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
     (_line(r"BufferAssignment(?: OOM Debugging)?[.:]", r"Memory Space: \w+ \(color=\d+\)", r"HloLiveRange", r"Total bytes used:",
            r"Allocations sorted by size", r"xla_[a-z_]+: (?:true|false|\d+|\")"),
      Neighbour("a report that XLA writes beside its dumps",
-               "give the module itself, *.before_optimizations.txt or *after_optimizations.txt, which lies in the same folder")),
+               "give the module itself, *.before_optimizations.txt or *after_optimizations.txt, which is in the same folder")),
     (re.compile(r"Unknown flags? in XLA_FLAGS|xla_generate_hlo_(?:text_to|graph)|--xla_dump_hlo_text_to"),
      Neighbour("XLA's complaint about a flag that it no longer has", DUMP_HLO)),
     (_line(r"; ModuleID = ", r'target triple = "', r"define .*@\S+\(.*\{$"), Neighbour("LLVM IR", f"irscope reads graphs:\n{DUMP_HLO}")),
@@ -206,7 +206,7 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
      Neighbour("Python source", f"irscope reads what the program prints, not the program; add to it, {PRINT_EITHER}")),
 )
 
-# What the formats of irscope look like, for those whose reader is not here.
+# Patterns of irscope's formats, for formats whose reader is not installed.
 SIGHT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("hlo", re.compile(r"^[^\n\"]{0,200}\bHloModule [\w.%-]|^[ \t]*ENTRY [%\w]|^[ \t]*(?:ROOT )?%?[\w.-]+ = [a-z0-9]+\[[\d,]*\]",
                        re.MULTILINE)),

@@ -1,4 +1,4 @@
-"""Windows that adapt to a size of result, and resizing by a matrix: what torch and Relay define alike."""
+"""Windows that adapt to a size of result, and resizing by a matrix: shared by torch and Relay."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
-"""The exception by which a reader says that a text does not go on as its grammar asks."""
+"""The exception for a syntax error."""
 from __future__ import annotations
 
 
 class SyntaxFault(Exception):
-    """The text does not go on as it should: where, what, and what to do."""
+    """A syntax error: its place, message and help."""
 
     def __init__(self, offset: int, message: str, help: str = "", length: int = 1) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""A text and the places in it, and what irscope has to say about them."""
+"""Texts, places in them, and findings about those places; errors, limits and files."""
 from irscope.source.errors import UserError
 from irscope.source.finding import Finding, Note, Severity, Step
 from irscope.source.suggest import did_you_mean

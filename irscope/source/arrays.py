@@ -1,4 +1,4 @@
-"""Files of named arrays: ``.npz``, ``.safetensors`` and torch's ``.pt``, read with errors in words of the user."""
+"""Files of named arrays: ``.npz``, ``.safetensors`` and torch's ``.pt``, read with errors in the user's terms."""
 from __future__ import annotations
 
 import json
@@ -25,9 +25,9 @@ _SAFETENSORS = {
 
 
 def read_arrays(path: str) -> Mapping[str, Array]:
-    """The arrays of a file by name; those of an ``.npz`` are unpacked when they are asked for.
+    """The arrays of a file by name; those of an ``.npz`` are unpacked on access.
 
-    A key ``dtypes`` (JSON {name: ml_dtypes name}) re-types unsigned views and is no array itself. Raises UserError for what is no file
+    A key ``dtypes`` (JSON {name: ml_dtypes name}) re-types unsigned views and is no array itself. Raises UserError for what is not a file
     of arrays, or a damaged one.
     """
     if not os.path.exists(path):
@@ -66,7 +66,7 @@ def bits(array: Array) -> Array:
 
 
 class Npz(Mapping[str, Any]):
-    """The arrays of an ``.npz``, each unpacked when it is asked for: a small archive may hold a large array that nobody uses."""
+    """The arrays of an ``.npz``, each unpacked on access: a small archive may contain a large array that nothing uses."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -97,7 +97,7 @@ class Npz(Mapping[str, Any]):
 
     def _unpacked(self, name: str) -> Array:
         with self._opened() as archive:
-            # An archive never gives more than it says here, and an array of a .npz never more than its member holds.
+            # An archive returns at most the size in its directory, and an array of a .npz has at most the bytes of its member.
             require(max((info.file_size for info in archive.zip.infolist() if info.filename in (name, f"{name}.npy")), default=0),
                     f"{self.path}: {name}")
             array: Array = archive[name]
@@ -105,22 +105,22 @@ class Npz(Mapping[str, Any]):
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
-        """The archive, with its errors in words of the user. Raises UserError."""
+        """The archive. Turns its errors into UserErrors in the user's terms."""
         try:
-            # numpy leaves a file open whose archive it refuses; this one is closed by us.
+            # numpy leaves a file open whose archive it refuses, so we open and close it.
             with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as archive:
                 yield archive
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
             if "pickle" in str(error):
-                raise UserError(f"{self.path} holds Python objects, which irscope does not load",
+                raise UserError(f"{self.path} contains Python objects, which irscope does not load",
                                 "store plain arrays: " + MAKE_NPZ) from None
             raise UserError(f"{self.path} is no .npz, or a damaged one: {error}", MAKE_NPZ) from None
-        except RuntimeError as error:  # zipfile's word for encrypted members, and for compressions that it does not know
+        except RuntimeError as error:  # zipfile raises this for encrypted members and unknown compressions
             raise UserError(f"{self.path} cannot be unpacked: {error}", MAKE_NPZ) from None
 
 
 class Joined(Mapping[str, Any]):
-    """Arrays of several files as one; of equal names the first counts. None is unpacked before it is asked for."""
+    """Arrays of several files as one mapping; the first of equal names wins. Unpacks each on access."""
 
     def __init__(self, parts: Sequence[Mapping[str, Array]]) -> None:
         self._owner = {name: part for part in reversed(parts) for name in part}
@@ -174,7 +174,7 @@ def _safetensors(path: str) -> dict[str, Array]:
             if not all(type(n) is int and n >= 0 for n in (begin, end, *shape)) or end > data.size - 8 - size:
                 raise ValueError(f"{name} has the shape {shape} and the bytes {begin} to {end} of {data.size - 8 - size}")
             require(end - begin, f"{path}: {name}")
-            # A copy: tensors stand at any offset in the file, and code wants them aligned.
+            # A copy: tensors may be at any offset in the file, and compiled code needs them aligned.
             arrays[name] = data[8 + size + begin:8 + size + end].copy().view(dtype).reshape(shape)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} is no .safetensors, or a damaged one: {error}") from None

@@ -1,26 +1,26 @@
-"""What one file may cost: seconds of processor time, bytes of memory, nodes of a graph. A stranger's file never takes more.
+"""Resource limits for one untrusted file: seconds of processor time, bytes of memory, nodes of a graph.
 
     with limits(seconds=10, memory="2GiB"):      # irscope.limits; the command line: --limit-time 10 --limit-memory 2GiB
         model = irscope.compile("model.hlo")     # BudgetExceeded, a UserError, names the file and the limit
 
-**Where it lives.** A budget belongs to a block of code, by a context variable: nothing hands it on, and threads and tasks have their own.
-The innermost counts. Without one nothing is limited but nodes: a caller of the API decides for himself. The command line gives each file
-one (``cli/limits.py``), and workers of the fleet make one for each of their files from the same :class:`Limits`.
+**Scope.** A budget belongs to a block of code, by a context variable: no code passes it on, and each thread and task has its own.
+The innermost applies. Without a budget only nodes are limited: a caller of the API decides. The command line gives each file
+a budget (``cli/limits.py``), and fleet workers create one per file from the same :class:`Limits`.
 
-**How it reaches the loops.** Whatever makes or visits a node calls :func:`tick`: adding a node to a graph (reading, expanding, folding,
-every pass), a step of the reference, an expression of a kernel. That decrements a counter; every :data:`STEPS` of them the clock and the
-memory are looked at. Compiled programs that may take long run in a thread of their own, while the caller looks here
-(``backends/stopping.py``). Code that never asks (one call of numpy, a rule) is ended from outside, by a thread of the command line
+**Checks.** Code that makes or visits a node calls :func:`tick`: adding a node to a graph (reading, expanding, folding,
+every pass), a step of the reference, an expression of a kernel. It decrements a counter, and checks the clock and the memory every
+:data:`STEPS` steps. Compiled programs that may take long run in a separate thread, while the caller checks the budget
+(``backends/stopping.py``). Code that never checks (one call of numpy, a rule) is stopped from outside, by a thread of the command line
 (``source/watchdog.py``).
 
-**Time** is processor time, so that a busy machine changes no result; of kernels that are shared out, that of one thread. **Memory** is
-what the process holds beyond what it held when the budget began, plus what is about to be allocated: whoever makes an array of a size
-that a text gives, or unpacks a file, asks :func:`require` first. Not RLIMIT_AS: it counts reserved addresses, which numpy and LLVM need
-far more of than memory, and it holds for the whole process. **Nodes**: :data:`NODES` bounds what inlining and unrolling make of a text,
-and :data:`PARTS` the arrays in one nested tuple; both are beyond any real program, and hold without a budget too.
+**Time** is processor time, so that a busy machine changes no result; for parallel kernels, that of one thread. **Memory** is
+the growth of the process since the budget began, plus what is about to be allocated: code that makes an array of a size
+that a text states, or unpacks a file, calls :func:`require` first. Not RLIMIT_AS: it counts reserved addresses, which numpy and LLVM need
+far more of than memory, and it applies to the whole process. **Nodes**: :data:`NODES` bounds the result of inlining and unrolling,
+and :data:`PARTS` the arrays in one nested tuple; both are beyond any real program, and apply without a budget too.
 
-A budget that is spent stays spent: each later question raises again, so that code which catches a UserError and goes another way does not
-go far. A refused allocation leaves it as it is.
+A budget that is spent stays spent: each later check raises again, so that code which catches a UserError and takes another path stops
+soon. A refused allocation does not spend it.
 """
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LARGE = 1 << 20
 
 
 class BudgetExceeded(UserError):
-    """A limit of :func:`limits` is reached. The message names the file and the limit, the help what allows more."""
+    """A limit of :func:`limits` is reached. The message names the file and the limit, the help says how to raise it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ class Limits:
 
 
 class Budget:
-    """What has been spent of :class:`Limits`; ``names`` are the files that it is spent on."""
+    """The spent part of :class:`Limits`; ``names`` are the files that it is spent on."""
 
     def __init__(self, limits: Limits, names: tuple[str, ...] = ()) -> None:
         self.limits = limits
         self.begin(names)
 
     def begin(self, names: tuple[str, ...] = ()) -> None:
-        """Nothing is spent yet."""
+        """Start with nothing spent."""
         self.names = names
         self.left = STEPS
         self.held = resident()
@@ -74,19 +74,19 @@ class Budget:
         self.spends: dict[object, float] = {}  # by thread
 
     def seconds(self) -> float:
-        """Processor time so far, of all threads that asked or were charged."""
+        """Processor time used, of all threads that checked or were charged."""
         me, now = threading.get_ident(), time.thread_time()
         self.spends[me] = now - self.began.setdefault(me, now)
         return sum(self.spends.values())
 
     def check(self) -> None:
-        """Look at the clock and the memory. Raises BudgetExceeded, from then on always."""
+        """Check the clock and the memory. Raises BudgetExceeded, and then on every later call."""
         self.left = STEPS
         if self.spent(self.seconds()):
             raise self.exceeded()
 
     def spent(self, seconds: float) -> bool:
-        """Whether nothing is left after so much processor time, or for the memory that the process holds; that stays so."""
+        """Whether this much processor time, or the memory of the process, exceeds the limits; the answer then stays True."""
         if self.fault is None:
             if self.limits.seconds is not None and seconds > self.limits.seconds:
                 self.fault = (f"more than {self.limits.seconds:g} s of processor time",
@@ -98,12 +98,12 @@ class Budget:
         return self.fault is not None
 
     def exceeded(self) -> BudgetExceeded:
-        """What to raise of a budget that is spent."""
+        """The error of a spent budget."""
         assert self.fault is not None, "nothing is spent"
         return self._error(*self.fault)
 
     def require(self, bytes: int, what: str) -> None:
-        """Raise BudgetExceeded where ``bytes`` more would be beyond the limit. The budget is not spent by asking."""
+        """Raise BudgetExceeded where ``bytes`` more would exceed the limit. The check does not spend the budget."""
         if self.limits.memory is not None and bytes > self.limits.memory - max(0, resident() - self.held):
             raise self._error(*self._beyond(f": {what} has {told_bytes(bytes)}"))
 
@@ -116,7 +116,7 @@ class Budget:
 
 
 def thread_clock() -> Callable[[], float]:
-    """The processor time of the thread that calls, to be asked by another one; where the system has no such clock, of the process."""
+    """A clock of the calling thread's processor time for other threads to read; of the process where the system has no thread clocks."""
     if not hasattr(time, "pthread_getcpuclockid"):
         return time.process_time
     clock = time.pthread_getcpuclockid(threading.get_ident())
@@ -124,7 +124,7 @@ def thread_clock() -> Callable[[], float]:
     def seconds() -> float:
         try:
             return time.clock_gettime(clock)
-        except OSError:  # the thread has ended meanwhile
+        except OSError:  # the thread has ended
             return 0.0
     return seconds
 
@@ -133,15 +133,15 @@ _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 
 def current() -> Budget | None:
-    """The budget of the code that asks."""
+    """The budget of the calling code."""
     return _current.get()
 
 
 @contextmanager
 def limits(seconds: float | None = None, memory: int | str | None = None) -> Iterator[Budget]:
-    """Bound the work done inside: ``seconds`` of processor time, ``memory`` in bytes or as ``"2GiB"``. None and 0: no limit.
+    """Limit the work in a block: ``seconds`` of processor time, ``memory`` in bytes or as ``"2GiB"``. None and 0: no limit.
 
-    Raises BudgetExceeded (a UserError) where the work takes more, UserError for what is no size.
+    Raises BudgetExceeded (a UserError) where the work takes more, UserError for an invalid size.
     """
     with budget(Limits(seconds or None, (parse_size(memory) if memory is not None else None) or None)) as made:
         yield made
@@ -149,20 +149,20 @@ def limits(seconds: float | None = None, memory: int | str | None = None) -> Ite
 
 @contextmanager
 def budget(limits: Limits, *names: str) -> Iterator[Budget]:
-    """A budget of its own for the work on some files."""
+    """A separate budget for the work on some files."""
     made = Budget(limits, names)
     before = _current.set(made)
     try:
         yield made
         if made.fault is not None:
-            raise made.exceeded()  # it was raised, and somebody went on without
+            raise made.exceeded()  # it was raised, and a caller caught it and continued
     finally:
         _current.reset(before)
 
 
 @contextmanager
 def fresh_budget(*names: str) -> Iterator[None]:
-    """The same limits from the beginning, for the next of several files; nothing where there is no budget."""
+    """Restart the budget with the same limits, for the next of several files; does nothing without a budget."""
     budget = _current.get()
     if budget is None:
         yield
@@ -177,7 +177,7 @@ def fresh_budget(*names: str) -> Iterator[None]:
 
 
 def concerning(name: str) -> None:
-    """The current budget is spent on this file too. With the first it begins: what came before is no file's fault."""
+    """Charge the current budget to this file too. The first file starts it: earlier work is not charged to a file."""
     budget = _current.get()
     if budget is None:
         return
@@ -188,7 +188,7 @@ def concerning(name: str) -> None:
 
 
 def tick(steps: int = 1) -> None:
-    """A node is made or visited. Raises BudgetExceeded when the limit is reached; without a budget nothing happens."""
+    """Count nodes that are made or visited. Raises BudgetExceeded when the limit is reached; does nothing without a budget."""
     budget = _current.get()
     if budget is not None:
         budget.left -= steps
@@ -197,7 +197,7 @@ def tick(steps: int = 1) -> None:
 
 
 def require(bytes: int, what: str) -> None:
-    """So many bytes are about to be allocated for ``what``. Raises BudgetExceeded where that is beyond the limit."""
+    """Announce an allocation of ``bytes`` for ``what``. Raises BudgetExceeded where it would exceed the limit."""
     if bytes >= LARGE:
         budget = _current.get()
         if budget is not None:
@@ -205,13 +205,13 @@ def require(bytes: int, what: str) -> None:
 
 
 def require_nodes(count: int, what: str, limit: int = NODES, of: str = "nodes") -> None:
-    """Raise BudgetExceeded where a text becomes more nodes, or a value gets more elements, than ``limit``; ``what`` says by what."""
+    """Raise BudgetExceeded where a text becomes more nodes, or a value gets more elements, than ``limit``; ``what`` names the cause."""
     if count > limit:
         raise BudgetExceeded(f"{what} makes more than {limit:,} {of}", "give a smaller part of the program")
 
 
 def require_parts(count: int) -> None:
-    """Raise BudgetExceeded where a value holds so many arrays."""
+    """Raise BudgetExceeded where a value has too many arrays."""
     if count > PARTS:
         raise BudgetExceeded(MANY_PARTS, "nested tuples that hold the same value often count it as often")
 

@@ -1,6 +1,6 @@
-"""Tensors out of PyTorch's files (``.pt``, ``.pth``): state dicts, whole modules and TorchScript archives.
+"""Reads tensors from PyTorch's files (``.pt``, ``.pth``): state dicts, whole modules and TorchScript archives.
 
-Such a file is a zip archive that holds a pickle and the bytes of the storages. The pickle is run by a machine of our own, which calls
+Such a file is a zip archive of a pickle and the bytes of the storages. The pickle is run by irscope's own machine, which calls
 nothing (:mod:`~irscope.source.unpickling`).
 """
 from __future__ import annotations
@@ -27,7 +27,7 @@ WRAPPERS = ("state_dict", "model_state_dict", "model", "net", "weights", "module
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The bytes of an archive member, in an element type (None: the tensor says it)."""
+    """The bytes of an archive member, in an element type (None: the tensor specifies it)."""
 
     member: str
     dtype: str | None
@@ -35,7 +35,7 @@ class Storage:
 
 
 def is_checkpoint(path: str) -> bool:
-    """Whether a file was written by torch.save or torch.jit.save, now or long ago."""
+    """Whether a file was written by any version of torch.save or torch.jit.save."""
     with open(path, "rb") as file:
         head = file.read(512)
     if head.startswith(MAGIC) or head[257:262] == b"ustar":
@@ -50,13 +50,13 @@ def is_checkpoint(path: str) -> bool:
 
 
 class Checkpoint(dict[str, "Array"]):
-    """The tensors of a file by their path in the state dict. ``unread``: the function of torch by path, for tensors that are not read."""
+    """The tensors of a file by their path in the state dict. ``unread``: the torch function by path, for unsupported tensors."""
 
     unread: dict[str, str]
 
 
 def read_checkpoint(path: str) -> Checkpoint:
-    """The tensors of a file by their path in the state dict. Raises UserError for a file that is old, damaged, or without tensors."""
+    """The tensors of a file by their path in the state dict. Raises UserError for a file in an old format, damaged, or without tensors."""
     with open(path, "rb") as file:
         head = file.read(512)
     if head.startswith(MAGIC) or head[257:262] == b"ustar":
@@ -72,7 +72,7 @@ def read_checkpoint(path: str) -> Checkpoint:
 
 
 class _Archive:
-    """One file: its pickle run by our machine, its storages read when a tensor asks."""
+    """One file: runs its pickle, and reads its storages on demand."""
 
     def __init__(self, path: str, archive: zipfile.ZipFile) -> None:
         self.path = path
@@ -88,12 +88,12 @@ class _Archive:
     def tensors(self) -> Checkpoint:
         """All tensors by path. Raises UserError where there is none and the file is no state dict or module, which may have none."""
         with warnings.catch_warnings():
-            # A damaged name may hold what Python takes for an escape sequence, and would tell its own author about.
+            # A damaged name may contain an invalid escape sequence, for which Python would print a warning.
             warnings.simplefilter("ignore", DeprecationWarning)
             value = Machine(self._read(self.pickle), self._persistent, self._tensor).run()
         leaves = dict(_leaves(_state_dict(value)))
         if leaves and all(name.startswith("module.") for name in leaves):
-            leaves = {name.removeprefix("module."): leaf for name, leaf in leaves.items()}  # what DataParallel puts in front
+            leaves = {name.removeprefix("module."): leaf for name, leaf in leaves.items()}  # the prefix that DataParallel adds
         found = Checkpoint((name, leaf) for name, leaf in leaves.items() if not isinstance(leaf, Thing))
         found.unread = {name: leaf.kind.text for name, leaf in leaves.items() if isinstance(leaf, Thing)}
         if not found and found.unread:
@@ -138,7 +138,7 @@ class _Archive:
 
 
 def _state_dict(value: object) -> Any:
-    """What holds the weights: the value itself, or the entry under which training scripts keep it."""
+    """The state dict: the value itself, or the entry under which training scripts save it."""
     while isinstance(value, dict) and not any(_is_array(v) or _is_unread(v) for v in value.values()):
         inner = next((value[name] for name in WRAPPERS if isinstance(value.get(name), dict | Thing)), None)
         if inner is None:
@@ -148,14 +148,14 @@ def _state_dict(value: object) -> Any:
 
 
 def _is_module(value: object) -> bool:
-    """Whether an object is a module that was saved whole, or a scripted one."""
+    """Whether an object is a whole saved module, or a scripted one."""
     if not isinstance(value, Thing):
         return False
     return value.kind.text.startswith("__torch__.") or (isinstance(value.state, dict) and "_modules" in value.state)
 
 
 def _is_unread(value: object) -> bool:
-    """Whether an object stands for a tensor that only torch can make: sparse, nested, without data, of a class with parts of its own."""
+    """Whether an object stands for a tensor that only torch can build: sparse, nested, without data, or a subclass with its own parts."""
     functions = ("torch._utils._rebuild_", "torch._tensor._rebuild_", "torch.nn.parameter.")
     return isinstance(value, Thing) and value.kind.text.startswith(functions)
 
@@ -165,7 +165,7 @@ def _is_array(value: object) -> bool:
 
 
 def _leaves(value: object) -> Iterator[tuple[str, Any]]:
-    """Tensors, and what stands for those that are not read, with their path: keys of dicts, attributes of modules, places in lists."""
+    """Tensors and placeholders of those that are not read, with their path: keys of dicts, attributes of modules, indices of lists."""
     stack: list[tuple[str, Any]] = [("", value)]
     seen: set[int] = set()
     while stack:

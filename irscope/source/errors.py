@@ -1,4 +1,4 @@
-"""A fault in what the user gave: the exception that carries a clear message instead of a traceback."""
+"""The exception for errors in the user's input: it carries a clear message instead of a traceback."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from irscope.source.visible import visible
 
 
 class UserError(Exception):
-    """The input or the request cannot be worked with, and ``message`` says why in words of the user.
+    """The input or the request is invalid; ``message`` says why in the user's terms.
 
-    ``help`` says what to do about it; ``findings`` are the places in the text that led here, where there are any.
+    ``help`` says what to do about it; ``findings`` are the places in the text that caused it, if any.
     The command line prints all three and exits with status 2; a caller of the API catches it as an exception.
     """
 

@@ -1,4 +1,4 @@
-"""Bytes from a path, a .gz or standard input; every way in which that fails is told in words."""
+"""Reads bytes from a path, a .gz or standard input; every failure is a UserError."""
 from __future__ import annotations
 
 import codecs
@@ -15,16 +15,16 @@ from irscope.source.budget import require, tick
 from irscope.source.errors import UserError
 
 STDIN = "-"
-# A dump of 500 MB is real, one of 2 GiB is a mistake (a core file, an endless pipe), and a .gz may grow a thousandfold.
+# Dumps of 500 MB exist; one of 2 GiB is a mistake (a core file, an endless pipe). A .gz may expand a thousandfold.
 MAX_BYTES = 2 << 30
 CHUNK = 1 << 20
 LARGE = 32 << 20
-"""From here on it matters that a text stands in memory once."""
+"""From this size on, a text should be in memory only once."""
 GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
-    """The content of a file (``-``: standard input), unpacked when it is gzip. Raises UserError with what to do."""
+    """The content of a file (``-``: standard input), unpacked when it is gzip. Raises UserError with a help."""
     name = os.fspath(path)
     try:
         if name == STDIN:
@@ -43,20 +43,20 @@ def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
     except OSError as error:
         raise UserError(f"{name}: cannot be read: {error.strerror or error}") from None
     except ValueError:
-        raise UserError(f"{name!r} is no name of a file: it holds a NUL character") from None
+        raise UserError(f"{name!r} is not a file name: it contains a NUL character") from None
     if data.startswith(GZIP_MAGIC):
         data = _unzip(data, name, limit)
     if not data.strip():
         what = "standard input" if name == STDIN else name
-        raise UserError(f"{what} is empty" if not data else f"{what} holds nothing but blanks",
+        raise UserError(f"{what} is empty" if not data else f"{what} contains only blanks",
                         "was the program that wrote it stopped, or its output sent elsewhere (2> instead of >)?")
     return data
 
 
 def read_large_text(path: str) -> str | None:
-    """The text of a large plain file, decoded piece by piece, so that bytes and text never stand in memory side by side.
+    """The text of a large plain file, decoded piece by piece, so that bytes and text are never both in memory.
 
-    None for what is small, packed, binary or not there: :func:`read_bytes` says what is to be said of it.
+    None for a file that is small, packed, binary or missing: :func:`read_bytes` reads or reports it.
     """
     try:
         if path == STDIN or os.path.getsize(path) < LARGE or os.path.getsize(path) > MAX_BYTES:
@@ -66,7 +66,7 @@ def read_large_text(path: str) -> str | None:
             if head.startswith((GZIP_MAGIC, codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
                 return None
             decoder = codecs.getincrementaldecoder("utf-8")("replace")
-            # Appending to a string that nobody else holds grows it in place; joining pieces would hold all of it twice.
+            # Appending to a string without other references grows it in place; joining pieces would keep it twice.
             # (CPython does so once the loop is warm, and it warms up for loops of this form, not for `while`.)
             text = decoder.decode(head)
             for piece in iter(partial(file.read, CHUNK), b""):
@@ -87,7 +87,7 @@ def _read_stdin(limit: int) -> bytes:
 
 
 def _read_up_to(file: BinaryIO, name: str, limit: int) -> bytes:
-    """All of a file. Asking for ``limit`` bytes at once would reserve them, which fails where address space is limited."""
+    """All of a file. Reading ``limit`` bytes at once would reserve them, which fails where address space is limited."""
     pieces: list[bytes] = []
     size = 0
     wanted = max(CHUNK, min(limit, _size(file))) + 1
@@ -103,7 +103,7 @@ def _read_up_to(file: BinaryIO, name: str, limit: int) -> bytes:
 
 
 def _size(file: BinaryIO) -> int:
-    """The bytes of a regular file; 0 where that is not known before it is read."""
+    """The size of a regular file in bytes; 0 where it is unknown before reading."""
     try:
         found = os.fstat(file.fileno())
     except (OSError, ValueError):
@@ -112,7 +112,7 @@ def _size(file: BinaryIO) -> int:
 
 
 def _unzip(data: bytes, name: str, limit: int) -> bytes:
-    """All members of a gzip file, in pieces, so that a small file cannot ask for all the memory there is."""
+    """All members of a gzip file, in pieces, so that a small file cannot exhaust memory."""
     out: list[bytes] = []
     size = 0
     while data.startswith(GZIP_MAGIC):
@@ -135,7 +135,7 @@ def _unzip(data: bytes, name: str, limit: int) -> bytes:
 
 
 def _near_files(name: str) -> str:
-    """What the user may have meant: a file of a near name in the same folder, or the folder that is missing."""
+    """A help for a missing file: files with similar names in the same folder, or the missing folder."""
     path = Path(name)
     folder = path.parent
     try:
@@ -149,13 +149,13 @@ def _near_files(name: str) -> str:
 
 
 def _inside(folder: str) -> str:
-    """A folder was given where a file is wanted: name one that lies in it, in a dump the largest program as the compiler left it."""
+    """The help for a folder in place of a file: names a file in it, in a dump the largest optimised program."""
     try:
         files = {entry.name: entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()}
     except OSError:
         return "give one of the files in it"
     if not files:
-        return "it holds no files"
+        return "it contains no files"
     best = next((names for end in _LIKELY if (names := [name for name in files if name.endswith(end)])), list(files))
     such = min(best, key=lambda name: (-files[name], name))
     return (f"give one of the {len(files)} files in it, such as {Path(folder) / such};\n"

@@ -1,4 +1,4 @@
-"""What irscope has to say about a place in a text: one Finding, and how it reads in a terminal."""
+"""Findings: what irscope reports about a place in a text, and how a terminal shows it."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from irscope.source.visible import visible
 
 
 class Severity(IntEnum):
-    """How bad it is; ordered, so that thresholds compare."""
+    """The severity of a finding; ordered, for thresholds."""
 
     INFO = 0
     WARNING = 1
@@ -29,8 +29,8 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operator that a finding is about: name, operator, type of its result, its place in the text, the user's line; ``here``: the one
-    that the finding stands at."""
+    """One operator that a finding is about: name, operator, result type, place in the text, the user's line; ``here``: the finding is at
+    this one."""
 
     node: str
     op: str
@@ -42,13 +42,13 @@ class Step:
 
 @dataclass(slots=True)
 class Finding:
-    """One thing irscope says.
+    """One reported problem.
 
-    ``code`` is a family and three digits (``HLO001``) and never re-used, ``name`` what the pattern is called
+    ``code`` is a family and three digits (``HLO001``), never re-used, ``name`` the name of the pattern
     (``undefined-operand``), ``offset``/``length`` the place in the text (offset -1: none),
-    ``node`` and ``graph`` the names of the node and its graph where there is one, ``source_line`` the user's own
-    program line (``model.py:12``), ``saves`` what a fix would save (keys ``us``, ``bytes``, ``kernels``).
-    ``path`` are the operators it is about, in the order of the text, ``costs`` what the kernels that compute them cost now (the keys of
+    ``node`` and ``graph`` the names of the node and its graph, if any, ``source_line`` the user's own
+    program line (``model.py:12``), ``saves`` the saving of a fix (keys ``us``, ``bytes``, ``kernels``).
+    ``path`` are the operators it is about, in text order, ``costs`` the present costs of the kernels that compute them (the keys of
     ``saves``).
     """
 
@@ -69,7 +69,7 @@ class Finding:
     costs: dict[str, float] | None = field(default=None, kw_only=True)
 
     def place(self) -> Place | None:
-        """Line and column of the finding, or None when it concerns no place in the text."""
+        """Line and column of the finding, or None when it has no place in the text."""
         if self.source is None or self.offset < 0:
             return None
         return self.source.place(self.offset)
@@ -98,7 +98,7 @@ class Finding:
         return visible("\n".join(lines))
 
     def _path(self) -> list[str]:
-        """The operators in columns, an arrow at the one that the finding stands at; one alone is in the line with the carets."""
+        """The operators in columns, with an arrow at the one of the finding; a single one is already in the line with the carets."""
         if len(self.path) < 2:
             return []
         rows = [(f"%{step.node}", step.type, step.op) for step in self.path]

@@ -1,4 +1,4 @@
-"""How much memory this process holds, and how much there is."""
+"""The memory of this process, and of the machine."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds now; where the system does not say, the most that it ever held, or 0."""
+    """The resident memory of this process in bytes; where the system does not report it, the peak, or 0."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * _PAGE
@@ -23,7 +23,7 @@ def resident() -> int:
 
 
 def machine_memory() -> int | None:
-    """Bytes of memory that this machine has, or that its control group leaves to this process; None where the system does not say."""
+    """The memory of this machine in bytes, or the limit of the control group; None where the system does not report it."""
     try:
         found = os.sysconf("SC_PHYS_PAGES") * _PAGE
     except (AttributeError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Sizes in bytes as people write and read them."""
+"""Parses and formats sizes in bytes."""
 from __future__ import annotations
 
 import re
@@ -11,7 +11,7 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def parse_size(text: str | int) -> int:
-    """Bytes of ``512``, ``300kB``, ``1.5GiB``. Raises UserError for what is no size."""
+    """The bytes of ``512``, ``300kB``, ``1.5GiB``. Raises UserError for an invalid size."""
     if isinstance(text, int):
         return text
     found = _SIZE.match(text.strip())

@@ -1,4 +1,4 @@
-"""The nearest known word to one that is not known."""
+"""Suggests the nearest known word for an unknown one."""
 from __future__ import annotations
 
 from collections.abc import Iterable

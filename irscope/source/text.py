@@ -1,4 +1,4 @@
-"""The text that was read, and places in it told as line and column."""
+"""The text that was read, and places in it as line and column."""
 from __future__ import annotations
 
 from bisect import bisect_right
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from irscope.source.visible import visible
 
-# A caret line longer than this says nothing on a terminal; XLA prints lines of 100 kB.
+# Longer caret lines are useless on a terminal; XLA prints lines of 100 kB.
 MAX_SHOWN_COLUMNS = 160
 
 
@@ -30,7 +30,7 @@ class SourceText:
     _starts: list[int] | None = field(default=None, repr=False)
 
     def starts(self) -> list[int]:
-        """Offsets at which the lines begin; found at the first question, because most texts get none."""
+        """Offsets of the line beginnings; computed on demand, because most texts need none."""
         if self._starts is None:
             starts = [0]
             at = self.text.find("\n")
@@ -41,7 +41,7 @@ class SourceText:
         return self._starts
 
     def place(self, offset: int) -> Place:
-        """The place of the character at ``offset``; the end of the text when it lies beyond."""
+        """The place of the character at ``offset``; the end of the text when the offset is beyond it."""
         offset = max(0, min(offset, len(self.text)))
         starts = self.starts()
         line = bisect_right(starts, offset)

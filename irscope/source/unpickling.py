@@ -1,6 +1,6 @@
-"""A machine that runs the pickles of torch's files: it knows tensors and containers, and calls nothing.
+"""A machine that runs the pickles of torch's files: it builds tensors and containers, and calls nothing.
 
-A pickle is a program that may call anything. Here every function and class is only a name: those that make tensors are known, and every
+A pickle is a program that may call anything. Here every function and class is only a name: those that build tensors are known, and every
 other object is kept as a name with its parts.
 """
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Name:
 
 @dataclass(slots=True, eq=False)
 class Thing:
-    """An object of a class that is not known: its class, what it was made with, and its attributes."""
+    """An object of an unknown class: its class, constructor arguments and attributes."""
 
     kind: Name
     arguments: tuple[Any, ...]
@@ -49,7 +49,7 @@ class Machine:
         self.memo: dict[int, Any] = {}
 
     def run(self) -> Any:
-        """The value at the end. Raises ValueError for an instruction that no file of torch has."""
+        """The value at the end. Raises ValueError for an instruction that no torch file contains."""
         for opcode, argument, _ in pickletools.genops(self.data):
             name = opcode.name
             if name == "STOP":
@@ -75,7 +75,7 @@ class Machine:
         self.marks.append(len(self.stack))
 
     def _proto(self, _: Any) -> None:
-        """The version of the format says nothing that the instructions do not."""
+        """Ignore the version: the instructions are sufficient."""
 
     _frame = _proto
 
@@ -178,7 +178,7 @@ class Machine:
         self.stack.append(self._called(function, arguments))
 
     def _called(self, function: Name, arguments: tuple[Any, ...]) -> Any:
-        """What the few calls that are known give; any other is only remembered."""
+        """The result of a known call; any other is only recorded."""
         match function.text:
             case "collections.OrderedDict":
                 return {_key(k): v for k, v in arguments[0]} if arguments else {}
@@ -195,7 +195,7 @@ class Machine:
                 return arguments[0].astype(numpy_type(TORCH_DTYPES[arguments[1].text]))
             case "torch._utils._rebuild_device_tensor_from_numpy" | "torch._utils._rebuild_xla_tensor":
                 return _numpy_array(arguments[0]).astype(numpy_type(TORCH_DTYPES[arguments[1].text]))
-            case "_codecs.encode":  # how bytes stand in the pickles of protocol 2
+            case "_codecs.encode":  # how protocol 2 pickles bytes
                 return arguments[0].encode(arguments[1])
             case "torch._utils._rebuild_qtensor":
                 return _dequantized(self.tensor(*arguments[:4], None), arguments[4])
@@ -205,7 +205,7 @@ class Machine:
 
 
 def _resolved(stored: Any, metadata: tuple[Any, ...]) -> Any:
-    """The numbers of a tensor that was saved as the conjugate or the negative of what its storage holds."""
+    """The numbers of a tensor that was saved as the conjugate or the negative of its storage."""
     noted = metadata[0] if metadata and isinstance(metadata[0], dict) else {}
     stored = stored.conj() if noted.get("conj") else stored
     return -stored if noted.get("neg") else stored
@@ -216,7 +216,7 @@ def numpy_type(word: str) -> Any:
 
 
 def _numpy_array(thing: Any) -> Any:
-    """An array of numpy from the parts that numpy pickles: (version, sizes, element type, column order, bytes)."""
+    """A numpy array from the parts that numpy pickles: (version, sizes, element type, column order, bytes)."""
     if not isinstance(thing, Thing) or not thing.kind.text.endswith(".multiarray._reconstruct"):
         raise ValueError("an array that numpy did not write")
     _, sizes, kind, by_columns, data = thing.state
@@ -227,7 +227,7 @@ def _numpy_array(thing: Any) -> Any:
 
 
 def _dequantized(stored: Any, parameters: Any) -> Any:
-    """The numbers that a quantised tensor stands for: (scheme, scale, zero point), or one of each a slice along an axis."""
+    """The numbers that a quantised tensor stands for: (scheme, scale, zero point), or one of each per slice along an axis."""
     if len(parameters) == 3:
         _, scale, zero = parameters
         return (stored.astype(np.float32) - np.float32(zero)) * np.float32(scale)
@@ -248,7 +248,7 @@ CONSTANTS: dict[str, Any] = {
 
 
 def _key(value: Any) -> Any:
-    """A key of a dict: lists and the like cannot be one."""
+    """A dict key: lists and the like are not hashable."""
     if not isinstance(value, str | int | float | bool | tuple | None):
         raise ValueError(f"a {type(value).__name__} as a key")
     return value

@@ -1,4 +1,4 @@
-"""Text of a stranger's file made harmless for where it is printed: the one place that decides which characters are shown as they are.
+"""Makes text of an untrusted file safe to print: the one place that decides which characters are shown as they are.
 
 A terminal obeys control characters (ESC and CSI sequences, the C1 controls, which some terminals take as 8-bit ESC), bidirectional
 controls reorder what a reader sees, and XML holds neither controls nor surrogates. :func:`visible` replaces each of them by one visible
@@ -11,9 +11,9 @@ import html
 import re
 
 UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls of ASCII but tab and line end, DEL, C1
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # ASCII controls but tab and line end, DEL, C1
     "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # bidirectional and invisible format controls, separators of lines
-    "\ud800-\udfff\ufffe\uffff]"  # what no encoding holds
+    "\ud800-\udfff\ufffe\uffff]"  # surrogates, which have no encoding
 )
 """The characters that are not shown as they are."""
 _STAND_INS = {code: 0x2400 + code for code in range(32)} | {0x7F: 0x2421}
@@ -21,7 +21,7 @@ _STAND_INS = {code: 0x2400 + code for code in range(32)} | {0x7F: 0x2421}
 
 
 def visible(text: str) -> str:
-    """``text`` with every character that a terminal would obey, or that nobody sees, replaced by one that is seen.
+    """``text`` with every control or invisible character replaced by a visible one.
 
     >>> visible("a\\x1b[31m")
     'a␛[31m'
@@ -34,7 +34,7 @@ def _stand_in(found: re.Match[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """:func:`visible`, with blanks in the place of tabs and line ends."""
+    """:func:`visible`, with blanks in place of tabs and line ends."""
     return visible(text).replace("\n", " ").replace("\t", " ")
 
 

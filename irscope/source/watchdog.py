@@ -1,8 +1,8 @@
-"""Ends what does not ask: a thread that looks at a budget from outside, for a process whose main thread is irscope's own.
+"""A watchdog thread that stops code which does not check its budget, for a process whose main thread is irscope's own.
 
-Most code asks :func:`irscope.source.budget.tick` itself. What does not (one long call of a library, a loop that makes no nodes) is met in
-two steps: a signal raises BudgetExceeded in the main thread, as Ctrl-C raises KeyboardInterrupt; where no line of Python is reached any
-more, the process ends with the same words. The API has no watchdog: a library leaves the signals of its caller alone.
+Most code calls :func:`irscope.source.budget.tick` itself. Other code (one long library call, a loop that makes no nodes) is stopped in
+two steps: a signal raises BudgetExceeded in the main thread, as Ctrl-C raises KeyboardInterrupt; where no Python line is reached any
+more, the process ends with the same message. The API has no watchdog: a library leaves the signals of its caller alone.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE = 1.0
 
 @contextmanager
 def watched(limits: Limits, end: Callable[[BudgetExceeded], None]) -> Iterator[Budget]:
-    """A budget with a watchdog for the main thread, which looks from the first file on. ``end`` is called in the watchdog's thread, to
+    """A budget with a watchdog for the main thread, which starts with the first file. ``end`` is called in the watchdog's thread, to
     end the process."""
     with budget(limits) as made:
         if limits == Limits() or sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
@@ -50,7 +50,7 @@ def _watch(made: Budget, done: threading.Event, clock: Callable[[], float], end:
     while not done.wait(INTERVAL):
         began = made.began
         if not made.names:
-            continue  # no file is read yet
+            continue  # no file has been read yet
         others = sum(seconds for thread, seconds in list(made.spends.items()) if thread != main)
         if not made.spent(clock() - began[main] + others) or done.wait(PATIENCE):
             continue
@@ -63,6 +63,6 @@ def _watch(made: Budget, done: threading.Event, clock: Callable[[], float], end:
 
 
 def end_process(fault: BudgetExceeded) -> None:
-    """Say it and end with status 2, whatever the other threads do."""
+    """Print the error and exit with status 2, whatever the other threads do."""
     os.write(2, (fault.render() + "\n").encode("utf-8", "replace"))
     os._exit(2)

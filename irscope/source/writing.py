@@ -1,9 +1,9 @@
-"""Files that irscope writes: whole or not at all, and nothing is destroyed that was no regular file.
+"""Writes files: whole or not at all, and never replaces what is not a regular file.
 
-* A regular file is written under another name beside it and renamed when it is whole, with the mode that the file had before.
+* A regular file is written under another name beside it and renamed when complete, with the mode of the old file.
 * A link stays; the file that it points to is replaced.
-* What is no regular file (a device, a pipe, ``/dev/stdout``, the ``/dev/fd/63`` of a process substitution) is written through.
-* A file that may be written in a folder that may not (a mounted file, say) is overwritten in place once all of it is there.
+* Anything but a regular file (a device, a pipe, ``/dev/stdout``, the ``/dev/fd/63`` of a process substitution) is written through.
+* A writable file in a read-only folder (a mounted file, say) is overwritten in place once the content is complete.
 * A file that is being read as an input is refused.
 """
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 @contextmanager
 def writing(path: str, inputs: Iterable[str] = ()) -> Iterator[BinaryIO]:
-    """The stream to write a file with. Raises UserError when ``path`` is one of ``inputs``, or cannot be written."""
+    """Open a stream that writes a file. Raises UserError when ``path`` is one of ``inputs``, or cannot be written."""
     for given in inputs:
         if _is_same(path, given):
             raise UserError(f"{path} is an input; it is not overwritten", "give another name for the output")
@@ -44,7 +44,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
     """The stream, by what ``path`` is."""
     descriptor = _descriptor(path)
     if descriptor is not None:
-        # Opened anew, a redirected standard output would begin at its start and lose what is there.
+        # Reopened, a redirected standard output would start at its beginning and overwrite earlier output.
         with os.fdopen(os.dup(descriptor), "wb") as stream:
             yield stream
         return
@@ -71,7 +71,7 @@ def _descriptor(path: str) -> int | None:
 
 @contextmanager
 def _replacing(target: str, before: os.stat_result | None) -> Iterator[BinaryIO]:
-    """Write a regular file under another name, and put it in the place of ``target`` when it is whole."""
+    """Write a regular file under another name, and rename it to ``target`` when complete."""
     folder = os.path.dirname(target)
     try:
         handle, temporary = tempfile.mkstemp(prefix=".irscope-", dir=folder)
@@ -90,7 +90,7 @@ def _replacing(target: str, before: os.stat_result | None) -> Iterator[BinaryIO]
             except OSError:
                 if before is None:
                     raise
-        shutil.copyfile(temporary, target)  # mounted by itself, or in a folder that is not ours
+        shutil.copyfile(temporary, target)  # mounted by itself, or in a read-only folder
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)

@@ -20,7 +20,7 @@ GOOD = "HloModule m\n\nENTRY main {\n  x = f32[2,3] parameter(0)\n  ROOT y = f32
 # name: (content, words of the message)
 BAD: dict[str, tuple[bytes, tuple[str, ...]]] = {
     "empty.hlo": (b"", ("is empty",)),
-    "blank.hlo": (b"\n \n", ("nothing but blanks",)),
+    "blank.hlo": (b"\n \n", ("only blanks",)),
     "model.pt": (b"PK\x03\x04 cut", ("damaged zip",)),
     "model.onnx": (b"\x08\x08\x12\x07pytorch\x1a\x062.13.0:\x80\x01\n\x0fB\x04Gemm", ("ONNX",)),
     "noise.hlo": (bytes(range(256)), ("binary",)),

@@ -153,7 +153,7 @@ def test_what_lies_beside_a_dump_is_answered_with_the_dump(dump: Path, cli: Cli,
     path.write_bytes(texts[name.rpartition(".")[2]])
     done = cli("show", str(path))
     assert done.exit_code == 2
-    assert f"the text of it lies beside: {dump / 'rank0' / 'module_0003.jit_f.cpu_after_optimizations.txt'}" in done.stderr
+    assert f"its text is in the same folder: {dump / 'rank0' / 'module_0003.jit_f.cpu_after_optimizations.txt'}" in done.stderr
 
 
 @pytest.mark.parametrize("stage", ["cpu_after_optimizations", "sm_9.0_gpu_after_optimizations", "tpu_after_optimizations", "after_optimizations"])

@@ -138,7 +138,7 @@ def test_two_graphs_are_two_modules_and_methods_are_one() -> None:
 @pytest.mark.parametrize(("text", "name", "words"), [
     (MLP[:-14], "truncated-text", "the text ends inside the graph"),
     (MLP.replace("%b)", "%bb)"), "undefined-value", "%bb is not defined here"),
-    (MLP.replace("= aten::linear", "aten::linear"), "syntax", "'=' is expected behind %y"),
+    (MLP.replace("= aten::linear", "aten::linear"), "syntax", "'=' is expected after %y"),
     ("graph():\n    %x : [num_users=1] = placeholder[target=x]\n    return x\n", "fx-graph", "torch.fx"),
     ("nothing here\n", "no-graph", "no TorchScript graph"),
 ])

@@ -33,7 +33,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     ("modle.hlo", "no such file", "did you mean {folder}/model.hlo?"),
     ("nowhere/model.hlo", "no such file", "there is no folder {folder}/nowhere"),
     ("empty", "is empty", "was the program"),
-    ("blank", "holds nothing but blanks", "was the program"),
+    ("blank", "contains only blanks", "was the program"),
     ("sub", "is a folder", "such as {folder}/sub/x.hlo"),
     ("dump", "is a folder", "give one of the 7 files in it, such as {folder}/dump/module_0002.jit_f.cpu_after_optimizations.txt"),
     ("dump", "is a folder", "irscope show {folder}/dump"),

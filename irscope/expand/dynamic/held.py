@@ -14,7 +14,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """An array as large as its bound; ``sizes`` gives, for dynamic dimensions, the s32[] that says how many elements count."""
+    """An array as large as its bound; ``sizes`` maps each dynamic dimension to the s32[] that counts its valid elements."""
 
     node: Node
     sizes: Mapping[int, Node] = field(default_factory=dict)
@@ -38,7 +38,7 @@ def leaves(tree: Tree) -> list[Held]:
 
 
 def rebuilt(type: Type, given: Iterator[Held]) -> Tree:
-    """The value of a type whose arrays are given in order."""
+    """The value of a type, built from its arrays in order."""
     if not isinstance(type, TupleType):
         return next(given)
     stack: list[tuple[TupleType, list[Tree]]] = [(type, [])]
@@ -58,7 +58,7 @@ def rebuilt(type: Type, given: Iterator[Held]) -> Tree:
 
 
 def static(type: Type) -> Type:
-    """The type with the bound in the place of each bounded dimension; layouts go with it."""
+    """The type with each bounded dimension replaced by its bound; layouts are kept."""
     if not isinstance(type, TensorType):
         return type
     return TensorType(type.dtype, tuple(d.bound if isinstance(d, DynamicDim) and d.bound is not None else d for d in type.shape))

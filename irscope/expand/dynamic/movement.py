@@ -1,4 +1,4 @@
-"""Operators that move elements, where the last of them that counts is not the last there is."""
+"""Rules for operators that move elements of arrays with a padded end."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from irscope.ops.attributes import Concatenate, DynamicSlice, Gather, Pad, Rever
 
 
 def _slice(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """What lies between start and limit and counts; a slice of one element is always there."""
+    """The valid elements between start and limit; a slice of one element is always valid."""
     x = operands[0]
     sizes: dict[int, Node] = {}
     for d, size in x.sizes.items():
@@ -27,7 +27,7 @@ def _slice(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 
 def _pad(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """What does not count becomes padding, so that padding begins behind the last element that does."""
+    """Invalid elements become padding, so that padding begins after the last valid element."""
     x, value = operands
     padding = Pad.of(node).padding
     filled = w.masked(x, [d for d in x.sizes if padding[d] != (0, 0, 0)], value.node)
@@ -42,7 +42,7 @@ def _pad(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 
 def _concatenate(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """Each operand is written where the one before ends; what it brings along that does not count, the next one covers."""
+    """Writes each operand where the one before ends; the next operand overwrites its invalid elements."""
     along = Concatenate.of(node).axis
     sizes = {d: size for o in reversed(operands) for d, size in o.sizes.items() if d != along}
     if not any(along in o.sizes for o in operands):
@@ -57,7 +57,7 @@ def _concatenate(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 
 def _reverse(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """Along a dynamic dimension place i takes what stands at size - 1 - i."""
+    """Along a dynamic dimension, position i takes the element at size - 1 - i."""
     x = operands[0]
     made = w.reverse(x.node, [d for d in Reverse.of(node).dimensions if d not in x.sizes])
     for d in Reverse.of(node).dimensions:
@@ -68,7 +68,7 @@ def _reverse(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 
 def _dynamic_slice(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """A slice of a whole dimension keeps its size; a part of one is as long as it says, whatever counts."""
+    """A slice of a whole dimension keeps its dynamic size; a partial slice has its declared length, valid or not."""
     x = operands[0]
     lengths = DynamicSlice.of(node).dynamic_slice_sizes
     sizes = {d: size for d, size in x.sizes.items() if lengths[d] == x.shape[d]}
@@ -76,7 +76,7 @@ def _dynamic_slice(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 
 def _dynamic_update_slice(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """An update as long as the whole dimension brings its size along; of a shorter one, what counts is written."""
+    """An update of the whole dimension sets its size too; of a shorter one, the valid elements are written."""
     x, update, *starts = operands
     sizes = dict(x.sizes)
     partial: list[int] = []
@@ -99,14 +99,14 @@ def _dynamic_update_slice(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 
 def _as_scalars(w: Work, rank: int, starts: Sequence[Held]) -> list[Node]:
-    """Start indices one a dimension; old texts give them as one vector."""
+    """Start indices as one scalar per dimension; old texts have one vector."""
     if len(starts) != 1 or not starts[0].type.rank:
         return [s.node for s in starts]
     return [w.reshape(w.slice(starts[0].node, [d], [d + 1]), ()) for d in range(rank)]
 
 
 def _gather(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """A window over a whole dynamic dimension has its size; each index vector that counts has a window."""
+    """A window over a whole dynamic dimension has its size; each valid index vector has a window."""
     x, indices = operands
     a = Gather.of(node)
     vector = a.index_vector_dim
@@ -125,7 +125,7 @@ def _gather(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 
 def _scatter(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """Index vectors that do not count point nowhere, and what points nowhere is not written."""
+    """Invalid index vectors point out of bounds, so their updates are not written."""
     n = (len(operands) - 1) // 2
     arrays, indices, updates = operands[:n], operands[n], operands[n + 1:]
     a = Scatter.of(node)

@@ -1,4 +1,4 @@
-"""A whole module made static: its entry with hidden numbers beside its arrays, loops and branches that pass sizes on."""
+"""Makes a whole module static: adds hidden size scalars to the entry, and passes sizes through loops and branches."""
 from __future__ import annotations
 
 from collections.abc import Generator
@@ -24,12 +24,12 @@ SIZE = TensorType(S32, ())
 
 
 def is_dynamic(module: Module) -> bool:
-    """Whether anything that the entry runs has sizes that are known at run time only, but have a bound."""
+    """Whether anything that the entry runs has bounded dynamic sizes."""
     return bool(_dynamic_graphs(module))
 
 
 def pad_dynamic(module: Module) -> Module:
-    """The primitive module with static sizes alone; itself where it has no others.
+    """The primitive module with static sizes only; the module itself where it has no dynamic ones.
 
     ``attrs["varying"]`` of the result is a :class:`Varying`: the s32[] parameters and results that follow the arrays. Raises UserError,
     with its place, for an operator that has no meaning for such sizes.
@@ -39,7 +39,7 @@ def pad_dynamic(module: Module) -> Module:
 
 
 def _dynamic_graphs(module: Module) -> set[Graph]:
-    """The graphs of a module in which something is dynamic, or in what they call."""
+    """The graphs of a module that have dynamic sizes, or call a graph that has."""
     found: set[Graph] = set()
     known: dict[int, bool] = {}
     for graph in callees_first(module, module.main()):
@@ -55,7 +55,7 @@ def _dynamic_graphs(module: Module) -> set[Graph]:
 
 @dataclass(slots=True)
 class _Made:
-    """A body being built: its value is known, its result is not written yet."""
+    """A body under construction: its value is known, its root is not written yet."""
 
     graph: Graph
     work: Work
@@ -63,7 +63,7 @@ class _Made:
 
 
 Steps = Generator["Steps", Any, Any]
-"""A computation that asks for others by yielding them, so that loops may nest as deep as they like."""
+"""A generator that yields the computations it needs, so that loops may nest to any depth."""
 
 
 class _Program:
@@ -92,7 +92,7 @@ class _Program:
         return made
 
     def _parameters(self, work: Work, old: Graph) -> list[Tree]:
-        """The parameters of the entry, and behind them the size of each of their dynamic dimensions."""
+        """The parameters of the entry, followed by the size of each of their dynamic dimensions."""
         made: list[tuple[Type, list[Held]]] = []
         for param in old.params:
             work.standing_for(param)
@@ -150,7 +150,7 @@ class _Program:
     # ------------------------------------------------------------------ bodies
 
     def _loop(self, node: Node, operands: list[Tree], work: Work) -> Steps:
-        """A loop whose state holds sizes; what its body makes dynamic, is so from the start."""
+        """A loop whose state includes sizes; a dimension that its body makes dynamic is dynamic from the start."""
         condition, body = node.bodies
         state = operands[0]
         passed = places(state) | _declared(node.type)
@@ -167,7 +167,7 @@ class _Program:
         return _unflattened(work, made, node.type, state, passed)
 
     def _branches(self, node: Node, operands: list[Tree], work: Work) -> Steps:
-        """A choice whose branches may give other sizes."""
+        """A conditional whose branches may return different sizes."""
         chooser, *given = operands
         made: list[_Made] = []
         passed = _declared(node.type)
@@ -183,7 +183,7 @@ class _Program:
         return _unflattened(work, whole, node.type, made[0].value, passed)
 
     def _body(self, body: Graph, outside: Tree, passed: set[Place]) -> Steps:
-        """A body that takes one flat tuple: arrays, then sizes."""
+        """A body with one flat tuple as its parameter: arrays, then sizes."""
         made = Graph(body.name, loc=body.loc, notes=dict(body.notes))
         work = Work(self.module, made)
         param = body.params[0]
@@ -197,7 +197,7 @@ class _Program:
 
 
 def _driven(first: Steps) -> Any:
-    """What a computation gives, running those that it asks for."""
+    """The result of a computation; runs those that it yields."""
     stack, answer = [first], None
     while stack:
         try:
@@ -237,7 +237,7 @@ def _flat(work: Work, value: Tree, passed: set[Place]) -> Node:
 
 
 def _unflattened(work: Work, whole: Node, type: Type, like: Tree, passed: set[Place]) -> Tree:
-    """The value that a flat tuple holds."""
+    """The value in a flat tuple."""
     n = len(leaves(like))
     sizes: list[dict[int, Node]] = [{} for _ in range(n)]
     for i, (number, d) in enumerate(sorted(passed)):
@@ -250,7 +250,7 @@ def _part(work: Work, whole: Node, index: int) -> Node:
 
 
 def _finish(made: _Made, passed: set[Place]) -> None:
-    """Write the result of a body: its arrays and the sizes that all turns or branches pass."""
+    """Write the result of a body: its arrays and the sizes that all iterations or branches pass."""
     made.graph.root = _flat(made.work, made.value, passed)
 
 

@@ -1,4 +1,4 @@
-"""Reshapes: which dimension of the result is dynamic, and where each element that counts goes.
+"""Reshapes: which dimension of the result is dynamic, and where each valid element goes.
 
     f32[2,<=5] of size 3 -> f32[<=10] of size 6        0 1 2 . .        0 1 2 5 6 7 . . . .
                                                        5 6 7 . .
@@ -63,7 +63,7 @@ def common_factors(before: Sequence[int], after: Sequence[int]) -> list[tuple[li
                 j += 1
             else:
                 break
-        if groups and have == want == 1:  # dimensions of 1 at the end belong to what stands before
+        if groups and have == want == 1:  # dimensions of 1 at the end belong to the preceding run
             groups[-1][0].extend(left)
             groups[-1][1].extend(right)
         else:
@@ -72,7 +72,7 @@ def common_factors(before: Sequence[int], after: Sequence[int]) -> list[tuple[li
 
 
 def _dynamic_place(w: Work, node: Node, x: Held, before: list[int], after: list[int], shape: Sequence[int]) -> int:
-    """The dimension of the result, among those of a group, that takes what is dynamic."""
+    """The dimension of the result, among those of a group, that becomes dynamic."""
     declared = [d for d in bounded(node.type) if d in after]
     if len(declared) == 1:
         return declared[0]
@@ -91,7 +91,7 @@ def _dynamic_place(w: Work, node: Node, x: Held, before: list[int], after: list[
 
 
 def _outermost(dims: Sequence[int], shape: Sequence[int]) -> list[int]:
-    """The first of these dimensions that has more than one place: a size along it leaves the elements in one piece."""
+    """The first of these dimensions larger than 1: a dynamic size along it keeps the valid elements contiguous."""
     return next(([d] for d in dims if shape[d] > 1), list(dims[:1]))
 
 
@@ -106,7 +106,7 @@ def _dynamic_reshape(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 
 def _moved(w: Work, x: Held, shape: Sequence[int], sizes: dict[int, Node]) -> Node:
-    """Every place of the result takes the element of the same number, counting those alone that count, on both sides."""
+    """Each position of the result takes the element of the same index among the valid ones of both sides."""
     shape = tuple(shape)
     if not prod(shape) or not prod(x.shape):
         return w.full(shape, 0, x.type.dtype)
@@ -123,7 +123,7 @@ def _moved(w: Work, x: Held, shape: Sequence[int], sizes: dict[int, Node]) -> No
 
 
 def _number(w: Work, shape: tuple[int, ...], sizes: Sequence[Node], dtype: DType) -> Node:
-    """The number of each place among those that count, in row-major order."""
+    """The index of each position among the valid ones, in row-major order."""
     number = w.full(shape, 0, dtype)
     step = w.array(1, dtype)
     for d in reversed(range(len(shape))):

@@ -1,4 +1,4 @@
-"""How each operator takes operands with dynamic sizes: which sizes its result has, and what it must not read."""
+"""How each operator handles operands with dynamic sizes: the sizes of its result, and the elements that it must not read."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def rule_for(node: Node) -> Rule | None:
 
 
 def elementwise(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """Operands of different sizes: one of size 1 is repeated, else the smaller size counts."""
+    """Operands of different sizes: size 1 is broadcast, else the smaller size is the result's."""
     t = static(node.type)
     assert isinstance(t, TensorType)
     nodes = [o.node for o in operands]
@@ -54,7 +54,7 @@ def _folded(w: Work, name: str, values: Sequence[Node]) -> Node:
 
 
 def _repeated(w: Work, x: Node, d: int) -> Node:
-    """The first element along a dimension, in the place of all."""
+    """The first element along a dimension, broadcast over it."""
     shape = w.shape(x)
     first = w.slice_dim(x, d, 0, 1) if shape[d] else x
     return w.broadcast_to(first, shape)
@@ -129,7 +129,7 @@ def _first(operands: Sequence[Held], d: int) -> Node | None:
 
 
 def _reduce_window(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """XLA counts windows that lie inside, whatever the padding; a window over everything (a running sum) keeps the size."""
+    """XLA counts the windows inside the operand, whatever the padding; a window over everything (a running sum) keeps the size."""
     n = len(operands) // 2
     window = Windowed.of(node).window
     assert window is not None
@@ -157,7 +157,7 @@ def _is_trivial(window: Window, d: int) -> bool:
 
 
 def _select_and_scatter(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """The operand is least beyond its size, so that no window chooses it; the source is the init value there."""
+    """Beyond the size the operand is the least value, so that no window selects it, and the source is the init value."""
     x, source, init = operands
     least = w.array(x.type.dtype.lowest, x.type.dtype)
     nodes = [w.masked(x, x.sizes, least), w.masked(source, source.sizes, init.node), init.node]
@@ -165,7 +165,7 @@ def _select_and_scatter(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 
 def _dot(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """Zeros beyond the size where products are summed."""
+    """Masks contracted dimensions with zeros beyond the size."""
     sides, a = [], Dot.of(node)
     numbers = (a.lhs_contracting_dims, a.lhs_batch_dims), (a.rhs_contracting_dims, a.rhs_batch_dims)
     for (summed, batch), x in zip(numbers, operands, strict=True):
@@ -198,7 +198,7 @@ def _convolution(w: Work, node: Node, operands: list[Held]) -> Tree:
 # ---- order
 
 def _sort(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """What does not count goes behind all that does: a flag travels with each element, and the comparison asks it first."""
+    """Sorts invalid elements after all valid ones: each element carries a flag, which the comparison checks first."""
     along = Sort.of(node).dimensions[0]
     size = _first(operands, along)
     sizes = [dict(o.sizes) if o.sizes or size is None else {along: size} for o in operands]
@@ -213,7 +213,7 @@ def _sort(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 
 def _with_flags(module: Module, body: Graph) -> Graph:
-    """A comparison that takes two flags more: ``first counts and (second does not or comes behind)``."""
+    """A comparison with two further flags: ``first is valid and (second is not, or comes after)``."""
     made = Graph(f"{body.name}_that_counts")
     w = Work(module, made)
     values: dict[int, Node] = {}
@@ -255,4 +255,4 @@ RULES: dict[Op, Rule] = {
     hlo.dot: _dot, hlo.convolution: _convolution, hlo.sort: _sort, hlo.custom_call: _custom_call, hlo.cholesky: _batched(2),
     hlo.triangular_solve: _batched(2), hlo.fft: _fft, **movement.RULES, **reshaping.RULES,
 }
-"""By operator; all that are elementwise have one rule. What moves elements is in files of its own."""
+"""By operator; all elementwise ones share a rule. The rules for data movement are in separate files."""

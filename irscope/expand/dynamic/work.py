@@ -1,4 +1,4 @@
-"""What the rules for dynamic sizes build with: sizes as scalars, masks, copies of a node over other operands."""
+"""The builder that the rules for dynamic sizes use: sizes as scalars, masks, copies of a node over other operands."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from irscope.source import Finding, Severity, UserError
 
 
 class Work(Tensors):
-    """One graph being built."""
+    """One graph under construction."""
 
     def __init__(self, module: Module, graph: Graph) -> None:
         super().__init__(Builder(graph))
@@ -23,7 +23,7 @@ class Work(Tensors):
         self._numbers: dict[int, Node] = {}
 
     def standing_for(self, node: Node) -> None:
-        """What is built next stands for this node."""
+        """Attribute the nodes built next to this node."""
         self.builder.at = node.origin or (node,)
 
     # ------------------------------------------------------------------ sizes
@@ -35,17 +35,17 @@ class Work(Tensors):
         return self._numbers[value]
 
     def size(self, held: Held, d: int) -> Node:
-        """How many elements count along a dimension."""
+        """The number of valid elements along a dimension."""
         found = held.sizes.get(d)
         return found if found is not None else self.number(held.shape[d])
 
     def known(self, size: Node) -> int | None:
-        """The value of a size that is a constant of the text."""
+        """The value of a size that is constant in the text."""
         literal = Constant.of(size).known if size.op is hlo.constant else None
         return None if literal is None else int(literal.value())
 
     def same(self, a: Node, b: Node) -> bool:
-        """Whether two sizes are surely equal."""
+        """Whether two sizes are known to be equal."""
         return a is b or (self.known(a) is not None and self.known(a) == self.known(b))
 
     def total(self, sizes: Iterable[Node]) -> Node:
@@ -74,12 +74,12 @@ class Work(Tensors):
         return _tree(parts_of(self.builder, node), rest)
 
     def mask(self, shape: Sequence[int], d: int, size: Node) -> Node:
-        """pred of a shape: whether a place along a dimension counts."""
+        """pred of a shape: whether a position along a dimension is valid."""
         line = self.compare("LT", self.iota((shape[d],), 0, S32), size)
         return self.emit("broadcast", (line,), {"dimensions": (d,)}, type=TensorType(PRED, tuple(shape)))
 
     def masked(self, held: Held, dims: Iterable[int], fill: Node) -> Node:
-        """The array with a scalar wherever a place along one of these dimensions does not count."""
+        """The array with ``fill`` at every invalid position along one of these dimensions."""
         mask: Node | None = None
         for d in dims:
             if d in held.sizes:
@@ -91,7 +91,7 @@ class Work(Tensors):
         return self.emit("select", (mask, held.node, spread))
 
     def refusal(self, node: Node, why: str, help: str = "") -> UserError:
-        """The error for an operator that has no meaning for such sizes, with its place in the text."""
+        """The error for an operator that is not defined for such sizes, with its place in the text."""
         written = node.origin[0] if node.origin else node
         message = f"%{written.name} ({written.op.name}) cannot run with dynamic sizes: {why}"
         stack = self.module.call_stack(written)

@@ -1,4 +1,4 @@
-"""Relay programs with their functions inlined and their operators expanded: what is left is a primitive graph."""
+"""Runs a Relay program abstractly: inlines its functions and expands its operators into a primitive graph."""
 
 from irscope.expand.relay.binding import rebound
 from irscope.expand.relay.interpreter import run_program

@@ -1,4 +1,4 @@
-"""Types of inputs that a Relay text leaves open, or that are to be others: what follows from them is typed anew, weights are solved."""
+"""Binds input types that a Relay text leaves open or the user overrides: infers the types downstream again and solves for weights."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ CONVOLUTIONS = relay("nn.conv2d nn.conv2d_backward_weight nn.conv2d_relu nn.conv
 def rebound(module: Module, types: Mapping[str, Type]) -> Module:
     """The module whose entry takes these types, by name of parameter.
 
-    Types that are open are worked out anew; where a type that the text says in full becomes another one, all are, and what the text claims
-    of results holds no longer. Raises UserError for an operator that does not take the new types.
+    Infers open types again; where a type that the text states in full changes, infers all types, and drops what the text claims
+    of results. Raises UserError for an operator that does not take the new types.
     """
     changed = {p.name: types[p.name] for p in module.main().params if p.name in types and types[p.name] != p.type}
     if not changed:
@@ -42,7 +42,7 @@ def rebound(module: Module, types: Mapping[str, Type]) -> Module:
 
 
 def _open(graph: Graph, everything: bool, is_main: bool) -> None:
-    """Forget the types that may become others."""
+    """Clear the types that may change."""
     for node in graph.nodes:
         op = node.op
         inferred = op in STRUCTURE or (not op.is_primitive and declared(op.name) is not None)
@@ -54,7 +54,7 @@ def _open(graph: Graph, everything: bool, is_main: bool) -> None:
 
 
 def _whole(type: Type) -> bool:
-    """Whether a type says every dimension."""
+    """Whether a type has every dimension."""
     if isinstance(type, FunctionType):
         return _whole(type.result) and all(_whole(p) for p in type.params)
     return type is not UNKNOWN and all(isinstance(leaf, TensorType) and leaf.is_static for leaf in type.leaves())
@@ -72,7 +72,7 @@ def _require_fitting(module: Module, node: Node) -> None:
 
 
 def unsolved(module: Module, param: Node, name: str) -> UserError:
-    """Which operator reads a parameter whose type does not follow from anything, and how to give it."""
+    """The error for a parameter whose type cannot be inferred: the operator that reads it, and the option that sets it."""
     readers = [(node, node.operands.index(param)) for node in module.main().nodes if param in node.operands]
     plain = f"input %{name} has no type in the text"
     if not readers:
@@ -85,7 +85,7 @@ def unsolved(module: Module, param: Node, name: str) -> UserError:
 
 
 def _advice(node: Node, at: int, name: str, others: Sequence[TensorType]) -> str:
-    """The option that gives the type, its dimensions named where the operator says what they are."""
+    """The option that sets the type, with the dimensions named where the operator defines them."""
     data = others[0] if others else None
     dims = ""
     if data is not None and at == 1 and data.rank:

@@ -1,6 +1,6 @@
-"""Choices: ``if`` takes the branch that is known, else both become bodies of a conditional; ``match`` takes the first arm that fits.
+"""Choices: a statically known ``if`` runs one branch, any other becomes a conditional; ``match`` runs the first arm that fits.
 
-    match (%l) { Cons(%h, _) => %h, Nil => 0f }      gone: which constructor made %l is known while the program is built
+    match (%l) { Cons(%h, _) => %h, Nil => 0f }      removed: the constructor of %l is known at compile time
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KNOWN = "irscope compiles data types where the constructor of each value is know
 
 
 def constructed(program: Program, node: Node, fields: list[Any]) -> Any:
-    """``Cons(%x, %l)``; a constructor that stands without its fields is a function."""
+    """``Cons(%x, %l)``; a constructor without its fields is a function."""
     name = str(Named.of(node).name)
     wanted = program.constructors.get(name, len(fields))
     if not fields and wanted:
@@ -36,34 +36,34 @@ def constructed(program: Program, node: Node, fields: list[Any]) -> Any:
 
 
 def made_by(program: Program, node: Node, constructor: Constructor, fields: list[Any]) -> Data:
-    """The data that a constructor makes of its fields. Raises UserError for a wrong number of them."""
+    """The data that a constructor builds from its fields. Raises UserError for a wrong number of them."""
     if len(fields) != constructor.fields:
         raise UserError(f"{constructor.name} takes {constructor.fields} fields, and gets {len(fields)}{program.where(node)}")
     return Data(constructor.name, list(fields))
 
 
 def bound(program: Program, node: Node, values: list[Any]) -> Any:
-    """What a pattern binds: the part of what is matched at ``attrs['path']``, ``Cons.1Cons.0``."""
+    """The value that a pattern variable binds: the part of the scrutinee at ``attrs['path']``, ``Cons.1Cons.0``."""
     subject = values[0]
     for step in STEP.findall(str(Field.of(node).path)):
         parts = subject.fields if isinstance(subject, Data) else subject
         if not isinstance(parts, list) or int(step) >= len(parts):
-            raise UserError(f"the pattern that binds %{node.name} asks more of {told(subject)} than it has{program.where(node)}", KNOWN)
+            raise UserError(f"the pattern that binds %{node.name} needs more parts than {told(subject)} has{program.where(node)}", KNOWN)
         subject = parts[int(step)]
     return subject
 
 
 def match(program: Program, node: Node, values: list[Any]) -> Run:
-    """``match``: operands are what is matched, and what each arm takes from outside."""
+    """``match``: the operands are the scrutinee and the values that each arm captures."""
     subject, arguments = values[0], captures(node, values[1:])
     for body, inside in zip(node.bodies, arguments, strict=True):
         if fits(program, node, body.notes.get("pattern"), subject):
             return program.call(body, [subject, *inside])
-    raise UserError(f"no pattern fits {told(subject)}{program.where(node)}", f"the patterns are {', '.join(Match.of(node).patterns)}")
+    raise UserError(f"no pattern matches {told(subject)}{program.where(node)}", f"the patterns are {', '.join(Match.of(node).patterns)}")
 
 
 def fits(program: Program, node: Node, pattern: Pattern, value: Any) -> bool:
-    """Whether a value was made as a pattern says. Raises UserError where only data could tell."""
+    """Whether a value matches a pattern. Raises UserError where this depends on data."""
     stack: list[tuple[Pattern, Any]] = [(pattern, value)]
     while stack:
         wanted, given = stack.pop()
@@ -88,7 +88,7 @@ def fits(program: Program, node: Node, pattern: Pattern, value: Any) -> bool:
 
 
 def branch(program: Program, node: Node, values: list[Any]) -> Run:
-    """``if``: operands are the condition and what each branch takes from outside."""
+    """``if``: the operands are the condition and the values that each branch captures."""
     arguments = captures(node, values[1:])
     known = program.t.known(truth(program, node, values[0]))
     if known is not None:
@@ -106,15 +106,15 @@ def truth(program: Program, node: Node, value: Any) -> Node:
 
 
 def tensors(program: Program, node: Node, value: Any) -> list[Node]:
-    """The leaves of a value that a choice or a loop hands on. Raises UserError where one is no tensor."""
+    """The leaves of a value that a choice or a loop passes on. Raises UserError where one is not a tensor."""
     try:
         return nodes_of(value)
     except UserError as fault:
-        raise UserError(f"{fault.message}{program.where(node)}", "run each of the choices as a program of its own") from None
+        raise UserError(f"{fault.message}{program.where(node)}", "run each branch as a separate program") from None
 
 
 def _conditional(program: Program, node: Node, condition: Node, arguments: list[list[Any]]) -> Run:
-    """Both branches as bodies; what they write into references from outside is a result like theirs."""
+    """Both branches as bodies; their writes to outer references become further results."""
     t = program.t
     frames, values, written = [], [], []
     with program.nested(node):

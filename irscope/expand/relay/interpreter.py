@@ -1,14 +1,14 @@
-"""Running a Relay program over values that are nodes being built.
+"""Runs a Relay program abstractly: its values are nodes of the graph under construction.
 
-    %2 = fn (%p0, Primitive=1) { ... };    a function: a value of the program, gone
-    %3 = %2(%x);                           what it computes, in its place
+    %2 = fn (%p0, Primitive=1) { ... };    a function: a value of the program, not of the graph
+    %3 = %2(%x);                           the inlined body
     if (%c) { ... } else { ... }           one branch when %c is known, else a conditional with two bodies
     match (%l) { Cons(%h, _) => %h, ... }  the arm of the constructor that made %l, which is known
 
-Tensors become parameters, constants and primitives of a new graph. Tuples and data are taken apart. A function that calls itself in the
-end is run while its condition is known, and becomes a loop else; in any other place it is inlined as often as it calls itself.
+Tensors become parameters, constants and primitives of a new graph. Tuples and data are taken apart. A tail-recursive function
+is unrolled while its condition is known, and becomes a loop otherwise; any other recursion is inlined.
 
-Functions call each other as deep as they like: what runs a call is a generator, which hands over the calls inside it to be run.
+Calls may nest to any depth: a call is run by a generator, which yields the calls inside it.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from irscope.source.budget import require_nodes
 def run_program(
     module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, Any] | None = None, partial: bool = False
 ) -> Module:
-    """The primitive graph of what the entry computes. Raises UserError, with the place, for what cannot be run.
+    """The primitive graph of what the entry computes. Raises UserError, with the place, where it cannot be run.
 
-    ``inputs`` are types of parameters that the text leaves open, ``constants`` values of the table that the text left out. ``partial``
-    keeps operators without a meaning as they are: for counting and showing.
+    ``inputs`` are types of parameters that the text leaves open, ``constants`` values of the table that the text omits. ``partial``
+    keeps operators without an expansion as they are, for counting and display.
     """
     return Interpreter(module, inputs or {}, constants or {}, partial).run()
 
 
 class Interpreter(Program):
-    """Runs a program node by node, with what the text leaves open; ``partial`` keeps operators without a meaning."""
+    """Runs a program node by node; ``partial`` keeps operators without an expansion."""
 
     def __init__(self, module: Module, inputs: Mapping[str, Type], constants: Mapping[str, Any], partial: bool) -> None:
         super().__init__(module)
@@ -68,7 +68,7 @@ class Interpreter(Program):
         value = self.finished(self.call(main, arguments))
         leaves = flatten(value)
         if not all(isinstance(leaf, Node) for leaf in leaves):
-            raise UserError(f"@{main.name} gives a function or a reference, which is no array")
+            raise UserError(f"@{main.name} returns a function or a reference, which is not an array")
         self.t.builder.at = (main.root,)
         self.graph.root = leaves[0] if isinstance(value, Node) else self.t.tuple([self.t.here(leaf) for leaf in leaves])
         self.made.graphs[self.graph.name] = self.graph
@@ -113,7 +113,7 @@ class Interpreter(Program):
         return value
 
     def call(self, graph: Graph, arguments: list[Any]) -> Run:
-        """Run a graph. What it captured stands behind its own parameters."""
+        """Run a graph. Its captures follow its own parameters."""
         if len(graph.params) != len(arguments):
             raise UserError(f"@{graph.name} takes {len(graph.params)} arguments, and gets {len(arguments)}")
         self.running.append(graph)
@@ -132,7 +132,7 @@ class Interpreter(Program):
                 values[node] = (yield made) if isinstance(made, GeneratorType) else made
 
     def value(self, node: Node, values: list[Any]) -> Any:
-        """What one node of the program is, or the call that gives it."""
+        """The value of a node of the program, or the call that computes it."""
         require_nodes(self.t.built, f"inlining its functions{self.where(node)}")
         with self.t.placed((node,)):
             return self._value(node, values)
@@ -169,7 +169,7 @@ class Interpreter(Program):
     def _cell(self, node: Node, values: list[Any]) -> Reference:
         if isinstance(values[0], Reference):
             return values[0]
-        raise UserError(f"{node.op.name} takes a reference, and gets {told(values[0])}{self.where(node)}")
+        raise UserError(f"{node.op.name} takes a reference, but gets {told(values[0])}{self.where(node)}")
 
     def _called(self, node: Node, values: list[Any]) -> Any:
         name = Call.of(node).callee
@@ -181,11 +181,11 @@ class Interpreter(Program):
         if isinstance(callee, Constructor):
             return choices.made_by(self, node, callee, arguments)
         if not isinstance(callee, Function):
-            raise UserError(f"%{node.name} calls {told(callee)}, which is no function{self.where(node)}")
+            raise UserError(f"%{node.name} calls {told(callee)}, which is not a function{self.where(node)}")
         return self.apply(node, callee, arguments)
 
     def apply(self, node: Node, function: Function, arguments: list[Any]) -> Run:
-        """A function of these arguments; one that ends by calling itself is a loop."""
+        """Apply a function to arguments; a tail-recursive one is a loop."""
         graph = function.graph
         loop = self._loop(function)
         if loop is not None:
@@ -195,7 +195,7 @@ class Interpreter(Program):
         return self.call(graph, [*arguments, *function.captured])
 
     def _loop(self, function: Function) -> loops.TailLoop | None:
-        """How a function is a loop; those of the module are looked at once."""
+        """The loop of a tail-recursive function; those of the module are analysed once."""
         if function.captured:
             return loops.tail_loop(function)
         if function.graph not in self.loops:
@@ -214,11 +214,11 @@ class Interpreter(Program):
     # ------------------------------------------------------------------ operators
 
     def operator(self, node: Node, values: list[Any]) -> Any:
-        """What an operator expands to."""
+        """The expansion of an operator."""
         parts = leaves_of(values, lambda value: value if isinstance(value, list) else None)
         strange = next((v for v in parts if not isinstance(v, Node)), None)
         if strange is not None:
-            raise UserError(f"{node.op.name} takes arrays, and gets {told(strange)}{self.where(node)}")
+            raise UserError(f"{node.op.name} takes arrays, but gets {told(strange)}{self.where(node)}")
         found = declared(node.op.name)
         strange_names = [key for key in node.attrs if found is not None and key not in found.names and not key.startswith("positional")]
         if found is not None and strange_names:
@@ -236,7 +236,7 @@ class Interpreter(Program):
             raise UserError(f"{fault.message}{self.where(node)}", fault.help) from None
 
     def _kept(self, node: Node, values: list[Any]) -> Any:
-        """A primitive that stands in the text as it is, or an operator without a meaning."""
+        """A primitive of the text, copied, or an operator without an expansion."""
         operands = [self.whole(v) for v in values]
         if is_primitive(spelled(node.op)) and node.op is not hlo.parameter:
             made = self.t.builder.add(node.op, operands, node.attrs, node.type, node.bodies)

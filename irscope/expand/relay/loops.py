@@ -1,4 +1,4 @@
-"""Functions that end by calling themselves: trips while the condition is known, else a ``while``."""
+"""Tail-recursive functions: unrolled while the condition is known, else a ``while``."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MAX_TRIPS = 1000
 
 @dataclass(frozen=True, slots=True)
 class TailLoop:
-    """A function whose result is an ``if``, one branch of which ends by calling the function again.
+    """A tail-recursive function: its result is an ``if``, and one branch ends by calling the function.
 
-    ``again`` is the number of that branch, ``call`` its last node.
+    ``again`` is the index of that branch, ``call`` its last node.
     """
 
     branch: Node
@@ -32,9 +32,9 @@ class TailLoop:
 
 
 def tail_loop(function: Function) -> TailLoop | None:
-    """How a function is a loop; None where it does not call itself, or not as the last thing it does.
+    """The loop of a tail-recursive function; None for any other function.
 
-    Raises UserError where it calls itself before it chooses anything.
+    Raises UserError where it calls itself unconditionally.
     """
     graph = function.graph
     calls = self_calls(function)
@@ -83,12 +83,12 @@ def self_calls(function: Function) -> list[Node]:
 
 
 def _taken(body: Graph, node: Node) -> int:
-    """How many values a block takes from around it."""
+    """The number of values that a block captures."""
     return len(node.operands) if node.op is structure.FUNCTION else int(body.notes.get("captures", 0))
 
 
 def run_loop(program: Program, node: Node, function: Function, loop: TailLoop, arguments: list[Any]) -> Run:
-    """Trips while the condition is known; what is left, a ``while``."""
+    """Unroll iterations while the condition is known; the rest becomes a ``while``."""
     state = list(arguments)
     for _ in range(MAX_TRIPS):
         step = _Step(program, function, loop, state)
@@ -103,7 +103,7 @@ def run_loop(program: Program, node: Node, function: Function, loop: TailLoop, a
 
 
 class _Step:
-    """One trip: everything in front of the ``if``, then one of its branches."""
+    """One iteration: everything before the ``if``, then one of its branches."""
 
     def __init__(self, program: Program, function: Function, loop: TailLoop, state: list[Any]) -> None:
         self.program, self.graph, self.loop = program, function.graph, loop
@@ -113,7 +113,7 @@ class _Step:
         self.values: dict[Node, Any] = dict(zip(self.graph.params, [*state, *function.captured], strict=True))
 
     def begin(self) -> Run:
-        """What the ``if`` needs."""
+        """Compute what the ``if`` needs."""
         yield from self.program.fill(self.graph, self.values, _needed(self.loop.branch))
 
     @property
@@ -124,12 +124,12 @@ class _Step:
         return captures(self.loop.branch, [self.values[o] for o in self.loop.branch.operands[1:]])[way]
 
     def outside(self) -> Run:
-        """The result, when the loop ends here."""
+        """The result when the loop ends with this iteration."""
         way = 1 - self.loop.again
         return self.program.call(self.loop.branch.bodies[way], self._arguments(way))
 
     def next(self) -> Run:
-        """The arguments of the next trip."""
+        """The arguments of the next iteration."""
         body = self.loop.branch.bodies[self.loop.again]
         values: dict[Node, Any] = dict(zip(body.params, self._arguments(self.loop.again), strict=True))
         yield from self.program.fill(body, values, set(body.nodes) - {self.loop.call})
@@ -138,7 +138,7 @@ class _Step:
 
 
 def _needed(branch: Node) -> set[Node]:
-    """What the branch takes, and all that this depends on."""
+    """The captures of the branch, and everything that they depend on."""
     found: set[Node] = set()
     stack = list(branch.operands)
     while stack:
@@ -150,7 +150,7 @@ def _needed(branch: Node) -> set[Node]:
 
 
 def _rolled(program: Program, node: Node, function: Function, loop: TailLoop, state: list[Any]) -> Run:
-    """``while`` over the arguments; the result is computed behind it, from the last ones."""
+    """``while`` over the arguments; the result is computed after it, from the final ones."""
     t = program.t
     program.at(node)
     start = [t.here(leaf) for leaf in tensors(program, node, state)]
@@ -201,7 +201,7 @@ def _rolled(program: Program, node: Node, function: Function, loop: TailLoop, st
 
 
 def _check(subject: str, where: str, before: tuple[Any, list[Type]], after: tuple[Any, list[Type]]) -> None:
-    """A trip must hand on what it was given: the same lists and data, with tensors of the same types."""
+    """Check that an iteration passes on the structure that it received: the same lists and data, with tensors of the same types."""
     other = unlike(before[0], after[0])
     if other is not None:
         raise UserError(f"{subject} {other[0]}, and its next trip {other[1]}{where}",
@@ -212,5 +212,5 @@ def _check(subject: str, where: str, before: tuple[Any, list[Type]], after: tupl
 
 
 def _state_part(program: Program, frame: Frame, index: int, node: Node) -> Node:
-    """A value that the body only hands on."""
+    """A value that the body passes on unchanged."""
     return program.t.own(synthetic_part(frame.builder, frame.graph.params[0], index, type=node.type))

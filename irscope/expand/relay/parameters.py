@@ -1,4 +1,4 @@
-"""Which inputs of a Relay program are parameters of a model: what operators take as their weight, bias or statistics."""
+"""The inputs of a Relay program that are model parameters: operators take them as weight, bias or statistics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOVES = relay("cast transpose reshape layout_transform expand_dims squeeze copy"
 
 
 def parameter_names(module: Module) -> list[str]:
-    """The inputs of the entry that are read as parameters of operators, in functions that it calls too."""
+    """The inputs of the entry that operators read as model parameters, also in the functions that it calls."""
     learned: dict[Graph, set[Node]] = {}
     for graph in callees_first(module, module.main()):
         found = learned.setdefault(graph, set())
@@ -26,7 +26,7 @@ def parameter_names(module: Module) -> list[str]:
 
 
 def _learned(node: Node, learned: dict[Graph, set[Node]]) -> list[Node]:
-    """The operands of a node that it takes as parameters of a model."""
+    """The operands of a node that are model parameters."""
     if node.op is CALL:
         function = node.operands[0] if node.operands and Call.of(node).callee is None else None
         bodies = node.bodies if function is None else function.bodies
@@ -37,7 +37,7 @@ def _learned(node: Node, learned: dict[Graph, set[Node]]) -> list[Node]:
 
 
 def _source(node: Node) -> Node:
-    """What a parameter was before it was moved or converted."""
+    """The source of a parameter, before movement and conversion."""
     while node.op in MOVES:
         node = node.operands[0]
     return node

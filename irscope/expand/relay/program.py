@@ -1,4 +1,4 @@
-"""What the constructs of a Relay program share while it is run: the graph that is built, the functions under way, what references held."""
+"""State shared by the constructs of a Relay program during a run: graph under construction, active functions, old values of references."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ class Program(ABC):
 
     @abstractmethod
     def call(self, graph: Graph, arguments: list[Any]) -> Run:
-        """Run a graph. What it captured stands behind its own parameters."""
+        """Run a graph. Its captures follow its own parameters."""
 
     @abstractmethod
     def fill(self, graph: Graph, values: dict[Node, Any], wanted: Container[Node] | None = None) -> Run:
         """The values of a graph's nodes that are not known yet; of those in ``wanted`` where it is given."""
 
     def repeated(self) -> str:
-        """The function that runs most often inside itself."""
+        """The active function with the deepest recursion."""
         names = Counter(g.name for g in self.running if "captures" not in g.notes)
         return f"@{names.most_common(1)[0][0]}"
 
     @contextmanager
     def nested(self, node: Node) -> Iterator[None]:
-        """Inside the branches of a choice that data make."""
+        """Enter the branches of a choice that depends on data."""
         self.nesting += 1
         if self.nesting > MAX_NESTED:
             raise UserError(
@@ -70,24 +70,24 @@ class Program(ABC):
 
     @contextmanager
     def journal(self) -> Iterator[Journal]:
-        """Remember what references held that are written until the block ends."""
+        """Record the old values of the references that are written until the block ends."""
         made = Journal(len(self.journals))
         self.journals.append(made)
         yield made
         self.journals.pop()
 
     def write(self, cell: Reference, value: Any) -> None:
-        """A reference holds another value from here on."""
+        """Give a reference another value."""
         for journal in self.journals:
             journal.before.setdefault(cell, cell.value)
         cell.value = value
 
     def at(self, node: Node) -> None:
-        """What is built from here on is built for this node."""
+        """Attribute the nodes built from here on to this node."""
         self.t.builder.at = (node,)
 
     def keep(self, graph: Graph) -> None:
-        """A body that was built becomes a graph of the module."""
+        """Add a completed body to the module."""
         self.made.graphs[self.made.fresh_name(graph.name)] = graph
 
     def where(self, node: Node) -> str:

@@ -1,4 +1,4 @@
-"""Values of a running program that are no tensors: functions with what they captured, data of data types, references."""
+"""Values of a running program that are not tensors: functions with what they captured, data of data types, references."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irscope.source import UserError
 
 @dataclass(slots=True, eq=False)
 class Function:
-    """A function as a value; ``captured`` are the values around it that it takes behind its own parameters."""
+    """A function as a value; ``captured`` are the outer values that it takes after its own parameters."""
 
     graph: Graph
     captured: list[Any] = field(default_factory=list)
@@ -21,14 +21,14 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Itself:
-    """The name of a function that is about to be made, inside it."""
+    """The name of a function inside its own definition."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Constructor:
-    """A constructor as a function: what it is called with are the ``fields`` of the data."""
+    """A constructor as a function: its arguments are the ``fields`` of the data."""
 
     name: str
     fields: int
@@ -36,7 +36,7 @@ class Constructor:
 
 @dataclass(slots=True, eq=False)
 class Data:
-    """A value of a data type: which constructor made it, and of what. The constructor is known while the program is built."""
+    """A value of a data type: its constructor, which is known at compile time, and its fields."""
 
     constructor: str
     fields: list[Any]
@@ -44,7 +44,7 @@ class Data:
 
 @dataclass(slots=True, eq=False)
 class Reference:
-    """A cell that holds a value; it was made inside ``level`` bodies of choices and loops."""
+    """A mutable cell; it was created inside ``level`` bodies of choices and loops."""
 
     value: Any
     level: int = 0
@@ -52,13 +52,13 @@ class Reference:
 
 @dataclass(slots=True, eq=False)
 class Journal:
-    """What the references that a body of a choice or a loop writes held before. The body stands inside ``level`` others."""
+    """The old values of the references that a body of a choice or a loop writes. The body is nested in ``level`` others."""
 
     level: int
     before: dict[Reference, Any] = field(default_factory=dict)
 
     def undo(self) -> dict[Reference, Any]:
-        """References hold again what they held; what the body wrote into those from outside it."""
+        """Restore the references; returns what the body wrote into outer ones."""
         after = {cell: cell.value for cell in self.before if cell.level <= self.level}
         for cell, value in self.before.items():
             cell.value = value
@@ -75,7 +75,7 @@ def _parts(value: object) -> list[Any] | None:
 
 
 def outline(value: object) -> list[str]:
-    """The lists and data of a value in order, each by constructor and number of parts; two values of one outline differ in leaves alone."""
+    """The lists and data of a value in order, each by constructor and number of parts; two values of one outline differ only in leaves."""
     out: list[str] = []
     stack = [value]
     while stack:
@@ -92,12 +92,12 @@ def outline(value: object) -> list[str]:
 
 
 def unlike(a: object, b: object) -> tuple[str, str] | None:
-    """The first place at which two values are not made alike: what stands there in each. None where all is alike."""
+    """The parts of two values at the first place where their structures differ; None where they agree."""
     return next(((x, y) for x, y in zip(outline(a), outline(b), strict=False) if x != y), None)
 
 
 def rebuilt(shape: object, leaves: list[Any]) -> Any:
-    """Leaves in the lists and data of another value."""
+    """Put leaves into the lists and data of another value."""
     given = iter(leaves)
     made: list[Any] = []
     open_: list[tuple[Iterator[Any], list[Any]]] = [(iter([shape]), made)]
@@ -129,7 +129,7 @@ def nodes_of(value: object) -> list[Node]:
 
 
 def told(value: object) -> str:
-    """What a value is, for messages."""
+    """The description of a value for messages."""
     match value:
         case Data():
             return f"{value.constructor}, a value of a data type"

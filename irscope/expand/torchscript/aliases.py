@@ -1,9 +1,9 @@
-"""Tensors that share memory: what view operators give, and writes through them.
+"""Tensors that share memory: the results of view operators, and writes through them.
 
-    %y : Tensor = aten::reshape(%x, %s)    a view of x where the strides of x allow it, else a copy, as torch decides
-    %z : Tensor = aten::relu_(%y)          x and every view of it have another value from here on
+    %y : Tensor = aten::reshape(%x, %s)    a view of x where its strides allow it, else a copy, as in torch
+    %z : Tensor = aten::relu_(%y)          updates x and every view of it
 
-Where the strides of x are not known, the value of y is; only after a write to one of them, the other one is refused.
+Where the strides of x are unknown, the value of y is still known; after a write to either, a read of the other is refused.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from irscope.graph import Node, TupleType
 
 
 def shared(program: Program, node: Node, function: Callable[..., Any], style: str, arguments: list[Any]) -> Any:
-    """What an operator of style ``view`` or ``alias`` gives: tensors that share the memory of its first argument, or copies of it."""
+    """The result of an operator of style ``view`` or ``alias``: tensors that share the memory of its first argument, or copies of it."""
     first, rest = arguments[0], [node_of(a) for a in arguments[1:]]
     if style == "alias":
         layouts = [x.layout for x in first] if isinstance(first, list) else first.layout
@@ -51,9 +51,9 @@ def _decided(program: Program, node: Node, base: Tensor, decision: Decision) -> 
 
 
 def _placed(program: Program, view: View) -> View:
-    """The view is read when something needs it, perhaps after a write through another name: what is built then still stems from here.
+    """The view is read on demand, perhaps after a write through another name; the nodes built then are still attributed to this node.
 
-    It is built once for a value of the base, and once more where that was in a branch or loop which is complete.
+    It is built once per value of the base, and again where the first time was in a branch or loop that is complete.
     """
     t, at = program.t, program.t.builder.at
     built: dict[Frame, tuple[Node, Node]] = {}
@@ -83,7 +83,7 @@ def _restrided(program: Program, base: Tensor, decision: Restrided) -> Tensor:
 
 
 def _root(tensor: Tensor) -> Tensor:
-    """All of the storage as a tensor."""
+    """The whole storage as a tensor."""
     region = tensor.region
     while region.base is not None:
         region = region.base
@@ -91,7 +91,7 @@ def _root(tensor: Tensor) -> Tensor:
 
 
 def lay_out(program: Program, node: Node, name: str, arguments: list[Any], made: object) -> None:
-    """Say how torch lays out what an operator allocated: as the text states it, else by the rules of operators."""
+    """Set the layout of what an operator allocated: as the text states it, else by the rules of operators."""
     several = made if isinstance(made, list) else [made]
     types = node.type.elements if isinstance(node.type, TupleType) else [node.type]
     for i, tensor in enumerate(several):
@@ -106,13 +106,13 @@ def lay_out(program: Program, node: Node, name: str, arguments: list[Any], made:
 
 
 def derive(program: Program, node: Node, made: Storage, of: Storage, why: str) -> None:
-    """The storage that a node made may be the other one; ``why`` says so of the node."""
+    """Record that the storage of a node's result may be the other one; ``why`` is the reason, for messages about the node."""
     what = f"a tensor is written that may share its memory with another one: %{node.name} = {node.op.name} links them, {why}"
     made.derive(of, f"{what}{program.where(node)}")
 
 
 def write(program: Program, target: Tensor, value: Node) -> None:
-    """Give the elements of a tensor other values, for every tensor that shares them. Raises ValueError where elements share a place."""
+    """Write to the elements of a tensor, for every tensor that shares them. Raises ValueError where elements overlap in memory."""
     t, region = program.t, target.region
     if region.layout is not None and region.layout.has_overlap():
         raise ValueError("the tensor that is written has several elements in one place of memory (torch refuses it, or the order of "
@@ -132,17 +132,17 @@ def write(program: Program, target: Tensor, value: Node) -> None:
 
 
 def announce(program: Program, storage: Storage) -> None:
-    """A storage is about to be written: branches and loops under construction remember what it was, and doubts about it matter now."""
+    """Prepare a write to a storage: branches and loops under construction record its old value, and possible aliases become stale."""
     program.t.written(storage, storage.last())
     for other, why in storage.others():
         program.t.doubt(other, why)
 
 
 def join(program: Program, node: Node, results: Sequence[object], ways: Sequence[Sequence[object]]) -> None:
-    """The results of a branch or a loop on data are those of one way or another, memory included: which one is not known.
+    """The results of a branch or a loop on data, whose memory may be that of any of the ways.
 
-    A result has the strides of its ways where they agree; what enters the body of a loop (one way) may have others later. A write to it
-    makes what it may be unknown, and the other way round.
+    A result has the strides of its ways where they agree; a value that enters the body of a loop (one way) may have others later. A write
+    to it makes the storages that it may be unknown, and vice versa.
     """
     for i, result in enumerate(results):
         given = [way[i] for way in ways]
@@ -166,9 +166,9 @@ def _may_share(one: object, other: object) -> bool:
 
 
 def check_carried(entering: Sequence[object], leaving: Sequence[object], journal: Mapping[Storage, Node]) -> None:
-    """Raise ValueError where a loop on data writes a tensor that it carries, and the next trip may find other memory under that name.
+    """Raise ValueError where a loop on data writes a tensor that it carries, and the next iteration may have other memory under that name.
 
-    What enters the first trip is linked to what is outside; what a trip hands to the next is known only after the body was run.
+    The values of the first iteration are linked to outer ones; those of later iterations are known only after the body has run.
     """
     names = {v.storage for v in entering if isinstance(v, Tensor)}
     first = min((storage.serial for storage in names), default=0)

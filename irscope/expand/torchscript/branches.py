@@ -1,4 +1,4 @@
-"""Branches on data: both ways are run into bodies of a ``conditional``, which gives whatever they give, write or put into containers."""
+"""Branches on data: both ways are run into bodies of a ``conditional``, which returns what they return, write or put into containers."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,14 +15,14 @@ from irscope.source import UserError
 
 
 class Raise(Exception):
-    """The program raises an exception: what it says."""
+    """The program raises an exception; carries its message."""
 
 
 class Way:
-    """One branch, run into a body of its own: its results, and what it left behind.
+    """One branch, run into its own body: its results and its effects.
 
-    ``final`` holds what every storage from outside that it wrote has become, ``before`` what it was; ``doubts`` those
-    whose value is not known after its writes; ``containers`` what lists and dicts hold that it changed.
+    ``final`` maps every outer storage that it wrote to its new value, ``before`` to the old one; ``doubts`` has those
+    whose value is not known after its writes; ``containers`` the new contents of the lists and dicts that it changed.
     """
 
     def __init__(self, program: Program, name: str, body: Graph, arguments: list[Any], contents: Contents) -> None:
@@ -43,7 +43,7 @@ class Way:
                     storage.set(before)
 
     def nodes(self, program: Program, leaves: list[Any]) -> list[Node | None]:
-        """The leaves as they are at the end of this way; None for those that it has not."""
+        """The leaves at the end of this way; None for those that it does not have."""
         with program.t.again(self.frame):
             for storage, node in self.final.items():
                 storage.set(node)
@@ -55,7 +55,7 @@ class Way:
 
 
 def conditional(program: Program, node: Node, flag: Node, arguments: list[list[Any]]) -> list[Any]:
-    """``prim::If`` on a number that depends on data. A way that raises is left out: the other one is what the program is for."""
+    """``prim::If`` on a number that depends on data. A way that raises is dropped in favour of the other one."""
     t = program.t
     contents = Contents(program, [*arguments[0], *arguments[1]])
     ways: list[Way | None] = []
@@ -107,7 +107,7 @@ def _joined(program: Program, flag: Node, ways: tuple[Way, Way], rows: list[list
 
 
 def _same_types(program: Program, ways: tuple[Way, Way], rows: list[list[Node | None]]) -> list[list[Node]]:
-    """Both ways give values of the same types; element types are promoted, shapes must be equal. What one has not is zero there."""
+    """Unify the types of both ways: promotes element types and requires equal shapes. A leaf that one way lacks is zero there."""
     t = program.t
     results: list[list[Node]] = [[], []]
     for pair in zip(*rows, strict=True):
@@ -123,7 +123,7 @@ def _same_types(program: Program, ways: tuple[Way, Way], rows: list[list[Node | 
 
 
 def node_of_leaf(program: Program, value: object) -> Node:
-    """The node of a tensor or number that machine code hands on. Raises UserError for other values."""
+    """The node of a tensor or number that compiled code can pass on. Raises UserError for other values."""
     if isinstance(value, Tensor):
         return value.get()
     if isinstance(value, Scalar):
@@ -134,7 +134,7 @@ def node_of_leaf(program: Program, value: object) -> Node:
 
 
 def like(value: object, node: Node) -> Any:
-    """A result of a conditional or loop as the program knows it: a tensor, or a number that depends on data."""
+    """A result of a conditional or loop as a value of the program: a tensor, or a number that depends on data."""
     if isinstance(value, Tensor):
         return Tensor(node)
     kind = value.kind if isinstance(value, Scalar) else "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"

@@ -1,4 +1,4 @@
-"""Constants of the text as values of the run: numbers and strings at once, tensors from what the text or the user says of them."""
+"""Constants of the text as values of the run: numbers and strings directly, tensors from the text or the user."""
 from __future__ import annotations
 
 from itertools import count, takewhile
@@ -21,13 +21,13 @@ CONSTANT = torchscript("prim::Constant")
 
 
 def elided_constants(module: Module) -> list[Node]:
-    """The tensors whose values the text does not hold."""
+    """The tensors whose values the text elides."""
     constants = (node for graph in module.graphs.values() for node in graph.nodes if node.op in CONSTANT)
     return [node for node in constants if isinstance(value := Constant.of(node).value, TensorText) and value.elided]
 
 
 def constant(program: Program, node: Node) -> Any:
-    """``prim::Constant``; the declared type says what an int or a string means."""
+    """``prim::Constant``; the declared type decides what an int or a string means."""
     value, name = Constant.of(node).value, Constant.of(node).name
     if value is None:
         return None if name is None else FunctionRef(str(name))
@@ -61,7 +61,7 @@ def _tensor_constant(program: Program, node: Node, text: TensorText) -> Any:
         return known(program, np.asarray(given), node.type)
     path = node.name.removeprefix("self.")
     if path != node.name and path in program.given.weights:
-        return weight(program, path, node)  # the text has five or six digits of it, or none
+        return weight(program, path, node)  # the text has five or six of its digits, or none
     if listed and path != node.name:
         return flat_weights(program, path.rpartition(".")[0], node)
     if text.elided:
@@ -84,19 +84,19 @@ def _tensor_constant(program: Program, node: Node, text: TensorText) -> Any:
 
 
 def _names(node: Node, listed: bool) -> str:
-    """The names under which a file gives a constant: a list of several tensors by their places."""
+    """The names under which a file stores a constant: the tensors of a list by their indices."""
     return f"{node.name + '.0'!r}, {node.name + '.1'!r} and so on" if listed else repr(node.name)
 
 
 def _listed(program: Program, node: Node) -> list[Tensor]:
-    """The tensors of a list that the text elides, by its name and their places, as far as they are given."""
+    """The tensors of a list that the text elides, by its name and their indices, as far as they are given."""
     given = (program.given.constants.get(f"{node.name}.{place}") for place in count())
     arrays = [np.asarray(array) for array in takewhile(lambda array: array is not None, given)]
     return [known(program, array, TensorType(dtype_of(array.dtype), array.shape)) for array in arrays]
 
 
 def _as_number(program: Program, tensor: Tensor) -> Tensor:
-    """The tensor, remembered as one that a trace wrote for a Python number: it gives way when types are promoted."""
+    """The tensor, marked as one that a trace wrote for a Python number: type promotion treats it as a number."""
     if tensor.known is None:
         return tensor
     tensor.number = True
@@ -114,14 +114,14 @@ def _as_number(program: Program, tensor: Tensor) -> Tensor:
 
 
 def known(program: Program, array: Array, declared: Type) -> Tensor:
-    """An array that the program holds, in the declared element type; within a branch or loop it is made at once."""
+    """An array that the program contains, in the declared element type; within a branch or loop it is built at once."""
     dtype = declared.dtype if isinstance(declared, TensorType) else dtype_of(array.dtype)
     with np.errstate(all="ignore"):
         value = np.asarray(array).astype(dtype.numpy())
     frame = program.t.frame
 
     def make() -> Node:
-        with program.t.again(frame):  # it may be asked for in a branch first, and outside of it later
+        with program.t.again(frame):  # its first use may be in a branch, and a later one outside
             return program.t.array(value, dtype)
     layout = stated(declared, value.shape) or contiguous(value.shape)
     made = Tensor(make=make, known=value if value.ndim == 0 else None, layout=layout)
@@ -131,7 +131,7 @@ def known(program: Program, array: Array, declared: Type) -> Tensor:
 
 
 def thaw(value: object) -> Any:
-    """An attribute as the program may change it: lists are lists."""
+    """An attribute as a mutable value: its lists become Python lists."""
     if isinstance(value, List):
         return [thaw(v) for v in value]
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Lists and dicts that a branch or a loop may change: what they held before, and what became of them."""
+"""Lists and dicts that a branch or a loop may change: their contents before and after."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ Place = int | str
 
 
 class Contents:
-    """The lists and dicts that can be reached from some values, and the attributes of objects, with what they hold now."""
+    """The lists and dicts that are reachable from some values, and the attributes of objects, with their present contents."""
 
     def __init__(self, program: Program, values: Sequence[object]) -> None:
         self.program = program
@@ -32,9 +32,9 @@ class Contents:
             stack.extend(_items(top))
 
     def changed(self) -> dict[Place, Any]:
-        """What the containers hold that were changed since, and the attributes that were set, by their place here.
+        """The contents of the containers changed since then, and the attributes that were set, by their index here.
 
-        Raises ValueError for an attribute that had no value before.
+        Raises ValueError for an attribute without a value before.
         """
         out: dict[Place, Any] = {i: now.copy() for i, (now, before) in enumerate(self.held) if not _same(now, before)}
         new = self.program.assigned - self.assigned - set(self.attributes)
@@ -46,18 +46,18 @@ class Contents:
         return out
 
     def before(self, place: Place) -> Any:
-        """What a place held."""
+        """The former contents of a place."""
         return self.attributes[place] if isinstance(place, str) else self.held[place][1]
 
     def put(self, place: Place, value: Any) -> None:
-        """Let a place hold something else."""
+        """Set the contents of a place."""
         if isinstance(place, str):
             self.program.attributes[place] = value
         else:
             _put(self.held[place][0], value)
 
     def restore(self) -> None:
-        """All of them hold what they held. What was read of attributes meanwhile is read again: it may be of a body that is complete."""
+        """Restore all contents. Drops attributes read since then, which may belong to a body that is complete."""
         for container, before in self.held:
             _put(container, before)
         self.program.attributes.clear()
@@ -84,7 +84,7 @@ def _put(container: Container, contents: Container) -> None:
 
 
 def _same(a: Container, b: Container) -> bool:
-    """Whether two containers hold the very same objects."""
+    """Whether two containers have identical objects."""
     if isinstance(a, dict) and isinstance(b, dict):
         return list(a) == list(b) and all(_identical(a[k], b[k]) for k in a)
     return len(a) == len(b) and all(_identical(x, y) for x, y in zip(a, b, strict=True))

@@ -1,4 +1,4 @@
-"""Branches and loops: executed where the condition is known, else built as conditional and while with bodies."""
+"""Branches and loops: executed where the condition is known, else built as ``conditional`` and ``while``."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

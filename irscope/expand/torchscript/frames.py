@@ -1,4 +1,4 @@
-"""Torch's algebra over the graphs that are being built."""
+"""Torch's algebra over the graphs under construction."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from irscope.graph import Graph, Node
 class FramedTorch(Framed, Torch):
     """Torch's algebra in the innermost frame.
 
-    The last of ``journals`` holds, while a body is built, the value that each storage from outside had before the body wrote it; the others
-    are those of the bodies around it. ``doubts`` holds, for each of them, the storages whose value is not known since a write in it, and
-    why: it is known again where the body ends, for the other way of a branch.
+    While a body is built, the last of ``journals`` maps each outer storage to its value before the body wrote it; the others
+    are those of the bodies around it. ``doubts`` has, for each of them, the storages whose value is unknown since a write in it, and
+    the reason; the value is known again after the body, for the other way of a branch.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -39,27 +39,27 @@ class FramedTorch(Framed, Torch):
                 storage.stale = ""
 
     def doubt(self, storage: Storage, why: str) -> None:
-        """The value of a storage is not known from here on."""
+        """Mark the value of a storage as unknown from here on."""
         if not storage.stale:
             storage.stale = why
             if self.doubts:
                 self.doubts[-1][storage] = why
 
     def size_from_data(self, node: Node) -> int:
-        """The value of an integer scalar that decides a size, for the given inputs. Raises ValueError where it cannot be known."""
+        """The value of an integer scalar that determines a size, for the given inputs. Raises ValueError where it cannot be computed."""
         if self.measure is None or self.frame.outer is not None:
             return super().size_from_data(node)
         return self.measure(node)
 
     def is_own(self, node: Node) -> bool:
-        """Whether a node was built in the body that is under construction."""
+        """Whether a node was built in the body under construction."""
         return self._owner.get(node) is self.frame
 
     def written(self, storage: Storage, before: Node) -> None:
-        """A storage is about to be written: the bodies under construction that it came into from outside remember what it was."""
+        """Prepare a write to a storage: the bodies under construction for which it is an outer storage record its old value."""
         frame: Frame | None = self.frame
         for journal in reversed(self.journals):
             if frame is None or self._owner.get(before) is frame:
-                break  # it was made in this body, or written there before
+                break  # created in this body, or already written there
             journal.setdefault(storage, before)
             frame = frame.outer

@@ -35,13 +35,13 @@ def input_value(program: Program, param: Node) -> Any:
 
 
 def given_layout(declared: Type | None, node: Node) -> Layout:
-    """The layout of a tensor that the program is given: the strides that the text states for its shape, else contiguous ones."""
+    """The layout of an input tensor: the strides that the text states for its shape, else contiguous ones."""
     shape = node.type.dims() if isinstance(node.type, TensorType) else ()
     return stated(declared, shape) or contiguous(shape)
 
 
 def _structured(program: Program, param: Node) -> Any:
-    """A tuple or list of tensors: its parts are given as ``name.0``, ``name.1``."""
+    """A tuple or list of tensors: its parts are inputs named ``name.0``, ``name.1``."""
     parts, i = [], 0
     types = param.type.elements if isinstance(param.type, TupleType) else None
     while types is None or i < len(types):

@@ -1,8 +1,8 @@
-"""Running a TorchScript graph over abstract values.
+"""Runs a TorchScript graph over abstract values.
 
-    %1 : int = aten::size(%x, %0)        a number: computed now, gone
+    %1 : int = aten::size(%x, %0)        a number: computed now, not in the graph
     %2 : Tensor = aten::view(%x, %shape) a handle that reads through x
-    %3 : Tensor = aten::relu_(%2)        x and every view of it have another value from here on
+    %3 : Tensor = aten::relu_(%2)        updates x and every view of it
     %4 : Tensor = prim::If(%c)           one branch when %c is known, else a conditional with two bodies
 
 Tensors become parameters, constants and primitives of a new graph; attribute look-ups become parameters named by their state-dict path.
@@ -28,22 +28,22 @@ from irscope.source.budget import require_nodes
 
 
 def run_program(module: Module, given: Given, seen: Callable[[Node, Any], None] | None = None) -> Module:
-    """The primitive graph of what the entry computes. Raises UserError, with the node, for what cannot be run.
+    """The primitive graph of what the entry computes. Raises UserError, with the node, where it cannot be run.
 
-    The parameters are the tensor inputs in order, then the weights in order of first use, by state-dict path. ``seen`` is told each node
-    and its value.
+    The parameters are the tensor inputs in order, then the weights in order of first use, by state-dict path. ``seen`` is called with each
+    node and its value.
     """
     return Interpreter(module, given, seen).run()
 
 
 def run_counted(module: Module, given: Given) -> tuple[Module, Counter[Node]]:
-    """As :func:`run_program`, and how often each node of the text ran: more than once in loops that were unrolled and functions."""
+    """As :func:`run_program`, and how often each node of the text ran: more than once in unrolled loops and functions."""
     program = Interpreter(module, given)
     return program.run(), program.runs
 
 
 class Interpreter(Program):
-    """Runs a program node by node. ``seen`` is given each node and its value."""
+    """Runs a program node by node. ``seen`` is called with each node and its value."""
 
     def __init__(self, module: Module, given: Given, seen: Callable[[Node, Any], None] | None = None) -> None:
         super().__init__(module, given)
@@ -55,7 +55,7 @@ class Interpreter(Program):
     def run(self) -> Module:
         main = self.module.main()
         if main.root is None:
-            raise UserError(f"{main.name} has no result", "the text may be cut off, or a fault stands before its return")
+            raise UserError(f"{main.name} has no result", "the text may be cut off, or an error precedes its return")
         arguments = [inputs.input_value(self, p) for p in main.params]
         try:
             results = self.call(main, arguments)
@@ -84,7 +84,7 @@ class Interpreter(Program):
             return self.t.here(value.node)
         if isinstance(value, bool | int | float | complex):
             return self.t.as_tensor(value, F64 if isinstance(value, float) else None)
-        raise UserError(f"the program returns {type(value).__name__}, which is no tensor", "return tensors, numbers, or tuples of them")
+        raise UserError(f"the program returns {type(value).__name__}, which is not a tensor", "return tensors, numbers, or tuples of them")
 
     def _say_missing(self) -> None:
         if not self.missing:
@@ -140,14 +140,14 @@ class Interpreter(Program):
 
     @contextmanager
     def _faults_at(self, node: Node, values: Sequence[Any] = ()) -> Iterator[None]:
-        """Faults of an operator with these values become UserErrors with its place."""
+        """Turn faults of an operator with these values into UserErrors with its place."""
         try:
             yield
         except (ValueError, TypeFault, IndexError, ZeroDivisionError, OverflowError, KeyError, TypeError) as fault:
             raise self.fault(node, str(fault), self._given_here(values)) from fault
 
     def _value(self, node: Node, values: list[Any]) -> Any:
-        """What a node gives: one value, or a list of them when it has several results."""
+        """The result of a node: one value, or a list of several."""
         name = node.op.name
         special: Callable[..., Any] | None = control.NODES.get(name) or structure.NODES.get(name)
         if special is not None:
@@ -163,7 +163,7 @@ class Interpreter(Program):
         return self.operator(node, name, values)
 
     def operator(self, node: Node, name: str, values: list[Any]) -> Any:
-        """Apply an operator of torch to values: by folding, by its expansion, or in place by what its plain form gives."""
+        """Apply an operator of torch to values: by folding, by its expansion, or in place by its functional form."""
         folded = python_values.fold_known(name, values)
         if isinstance(folded, Tensor) and folded.known is not None and folded not in values:
             return constants.known(self, folded.known, TensorType(dtype_of(folded.known.dtype), folded.known.shape))
@@ -195,13 +195,13 @@ class Interpreter(Program):
         return made
 
     def _size(self, value: Any) -> Any:
-        """An int argument, of which code is made: one that depends on data is taken from the given inputs."""
+        """An int argument that the code depends on: one that depends on data is computed from the given inputs."""
         if isinstance(value, list):
             return [self._size(v) for v in value]
         return self.t.size_from_data(value.node) if isinstance(value, Scalar) else value
 
     def _in_place(self, node: Node, name: str, values: list[Any]) -> Any:
-        """``relu_``: what ``relu`` gives, in the type and shape of the tensor that is written."""
+        """``relu_``: the result of ``relu``, in the type and shape of the tensor that is written."""
         target = values[0]
         plain = name[:-1]
         if not isinstance(target, Tensor) or (overloads(plain) is None and python_values.fold_known(plain, values) is None):
@@ -218,7 +218,7 @@ class Interpreter(Program):
             return target
         before = target.get()
         if target.region.base is None and not target.storage.shared and self.t.shape(result.get()) != self.t.shape(before):
-            # Some products take any operand and give it the shape of the result.
+            # Some products accept any operand and resize it to the shape of the result.
             aliases.announce(self, target.storage)
             target.storage.set(self.t.convert(result.get(), self.t.dtype(before)))
             target.region.layout, target.known = result.layout, None
@@ -227,7 +227,7 @@ class Interpreter(Program):
         return target
 
     def _missing(self, node: Node) -> Any:
-        """Remember an operator that is not known, and go on with the declared type, so that all of them are told at once."""
+        """Record an unknown operator and continue with the declared type, so that one message reports all of them."""
         self.missing.setdefault(node.op.name, []).append(node)
         types: Sequence[Type] = node.type.elements if isinstance(node.type, TupleType) else [node.type]
         stands: list[Any] = []
@@ -239,7 +239,7 @@ class Interpreter(Program):
         return stands if isinstance(node.type, TupleType) else stands[0]
 
     def _given_here(self, values: Sequence[Any]) -> str:
-        """Which operands came from the user: weights with their path, inputs whose element type is not what the text says."""
+        """The operands that the user passed: weights with their path, inputs whose element type differs from the text."""
         paths = {id(tensor): path for path, tensor in self.weights.items()}
         told = []
         for value in values:
@@ -256,12 +256,12 @@ class Interpreter(Program):
 
 
 def _is_parameter(param: Node) -> bool:
-    """Whether an input is a parameter of the model: some traces list them as inputs."""
+    """Whether an input is a parameter of the model: some traces list parameters as inputs."""
     return isinstance(param.type, TorchTensorType) and param.type.requires_grad
 
 
 def _plain_operands(name: str, values: Sequence[Any]) -> bool:
-    """Whether an operator of lists is meant: no operand but the items is a tensor."""
+    """Whether this is an operator of lists: no operand but the items is a tensor."""
     if name in ("aten::add", "aten::add_", "aten::mul"):
         return isinstance(values[0], list) and isinstance(values[1], list | int)
     return not isinstance(values[0], int | float)

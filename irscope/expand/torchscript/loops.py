@@ -1,4 +1,4 @@
-"""Loops whose end depends on data: ``while`` over (i, go, carried..., held by containers..., written..., limit, captured...)."""
+"""Loops whose end depends on data: ``while`` over (i, go, carried..., contents of containers..., written..., limit, captured...)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ MOST_RUNS = 50
 
 
 class Wider(Exception):
-    """A trip leaves something where the state has nothing: None or a variable that was not set."""
+    """An iteration sets a value that the state has no place for: it was None or unset before."""
 
 
 class State:
-    """What a trip hands to the next: the carried values, what places of containers hold, and storages that the body writes.
+    """What an iteration passes to the next: the carried values, contents of containers, and storages that the body writes.
 
-    ``doubts`` holds storages from outside whose values are not known after a trip, and why: a later trip must not read them.
+    ``doubts`` has the outer storages whose values are unknown after an iteration, and why: a later iteration must not read them.
     """
 
     def __init__(self, carried: list[Any], held: dict[Place, Any], touched: list[Storage], doubts: dict[Storage, str]) -> None:
@@ -43,7 +43,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Rolled:
-    """A ``prim::Loop`` on data, after ``done`` trips that were unrolled."""
+    """A ``prim::Loop`` on data, after ``done`` unrolled iterations."""
 
     node: Node
     body: Graph
@@ -55,7 +55,7 @@ class Rolled:
 
 
 class Trip:
-    """One run of the body into a frame. ``wider`` is the state that it asks for, None where the state was right: then ``results`` are the
+    """One run of the body into a frame. ``wider`` is the state that it needs, None where the state was sufficient: then ``results`` are the
     parts of the next state, (i, go, values..., written...), and ``leaving`` the values. Storages from outside have a serial below
     ``first``.
     """
@@ -119,7 +119,7 @@ class Trip:
 
 
 def _leaves(value: object) -> list[Any]:
-    """What machine code carries of a value."""
+    """The parts of a value that compiled code carries."""
     return [leaf for leaf in flatten(value) if isinstance(leaf, Tensor | Scalar | bool | int | float)]
 
 
@@ -130,7 +130,7 @@ def _with_leaves(value: object, leaves: Sequence[object]) -> Any:
 
 
 def _fitted(state: object, after: object) -> list[Any]:
-    """The leaves of what a trip leaves, as the state has them. Raises Wider, or ValueError where no state could hold both."""
+    """The leaves after an iteration, fitted to the state. Raises Wider, or ValueError where no state fits both."""
     if isinstance(after, Uninitialized):
         return [MISSING for _ in _leaves(state)]
     if isinstance(state, Maybe):
@@ -154,7 +154,7 @@ def _fitted(state: object, after: object) -> list[Any]:
 
 
 def _widened(program: Program, state: State, after: list[Any]) -> State:
-    """The state before the loop with a place for what a trip leaves."""
+    """The state before the loop, extended for what an iteration sets."""
     t = program.t
     both = unified(state.values, after)
     starts: list[Any] = []
@@ -212,7 +212,7 @@ def roll(program: Program, loop: Rolled) -> list[Any]:
 
 
 def _finish(program: Program, frame: Frame, results: list[Node], limit: Node) -> None:
-    """The limit and what was captured are handed on as they are, behind the state, whenever they were asked for."""
+    """Pass the limit and the captures on unchanged, after the state."""
     t = program.t
     with t.again(frame):
         kept = t.own(frame.part(limit.type))
@@ -234,8 +234,8 @@ def _condition_body(program: Program, name: str, types: TupleType, limit_at: int
 
 
 def _check_state(root: Node, types: TupleType) -> None:
-    """A while loop gives what it takes."""
+    """Check that a while loop returns the types that it takes."""
     assert isinstance(root.type, TupleType)
     for a, b in zip(root.type.elements, types.elements, strict=True):
         if str(a) != str(b):
-            raise ValueError(f"a loop whose end depends on data carries {b}, but its body gives {a}")
+            raise ValueError(f"a loop whose end depends on data carries {b}, but its body returns {a}")

@@ -1,8 +1,8 @@
-"""One value for two ways of a program, where data decides which is taken; and the values that a loop on data hands from trip to trip.
+"""Merges the values of two ways of a program where data decides which is taken, and those that a loop on data passes between iterations.
 
-    [a, b] and [c, d]   a list of two, each from the way that was taken
+    [a, b] and [c, d]   a list of two, each selected by the way taken
     None and a          an Optional with a flag
-    [a] and [a, b]      refused: no machine code has lists of a length that data decides
+    [a] and [a, b]      refused: compiled code has no lists of a length that depends on data
 """
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ MISSING: Any = object()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slot:
-    """A leaf that the ways give different values for."""
+    """A leaf with different values on the ways."""
 
     first: Any
     second: Any
 
 
 def unified(a: object, b: object) -> Any:
-    """A value with a :class:`Slot` wherever the two differ. Raises ValueError where no value can be both."""
+    """A value with a :class:`Slot` wherever the two differ. Raises ValueError where they cannot be unified."""
     if a is b or (isinstance(a, Tensor) and isinstance(b, Tensor) and a.region is b.region):
-        return a  # of tensors: one from outside, perhaps written on both ways
+        return a  # tensors: one from outside, perhaps written on both ways
     if isinstance(a, Uninitialized) or isinstance(b, Uninitialized):
         return _one_sided(b, True) if isinstance(a, Uninitialized) else _one_sided(a, False)
     if a is None or b is None or isinstance(a, Maybe) or isinstance(b, Maybe):
@@ -45,7 +45,7 @@ def unified(a: object, b: object) -> Any:
         return a if not isinstance(a, Tensor | Scalar) and type(a) is type(b) and a == b else Slot(a, b)
     if type(a) is type(b) and a == b:
         return a
-    raise ValueError(f"one way gives {describe(a)}, the other {describe(b)}, and data decides which is taken")
+    raise ValueError(f"one way returns {describe(a)}, the other {describe(b)}, and data decides which is taken")
 
 
 def _is_number(value: object) -> bool:
@@ -57,7 +57,7 @@ def _counted(value: Any) -> str:
 
 
 def _one_sided(value: object, on_second: bool) -> Any:
-    """A value that only one of the ways has, and that is used only after it."""
+    """A value that only one of the ways sets, and that is used only after it."""
     if isinstance(value, list | tuple):
         return type(value)([_one_sided(v, on_second) for v in value])
     if isinstance(value, dict):
@@ -70,14 +70,14 @@ def _one_sided(value: object, on_second: bool) -> Any:
 
 
 def _optional(a: object, b: object) -> Maybe:
-    """None on one of the ways, or on one of those that led here."""
+    """A value that is None on one of the ways, or on an earlier one."""
     (first, x), (second, y) = _parts(a), _parts(b)
     value = _one_sided(y, True) if x is UNINITIALIZED else _one_sided(x, False) if y is UNINITIALIZED else unified(x, y)
     return Maybe(unified(first, second), value)
 
 
 def _parts(value: object) -> tuple[Any, Any]:
-    """Whether it is there, and what it is."""
+    """Whether the value is present, and the value."""
     if isinstance(value, Maybe):
         return value.present, value.value
     return (False, UNINITIALIZED) if value is None else (True, value)
@@ -101,7 +101,7 @@ def slots(value: object) -> list[Slot]:
 
 
 def filled(value: object, parts: Sequence[object]) -> Any:
-    """The value with its slots filled, in order. What has none stays the object that it is."""
+    """The value with its slots filled, in order. A part without slots stays the same object."""
     remaining = iter(parts)
     return _filled(value, remaining)
 

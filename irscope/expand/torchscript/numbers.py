@@ -24,7 +24,7 @@ def are_numbers(values: Sequence[object]) -> bool:
 
 
 def arithmetic(program: Program, node: Node, name: str, values: Sequence[object]) -> Any:
-    """What an operator gives for them: a number that depends on data."""
+    """The result of an operator on them: a number that depends on data."""
     t = program.t
     tensors: list[Any] = []
     for value in values:

@@ -1,7 +1,7 @@
-"""Plain Python values that a program computes stay small: a line of text must not make a number of a billion digits, or such a list.
+"""Bounds plain Python values that a program computes: a line of text must not make a number of a billion digits, or such a list.
 
-TorchScript's int has 64 bits, Python's has any number; lists and strings repeat at will in both. What an operator would make is measured
-before it is made, because nothing interrupts Python inside of one such operation.
+TorchScript's int has 64 bits, Python's has any number; lists and strings repeat at will in both. The size of a result is computed
+before the operator runs, because nothing can interrupt Python inside one such operation.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def require_plain(name: str, values: Sequence[object]) -> None:
 
 
 def require_int(value: object) -> Any:
-    """The value, if it is no int that torch does not have. Raises OverflowError."""
+    """The value. Raises OverflowError for an int beyond torch's 64 bits."""
     if isinstance(value, int) and not -1 << INT_BITS - 1 <= value < 1 << INT_BITS - 1:
         raise OverflowError(f"torch's int has {INT_BITS} bits, and this one has {value.bit_length() + 1:,}")
     return value

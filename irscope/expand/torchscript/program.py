@@ -1,4 +1,4 @@
-"""What the constructs of a TorchScript program share while it is run over abstract values: what is given, built, assigned and missing."""
+"""State shared by the constructs of a TorchScript program during an abstract run: what is given, built, assigned and missing."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -18,11 +18,11 @@ from irscope.source.budget import NODES
 
 @dataclass(slots=True)
 class Given:
-    """What the user gives: input types or numbers by name, weights by state-dict path, values of elided constants by value name.
+    """What the user passes: input types or numbers by name, weights by state-dict path, values of elided constants by value name.
 
-    ``measure`` runs a graph whose result is one integer over the actual inputs: sizes that depend on data are taken from it.
-    ``limit`` is how many operators the program may have when it is unrolled. ``outline``: a constant whose value the text elides is a
-    parameter of its type, for those who only look at the program.
+    ``measure`` runs a graph whose result is one integer over the actual inputs: sizes that depend on data are computed by it.
+    ``limit`` bounds the number of operators of the unrolled program. ``outline``: a constant whose value the text elides is a
+    parameter of its type, for callers that do not run the program.
     """
 
     inputs: Mapping[str, TensorType | int | float | bool | str | None] = field(default_factory=dict)
@@ -34,15 +34,15 @@ class Given:
 
 
 class Misfit(UserError):
-    """An operator does not take what it is given."""
+    """An operator does not accept its arguments."""
 
 
 class Program(ABC):
-    """The state of a run: the module, the graph that is built, and objects. Branches, loops and calls run graphs by :meth:`call`.
+    """The state of a run: the module, the graph under construction, and objects. Branches, loops and calls run graphs by :meth:`call`.
 
-    ``attributes`` are values of objects by path, ``assigned`` the paths that the program set. ``weights`` are parameters of the main graph
-    by state-dict path; ``has_unsolved``: the shape of one of them was not known when it was asked for. ``missing`` are nodes whose
-    operator is not known, by its name.
+    ``attributes`` maps paths to values of objects, ``assigned`` has the paths that the program set. ``weights`` are parameters of the main
+    graph by state-dict path; ``has_unsolved``: the shape of one of them was unknown at its first use. ``missing`` are nodes whose
+    operator is unknown, by its name.
     """
 
     def __init__(self, module: Module, given: Given) -> None:
@@ -69,7 +69,7 @@ class Program(ABC):
         """Apply an operator of torch to values."""
 
     def parameter(self, type: TensorType, node: Node, name: str = "") -> Node:
-        """A parameter of the main graph, whatever frame is being built."""
+        """A parameter of the main graph, whichever frame is under construction."""
         frame = self.t.frame
         while frame.outer is not None:
             frame = frame.outer
@@ -79,18 +79,18 @@ class Program(ABC):
         return made
 
     def keep(self, graph: Graph) -> None:
-        """A body that was built becomes a graph of the module."""
+        """Add a completed body to the module."""
         self.made.graphs[self.made.fresh_name(graph.name)] = graph
 
     def _measured(self, node: Node) -> int:
-        """The value of a scalar of the main graph for the given inputs."""
+        """The value that a scalar of the main graph has for the given inputs."""
         assert self.given.measure is not None
         made = Graph(self.graph.name, list(self.graph.nodes), list(self.graph.params), node)
         self.made.attrs |= {"sizes_from_data": True}
         return int(self.given.measure(made))
 
     def where(self, node: Node) -> str:
-        """`` (file.py:4)``, where the text says it."""
+        """`` (file.py:4)``, where the text has it."""
         stack = self.module.call_stack(node)
         return f" ({stack[0]})" if stack else ""
 

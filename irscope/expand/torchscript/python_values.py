@@ -1,4 +1,4 @@
-"""What TorchScript's operators on plain Python values give, and arithmetic on 0-dimensional tensors that are known numbers."""
+"""Evaluates TorchScript's operators on plain Python values, and arithmetic on 0-dimensional tensors that are known numbers."""
 from __future__ import annotations
 
 import builtins
@@ -31,7 +31,7 @@ def compute(name: str, values: Sequence[Any]) -> Any:
 def fold_known(name: str, values: Sequence[Any]) -> Any:
     """The result where every operand is a known number and the operator is arithmetic; None otherwise.
 
-    A tensor operand gives a tensor (sizes go through 0-dimensional Long tensors in traces); reading one gives a Python number.
+    The result of a tensor operand is a tensor (traces pass sizes as 0-dimensional Long tensors); reading one returns a Python number.
     """
     if not values or not isinstance(values[0], Tensor) or values[0].known is None:
         if not (len(values) > 1 and isinstance(values[1], Tensor) and values[1].known is not None and isinstance(values[0], int | float)):
@@ -62,7 +62,7 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
 
 
 def _converted(values: Sequence[Any]) -> Any:
-    """``aten::to`` of a known number in one of its forms; None for one that is not understood."""
+    """``aten::to`` of a known number in one of its forms; None for an unknown form."""
     at = 2 if isinstance(values[1], str) and len(values) > 2 else 1
     wanted, copy = values[at], len(values) > at + 2 and values[at + 2] is True
     if isinstance(wanted, bool) or wanted is None:
@@ -157,7 +157,7 @@ def _sort(values: list[Any], reverse: bool = False) -> None:
 
 
 def _format(template: str, *values: Any) -> str:
-    """Each ``{}`` is a value, as in torch; everything else in braces is text. Not str.format, whose fields may ask for attributes."""
+    """Each ``{}`` is a value, as in torch; everything else in braces is text. Not str.format, whose fields may access attributes."""
     first, *rest = template.split("{}")
     if len(rest) > len(values):
         raise ValueError(f"too few values for the {len(rest)} places in {template!r}")
@@ -205,7 +205,7 @@ VALUES: dict[str, Callable[..., Any]] = {
     "aten::items": lambda d: [tuple(kv) for kv in d.items()], "aten::get": lambda d, k, *default: d.get(k, *default),
     "aten::Delete": operator.delitem, "aten::setdefault": dict.setdefault, "aten::update": dict.update, "aten::popitem": _pop_item,
 }
-"""Operators whose operands are plain values; those of lists hold whatever the list holds."""
+"""Operators whose operands are plain values; those of lists accept any items."""
 
 CONTAINERS = frozenset((
     "aten::len", "aten::__getitem__", "aten::append", "aten::extend", "aten::insert", "aten::pop", "aten::clear", "aten::reverse",

@@ -1,4 +1,4 @@
-"""Shapes for a TorchScript text that leaves them open: the program is run over those of its inputs, and each value says what it became.
+"""Infers shapes for a TorchScript text that leaves them open, by running the program over the shapes of its inputs.
 
     graph(%x : Tensor):                             --shape x=2,8        graph(%x : Float(2, 8)):
       %y : Tensor = aten::linear(%x, %w, %b)                               %y : Float(2, 4) = aten::linear(%x, %w, %b)
@@ -23,10 +23,10 @@ from irscope.source import UserError, did_you_mean
 
 
 def with_shapes(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str]) -> Module:
-    """The module with the shapes of inputs and of all that follows from them, as far as the program can be run.
+    """The module with the shapes of inputs and of all values that depend on them, as far as the program can be run.
 
-    Inputs are named as in the text or ``argN``, objects not counted; the element type is float32 where nobody says it.
-    Raises UserError for a name that is no input, and where an operator does not take the shapes.
+    Inputs are named as in the text or ``argN``, objects not counted; the element type defaults to float32.
+    Raises UserError for a name that is not an input, and where an operator does not take the shapes.
     """
     params = [p for p in module.main().params if not (isinstance(p.type, NamedType) and "__torch__" in p.type.name)]
     names = {p.name: p for p in params} | {f"arg{i}": p for i, p in enumerate(params)}
@@ -45,7 +45,7 @@ def with_shapes(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: M
 
 
 def types_of_run(module: Module, given: Given) -> dict[Node, Type]:
-    """The types that nodes have when the program is run, of those whose text says something else or nothing.
+    """The types of nodes in a run of the program, for those whose text has another type or none.
 
     Raises UserError where an operator does not take the shapes.
     """
@@ -55,14 +55,14 @@ def types_of_run(module: Module, given: Given) -> dict[Node, Type]:
     except Misfit:
         raise
     except UserError:
-        pass  # what was found on the way holds; an operator that does not run has the type of the text
+        pass  # the types found so far are valid; an operator that does not run keeps the type of the text
     types = seen.types()
     assert types is not None, "nothing was left for later"
     return types
 
 
 class TypesSeen:
-    """The types of values, noted down during a run: :meth:`at_once` or :meth:`later` is what :class:`Interpreter` tells them to."""
+    """Records the types of values during a run: :class:`Interpreter` calls :meth:`at_once` or :meth:`later`."""
 
     def __init__(self) -> None:
         self._found: dict[Node, TensorType | None] = {}
@@ -70,25 +70,25 @@ class TypesSeen:
         self._open: list[tuple[Node, Tensor, object]] = []
 
     def at_once(self, node: Node, value: object) -> None:
-        """A node of the text has this value. What is only a view, or not asked for yet, is built in order to know its type."""
+        """Record the value of a node. Builds a view or a deferred value in order to know its type."""
         if isinstance(value, Wanted) and not value.solved:
             self._weights[node] = value
         elif isinstance(value, Tensor):
             self._note(node, value)
 
     def later(self, node: Node, value: object) -> None:
-        """The same for a run whose graph is wanted: it is built as if nobody looked on."""
+        """Record the value of a node for a run whose graph is kept: views and deferred values are built at the end."""
         if isinstance(value, Tensor) and not isinstance(value, Wanted) and not value.built:
             self._open.append((node, value, value.state))
         else:
             self.at_once(node, value)
 
     def types(self) -> dict[Node, Type] | None:
-        """The types that the text does not say; None where a view was written to after it was seen, so that its type then is not known."""
+        """The types that the text does not have; None where a recorded view was written to later, so its type then is unknown."""
         for node, value, state in self._open:
             if value.state != state:
                 return None
-            with suppress(NotAround, TypeFault):  # a value of a loop's body, which is closed, or an invalid view that no operator reads
+            with suppress(NotAround, TypeFault):  # a value of a loop body that is complete, or an invalid view that no operator reads
                 self._note(node, value)
         for node, weight in self._weights.items():
             if weight.solved:
@@ -99,12 +99,12 @@ class TypesSeen:
     def _note(self, node: Node, value: Tensor) -> None:
         type = value.get().type
         assert isinstance(type, TensorType)
-        # What has another shape each time that it runs has none to be told.
+        # A node that runs several times with different shapes has no type to record.
         self._found[node] = type if node not in self._found or self._found[node] == type else None
 
 
 def _says(text: Type, type: TensorType) -> bool:
-    """Whether the text says as much already."""
+    """Whether the text already has the type."""
     return isinstance(text, TensorType) and text.dtype is type.dtype and text.shape == type.shape
 
 

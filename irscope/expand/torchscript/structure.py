@@ -1,4 +1,4 @@
-"""Lists, tuples, dicts and objects of the program: plain Python values, made and taken apart as the program runs."""
+"""Lists, tuples, dicts and objects of the program: plain Python values, built and taken apart as the program runs."""
 from __future__ import annotations
 
 import math
@@ -26,7 +26,7 @@ def flatten(value: object) -> list[Any]:
 
 
 def _parts(value: object) -> Sequence[Any] | None:
-    """What a value holds. An Optional holds whether it is there, and its value; None holds nothing."""
+    """The parts of a value: for an Optional, its presence and its value; for None, nothing."""
     if isinstance(value, list | tuple):
         return value
     if isinstance(value, dict):
@@ -59,8 +59,8 @@ def has_tensor(value: object) -> bool:
 
 
 def has_optional(value: object) -> bool:
-    """Whether data decides that some part of a value is None."""
-    stack, seen = [value], set()  # tuples may hold the same tuple often, and nest
+    """Whether some part of a value is None depending on data."""
+    stack, seen = [value], set()  # tuples may contain the same tuple many times, and nest
     while stack:
         top = stack.pop()
         if isinstance(top, Maybe):
@@ -72,7 +72,7 @@ def has_optional(value: object) -> bool:
 
 
 def node_of(value: object) -> Any:
-    """What an expansion is given: nodes for tensors and for numbers that depend on data, in lists too."""
+    """The argument of an expansion: nodes for tensors and for numbers that depend on data, in lists too."""
     if isinstance(value, Tensor):
         return value.get()
     if isinstance(value, list):
@@ -81,7 +81,7 @@ def node_of(value: object) -> Any:
 
 
 def wrap(program: Program, value: object) -> Any:
-    """What an expansion gave: handles for nodes, as memory of the body that is built; several results stay a list."""
+    """The result of an expansion: handles for nodes, as memory of the body under construction; several results stay a list."""
     if isinstance(value, Node):
         return Tensor(program.t.here(value))
     if isinstance(value, tuple | list):
@@ -109,7 +109,7 @@ NODES: dict[str, Callable[[Program, Node, list[Any]], Any]] = {}
 
 
 def node(*names: str) -> Callable[[Callable[[Program, Node, list[Any]], Any]], Callable[[Program, Node, list[Any]], Any]]:
-    """Declare what nodes of these names do."""
+    """Declare the function that runs nodes of these names."""
     def enter(function: Callable[[Program, Node, list[Any]], Any]) -> Callable[[Program, Node, list[Any]], Any]:
         for name in names:
             NODES[name] = function
@@ -119,7 +119,7 @@ def node(*names: str) -> Callable[[Callable[[Program, Node, list[Any]], Any]], C
 
 @node("prim::GetAttr")
 def _get_attr(program: Program, node: Node, values: list[Any]) -> Any:
-    """An object, a weight, or a value that a SetAttr put there."""
+    """An object, a weight, or a value that a SetAttr stored."""
     owner, name = values[0], str(GetAttr.of(node).name)
     if not isinstance(owner, ModuleRef):
         raise program.fault(node, f"GetAttr of {describe(owner)}")
@@ -135,7 +135,7 @@ def _get_attr(program: Program, node: Node, values: list[Any]) -> Any:
         return None
     if declared in ("int", "float", "bool", "str") and not is_given:
         raise UserError(f"the text does not hold the value of attribute {child.path!r} ({declared}), %{node.name}{program.where(node)}",
-                        "print torch.jit.freeze(module).graph, which holds it")
+                        "print torch.jit.freeze(module).graph, which contains it")
     value = flat_weights(program, owner.path, node) if declared == "Tensor[]" else weight(program, child.path, node)
     program.attributes[child.path] = value
     return value
@@ -181,7 +181,7 @@ def _unwrapped_surely(program: Program, node: Node, values: list[Any]) -> Any:
 
 @node("prim::unchecked_cast", "prim::unchecked_unwrap_optional")
 def _unwrapped(program: Program, node: Node, values: list[Any]) -> Any:
-    """The value of an Optional: of one that may be None, what it is where it is not."""
+    """The value of an Optional; where data decides whether it is None, the value of the other case."""
     return values[0].value if isinstance(values[0], Maybe) else values[0]
 
 
@@ -258,7 +258,7 @@ for _number_names, _kind in ((("aten::Int", "aten::IntImplicit"), "int"), (("ate
 
 
 MOST_ITEMS = 4096
-"""A tensor of more elements is not taken apart into numbers."""
+"""Tensors with more elements are not taken apart into numbers."""
 
 
 @node("prim::tolist")
@@ -293,7 +293,7 @@ def _python(program: Program, node: Node, values: list[Any]) -> Any:
 def _call_method(program: Program, node: Node, values: list[Any]) -> Any:
     owner, method = values[0], str(CallMethod.of(node).name)
     if not isinstance(owner, ModuleRef):
-        raise UserError(f"%{node.name} calls {method} of what is no module of the text{program.where(node)}")
+        raise UserError(f"%{node.name} calls {method} on a value that is not a module of the text{program.where(node)}")
     names = [f"{owner.path}.{method}" if owner.path else f"<top>.{method}", method]
     for name in names:
         if name in program.module.graphs:

@@ -1,7 +1,7 @@
-"""The parameters that a program reads from its objects: given by the user, typed by the text, or solved from the operators beside them.
+"""The parameters that a program reads from its objects: passed by the user, typed by the text, or inferred from their users.
 
-An inlined graph says ``%weight : Tensor``. Where no file gives it, the operator that takes it knows its shape, from its other operand and
-from its result: a linear layer that makes 64 of 128 numbers has a weight of 64 x 128.
+An inlined graph has ``%weight : Tensor``. Without a file, the operator that takes it determines its shape from its other operand and
+its result: a linear layer from 128 to 64 features has a weight of 64 x 128.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS = 1000
 
 
 class Wanted(Tensor):
-    """A weight that is needed, and whose shape is not known yet."""
+    """A weight that is used, and whose shape is not known yet."""
 
     __slots__ = ("path", "place")
 
@@ -43,15 +43,15 @@ class Wanted(Tensor):
         return super().get()
 
     def settle(self, node: Node) -> None:
-        """The parameter that it is."""
+        """Create its parameter."""
         self.storage.set(node)
         self.region.layout = given_layout(self.place.type, node)
 
 
 def weight(program: Program, path: str, node: Node) -> Tensor:
-    """The parameter of the main graph for a state-dict path; one, however often and wherever it is asked for.
+    """The parameter of the main graph for a state-dict path; the same one for every use.
 
-    Raises UserError when a file of weights is given that does not have it.
+    Raises UserError when the given file of weights lacks it.
     """
     if path not in program.weights:
         program.weights[path] = made = _new_weight(program, path, node)
@@ -60,7 +60,7 @@ def weight(program: Program, path: str, node: Node) -> Tensor:
 
 
 def flat_weights(program: Program, owner: str, node: Node) -> list[Tensor]:
-    """The list in which a recurrent module keeps its parameters: by layer and direction, as the state dict names them."""
+    """The list of parameters of a recurrent module: by layer and direction, as the state dict names them."""
     found = [f"{owner}.{name}" if owner else name for name in recurrent_names(owner, program.given.weights)]
     if not found:
         raise UserError(f"the tensors of the list %{node.name} are not in the text{program.where(node)}",
@@ -98,7 +98,7 @@ def recurrent_names(owner: str, known: Collection[str]) -> list[str]:
 
 
 def nearest(path: str, known: Sequence[str]) -> str:
-    """What the file has that comes nearest: the same path under another root, or a similar one."""
+    """The help that names the nearest entry of the file: the same path under another root, or a similar one."""
     for name in known:
         if name.endswith("." + path) or path.endswith("." + name):
             return f"the file has {name!r}: rename its entries, or save the state dict of the module that was traced"
@@ -107,7 +107,7 @@ def nearest(path: str, known: Sequence[str]) -> str:
 
 
 def settle(program: Program, node: Node, name: str, values: Sequence[Any]) -> None:
-    """Give the weights among the operands of an operator their shapes. Raises UserError for one that nothing beside it fixes."""
+    """Infer the shapes of the weights among the operands of an operator. Raises UserError for one that they do not determine."""
     wanted = [(i, v) for i, v in enumerate(values) if isinstance(v, Wanted) and not v.solved]
     if name in GATES and len(values) > 7 and isinstance(values[2], list):
         _recurrent(program, name, values)
@@ -123,7 +123,7 @@ def settle(program: Program, node: Node, name: str, values: Sequence[Any]) -> No
 
 
 def _dtype(node: Node, name: str) -> Any:
-    """That of the result where it passes on what it takes, else float32."""
+    """The result's where the operator keeps the element type, else float32."""
     declared = node.type
     if not isinstance(declared, TensorType):
         return F32
@@ -131,7 +131,7 @@ def _dtype(node: Node, name: str) -> Any:
 
 
 def _shape(value: Any) -> Shape | None:
-    """The shape of an operand that is known."""
+    """The shape of a known operand."""
     if not isinstance(value, Tensor) or (isinstance(value, Wanted) and not value.solved):
         return None
     type = value.get().type
@@ -139,13 +139,13 @@ def _shape(value: Any) -> Shape | None:
 
 
 def _declared(node: Node) -> Shape | None:
-    """The shape that the text gives the result."""
+    """The shape that the text states for the result."""
     return node.type.dims() if isinstance(node.type, TensorType) and node.type.is_static else None
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Operand ``place`` of an operator, whose shape is looked for; ``x`` is the shape of its first operand."""
+    """Operand ``place`` of an operator, whose shape is wanted; ``x`` is the shape of the first operand."""
 
     program: Program
     values: Sequence[Any]
@@ -155,7 +155,7 @@ class Asked:
 
 
 def solved(program: Program, node: Node, name: str, values: Sequence[Any], place: int) -> Shape | None:
-    """The shape of operand ``place``; None where nothing fixes it."""
+    """The shape of operand ``place``; None where nothing determines it."""
     plain = name.rstrip("_") if name.startswith("aten::") and not name.endswith("__") else name
     rule = RULES.get(plain)
     asked = Asked(program, values, place, _shape(values[0] if values else None), _declared(node))
@@ -175,7 +175,7 @@ def _linear(asked: Asked) -> Shape | None:
 
 
 def _product(asked: Asked) -> Shape | None:
-    """``matmul(x, w)`` and ``addmm(b, x, w)``: a matrix from the right."""
+    """``matmul(x, w)`` and ``addmm(b, x, w)``: the matrix on the right."""
     place, result = asked.place, asked.result
     left = _shape(asked.values[place - 1]) if place else None
     if not left or not result:
@@ -184,7 +184,7 @@ def _product(asked: Asked) -> Shape | None:
 
 
 def _embedding(asked: Asked) -> Shape | None:
-    """As many rows as the given indices need."""
+    """As many rows as the indices need."""
     if asked.place or not asked.result:
         return None
     t = asked.program.t
@@ -206,7 +206,7 @@ def _indexed(asked: Asked) -> Shape | None:
 
 
 def _convolution(asked: Asked) -> Shape | None:
-    """Channels by the operands, the kernel by how the sizes of image and result differ; where several fit, the one that keeps the size."""
+    """Channels from the operands, the kernel from the sizes of image and result; where several fit, the one that keeps the size."""
     values, place, x, result = asked.values, asked.place, asked.x, asked.result
     transposed = bool(values[6]) if len(values) > 8 else False
     groups = values[8] if len(values) > 8 else values[6] if len(values) > 6 else 1
@@ -238,9 +238,9 @@ def _convolution(asked: Asked) -> Shape | None:
 
 
 def _likely(fits: Sequence[int], size: int, stride: int, padding: int, dilation: int, biased: bool) -> int:
-    """Patches that lie side by side, a kernel that keeps the size, or an odd one: what models have.
+    """The kernel size that models usually have: adjacent patches, a kernel that keeps the size, or an odd one.
 
-    A step of two without a bias is the shortcut of a residual block, whose kernel is 1; with one it merges patches.
+    A stride of two without a bias is the shortcut of a residual block, with kernel 1; with a bias it merges patches.
     """
     if not padding and stride == 2 and not biased and 1 in fits:
         return 1
@@ -251,7 +251,7 @@ def _likely(fits: Sequence[int], size: int, stride: int, padding: int, dilation:
 
 
 def _beside(asked: Asked) -> Shape | None:
-    """A vector along the last dimension fits any operand; beside nothing else, the result."""
+    """A vector along the last dimension, which fits any operand; without another operand, the shape of the result."""
     result = asked.result
     other = next((s for i, v in enumerate(asked.values) if i != asked.place and (s := _shape(v)) is not None), None)
     if other is None or not other:
@@ -260,7 +260,7 @@ def _beside(asked: Asked) -> Shape | None:
 
 
 def _expanded(asked: Asked) -> Shape | None:
-    """Sizes of -1 are the weight's own; where a size is given, one element stands for all."""
+    """Sizes of -1 are those of the weight; an explicit size broadcasts one element."""
     sizes, result = asked.values[1], asked.result
     if asked.place or not result or not isinstance(sizes, list):
         return None
@@ -288,12 +288,12 @@ GATES = {"aten::lstm": 4, "aten::gru": 3, "aten::rnn_tanh": 1, "aten::rnn_relu":
 
 
 def _recurrent(program: Program, name: str, values: Sequence[Any]) -> None:
-    """The parameters of a recurrent net: input, state, and biases of each layer and direction."""
+    """The parameters of a recurrent network: input, state, and biases of each layer and direction."""
     x, state = _shape(values[0]), _shape(values[1][0] if isinstance(values[1], list) else values[1])
     if x is None or state is None:
         return
     biases, both = bool(values[3]), bool(values[7])
-    layers = min(values[4], len(values[2]))  # each layer has parameters: a text that claims more layers is wrong
+    layers = min(values[4], len(values[2]))  # each layer has parameters: a text with more layers is wrong
     hidden, gates = state[-1], GATES[name] * state[-1]
     shapes: list[Shape] = []
     for layer in range(layers):
@@ -316,7 +316,7 @@ RULES: dict[str, Rule] = {
     "aten::prelu": lambda asked: (1,) if asked.place == 1 else None,
     "aten::group_norm": lambda asked: (asked.x[1],) if asked.x and asked.place > 1 else None,
     **dict.fromkeys(("aten::batch_norm", "aten::instance_norm"), lambda asked: (asked.x[1],) if asked.x and len(asked.x) > 1 else None),
-    **dict.fromkeys(("aten::layer_norm", "aten::rms_norm"),  # what is normalised says the shape
+    **dict.fromkeys(("aten::layer_norm", "aten::rms_norm"),  # the normalised operand has the shape
                     lambda asked: tuple(asked.values[1]) if isinstance(asked.values[1], list) else None),
     **dict.fromkeys(("aten::view", "aten::reshape", "aten::flatten"), lambda asked: (prod(asked.result),) if asked.result else None),
 }

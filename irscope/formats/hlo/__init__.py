@@ -1,4 +1,4 @@
-"""XLA's HLO text: reading it in every form that XLA and the tools around it write, and printing it again."""
+"""XLA's HLO text: reads every form that XLA and its tools write, and prints HLO."""
 from irscope.formats.hlo.printer import print_module
 from irscope.formats.hlo.reader import read
 from irscope.formats.hlo.surroundings import sniff

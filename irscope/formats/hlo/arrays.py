@@ -1,4 +1,4 @@
-"""Literal text to numpy arrays and back; the only file of the reader that needs numpy, which is imported with the first array."""
+"""Literal text to numpy arrays and back; the only file of the reader that needs numpy, imported with the first array."""
 from __future__ import annotations
 
 import re

@@ -1,4 +1,4 @@
-"""A module while it is read: its computations, names and shared tables. Both paths of the reader put their instructions in here."""
+"""A module under construction: its computations, names and shared tables. Both paths of the reader add their instructions here."""
 from __future__ import annotations
 
 import re
@@ -26,7 +26,7 @@ from irscope.graph import NO_ATTRS, UNKNOWN, Effect, Graph, Module, Node, Op, Ty
 from irscope.ops.registry import lookup
 from irscope.source import Note, SourceText, did_you_mean
 
-MAX_GUESSED = 20000  # among more names than this, no "did you mean" is looked for
+MAX_GUESSED = 20000  # with more names than this, there is no "did you mean"
 
 UNDEFINED = Op("undefined", effect=Effect.CONTROL, known=False)
 """Stands in for an operand that the text does not define, so that the rest of the graph can be read."""
@@ -37,9 +37,9 @@ SPOILT = "?"
 
 
 class Entry(NamedTuple):
-    """What an opcode and its attribute text come to; one for all instructions that spell them alike.
+    """A parsed opcode and attribute text; shared by all instructions that spell them alike.
 
-    ``operands`` is their number, or one of the marks below. ``looks`` asks for the checks of the single instruction.
+    ``operands`` is their number, or one of the marks below. ``looks`` says that each instruction must be checked.
     """
 
     op: Op
@@ -53,7 +53,7 @@ ANY, PARAMETER, CONSTANT = -1, -2, -3
 
 
 class Scope:
-    """A computation while it is read."""
+    """A computation under construction."""
 
     __slots__ = ("graph", "is_cut", "names", "result", "result_at")
 
@@ -65,7 +65,7 @@ class Scope:
         self.is_cut = False
 
     def free_name(self, wanted: str) -> str:
-        """A name that no instruction of the computation has yet."""
+        """A name that no instruction of the computation has."""
         name, n = wanted, 0
         while name in self.names:
             n += 1
@@ -81,8 +81,8 @@ class Assembly:
     """One module under construction.
 
     ``tables[opcode][attribute text]`` is an Entry, ``values[kind, text]`` the value of an attribute, and ``tails`` the texts of
-    metadata and backend configs that are well-formed; ``text`` is what is read: the source, with log prefixes blanked out.
-    ``read_nested`` reads a computation that is written where it is called, in the middle of an attribute list.
+    metadata and backend configs that are well-formed; ``text`` is the source with log prefixes blanked out.
+    ``read_nested`` reads a computation that is written inline in an attribute list.
     """
 
     def __init__(self, source: SourceText, text: str, faults: Faults, ops: dict[str, Op], begin: int, read_nested: ReadNested) -> None:
@@ -105,11 +105,11 @@ class Assembly:
 
     @property
     def scope(self) -> Scope:
-        """The innermost computation that is open."""
+        """The innermost open computation."""
         return self.scopes[-1]
 
     def tell(self, fault: Fault, message: str, span: Span, help: str = "", notes: tuple[Note, ...] = ()) -> None:
-        """Note a fault of the open computation."""
+        """Report a fault in the open computation."""
         self.faults.add(fault, message, span._replace(graph=self.scopes[-1].graph.name if self.scopes else ""), help, notes)
 
     def op(self, name: str) -> Op:
@@ -120,11 +120,11 @@ class Assembly:
         return found
 
     def spoil(self, node: Node) -> None:
-        """Make an instruction opaque that lacks an operand or an attribute: who reads the graph may rest on what an opcode has.
+        """Make an instruction opaque that lacks an operand or an attribute: users of the graph rely on what an opcode has.
 
-            a = f32[2] add(x)    ->    the operator of %a is called add?
+            a = f32[2] add(x)    ->    the operator of %a is named add?
         """
-        if not node.op.name.startswith("async-") and not node.op.name.endswith(SPOILT):  # chains are held together by these names
+        if not node.op.name.startswith("async-") and not node.op.name.endswith(SPOILT):  # chains are linked by these names
             name = node.op.name + SPOILT
             node.op = self.ops.setdefault(name, Op(name, effect=Effect.CONTROL))
 
@@ -135,7 +135,7 @@ class Assembly:
         return scope
 
     def close(self) -> Graph:
-        """End the innermost computation: duplicate names, parameters, root and result are looked at."""
+        """End the innermost computation: check duplicate names, parameters, root and result."""
         scope = self.scopes.pop()
         graph = scope.graph
         if len(scope.names) != len(graph.nodes):
@@ -152,14 +152,14 @@ class Assembly:
         self._number_parameters(graph)
         root = graph.root
         if scope.result is not None and root is not None and root.type is not UNKNOWN and not self._fits(scope.result, root.type):
-            message = f"computation {graph.name} says that it gives {scope.result}, but its root %{root.name} is {root.type}"
+            message = f"computation {graph.name} declares the result {scope.result}, but its root %{root.name} is {root.type}"
             length = self.on_line(scope.result_at, scope.result_at + len(str(scope.result)))
             self.faults.add(RESULT_TYPE, message, Span(scope.result_at, length, root.name, graph.name), "",
-                            (Note("the root stands here", root.loc),))
+                            (Note("the root is here", root.loc),))
         return graph
 
     def _fits(self, declared: Type, type: Type) -> bool:
-        """Whether two types of the table are compatible; thousands of computations ask for the same few pairs."""
+        """Whether two types of the table are compatible; thousands of computations compare the same few pairs."""
         key = (id(declared), id(type))
         fits = self._fitting.get(key)
         if fits is None:
@@ -198,7 +198,7 @@ class Assembly:
         return node
 
     def operand(self, name: str, at: int) -> Node:
-        """The instruction of a name; tells when there is none, once a name, and gives a stand-in."""
+        """The instruction of a name; for an unknown name, reports it once and returns a stand-in."""
         scope = self.scope
         node = scope.names.get(name)
         if node is None:
@@ -218,7 +218,7 @@ class Assembly:
         later = re.compile(rf"^[ \t]*(?:ROOT[ \t]+)?%?{re.escape(name)}[ \t]+=", re.MULTILINE).search(self.text, at)
         end = self.text.find("\n}", at)
         if later and (end < 0 or later.start() < end):
-            return (Note("it is defined later, here; an instruction stands before those that use it", later.end() - 1 - len(name)),)
+            return (Note("it is defined later, here; an instruction must precede its users", later.end() - 1 - len(name)),)
         return ()
 
     def stand_in(self, name: str, at: int) -> Node:
@@ -231,17 +231,17 @@ class Assembly:
         return node
 
     def check_name(self, name: str, at: int) -> None:
-        """Names that XLA would change: it refuses them."""
+        """Report names that XLA reserves and refuses."""
         if name.startswith("__") and not name.startswith("__xla_"):
             self.tell(ILLEGAL_NAME, f"names beginning with __ are reserved: {name}", Span(at, len(name), name), f"call it a{name[1:]}")
 
     def on_line(self, begin: int, end: int) -> int:
-        """How many of the characters between two offsets stand on the first line: what carets can underline."""
+        """How many of the characters between two offsets are on the first line, where carets can underline them."""
         line_end = self.text.find("\n", begin)
         return max(1, (end if line_end < 0 else min(end, line_end)) - begin)
 
     def async_start(self, graph: Graph, node: Node) -> None:
-        """An async computation has one caller."""
+        """Check that an async computation has one caller."""
         known = self.async_starts.get(graph)
         if known is not None:
             self.tell(ASYNC_CHAIN, f"computation {graph.name} is called by more than one async-start",
@@ -249,7 +249,7 @@ class Assembly:
         self.async_starts[graph] = node
 
     def finish(self) -> Module:
-        """The module as a whole: its entry."""
+        """Complete the module: set its entry."""
         module = self.module
         if not module.entry and module.graphs:
             module.entry = next(reversed(module.graphs))
@@ -268,7 +268,7 @@ class Assembly:
     def _number_parameters(self, graph: Graph) -> None:
         parameter = self.ops.get("parameter")
         found = [node for node in graph.nodes if node.op is parameter]
-        if all(node.attrs["number"] == number for number, node in enumerate(found)):  # as printers write them
+        if all(node.attrs["number"] == number for number, node in enumerate(found)):  # as printers write it
             graph.params = found
             return
         by_number: dict[int, Node] = {}

@@ -1,4 +1,4 @@
-"""async-start, async-update and async-done: the computation that sugared text leaves to be understood, and whether the chain fits."""
+"""async-start, async-update and async-done: adds the computation that sugared text implies, and checks the chain."""
 from __future__ import annotations
 
 from irscope.formats.hlo.assembly import UNDEFINED, Assembly
@@ -11,7 +11,7 @@ MAIN_THREAD = "main"
 
 
 def wrap(assembly: Assembly, node: Node, opcode: str) -> None:
-    """Give ``X-start`` the computation with one X that it stands for: what belongs to X moves there."""
+    """Give ``X-start`` the computation with one X that it implies, and move the attributes of X there."""
     graph = Graph(assembly.module.fresh_name("async_wrapped"), loc=node.loc, notes={"implicit": True})
     params = []
     for number, operand in enumerate(node.operands):
@@ -27,20 +27,20 @@ def wrap(assembly: Assembly, node: Node, opcode: str) -> None:
 
 
 def start_of(node: Node) -> Node | None:
-    """The async-start that a chain of updates goes back to."""
+    """The async-start at the beginning of a chain of updates."""
     while node.op.name in ("async-update", "async-done") and node.operands:
         node = node.operands[0]
     return node if node.op.name == "async-start" else None
 
 
 def wrapped_opcode(start: Node) -> str:
-    """What runs asynchronously."""
+    """The opcode that runs asynchronously."""
     graph = start.bodies[0] if start.bodies else None
     return graph.root.op.name if graph is not None and graph.root is not None else ""
 
 
 def check_chain(assembly: Assembly, node: Node, spec: Opcode, word: str) -> None:
-    """Look at one link; ``word`` is the opcode as written. Updates and dones take everything else from their start."""
+    """Check one link; ``word`` is the opcode as written. Updates and dones take everything else from their start."""
     if node.op.name == "async-start":
         _check_shape(assembly, node, word)
         if node.bodies:
@@ -67,7 +67,7 @@ def check_chain(assembly: Assembly, node: Node, spec: Opcode, word: str) -> None
 
 
 def _check_same(assembly: Assembly, node: Node, start: Node, spec: Opcode) -> None:
-    """What the link says again must be what its start says."""
+    """Check that the attributes that a link repeats equal those of its start."""
     wrapped = wrapped_opcode(start)
     if spec.wraps and wrapped and spec.wraps != wrapped:
         _tell(assembly, node, f"Expect async wrapped opcode to be {wrapped}, which %{start.name} starts, but got {spec.wraps}")

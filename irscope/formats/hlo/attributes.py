@@ -1,4 +1,4 @@
-"""The attribute lists of instructions: by the cursor with every fault told, and quickly for text as compilers print it."""
+"""Parses the attribute lists of instructions: with the cursor, which reports every fault, or fast for text as compilers print it."""
 from __future__ import annotations
 
 import re
@@ -31,7 +31,7 @@ BODY_ORDER = ("to_apply", "calls", "condition", "body", "true_computation", "fal
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What stands before the operands of an instruction: its name, its opcode as written and the grammar of that, with their offsets.
+    """The part of an instruction before its operands: its name, its opcode as written and the grammar of the opcode, with offsets.
 
     A ``nested`` instruction is written as an operand of another, and has no attributes.
     """
@@ -45,7 +45,7 @@ class Head:
 
 
 class Attributes:
-    """What an attribute list gives: parsed values, called computations, and where each name stood."""
+    """A parsed attribute list: values, called computations, and the offset of each name."""
 
     __slots__ = ("at", "bodies", "values")
 
@@ -62,9 +62,9 @@ class Attributes:
 
 
 def read_attributes(assembly: Assembly, cursor: Cursor, head: Head) -> Attributes:
-    """Step over ``, name=value`` as often as it comes."""
+    """Step over every ``, name=value``."""
     found = Attributes()
-    if head.nested:  # a comma behind it separates operands; what it needs cannot be given
+    if head.nested:  # a comma after it separates operands, so it cannot have required attributes
         cursor = Cursor("", 0)
     while cursor.eat(","):
         if cursor.kind != "attribute":
@@ -132,12 +132,12 @@ def _computation(assembly: Assembly, cursor: Cursor, name: str) -> Graph:
 
 
 def _missing(assembly: Assembly, name: str, at: int, length: int) -> Graph:
-    """A computation that the text does not hold (yet): an empty graph without a root."""
+    """An empty graph without a root, for a computation that the text does not define (yet)."""
     graph = assembly.missing.get(name)
     if graph is None:
         graph = assembly.missing[name] = Graph(name, notes={"missing": True})
         later = re.compile(rf"^[ \t]*(?:ENTRY[ \t]+)?%?{re.escape(name)}[ \t]*[({{]", re.MULTILINE).search(assembly.text, at)
-        note = (Note("it is defined later, here; a computation stands before its callers", later.end() - 1 - len(name)),) if later else ()
+        note = (Note("it is defined later, here; a computation must precede its callers", later.end() - 1 - len(name)),) if later else ()
         near = did_you_mean(name, assembly.module.graphs)
         assembly.tell(MISSING_COMPUTATION, f"there is no computation {name} before this one", Span(at, length), near, note)
     return graph
@@ -157,14 +157,14 @@ def _predecessors(assembly: Assembly, cursor: Cursor) -> tuple[str, ...]:
         names.append(name)
         if not cursor.eat(","):
             break
-    cursor.expect("}", "behind the control predecessors")
+    cursor.expect("}", "after the control predecessors")
     return tuple(names)
 
 
 def _tell_stranger(assembly: Assembly, head: Head, name: str, at: int) -> None:
-    """An attribute that the opcode does not have: misplaced when another has it, else unknown."""
+    """Report an attribute that the opcode does not have: misplaced when another opcode has it, else unknown."""
     opcode, own = head.word, sorted(head.spec.attributes)
-    takes = f"{opcode} takes {', '.join(own)}" if own else f"{opcode} takes no attributes of its own"
+    takes = f"{opcode} takes {', '.join(own)}" if own else f"{opcode} takes no specific attributes"
     if name in KNOWN_ATTRIBUTES:
         others = [o.name for o in OPCODES.values() if name in o.attributes]
         has = f"; {name} belongs to {', '.join(others[:3])}{' and others' if len(others) > 3 else ''}" if others else ""
@@ -182,7 +182,7 @@ def _example(name: str, spec: Opcode) -> str:
     return f"e.g. {name}={example}" if example else ""
 
 
-# ", name=" and a value that ends where the next attribute or the line does.
+# ", name=" and a value that ends at the next attribute or the end of the line.
 NEXT_NAME = re.compile(r", ([A-Za-z_][\w\-]*)=", re.ASCII)
 VALUE = re.compile(
     r"(?:" + braces(4) + r'|"[^"\\\n]*+"|\[[\d,]*+\]<=\[[\d,]*+\](?:T\([\d,]*+\))?+|[^\s,{}"()\[\]]++)(?=, [a-zA-Z]|$)', re.ASCII)
@@ -193,7 +193,7 @@ CHECKED = object()
 
 
 def quick_entry(assembly: Assembly, opcode: str, spec: Opcode, text: str) -> Entry | None:
-    """The entry of an attribute text; None for all that is not surely right, so that the cursor may tell what is wrong."""
+    """The entry of an attribute text; None unless it is certainly valid, so that the cursor can report what is wrong."""
     found = Attributes()
     at, end = 0, len(text)
     while at < end:
@@ -235,7 +235,7 @@ def quick_entry(assembly: Assembly, opcode: str, spec: Opcode, text: str) -> Ent
 
 
 def _quick_computations(assembly: Assembly, kind: str, word: str) -> tuple[Graph, ...] | None:
-    """The computations that are named; None when one is not known."""
+    """The computations that are named; None when one is unknown."""
     graphs = assembly.module.graphs
     if kind == "computation":
         m = NAME.fullmatch(word)
@@ -248,7 +248,7 @@ def _quick_computations(assembly: Assembly, kind: str, word: str) -> tuple[Graph
 
 
 def _quick_value(assembly: Assembly, kind: str, word: str) -> Any:
-    """One value, without its place; None where it must be told with its place."""
+    """One value, without its place; None where the place is needed for a report."""
     value = quick_value(kind, word)
     if value is not None:
         return value

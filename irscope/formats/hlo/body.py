@@ -1,4 +1,4 @@
-"""Computations: from the brace that opens one to the brace that closes it, line by line where it goes, by the cursor where it must."""
+"""Reads computations, from the opening brace to the closing one: line by line where possible, else with the cursor."""
 from __future__ import annotations
 
 import re
@@ -12,7 +12,7 @@ from irscope.formats.hlo.reducers import read_reducer
 from irscope.graph import Graph
 from irscope.source import Note
 
-# ``%name (p: f32[2]) -> f32[2] {`` on a line of its own, as compilers print it.
+# ``%name (p: f32[2]) -> f32[2] {`` on one line, as compilers print it.
 _SIZE = r"\d{1,18}+"
 # The common ones first: the pattern tries them in order.
 _DTYPES = ["f32", "s32", "bf16", "pred", "f16", "u32", *sorted(RESERVED_TYPES, key=len, reverse=True)]
@@ -21,15 +21,15 @@ _TUPLE_TYPE = rf"\((?:{_PARAMETER_TYPE}(?:, (?:/\*index=\d+\*/)?+)?+)*+\)"
 _PARAMETERS = rf"(?:%?{NAME}: (?:{_PARAMETER_TYPE}|{_TUPLE_TYPE})(?:, (?:/\*index=\d+\*/)?+)?+)*+"
 OPENING = re.compile(rf"[ \t]*+(ENTRY )?+%?+({NAME}) (?:\({_PARAMETERS}\) -> ({TYPE}) )?+\{{[ \t\r]*+\n[ \t]*+", re.ASCII)
 CLOSING = re.compile(r"[ \t\r\n]*+\}[ \t\r]*+\n(?=[ \t\r]*(?:\n|%|[A-Za-z]|$))")
-# Where reading goes on behind a line that could not be read.
+# Where reading resumes after a line that could not be read.
 _HEADER = r"(?:ENTRY|HloModule)(?![\w.\-])|%?[A-Za-z_][\w.\-]*[ \t]+(?:\([^\n]*\)[ \t]*->[^\n]*)?\{[ \t]*$"
 RESUME = re.compile(rf"^[ \t]*(?:(?:ROOT[ \t]+)?%?[A-Za-z_][\w.\-]*[ \t]+=[ \t]|\}}|{_HEADER})", re.MULTILINE | re.ASCII)
-# What only stands outside of computations: one that is open there was never closed.
+# Text that occurs only outside computations: one that is still open there was never closed.
 LEAVES = re.compile(_HEADER, re.MULTILINE | re.ASCII)
 
 
 def read_printed(assembly: Assembly, at: int) -> int:
-    """Read computations as long as one printed header follows the other; the offset behind them."""
+    """Read consecutive computations with printed headers; returns the offset after them."""
     match, text = OPENING.match, assembly.text
     while True:
         while text.startswith("\n", at):
@@ -45,7 +45,7 @@ def read_printed(assembly: Assembly, at: int) -> int:
 
 
 def read_computation(assembly: Assembly, at: int) -> int:
-    """Read a computation with its header; the offset behind it."""
+    """Read a computation with its header; returns the offset after it."""
     text = assembly.text
     m = OPENING.match(text, at)
     if m is not None:
@@ -71,7 +71,7 @@ def read_computation(assembly: Assembly, at: int) -> int:
 
 
 def _printed(assembly: Assembly, m: re.Match[str]) -> int:
-    """Read a computation whose header is matched; the offset behind it."""
+    """Read a computation whose header has matched; returns the offset after it."""
     name_at = m.start(2)
     scope = assembly.open(m[2], name_at)
     if m[3] is not None:
@@ -92,17 +92,17 @@ def _finish(assembly: Assembly, is_entry: bool, name_at: int) -> None:
 
 
 def read_nested(assembly: Assembly, cursor: Cursor, name: str) -> Graph:
-    """Read ``{ instructions }`` at the cursor, a computation written where it is called."""
+    """Read ``{ instructions }`` at the cursor, a computation written inline."""
     cursor.nest(8)
     begin, graphs = cursor.at, assembly.module.graphs
     name = assembly.module.fresh_name(name)
-    graphs[name] = assembly.open(name, begin).graph  # the name is taken while its text is read
+    graphs[name] = assembly.open(name, begin).graph  # reserve the name while its text is read
     assembly.scope.graph.notes["inline"] = True
     makes, assembly.makes_parameters = assembly.makes_parameters, False
     end = _body(assembly, begin + 1, cursor.depth, named=False)
     assembly.makes_parameters = makes
     graph = assembly.close()
-    del graphs[name]  # and entered behind those that it calls
+    del graphs[name]  # and register it after those that it calls
     graphs[name] = graph
     cursor.goto(end)
     cursor.depth -= 8
@@ -110,15 +110,15 @@ def read_nested(assembly: Assembly, cursor: Cursor, name: str) -> Graph:
 
 
 def _signature(assembly: Assembly, cursor: Cursor) -> None:
-    """``(name: type, ...) -> type``, where it is written, up to the brace that opens the body."""
+    """``(name: type, ...) -> type``, if present, up to the brace that opens the body."""
     scope = assembly.scope
     if cursor.eat("("):
         while not cursor.sees(")"):
-            cursor.name("the name of a parameter, with a colon right behind it")
+            cursor.name("the name of a parameter, with a colon directly after it")
             assembly.types.read(cursor)
             if not cursor.eat(","):
                 break
-        cursor.expect(")", "behind the parameters")
+        cursor.expect(")", "after the parameters")
         cursor.expect("->", "before the type of the result")
         scope.result_at = cursor.at
         scope.result = assembly.types.read(cursor)
@@ -127,7 +127,7 @@ def _signature(assembly: Assembly, cursor: Cursor) -> None:
 
 
 def _body(assembly: Assembly, at: int, depth: int, named: bool = True) -> int:
-    """Read instructions up to the closing brace; the offset behind it and what may follow it."""
+    """Read instructions up to the closing brace; returns the offset after it and after what may follow it."""
     text = assembly.text
     scope = assembly.scope
     while True:
@@ -152,7 +152,7 @@ def _body(assembly: Assembly, at: int, depth: int, named: bool = True) -> int:
             read_instruction(assembly, cursor)
             at = cursor.at
         except Refused as refused:
-            # Every long operand list of a text with compact operands has the same fault; once is enough.
+            # Every long operand list of a text with compact operands has the same fault; report it once.
             if refused.message != COMPACTED or all(f.message != COMPACTED for f in assembly.faults.findings):
                 assembly.faults.take(refused, "", scope.graph.name)
             if refused.fault is TRUNCATED:
@@ -169,7 +169,7 @@ def _resume(text: str, begun: int) -> int:
 
 
 def _behind(assembly: Assembly, cursor: Cursor, named: bool) -> int:
-    """The closing brace and ``, execution_thread="..."``; the offset behind them."""
+    """Step over the closing brace and ``, execution_thread="..."``; returns the offset after them."""
     end = cursor.after
     if not named:
         return end

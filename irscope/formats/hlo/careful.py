@@ -1,4 +1,4 @@
-"""One instruction by the cursor: every form that HLO has, and every fault with its place."""
+"""Reads one instruction with the cursor: accepts every form of HLO, and reports every fault with its place."""
 from __future__ import annotations
 
 from typing import Any
@@ -31,10 +31,10 @@ from irscope.source import Note, did_you_mean
 COMPACTED = "the text was printed with compact operands (...), which leaves operands out"
 PRINT_AGAIN = "print it again with the default HloPrintOptions (as_text(), or a dump by XLA_FLAGS=--xla_dump_to=...)"
 
-# Opcodes of earlier years, and what to write today.
+# Former opcodes, and what to write today.
 GONE = {
-    "sparse": "sparse arrays are gone from HLO; XLA dropped them in 2020", "cross-replica-sum": "it is called all-reduce now",
-    "trace": "trace is gone from HLO", "tuple-select": "tuples are no longer selected; select their elements",
+    "sparse": "XLA removed sparse arrays from HLO in 2020", "cross-replica-sum": "it is called all-reduce now",
+    "trace": "trace was removed from HLO", "tuple-select": "tuples are no longer selected; select their elements",
     **{old: f"comparisons are compare(...), direction={new} now" for old, new in (
         ("equal-to", "EQ"), ("not-equal-to", "NE"), ("greater-than", "GT"), ("greater-than-or-equal-to", "GE"), ("less-than", "LT"),
         ("less-than-or-equal-to", "LE"), ("eq", "EQ"), ("ne", "NE"), ("gt", "GT"), ("ge", "GE"), ("lt", "LT"), ("le", "LE"))},
@@ -42,20 +42,20 @@ GONE = {
 
 
 def read_instruction(assembly: Assembly, cursor: Cursor) -> Node:
-    """Step over one instruction, ``ROOT`` included, and put it into the open computation."""
+    """Step over one instruction, ``ROOT`` included, and add it to the open computation."""
     root_at = cursor.at
     is_root = cursor.kind == "word" and cursor.value == "ROOT"
     if is_root:
         cursor.next()
     at = cursor.at + cursor.text.startswith("%", cursor.at)
     if cursor.kind == "attribute":
-        cursor.refuse(f"a blank must stand between the name {cursor.value} and =", sees=False)
+        cursor.refuse(f"a blank is required between the name {cursor.value} and =", sees=False)
     if cursor.kind == "type":
         cursor.refuse(f"{cursor.value} is the name of an element type, and no name for an instruction", ILLEGAL_NAME,
                       f"call it {cursor.value}_", sees=False)
     name = cursor.name("an instruction, name = type opcode(operands)")
     if not cursor.sees("="):
-        cursor.refuse(f"expected '=' behind the name {name}")
+        cursor.refuse(f"expected '=' after the name {name}")
     try:
         cursor.next()
         node = read_right_side(assembly, cursor, name, at)
@@ -122,19 +122,19 @@ def read_operands(assembly: Assembly, cursor: Cursor, owner: str) -> tuple[Node,
             if not cursor.eat(","):
                 break
     if not cursor.sees(")"):
-        cursor.refuse("expected ',' or ')' behind an operand")
+        cursor.refuse("expected ',' or ')' after an operand")
     cursor.next()
     return tuple(operands)
 
 
 def _whatever_operands(assembly: Assembly, cursor: Cursor) -> tuple[Node, ...]:
-    """The operands of an opcode that HLO does not have: whatever names in its parentheses are known."""
+    """The operands of an unknown opcode: every known name in its parentheses."""
     cursor.expect("(", "before the operands")
     operands: list[Node] = []
     depth = 1
     while depth:
         if cursor.kind == "end":
-            cursor.refuse("expected ')' behind the operands")
+            cursor.refuse("expected ')' after the operands")
         if cursor.kind in ("name", "word") and cursor.value in assembly.scope.names:
             operands.append(assembly.scope.names[cursor.value])
         depth += cursor.sees("(") - cursor.sees(")")
@@ -143,7 +143,7 @@ def _whatever_operands(assembly: Assembly, cursor: Cursor) -> tuple[Node, ...]:
 
 
 def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
-    """``type? name``, ``name#1#0``, or an instruction written in place."""
+    """``type? name``, ``name#1#0``, or an instruction written inline."""
     if cursor.sees("..."):
         cursor.refuse(COMPACTED, LOSSY_PRINT, PRINT_AGAIN, sees=False)
     begin = cursor.at
@@ -162,7 +162,7 @@ def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
             return _made_parameter(assembly, f"_{len(assembly.scope.graph.nodes)}", type, begin)
         if type is not None and (cursor.sees(",") or cursor.sees(")")):
             assembly.tell(STRAY_OPERAND, "a type without the name of an operand; it is left out",
-                          Span(begin, max(1, cursor.at - begin), owner), "write the name behind the type, without a comma")
+                          Span(begin, max(1, cursor.at - begin), owner), "write the name after the type, without a comma")
             return None
         missing = f"is a ')' missing before {cursor.value}=?" if cursor.kind == "attribute" else ""
         cursor.refuse("expected an operand: a name, a type and a name, or an instruction", help=missing)
@@ -197,13 +197,13 @@ def _nested(assembly: Assembly, cursor: Cursor, begin: int) -> Node:
 
 
 def _made_parameter(assembly: Assembly, name: str, type: Type, at: int) -> Node:
-    """A parameter that a single instruction leaves to be understood."""
+    """A parameter that a single instruction implies."""
     number = sum(node.op.name == "parameter" for node in assembly.scope.graph.nodes)
     return assembly.add(Node(assembly.op("parameter"), name, type, (), {"number": number}, (), at, -1, (), True), False)
 
 
 def _element(assembly: Assembly, cursor: Cursor, node: Node, at: int) -> Node:
-    """``%t#1#0``: parts of a tuple without an instruction of their own; they become one node each, which is not shown."""
+    """``%t#1#0``: tuple elements without a ``get-tuple-element`` in the text; each becomes a synthetic node."""
     scope = assembly.scope
     while cursor.eat("#"):
         index_at, length = cursor.at, cursor.after - cursor.at
@@ -231,7 +231,7 @@ def _parameter(assembly: Assembly, cursor: Cursor, head: Head, type: Type) -> No
     number = cursor.integer("the number of the parameter")
     if number < 0:
         assembly.tell(PARAMETER_NUMBER, "the number of a parameter must be 0 or more", Span(number_at, length, head.name))
-    cursor.expect(")", "behind the number of the parameter")
+    cursor.expect(")", "after the number of the parameter")
     found = read_attributes(assembly, cursor, head)
     replicated = found.values.pop("parameter_replication", None)
     if replicated is not None and type is not UNKNOWN:
@@ -252,11 +252,11 @@ def _constant(assembly: Assembly, cursor: Cursor, head: Head, type: Type) -> Nod
         values["literal"] = Literal(type, "{...}", True)
     else:
         if cursor.kind != "mark" and isinstance(type, TensorType) and type.shape:
-            message = f"the constant is {type}, but is written as one number: the first element, with zeros behind it"
+            message = f"the constant is {type}, but is written as one number: the first element, followed by zeros"
             assembly.tell(SHORT_LITERAL, message, Span(cursor.at, cursor.after - cursor.at, head.name),
                           "a constant that holds one number everywhere is a broadcast of a scalar")
         values["literal"] = read_literal(cursor, type)
-        cursor.expect(")", "behind the value of the constant")
+        cursor.expect(")", "after the value of the constant")
     found = read_attributes(assembly, cursor, head)
     found.values.pop("parameter_replication", None)
     return Node(assembly.op("constant"), head.name, type, (), {**values, **found.values}, (), head.at)
@@ -267,11 +267,11 @@ def _step_over_literal(cursor: Cursor) -> None:
     while depth:
         depth += cursor.sees("(") - cursor.sees(")")
         if cursor.kind == "end":
-            cursor.refuse("expected ')' behind the value of the constant")
+            cursor.refuse("expected ')' after the value of the constant")
         cursor.next()
 
 
 def _unknown(assembly: Assembly, word: str, at: int, name: str) -> Opcode:
-    """An opcode that HLO does not have: told, and read with whatever operands and attributes it has."""
+    """Report an opcode that HLO does not have, and read it with any operands and attributes."""
     assembly.tell(UNKNOWN_OPCODE, f"Unknown opcode: {word}", Span(at, len(word), name), GONE.get(word) or did_you_mean(word, OPCODES))
     return Opcode(word, None, {}, (), True)

@@ -1,4 +1,4 @@
-"""What XLA's parser asks of single instructions beyond their attributes: numbers of operands that depend, and types that must be so."""
+"""The checks of XLA's parser on single instructions beyond their attributes: variable operand counts, and required types."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -22,10 +22,10 @@ from irscope.graph import Node, TensorType, TupleType
 
 
 def check(assembly: Assembly, node: Node) -> None:
-    """Look at one instruction; tells what is wrong with it."""
+    """Check one instruction and report what is wrong."""
     for operand in node.operands:
         if operand.op is UNDEFINED:
-            return  # told already, and all that would follow from it is noise
+            return  # already reported; consequences would be noise
     for name in node.attrs.get("control_predecessors", ()):
         assembly.operand(name, node.loc)
     groups = node.attrs.get("replica_groups")
@@ -108,11 +108,11 @@ def _conditional(assembly: Assembly, node: Node) -> None:
         _tell(assembly, node, OPERAND_TYPE, f"the first operand of conditional must be pred[] or s32[], not {first}")
         return
     if len(node.operands) != len(node.bodies) + 1:
-        _count(assembly, node, False, f"{len(node.bodies) + 1} operands (one for each of {len(node.bodies)} branches behind the first)")
+        _count(assembly, node, False, f"{len(node.bodies) + 1} operands (one for each of {len(node.bodies)} branches after the first)")
 
 
 def check_branches(assembly: Assembly, node: Node, at: dict[str, int]) -> None:
-    """A predicate goes with true_computation and false_computation, an index with branch_computations."""
+    """Check that a predicate has true_computation and false_computation, and an index has branch_computations."""
     first = node.operands[0].type if node.operands else None
     if not isinstance(first, TensorType) or first.dtype.name not in ("pred", "s32"):
         return
@@ -207,7 +207,7 @@ LOOKS: dict[str, Callable[[Assembly, Node], None]] = {opcode: check for check, o
 
 
 def surely_right(opcode: str, attrs: Mapping[str, Any]) -> bool:
-    """Whether the attributes alone say that the check of an opcode finds nothing: then it is not made for each instruction."""
+    """Whether the attributes alone show that the check of an opcode finds nothing, so that instructions need no check."""
     look, dimensions = LOOKS[opcode], attrs.get("dimensions", (0,))
     if look is _one_dimension:
         return len(dimensions) == 1

@@ -1,4 +1,4 @@
-"""Who talks to whom in a collective: replica groups in the three ways in which HLO writes them."""
+"""The replica groups of collectives, in the three forms in which HLO writes them."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from irscope.formats.hlo.lexer import Cursor
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A mesh axis that a group runs over; ``pre`` and ``size`` cut a part out of it (``"x":(2)4``), 0 where it is whole."""
+    """A mesh axis that a group runs over; ``pre`` and ``size`` select a part of it (``"x":(2)4``), 0 where it is whole."""
 
     index: int
     pre: int = 0
@@ -24,9 +24,9 @@ MAX_DEVICES = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class ReplicaGroups:
-    """The groups as written, and worked out when asked: a mesh of ten thousand devices is one short line.
+    """The groups as written, expanded on demand: a mesh of ten thousand devices is one short line.
 
-    Either ``listed`` holds them, or ``dims`` gives their number and size, taken from ``iota(reshape)`` transposed by ``perm``,
+    Either ``listed`` has them, or ``dims`` has their number and size, taken from ``iota(reshape)`` transposed by ``perm``,
     or a ``mesh`` of axis sizes is cut along ``axes``; ``devices`` is the order of devices in the mesh where it is not 0, 1, 2...
     """
 
@@ -41,11 +41,11 @@ class ReplicaGroups:
 
     @property
     def fits(self) -> bool:
-        """Whether the groups hold as many devices as there are."""
+        """Whether ``dims`` and ``reshape`` count equally many devices."""
         return not self.dims or prod(self.dims) == prod(self.reshape)
 
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """Device numbers, a tuple a group, in order. Raises ValueError for more of them than any machine has."""
+        """Device numbers, one tuple per group, in order. Raises ValueError for more devices than any machine has."""
         if max(prod(self.reshape), prod(self.mesh)) > MAX_DEVICES:
             raise ValueError(f"{max(prod(self.reshape), prod(self.mesh))} devices are more than any machine has")
         if self.dims:
@@ -57,7 +57,7 @@ class ReplicaGroups:
         return self.listed
 
     def _along_axes(self) -> tuple[tuple[int, ...], ...]:
-        # Every axis is split into (before, the part that is meant, behind); the meant parts are moved last.
+        # Every axis is split into (before, selected part, after); the selected parts are moved to the end.
         sizes: list[int] = []
         meant: dict[tuple[int, int], int] = {}
         for index, size in enumerate(self.mesh):
@@ -103,14 +103,14 @@ def read_groups(cursor: Cursor) -> ReplicaGroups:
     dims = _square(cursor, "the number and size of the groups")
     if len(dims) != 2:
         raise Refused(ATTRIBUTE_VALUE, f"replica groups are [number,size]<=[...], not {len(dims)} dimensions", begin, cursor.at - begin)
-    cursor.expect("<=", "behind [number,size]", ATTRIBUTE_VALUE)
+    cursor.expect("<=", "after [number,size]", ATTRIBUTE_VALUE)
     reshape, perm = read_iota(cursor)
     return ReplicaGroups(f"[{_commas(dims)}]<=[{_commas(reshape)}]" + (f"T({_commas(perm)})" if len(reshape) > 1 else ""), (), dims,
                          reshape, perm)
 
 
 def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """``[4,2]T(1,0)``: how the devices are numbered."""
+    """``[4,2]T(1,0)``: the numbering of the devices."""
     reshape = _square(cursor, "the device numbering")
     if len(reshape) == 1:
         return reshape, (0,)
@@ -118,9 +118,9 @@ def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if cursor.kind != "word" or cursor.value != "T":
         cursor.refuse("expected T(...), the order of the dimensions", ATTRIBUTE_VALUE)
     cursor.next()
-    cursor.expect("(", "behind T", ATTRIBUTE_VALUE)
+    cursor.expect("(", "after T", ATTRIBUTE_VALUE)
     perm = cursor.integers("a dimension", ATTRIBUTE_VALUE)
-    cursor.expect(")", "behind T(...", ATTRIBUTE_VALUE)
+    cursor.expect(")", "after T(...", ATTRIBUTE_VALUE)
     if sorted(perm) != list(range(len(reshape))):
         raise Refused(ATTRIBUTE_VALUE, f"T({_commas(perm)}) must list each of the dimensions 0 to {len(reshape) - 1} once", begin,
                       cursor.at - begin)
@@ -159,10 +159,10 @@ class Mesh:
 
 
 def read_mesh(cursor: Cursor) -> Mesh:
-    """Step over a mesh; the cursor stands on the word ``mesh``."""
+    """Step over a mesh; the cursor is at the word ``mesh``."""
     cursor.next()
     mesh = Mesh([], [])
-    cursor.expect("[", "behind mesh", ATTRIBUTE_VALUE)
+    cursor.expect("[", "after mesh", ATTRIBUTE_VALUE)
     while not cursor.sees("]"):
         if cursor.kind == "attribute" and cursor.value == "device_ids":
             cursor.next()
@@ -199,9 +199,9 @@ def read_axis(cursor: Cursor, mesh: Mesh) -> Axis:
         raise Refused(ATTRIBUTE_VALUE, f"'{name}' is not a valid axis name or index in the mesh", begin, length,
                       f"its axes are {', '.join(mesh.names)}" if mesh.names else "")
     if part or cursor.sees("("):
-        cursor.expect("(", "before the size that stands before a sub-axis", ATTRIBUTE_VALUE)
+        cursor.expect("(", "before the size that precedes a sub-axis", ATTRIBUTE_VALUE)
         pre = cursor.integer("a size", ATTRIBUTE_VALUE)
-        cursor.expect(")", "behind the size", ATTRIBUTE_VALUE)
+        cursor.expect(")", "after the size", ATTRIBUTE_VALUE)
         size = cursor.integer("the size of the sub-axis", ATTRIBUTE_VALUE)
         if pre < 1 or size < 1 or mesh.sizes[index] % (pre * size):
             raise Refused(ATTRIBUTE_VALUE, f"({pre}){size} is no part of an axis of {mesh.sizes[index]}", begin, cursor.at - begin)
@@ -210,7 +210,7 @@ def read_axis(cursor: Cursor, mesh: Mesh) -> Axis:
 
 
 def read_axes(cursor: Cursor, mesh: Mesh, open_ok: bool = False) -> tuple[Axis, ...]:
-    """``{"x", "y"}``; with ``open_ok`` a ``?`` may stand last."""
+    """``{"x", "y"}``; with ``open_ok``, ``?`` may come last."""
     cursor.expect("{", "before the axes", ATTRIBUTE_VALUE)
     axes: list[Axis] = []
     while not cursor.sees("}"):
@@ -219,7 +219,7 @@ def read_axes(cursor: Cursor, mesh: Mesh, open_ok: bool = False) -> tuple[Axis, 
         axes.append(read_axis(cursor, mesh))
         if not cursor.eat(","):
             break
-    cursor.expect("}", "behind the axes", ATTRIBUTE_VALUE)
+    cursor.expect("}", "after the axes", ATTRIBUTE_VALUE)
     return tuple(axes)
 
 
@@ -244,7 +244,7 @@ def _device_ids(cursor: Cursor, mesh: Mesh) -> tuple[int, ...]:
             if not cursor.eat(","):
                 break
         count, devices = len(listed), tuple(listed)
-    cursor.expect(")", "behind the device_ids", ATTRIBUTE_VALUE)
+    cursor.expect(")", "after the device_ids", ATTRIBUTE_VALUE)
     if count != prod(mesh.sizes):
         raise Refused(ATTRIBUTE_VALUE, f"{count} device_ids for a mesh of {prod(mesh.sizes)} devices", begin, cursor.at - begin)
     return devices
@@ -253,7 +253,7 @@ def _device_ids(cursor: Cursor, mesh: Mesh) -> tuple[int, ...]:
 def _axis_name(cursor: Cursor) -> str:
     if cursor.kind == "string":
         name = cursor.string()
-        cursor.expect("=", "behind the name of an axis", ATTRIBUTE_VALUE)
+        cursor.expect("=", "after the name of an axis", ATTRIBUTE_VALUE)
         return name
     if cursor.kind != "attribute":
         cursor.refuse("expected an axis, name=size", ATTRIBUTE_VALUE)
@@ -265,7 +265,7 @@ def _axis_name(cursor: Cursor) -> str:
 def _square(cursor: Cursor, what: str) -> tuple[int, ...]:
     cursor.expect("[", f"before {what}", ATTRIBUTE_VALUE)
     values = cursor.integers("an integer", ATTRIBUTE_VALUE)
-    cursor.expect("]", f"behind {what}", ATTRIBUTE_VALUE)
+    cursor.expect("]", f"after {what}", ATTRIBUTE_VALUE)
     return values
 
 

@@ -1,4 +1,4 @@
-"""What HLO's operators need and promise."""
+"""The requirements and guarantees of HLO's operators."""
 from irscope.graph import Dialect
 
 HLO = Dialect("hlo", primitive=True, broadcasts=False, flushes_denormals=True, default_policy="xla-cpu", scope_ends_with_operator=True,

@@ -1,4 +1,4 @@
-"""What the HLO reader may say: one code a kind of fault, and the exception that carries it to where reading goes on."""
+"""The findings of the HLO reader: one code per kind of fault, and the exception that carries a fault to where reading resumes."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 from irscope.source import Finding, Note, Severity, SourceText
 
-# A text that is wrong everywhere is told with its first faults; nobody reads the thousandth.
+# Only the first faults of a broken text are reported.
 MAX_FINDINGS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A kind of fault. ``refuses`` says that XLA's own parser stops there, so that ``Reading.ok`` is false.
+    """A kind of fault. ``refuses``: XLA's own parser stops there, so ``Reading.ok`` is false.
 
-    ``spoils`` says that an instruction with it lacks an operand or an attribute without which its opcode has no meaning.
+    ``spoils``: an instruction with it lacks an operand or attribute that its opcode requires.
     """
 
     code: str
@@ -28,26 +28,26 @@ class Fault:
 SYNTAX = Fault("HLO001", "syntax", "The text does not follow the grammar of HLO at this place.")
 TRUNCATED = Fault("HLO002", "truncated", "The text ends before a module, a computation, a comment or a string is closed.")
 UNKNOWN_OPCODE = Fault("HLO003", "unknown-opcode", "HLO has no such opcode. The instruction is kept and shown as an opaque node.")
-UNDEFINED_OPERAND = Fault("HLO004", "undefined-operand", "An operand names no instruction that stands before it in its computation.")
+UNDEFINED_OPERAND = Fault("HLO004", "undefined-operand", "An operand names no earlier instruction of its computation.")
 DUPLICATE_NAME = Fault("HLO005", "duplicate-name", "Two instructions of a computation, or two computations of a module, have one name.")
-# XLA refuses it; but people cut single computations out of dumps, and all the rest of such a text is worth reading.
-MISSING_COMPUTATION = Fault("HLO006", "missing-computation", "A computation that is called does not stand in the text (before its caller).",
+# XLA refuses it, but users cut single computations out of dumps, and the rest of such a text is readable.
+MISSING_COMPUTATION = Fault("HLO006", "missing-computation", "A called computation is not defined in the text (before its caller).",
                             refuses=False)
 UNKNOWN_ATTRIBUTE = Fault("HLO007", "unknown-attribute",
                           "An attribute that irscope does not know, perhaps of a newer XLA. It is kept as text.", Severity.WARNING,
                           refuses=False)
 MISPLACED_ATTRIBUTE = Fault("HLO008", "misplaced-attribute", "An attribute that other opcodes have, but not this one.")
-MISSING_ATTRIBUTE = Fault("HLO009", "missing-attribute", "An attribute without which the opcode has no meaning.", spoils=True)
+MISSING_ATTRIBUTE = Fault("HLO009", "missing-attribute", "An attribute that the opcode requires is missing.", spoils=True)
 REPEATED_ATTRIBUTE = Fault("HLO010", "repeated-attribute", "An attribute is given twice.")
 ATTRIBUTE_VALUE = Fault("HLO011", "attribute-value", "The value of an attribute has the wrong form.", spoils=True)
-OPERAND_COUNT = Fault("HLO012", "operand-count", "The opcode takes another number of operands.", spoils=True)
+OPERAND_COUNT = Fault("HLO012", "operand-count", "The opcode takes a different number of operands.", spoils=True)
 OPERAND_TYPE = Fault(
     "HLO013",
     "operand-type",
     "The type written before an operand is not the type of the instruction it names, or no type that the opcode can take there.",
 )
 RESULT_TYPE = Fault("HLO014", "result-type", "The type of the result cannot be that of this instruction or computation.")
-MISSING_TYPE = Fault("HLO015", "missing-type", "The type of the result is left out, and cannot be told from the operands.")
+MISSING_TYPE = Fault("HLO015", "missing-type", "The type of the result is omitted, and cannot be inferred from the operands.")
 TYPE_SYNTAX = Fault("HLO016", "type-syntax", "The text of a type is wrong: element type, dimensions or layout.")
 LITERAL = Fault("HLO017", "literal", "The value of a constant does not fit its type.")
 ENTRY_OR_ROOT = Fault("HLO018", "entry-or-root", "More than one ENTRY in a module, or more than one ROOT in a computation.")
@@ -56,7 +56,7 @@ ASYNC_CHAIN = Fault("HLO020", "async-chain", "async-start, async-update and asyn
 ILLEGAL_NAME = Fault("HLO021", "illegal-name", "A name that HLO reserves or does not allow.")
 LOSSY_PRINT = Fault("HLO022", "lossy-print", "The text was printed with an option that leaves out what is needed to read it back.")
 LIMIT = Fault("HLO023", "limit", "The text goes beyond a limit (nesting, size) that protects memory and stack.")
-TEXT_AROUND = Fault("HLO024", "text-around", "Text that is no HLO stands before, between or after modules. It is left aside.",
+TEXT_AROUND = Fault("HLO024", "text-around", "Text before, between or after modules is not HLO. It is skipped.",
                     Severity.INFO, refuses=False)
 NO_MODULE = Fault("HLO025", "no-module", "No HLO module was found in the text.")
 MODULE_ATTRIBUTE = Fault("HLO026", "module-attribute", "An attribute of the module, or its stack-frame tables, has the wrong form.")
@@ -64,7 +64,7 @@ SHORT_LITERAL = Fault("HLO027", "short-literal",
                       "A constant of several elements is written with one number: XLA makes it the first element, and the others zero.",
                       Severity.WARNING, refuses=False)
 STRAY_OPERAND = Fault("HLO028", "stray-operand",
-                      "A type without a name, or nothing, stands where an operand should. XLA's parser drops it.", Severity.WARNING,
+                      "A type without a name, or nothing, is in the place of an operand. XLA's parser drops it.", Severity.WARNING,
                       refuses=False)
 # What XLA's parser lets through and its verifier does not:
 LAYOUT = Fault("HLO029", "layout", "A layout must list each dimension once.", refuses=False)
@@ -75,7 +75,7 @@ FAULTS: tuple[Fault, ...] = tuple(f for f in list(globals().values()) if isinsta
 
 
 class Span(NamedTuple):
-    """A piece of the text, and the names of the instruction and the computation that it belongs to."""
+    """A range of the text, and the names of its instruction and computation."""
 
     offset: int
     length: int = 1
@@ -84,7 +84,7 @@ class Span(NamedTuple):
 
 
 class Refused(Exception):
-    """Reading cannot go on here. Carries all that a finding needs."""
+    """Reading cannot continue here. Carries everything that a finding needs."""
 
     def __init__(self, fault: Fault, message: str, offset: int, length: int = 1, help: str = "", notes: tuple[Note, ...] = ()) -> None:
         super().__init__(message)
@@ -100,10 +100,10 @@ class Faults:
         self.ok = True
         self.left_out = 0
         self.spoilt = 0
-        """How many faults were added that spoil their instruction."""
+        """The number of faults that make their instruction opaque."""
 
     def add(self, fault: Fault, message: str, span: Span, help: str = "", notes: tuple[Note, ...] = ()) -> None:
-        """Note one fault."""
+        """Add one fault."""
         if fault.refuses:
             self.ok = False
         self.spoilt += fault.spoils
@@ -115,11 +115,11 @@ class Faults:
             Finding(fault.code, fault.name, fault.severity, message, self.source, offset, max(1, length), notes, help, node, graph))
 
     def take(self, refused: Refused, node: str = "", graph: str = "") -> None:
-        """Note what an exception carries."""
+        """Add the fault that an exception carries."""
         self.add(refused.fault, refused.message, Span(refused.offset, refused.length, node, graph), refused.help, refused.notes)
 
     def close(self) -> list[Finding]:
-        """All findings in the order in which reading met them, with a last word on those left out."""
+        """All findings in reading order, with a final one that counts those left out."""
         if self.left_out:
             last = self.findings[-1]
             self.findings.append(Finding(last.code, last.name, last.severity, f"and {self.left_out} more faults, not shown", self.source))

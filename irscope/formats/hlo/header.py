@@ -44,9 +44,9 @@ PRINTED = {
 
 
 def read_header(assembly: Assembly, cursor: Cursor) -> int:
-    """Step over ``HloModule name, attributes`` and the tables; the offset where the first computation should begin.
+    """Step over ``HloModule name, attributes`` and the tables; returns the offset where the first computation should begin.
 
-    What an attribute says goes to ``module.attrs``: parsed where irscope reads it, else as text.
+    Stores the attributes in ``module.attrs``: parsed where irscope understands them, else as text.
     """
     cursor.next()
     module = assembly.module
@@ -69,7 +69,7 @@ def read_header(assembly: Assembly, cursor: Cursor) -> int:
 
 
 def check_aliases(assembly: Assembly) -> None:
-    """Every alias must name a part of the entry's result, each once."""
+    """Check that every alias names a part of the entry's result, each at most once."""
     module = assembly.module
     aliases, root = module.attrs.get("input_output_alias"), module.main().root if module.entry in module.graphs else None
     if not isinstance(aliases, tuple) or root is None or root.type is UNKNOWN:
@@ -79,8 +79,8 @@ def check_aliases(assembly: Assembly) -> None:
         type: Type = root.type
         for i in index:
             if not isinstance(type, TupleType) or not 0 <= i < len(type.elements):
-                message = f"input_output_alias names the output {{{', '.join(map(str, index))}}}, but the entry gives {root.type}"
-                assembly.tell(MODULE_ATTRIBUTE, message, Span(assembly.aliases_at, 18), "", (Note("its root stands here", root.loc),))
+                message = f"input_output_alias names the output {{{', '.join(map(str, index))}}}, but the entry returns {root.type}"
+                assembly.tell(MODULE_ATTRIBUTE, message, Span(assembly.aliases_at, 18), "", (Note("its root is here", root.loc),))
                 return
             type = type.elements[i]
         if index in seen:
@@ -148,7 +148,7 @@ def _layout(cursor: Cursor, types: TypeTable) -> tuple[tuple[Any, ...], Any]:
     params = tuple(types.read(cursor) for _ in cursor.items("()", "the types of the parameters", MODULE_ATTRIBUTE))
     cursor.expect("->", "before the type of the result", MODULE_ATTRIBUTE)
     result = types.read(cursor)
-    cursor.expect("}", "behind the entry computation layout", MODULE_ATTRIBUTE)
+    cursor.expect("}", "after the entry computation layout", MODULE_ATTRIBUTE)
     return params, result
 
 
@@ -156,7 +156,7 @@ def _aliases(cursor: Cursor) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[in
     """``{ {0}: (1, {}, may-alias), ... }``."""
     form = "as in {output index}: (parameter, {parameter index}, may-alias)"
     aliases = []
-    if cursor.sees("{"):  # a list of ten thousand, as it is printed, is no work for the cursor
+    if cursor.sees("{"):  # the cursor is too slow for a printed list of ten thousand
         begin, at = cursor.at, cursor.after
         m = ALIAS.match(cursor.text, at)
         while m is not None and m.end() < cursor.end:
@@ -204,7 +204,7 @@ def _donors(cursor: Cursor) -> tuple[tuple[int, tuple[int, ...]], ...]:
 
 
 def _recovery(cursor: Cursor) -> None:
-    """``{ {"a" {0}} : {"b"}, "HloModule ..." }``: which values stand for which, and how to compute them."""
+    """``{ {"a" {0}} : {"b"}, "HloModule ..." }``: which values replace which, and how to compute them."""
     cursor.expect("{", "before the recovery table", MODULE_ATTRIBUTE)
     while not cursor.sees("}"):
         origin_leaf(cursor)
@@ -217,12 +217,12 @@ def _recovery(cursor: Cursor) -> None:
 
 
 def _tables(assembly: Assembly, cursor: Cursor) -> int:
-    """The four tables; the offset behind them."""
+    """Step over the four tables; returns the offset after them."""
     text = assembly.text
     for table in TABLES:
         if cursor.kind != "word" or cursor.value != table:
             cursor.refuse(f"expected the table {table}", MODULE_ATTRIBUTE, f"the tables are {', '.join(TABLES)}, in this order")
-        # Printed lines are taken by their pattern; a table of a million frames is no work for the cursor.
+        # Printed lines are matched by a pattern; the cursor is too slow for a table of a million frames.
         at = cursor.after
         line = text.find("\n", at) + 1
         if line and not text[at:line].strip():
@@ -238,7 +238,7 @@ def _tables(assembly: Assembly, cursor: Cursor) -> int:
 
 
 def _rows(cursor: Cursor, table: str) -> None:
-    """Rows of a table that were not printed as XLA prints them."""
+    """Read rows of a table in another form than XLA prints."""
     fields = LOCATION if table == "FileLocations" else FRAME
     while cursor.kind == "int":
         cursor.integer()

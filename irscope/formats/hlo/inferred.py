@@ -1,8 +1,8 @@
-"""The types that a text leaves out, as XLA's parser fills them in.
+"""Infers the result types that a text omits, as XLA's parser does.
 
-XLA's shape inference takes the type of an operand over where an operator keeps its dimensions, and with it where its elements lie;
-every other result lies as it does by itself (xla/service/shape_inference.cc; measured with jaxlib 0.10.2 for each operator that may
-leave its type out, with operands of two layouts and of tiles).
+Where an operator keeps the dimensions of an operand, XLA's shape inference copies the operand's type with its layout;
+every other result has the default layout (xla/service/shape_inference.cc; measured with jaxlib 0.10.2 for each operator that may
+omit its type, with operands of two layouts and with tiles).
 """
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LIKE_SECOND = frozenset(("clamp", "triangular-solve"))
 
 
 def infer(assembly: Assembly, node: Node, word: str, word_at: int) -> Type:
-    """The type of an instruction that does not write it; UNKNOWN, and told, where it does not follow from the operands."""
+    """The type of an instruction that omits it; reports it and returns UNKNOWN where the operands do not determine it."""
     if any(operand.type is UNKNOWN for operand in node.operands):
         return UNKNOWN
-    message, help = f"the type of {word} is left out, and cannot be told from its operands", f"write it before {word}"
+    message, help = f"the type of {word} is omitted, and cannot be inferred from its operands", f"write it before {word}"
     if node.op.infer is not None:
         try:
             type = node.op.infer(node)
@@ -32,13 +32,13 @@ def infer(assembly: Assembly, node: Node, word: str, word_at: int) -> Type:
         except TypeFault as fault:
             message, help = f"the type of {word} is left out, and does not follow: {fault.message}", fault.help
         except (IndexError, KeyError, ValueError, AttributeError, TypeError, ArithmeticError):
-            pass  # operands or attributes are missing, which is told; the type cannot follow
+            pass  # operands or attributes are missing, which is reported; the type cannot be inferred
     assembly.tell(MISSING_TYPE, message, Span(word_at, len(word), node.name), help)
     return UNKNOWN
 
 
 def _lying(node: Node, type: Type) -> Type:
-    """The type with the layout of what it is taken over from."""
+    """The type with the layout of the operand type that XLA copies."""
     like = _like(node, type)
     if like is None or not all(_is_sound(leaf) for leaf in like.leaves()):
         return type
@@ -56,12 +56,12 @@ def _lying(node: Node, type: Type) -> Type:
 
 
 def _is_sound(leaf: Type) -> bool:
-    """Whether a layout orders all dimensions; one that does not has been told, and is not handed on."""
+    """Whether a layout orders all dimensions; an invalid one is already reported, and is not propagated."""
     return not isinstance(leaf, TensorType) or leaf.layout is None or is_order(leaf.layout.minor_to_major, leaf.rank)
 
 
 def _like(node: Node, type: Type) -> Type | None:
-    """The type that XLA takes over; None where the result lies as it does by itself."""
+    """The operand type that XLA copies; None where the result has the default layout."""
     name, operands = node.op.name, node.operands
     if name == "tuple" or (name == "sort" and isinstance(type, TupleType)):
         return TupleType(tuple(operand.type for operand in operands))
@@ -84,6 +84,6 @@ def _like(node: Node, type: Type) -> Type | None:
 
 
 def _permuted(layout: Layout, dimensions: tuple[int, ...]) -> Layout:
-    """Where elements lie once dimension ``dimensions[i]`` is called ``i``: they do not move."""
+    """The layout after renaming dimension ``dimensions[i]`` to ``i``: elements do not move."""
     new = {old: i for i, old in enumerate(dimensions)}
     return Layout(tuple(new[old] for old in layout.minor_to_major), layout.rest, layout.memory_space)

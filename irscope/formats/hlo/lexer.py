@@ -1,4 +1,4 @@
-"""The careful cursor: HLO's tokens one by one, wherever they stand. Slow next to the line reader, and right about everything."""
+"""The careful cursor: reads HLO token by token. Slower than the line reader, and accepts and diagnoses all of HLO."""
 from __future__ import annotations
 
 import re
@@ -8,7 +8,7 @@ from typing import NoReturn
 from irscope.formats.hlo.faults import LIMIT, SYNTAX, TRUNCATED, Fault, Refused
 from irscope.graph import DTYPES
 
-# How many of our own calls nesting may cost: far more than any dump needs. XLA's limit is 8192 levels, but Python's stack ends earlier.
+# The limit of nested Python calls, far above what any dump needs. XLA's limit is 8192 levels, but Python's stack is shorter.
 MAX_NESTING = 400
 
 RESERVED_TYPES = frozenset(DTYPES) - {"tuple", "buffer"}
@@ -27,11 +27,11 @@ SIMPLE_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\
 
 
 class Cursor:
-    """A place in a text and the token that begins there.
+    """A position in a text and the token that begins there.
 
     ``kind`` is ``mark``, ``word``, ``name`` (``%x`` or ``x:``), ``attribute`` (``x=``), ``type``, ``int``, ``decimal``, ``inf``,
     ``labels``, ``dxd``, ``pad``, ``string``, ``end`` or ``odd``; ``value`` is its text without ``%``, ``:`` and ``=``; ``at`` and
-    ``after`` are where it begins and ends; ``depth`` counts how deep the caller has nested.
+    ``after`` are its begin and end; ``depth`` is the nesting depth of the caller.
     """
 
     __slots__ = ("after", "at", "depth", "end", "kind", "text", "value")
@@ -64,7 +64,7 @@ class Cursor:
         self.kind, self.value = kind, m[kind]
 
     def goto(self, offset: int) -> None:
-        """Go to the first token at or behind an offset."""
+        """Go to the first token at or after an offset."""
         self.after = offset
         self.next()
 
@@ -93,13 +93,13 @@ class Cursor:
             self.refuse(f"expected {mark!r} {where}", fault)
 
     def items(self, brackets: str, what: str, fault: Fault = SYNTAX, end: str = "") -> Iterator[None]:
-        """Step over ``{item, item}``: the body of the loop steps over each item. A comma may stand last."""
+        """Step over ``{item, item}``: the body of the loop steps over each item. A trailing comma is allowed."""
         self.expect(brackets[0], f"before {what}", fault)
         while not self.sees(brackets[1]):
             yield
             if not self.eat(","):
                 break
-        self.expect(brackets[1], end or f"behind {what}", fault)
+        self.expect(brackets[1], end or f"after {what}", fault)
 
     def integers(self, what: str = "an integer", fault: Fault = SYNTAX) -> tuple[int, ...]:
         """Step over integers between commas, one or more."""
@@ -109,7 +109,7 @@ class Cursor:
         return tuple(values)
 
     def field(self, names: Collection[str], message: str, fault: Fault = SYNTAX) -> str:
-        """Step over ``name=``, which must be one of the names; any, where there are none."""
+        """Step over ``name=``, which must be one of the names, or any name if none are given."""
         if self.kind != "attribute" or (names and self.value not in names):
             self.refuse(message, fault)
         name = self.value
@@ -135,7 +135,7 @@ class Cursor:
         return value
 
     def string(self, what: str = "a string", fault: Fault = SYNTAX) -> str:
-        """Step over a quoted string and give what it says."""
+        """Step over a quoted string and return its content."""
         if self.kind != "string":
             self.refuse(f"expected {what}", fault)
         value = unescape(self.value)
@@ -145,14 +145,14 @@ class Cursor:
         return value
 
     def nest(self, calls: int) -> None:
-        """Count one level deeper, which costs so many calls; refuses beyond the limit."""
+        """Enter one more level, which costs ``calls`` Python calls; refuses beyond the limit."""
         self.depth += calls
         if self.depth > MAX_NESTING:
             raise Refused(LIMIT, f"nested more than {MAX_NESTING // calls} levels deep", self.at, 1,
                           "no compiler prints such text; is it damaged?")
 
     def refuse(self, message: str, fault: Fault = SYNTAX, help: str = "", sees: bool = True) -> NoReturn:
-        """Stop with a fault at this token. The end of the text, also in the middle of a word, is a fault of its own."""
+        """Stop with a fault at this token. The end of the text, also in the middle of a word, has its own fault."""
         cut = self.after >= self.end and "\n" in self.text[:self.at]
         if (self.kind == "end" or cut) and sees:
             at = self.at if cut and self.kind != "end" else max(0, self.at - 1)
@@ -169,7 +169,7 @@ class Cursor:
         return repr(text if len(text) <= 40 else text[:37] + "...")
 
     def balanced(self, where: str, fault: Fault = SYNTAX) -> str:
-        """Step over a ``{...}``, in which only braces and strings are looked at, and give its text."""
+        """Step over ``{...}``, matching only braces and strings, and return its text."""
         if not self.sees("{"):
             self.refuse(f"expected '{{' {where}", fault)
         end = closing_brace(self.text, self.at, self.end)
@@ -216,7 +216,7 @@ BRACES = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+"|"', re.DOTALL)
 
 
 def closing_brace(text: str, at: int, end: int) -> int:
-    """The offset behind the brace that closes the one at ``at``; -1 where there is none."""
+    """The offset after the brace that closes the one at ``at``; -1 where there is none."""
     depth = 0
     for m in BRACES.finditer(text, at, end):
         mark = text[m.start()]
@@ -226,13 +226,13 @@ def closing_brace(text: str, at: int, end: int) -> int:
             depth -= 1
             if depth == 0:
                 return m.end()
-        elif m.end() == m.start() + 1:  # a string that never ends
+        elif m.end() == m.start() + 1:  # an unterminated string
             return -1
     return -1
 
 
 def unescape(quoted: str) -> str | None:
-    """What a quoted string says; None where an escape is not C's."""
+    """The content of a quoted string; None for an escape that C does not have."""
     body = quoted[1:-1]
     if "\\" not in body:
         return body

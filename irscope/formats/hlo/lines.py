@@ -1,4 +1,4 @@
-"""The quick path: instructions as compilers print them, one a line, by one pattern. What it does not surely understand, it leaves."""
+"""The fast path: instructions as compilers print them, one per line, by one pattern. Leaves every other line to the cursor."""
 from __future__ import annotations
 
 import re
@@ -33,7 +33,7 @@ _METADATA = "".join(rf"(?:{n}={_STRING} ?+)?+" for n in _STRINGS) + "".join(rf"(
     + "".join(rf"(?:{n}={_STRING} ?+)?+" for n in ("deduplicated_name", "scheduling_name"))
 
 
-# The end of an attribute text, which printers always write last: checked, and then left in the dump.
+# The end of an attribute text, which printers always write last: checked, and left in the dump as text.
 TAIL = re.compile(rf"(?:, metadata=\{{{_METADATA}\}})?+(?:, backend_config=(?:{braces(5)}|{_STRING}))?+", re.ASCII)
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 LONGEST_TAIL = 2000
@@ -41,13 +41,13 @@ LONGEST_TAIL = 2000
 
 
 class Odd(Exception):
-    """A line that the quick path leaves to the cursor."""
+    """A line that the fast path leaves to the cursor."""
 
 
 def read_lines(assembly: Assembly, at: int) -> int:
-    """Read instructions into the open computation, from ``at`` on; the offset where the first begins that is not read here.
+    """Read instructions into the open computation, from ``at`` on; returns the offset of the first that is not read here.
 
-    Stops before a line that it does not understand, or in which anything may be wrong, so that the cursor can tell.
+    Stops before a line that it does not understand or that may be invalid, so that the cursor can report it.
     """
     text, scope = assembly.text, assembly.scope
     graph, names, tables = scope.graph, scope.names, assembly.tables
@@ -87,7 +87,7 @@ def read_lines(assembly: Assembly, at: int) -> int:
                 _make_root(graph, node)
             if looks:
                 check(assembly, node)
-                node.index = index = len(nodes)  # a stand-in may have come in between
+                node.index = index = len(nodes)  # a stand-in may have been added in between
             index += 1
             if not index & 1023:
                 tick(1024)
@@ -100,7 +100,7 @@ def read_lines(assembly: Assembly, at: int) -> int:
 
 
 def _lines(text: str, at: int) -> Iterator[re.Match[str]]:
-    """The lines that follow each other from an offset on, as long as they match."""
+    """Consecutive matching lines from an offset on."""
     match: Callable[[], Any] = LINE.scanner(text, at).match  # type: ignore[attr-defined]
     return iter(match, None)
 
@@ -113,7 +113,7 @@ def _type(assembly: Assembly, text: str) -> Type:
 
 
 def _without_tail(assembly: Assembly, rest: str) -> str:
-    """The attributes without the metadata and the backend config, which stay in the dump once they are known to be well-formed."""
+    """The attributes without the metadata and the backend config, which stay in the dump after a check that they are well-formed."""
     cut = rest.find(", metadata={")
     if cut < 0:
         cut = rest.find(", backend_config=")
@@ -133,13 +133,13 @@ def _make_root(graph: Graph, node: Node) -> None:
 
 
 def _entry(assembly: Assembly, opcode: str, text: str) -> Entry:
-    """The entry of an attribute text that is met for the first time."""
+    """The entry of a new attribute text."""
     table = assembly.tables.get(opcode)
     if table is None:
         if opcode not in OPCODES or opcode.startswith("async-") or opcode == "conditional":
             raise Odd  # each of them needs the cursor
         table = assembly.tables[opcode] = {}
-    # Most attribute texts that are new differ from another in the computation they name, or in their channel alone.
+    # Most new attribute texts differ from an earlier one only in the computation that they name, or in their channel.
     likeness, called, channel = (text, "", "") if '"' in text else _likeness(text)
     graph = assembly.module.graphs.get(called) if called else None
     known = table.get(likeness) if likeness is not text else None
@@ -153,13 +153,13 @@ def _entry(assembly: Assembly, opcode: str, text: str) -> Entry:
         entry = found
         if likeness is not text and len(entry.bodies) == bool(called):
             table[likeness] = entry
-    if not channel:  # a channel belongs to one instruction: its text will not be met again
+    if not channel:  # a channel belongs to one instruction: its text will not occur again
         table[text] = entry
     return entry
 
 
 def _likeness(text: str) -> tuple[str, str, str]:
-    """An attribute text without the name of the computation that it calls and without the number of its channel, and these two.
+    """An attribute text without the name of the computation that it calls and without the number of its channel, followed by these two.
 
     >>> _likeness(", channel_id=7, dimensions={0}, to_apply=%add")
     (', channel_id=, dimensions={0}, to_apply=%', 'add', '7')

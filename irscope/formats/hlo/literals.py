@@ -1,4 +1,4 @@
-"""Values of constants: checked where they stand, without making the array, and parsed when somebody asks for it."""
+"""Values of constants: checked in place, without building the array, and parsed on demand."""
 from __future__ import annotations
 
 import math
@@ -14,14 +14,14 @@ from irscope.formats.hlo.types import TypeTable
 from irscope.graph import DTYPES, DType, TensorType, TupleType, Type
 from irscope.ops.attrs import Literal
 
-# Longer texts are not copied out of the dump: a constant table of 100 MB would stand in memory twice.
+# Longer texts are not copied out of the dump: a constant table of 100 MB would be in memory twice.
 MAX_COPIED = 256
 
 REAL_END = re.compile(r"[^()\"'/]*+(?=\))")
 
 
 class TextLiteral(Literal):
-    """A literal whose text stays in the dump, and is cut out when asked for."""
+    """A literal whose text stays in the dump, and is extracted on demand."""
 
     __slots__ = ("_begin", "_end", "_source")
 
@@ -38,7 +38,7 @@ class TextLiteral(Literal):
 
 
 def parse_literal(literal: Literal) -> Any:
-    """The array (or tuple of arrays) that a literal's text gives."""
+    """The array (or tuple of arrays) of a literal's text."""
     return array_of(literal.text or "", literal.type)
 
 
@@ -51,7 +51,7 @@ def make_literal(type: Type, source: str, begin: int, end: int) -> Literal:
 
 
 def read_literal(cursor: Cursor, type: Type) -> Literal:
-    """Step over the value of a constant of a known type."""
+    """Step over the value of a constant whose type is known."""
     begin = cursor.at
     if isinstance(type, TensorType) and type.dtype.kind in ("pred", "int", "uint", "float"):
         m = REAL_END.match(cursor.text, begin, cursor.end)
@@ -63,7 +63,7 @@ def read_literal(cursor: Cursor, type: Type) -> Literal:
 
 
 def read_typed_literal(cursor: Cursor, types: TypeTable) -> Literal:
-    """Step over a literal that writes its own type: ``f32[2]{0} {1, 2}``, or a tuple ``(f32[] 1, s32[] 2)``."""
+    """Step over a literal with an explicit type: ``f32[2]{0} {1, 2}``, or a tuple ``(f32[] 1, s32[] 2)``."""
     begin = cursor.at
     if cursor.sees("("):
         cursor.nest(1)
@@ -82,7 +82,7 @@ def read_typed_literal(cursor: Cursor, types: TypeTable) -> Literal:
 
 
 def _value(cursor: Cursor, type: Type) -> int:
-    """Step over a value token by token and give the offset behind it; every fault is found here."""
+    """Step over a value token by token and return the offset after it; finds every fault."""
     if isinstance(type, TupleType):
         cursor.nest(1)
         cursor.expect("(", "before the elements of the tuple", LITERAL)
@@ -91,7 +91,7 @@ def _value(cursor: Cursor, type: Type) -> int:
                 cursor.expect(",", f"before element {i} of the tuple", LITERAL)
             _value(cursor, element)
         end = cursor.after
-        cursor.expect(")", f"behind the {len(type.elements)} elements of the tuple", LITERAL)
+        cursor.expect(")", f"after the {len(type.elements)} elements of the tuple", LITERAL)
         cursor.depth -= 1
         return end
     if not isinstance(type, TensorType):
@@ -100,7 +100,7 @@ def _value(cursor: Cursor, type: Type) -> int:
 
 
 def _sizes(cursor: Cursor, type: TensorType) -> list[int]:
-    """The sizes of a constant, which must be known and hold what fits into a memory."""
+    """The sizes of a constant, which must be known and fit into memory."""
     sizes = [d if isinstance(d, int) else d.bound for d in type.shape]
     if None in sizes:
         cursor.refuse(f"a constant cannot have the open type {type}", LITERAL, sees=False)
@@ -136,7 +136,7 @@ def _dense(cursor: Cursor, type: TensorType) -> int:
             pass
         elif cursor.sees("..."):
             if level != 1:
-                cursor.refuse("'...' stands for all values and must be written {...}", LITERAL, sees=False)
+                cursor.refuse("'...' elides all values and must be written {...}", LITERAL, sees=False)
             seen[0] = dims[0]
             cursor.next()
             end = cursor.at
@@ -146,7 +146,7 @@ def _dense(cursor: Cursor, type: TensorType) -> int:
                     cursor.refuse(f"the value is nested {level} deep, but {type} has {rank} dimensions", LITERAL, sees=False)
                 _count(cursor, seen, dims, rank - 1, cursor.at)
             end = _element(cursor, type.dtype)
-        if level <= 0:  # a bare number is read for any type: XLA makes it the first element, and the others zero
+        if level <= 0:  # a bare number is read for any type: XLA sets the first element to it, and the others to zero
             return end
 
 
@@ -165,7 +165,7 @@ def _element(cursor: Cursor, dtype: DType) -> int:
         cursor.expect(",", "between the parts of a complex number", LITERAL)
         _real(cursor, part, dtype.name)
         end = cursor.after
-        cursor.expect(")", "behind a complex number", LITERAL)
+        cursor.expect(")", "after a complex number", LITERAL)
         return end
     end = cursor.after
     if dtype.kind == "float":
@@ -187,7 +187,7 @@ def _element(cursor: Cursor, dtype: DType) -> int:
 def _real(cursor: Cursor, name: str, shown: str) -> None:
     at, length = cursor.at, cursor.after - cursor.at
     largest = DTYPES[name].largest
-    payload_bits = DTYPES[name].fraction if DTYPES[name].has_infinity else 0  # the others have one NaN, or none
+    payload_bits = DTYPES[name].fraction if DTYPES[name].has_infinity else 0  # the other types have one NaN, or none
     if cursor.kind == "decimal" and "nan" in cursor.value:
         if "(" in cursor.value:
             payload = int(cursor.value[cursor.value.index("(") + 1:-1][:40], 16)

@@ -1,4 +1,4 @@
-"""The textual grammar of HLO's opcodes: how many operands each takes, which attributes it may and must have."""
+"""The textual grammar of HLO's opcodes: the operand count of each, and its optional and required attributes."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from irscope.ops.registry import lookup
 
-# Attributes that any instruction may have. What is not ``predecessors`` is checked and then left in the text (see provenance).
+# Attributes that any instruction may have. All but ``predecessors`` are checked and then left in the text (see provenance).
 COMMON: dict[str, str] = {
     "sharding": "sharding",
     "frontend_attributes": "frontend",
@@ -22,7 +22,7 @@ COMMON: dict[str, str] = {
 RAW_KINDS = frozenset(("sharding", "frontend", "statistics", "bools", "origin", "metadata", "config"))
 RAW_NAMES = frozenset(n for n, kind in COMMON.items() if kind in RAW_KINDS)
 
-# Values that a word may take, by kind.
+# The words of each kind of value.
 WORDS: dict[str, frozenset[str]] = {
     "direction": frozenset("EQ NE GE GT LE LT".split()),
     "comparison": frozenset("FLOAT TOTALORDER SIGNED UNSIGNED".split()),
@@ -52,7 +52,7 @@ class Opcode:
     """The grammar of one opcode.
 
     ``operands`` is their number, None where it varies; ``attributes`` maps each name to the kind of its value;
-    ``infers`` says that the text may leave the result type out; ``wraps`` is X for ``X-start``, ``X-update``, ``X-done``,
+    ``infers``: the text may omit the result type; ``wraps`` is X for ``X-start``, ``X-update``, ``X-done``,
     which write ``async-*`` around a computation with one X.
     """
 
@@ -64,7 +64,7 @@ class Opcode:
     wraps: str = ""
 
     def kind(self, attribute: str) -> str | None:
-        """The kind of value an attribute takes here; None where the opcode does not have it."""
+        """The kind of an attribute's value; None where the opcode does not have the attribute."""
         return self.attributes.get(attribute) or COMMON.get(attribute)
 
 
@@ -72,7 +72,7 @@ OPCODES: dict[str, Opcode] = {}
 
 
 def _declare(names: str, operands: int | None, attributes: str = "", infers: bool = False) -> None:
-    """``attributes`` is ``name:kind`` by blanks, with a ``!`` behind what must be there."""
+    """``attributes`` is ``name:kind``, separated by blanks; ``!`` marks a required one."""
     parsed = dict(word.rstrip("!").split(":") for word in attributes.split())
     required = tuple(word.split(":")[0] for word in attributes.split() if word.endswith("!"))
     for name in names.split():
@@ -170,11 +170,11 @@ _declare("rng-bit-generator", None, "algorithm:generator!")
 _declare("rng-get-and-update-state", 0, "delta:int!")
 _declare("domain", 1, "domain:domain!", infers=True)
 
-# Names that some opcode has: on another opcode they are misplaced, not unknown.
+# Attribute names of any opcode: on another opcode they are misplaced, not unknown.
 KNOWN_ATTRIBUTES: frozenset[str] = frozenset(name for opcode in OPCODES.values() for name in opcode.attributes) | frozenset(COMMON)
 
 _ASYNC_ATTRIBUTES = {"async_execution_thread": "string", "output_to_operand_aliasing": "aliasing"}
-# all-gather-start and the like exist by themselves, so they have no sugared form; send and recv pair with send-done and recv-done.
+# all-gather-start and the like are opcodes themselves, so they have no sugared form; send and recv pair with send-done and recv-done.
 _NO_SUGAR = frozenset(("all-gather", "all-reduce", "collective-permute", "copy", "send", "recv"))
 _sugar: dict[str, Opcode] = {}
 NO_OPCODES = frozenset(("atan",))
@@ -199,7 +199,7 @@ def opcode_named(name: str) -> Opcode | None:
 
 
 def _of_primitive(name: str) -> Opcode | None:
-    """The grammar of a primitive that is declared in ``ops/`` and has no row above: any number of operands, no attributes of its own."""
+    """The grammar of a primitive that is declared in ``ops/`` and has no row above: any number of operands, no specific attributes."""
     primitive = lookup(name) if name not in NO_OPCODES else None
     if primitive is None:
         return None

@@ -1,4 +1,4 @@
-"""Literals as compilers print them, judged by a few patterns that run over megabytes; what they do not surely accept, the cursor judges."""
+"""Checks literals as compilers print them with a few patterns, fast over megabytes; leaves any other literal to the cursor."""
 from __future__ import annotations
 
 import math
@@ -8,10 +8,10 @@ from math import prod
 
 from irscope.graph import DTYPES, DType, TensorType
 
-SATURATING = frozenset(("f4e2m1fn", "f6e3m2fn", "f6e2m3fn"))  # neither infinity nor NaN: beyond the largest is the largest
+SATURATING = frozenset(("f4e2m1fn", "f6e3m2fn", "f6e2m3fn"))  # neither infinity nor NaN: larger values round to the largest
 
 ROW = re.compile(r"\{([^{}]*+)\}")
-ROWS = re.compile(r"\s*+R(?:,\s*+R)*+\s*+")  # rows that were replaced by an R each
+ROWS = re.compile(r"\s*+R(?:,\s*+R)*+\s*+")  # rows, each already replaced by an R
 _EXPONENT = r"(?:[eE][+-]?\d++)?+"
 _REAL = rf"(?:-?(?:\d{{1,18}}+(?:\.\d*+)?+|\.\d++){_EXPONENT}|-?inf|-?nan)"
 # Too short and with too small an exponent to be beyond the range of f32.
@@ -19,7 +19,7 @@ _SMALL_REAL = r"(?:-?(?:\d{1,8}+(?:\.\d*+)?+|\.\d++)(?:[eE](?:-\d++|\+?[0-2]?\d(
 
 
 def is_plain(text: str, type: TensorType) -> bool:
-    """Whether a text is surely a value of the type; False says only that the cursor must judge."""
+    """Whether a text is certainly a value of the type; False means only that the cursor must check it."""
     if not type.shape:
         return "{" not in text and _row_fits(text, type.dtype, 1)
     if text == "{...}":
@@ -38,7 +38,7 @@ def is_plain(text: str, type: TensorType) -> bool:
             return False
     if rows != prod(outer):
         return False
-    # Rows are put together to what holds them, level by level, until one brace holds all.
+    # Reduce rows level by level, until one pair of braces contains all.
     skeleton = ROW.sub("R", text)
     for size in reversed(outer):
         for m in ROW.finditer(skeleton):
@@ -49,7 +49,7 @@ def is_plain(text: str, type: TensorType) -> bool:
 
 
 def _row_fits(row: str, dtype: DType, count: int) -> bool:
-    """Whether a row holds ``count`` values that the element type can hold."""
+    """Whether a row has ``count`` values that the element type can represent."""
     if row.count(",") != count - 1:
         return False
     if _row_of(dtype.name).fullmatch(row) is not None:
@@ -65,7 +65,7 @@ def _row_fits(row: str, dtype: DType, count: int) -> bool:
 
 @cache
 def _row_of(name: str) -> re.Pattern[str]:
-    """The pattern of a row whose values surely fit an element type."""
+    """The pattern of a row whose values certainly fit an element type."""
     dtype = DTYPES[name]
     if dtype.kind == "pred":
         return _row(r"(?:true|false|[01])")
@@ -82,7 +82,7 @@ def _row(value: str) -> re.Pattern[str]:
 
 
 def _up_to(most: int) -> str:
-    """A pattern for the decimal numbers from 0 to ``most``, without leading zeros being counted."""
+    """A pattern for the decimal numbers from 0 to ``most``, ignoring leading zeros."""
     digits = str(most)
     ways = []
     for i, digit in enumerate(digits):
@@ -103,11 +103,11 @@ def int_range(dtype: DType) -> tuple[int, int]:
 
 
 def real_fits(value: float, name: str) -> bool:
-    """Whether a value that is written with digits rounds to a finite one of a float type."""
+    """Whether a value written in digits rounds to a finite value of a float type."""
     if math.isinf(value):
         return False
     dtype = DTYPES[name]
     if abs(value) <= dtype.largest or name in SATURATING:
         return True
-    # Less than half a step above the largest value still rounds down to it.
+    # Less than half an ulp above the largest value still rounds down to it.
     return name != "f64" and abs(value) - dtype.largest < 2.0 ** (math.floor(math.log2(dtype.largest)) - dtype.significand)

@@ -1,4 +1,4 @@
-"""A module as HLO text again: ``read(print_module(m))`` is the same graph, and XLA reads it too."""
+"""Prints a module as HLO text: ``read(print_module(m))`` is the same graph, and XLA reads it too."""
 from __future__ import annotations
 
 import re
@@ -15,7 +15,7 @@ from irscope.graph import Graph, Module, Node, TensorType, callees_first
 
 RAW_ORDER = ("sharding", "frontend_attributes", "statistics", "parameter_replication", "origin", "original_value", "metadata",
              "backend_config")
-# Attributes that are true of any instruction that stands for another; the rest is only true of the opcode it was written for.
+# Attributes that remain valid on an instruction that replaces another; the rest is valid only on the original opcode.
 CARRIED = frozenset(("metadata", "frontend_attributes"))
 BODY_NAMES = {"call": ("to_apply",), "fusion": ("calls",), "async-start": ("calls",), "while": ("condition", "body"),
               "select-and-scatter": ("select", "scatter")}
@@ -24,8 +24,8 @@ BODY_NAMES = {"call": ("to_apply",), "fusion": ("calls",), "async-start": ("call
 def print_module(module: Module, style: str = "canonical") -> str:
     """The module as HLO text.
 
-    ``canonical`` is XLA's own default form. ``input`` keeps what the text it was read from leaves out or adds: ``%``, signatures,
-    types before operands, and elements of tuples written ``%t#0``.
+    ``canonical`` is XLA's own default form. ``input`` keeps the style of the text that was read: ``%``, signatures,
+    types before operands, and tuple elements written ``%t#0``.
     """
     return "\n".join(_Printer(module, style).lines()) + "\n"
 
@@ -56,7 +56,7 @@ class _Printer:
                 yield from self._graph(graph)
 
     def _take_style(self, text: str) -> None:
-        """Look at the text that the module came from."""
+        """Detect the style of the text that the module came from."""
         shown = [n for g in self.module.graphs.values() for n in g.nodes if n.loc > 0 and not n.synthetic and not g.notes.get("implicit")]
         if not shown:
             return
@@ -81,7 +81,7 @@ class _Printer:
         return ", ".join(parts)
 
     def _fits_entry(self, layout: object) -> bool:
-        """Whether the layout is still that of the entry: a pass may have changed what goes in and out."""
+        """Whether the layout is still that of the entry: a pass may have changed its parameters or result."""
         if not isinstance(layout, tuple) or self.module.entry not in self.module.graphs:
             return isinstance(layout, str)
         entry = self.module.main()
@@ -108,7 +108,7 @@ class _Printer:
         yield "}" + (f", execution_thread={spell('string', thread)}" if thread is not None else "")
 
     def _node_names(self, graph: Graph) -> list[str]:
-        """Legal names, by index; ``%t#0`` stays where the style writes it."""
+        """Legal names, by index; ``%t#0`` is kept where the style writes it."""
         names = names_of(graph.nodes, self.percent)
         return [n.name if self.compact and n.synthetic and "#" in n.name else names[id(n)] for n in graph.nodes]
 
@@ -153,7 +153,7 @@ class _Printer:
                 yield f"{name}={spell(kind, attrs[name])}"
         yield from self._called(node, opcode, bodies)
         written, raw = self._raw(node)
-        if spec is None:  # an opcode that HLO does not have: everything is as it was written
+        if spec is None:  # an unknown opcode: print everything as it was written
             yield from (f"{name}={value}" for name, value in raw.items() if name not in COMMON)
         predecessors = attrs.get("control_predecessors")
         if predecessors:
@@ -181,7 +181,7 @@ class _Printer:
             yield from (f"{name}={text}" for name, text in zip(BODY_NAMES.get(opcode, ("to_apply",)), called, strict=False))
 
     def _raw(self, node: Node) -> tuple[str, dict[str, str]]:
-        """The opcode that stands at the node's place in the text, and the attributes that were left there."""
+        """The opcode at the node's place in the text, and the attributes that were left there as text."""
         if self.provenance is None or node.loc < 0:
             return "", {}
         written, found = self.provenance.written(node.loc)

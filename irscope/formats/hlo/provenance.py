@@ -1,4 +1,4 @@
-"""Where an HLO instruction comes from in the user's program: metadata and stack frames, read in the text when somebody asks."""
+"""Where an HLO instruction comes from in the user's program: metadata and stack frames, read from the text on demand."""
 from __future__ import annotations
 
 import re
@@ -12,18 +12,18 @@ from irscope.formats.hlo.raw import step_over_value
 from irscope.graph import SourceLine
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
-# An attribute whose value needs no grammar to be told apart from the next.
+# An attribute whose value ends without a grammar.
 _PLAIN = r"(?:[^,{}\"'\n(\[]|\[[\d,]*+\]|\([\d,]*+\))++"  # 8, b01f_01io->b01f, [2,4]<=[8]T(1,0)
 PAIR = re.compile(rf", ([A-Za-z_][\w\-]*+)=({braces(5)}|{_STRING}|{_PLAIN})(?=, [a-zA-Z_]|$)", re.ASCII)
 FIELD = re.compile(rf"(\w+)=({_STRING}|-?\d+)", re.DOTALL)
 TABLE = re.compile(r"^[ \t]*(FileNames|FunctionNames|FileLocations|StackFrames)\b", re.MULTILINE)
 ROW = re.compile(rf"\d+[ \t]+(?:({_STRING})|\{{([^}}]*)\}})", re.DOTALL)
-# A chain of frames longer than this goes in a circle.
+# A chain of frames longer than this is cyclic.
 MAX_FRAMES = 1000
 
 
 class HloProvenance:
-    """Answers for one module. The tables of stack frames are read at the first question for a call stack."""
+    """The provenance of one module. The tables of stack frames are read with the first call stack."""
 
     def __init__(self, text: str, tables: tuple[int, int] | None) -> None:
         self.text = text
@@ -80,7 +80,7 @@ class HloProvenance:
         return {m[1]: (unescape(m[2]) or "") if m[2][0] == '"' else m[2] for m in FIELD.finditer(text)}
 
     def _pairs(self, line: re.Match[str], until: str = "") -> dict[str, str] | None:
-        """The attributes of a line up to one of a name (what stands behind it may be long), or all; None where they need the cursor."""
+        """The attributes of a line up to a given name (the rest may be long), or all; None where they need the cursor."""
         found: dict[str, str] = {}
         at, end = line.span(6)
         while at < end:
@@ -95,7 +95,7 @@ class HloProvenance:
 
 
 def _written(cursor: Cursor) -> tuple[str, dict[str, str]]:
-    """Opcode and attributes by the cursor; nothing for what is no instruction."""
+    """Opcode and attributes by the cursor; empty for text that is not an instruction."""
     if cursor.kind == "word" and cursor.value == "ROOT":
         cursor.next()
     if cursor.kind in ("name", "word") and cursor.peek() == ("mark", "="):
@@ -127,7 +127,7 @@ def _written(cursor: Cursor) -> tuple[str, dict[str, str]]:
 
 
 def _inside(cursor: Cursor) -> Iterator[None]:
-    """Step over ``( ... )``, a token at a time."""
+    """Step over ``( ... )``, token by token."""
     depth = 0
     while cursor.kind != "end":
         depth += cursor.sees("(") - cursor.sees(")")

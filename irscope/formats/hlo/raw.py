@@ -1,4 +1,4 @@
-"""The attributes that stay text: their form is checked when they are read, their content when somebody asks (see provenance)."""
+"""Attributes that stay text: the reader checks their form; provenance parses their content on demand."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ TILE_TYPES = frozenset("maximal replicated manual unreduced".split())
 
 
 def check_raw(kind: str, cursor: Cursor, faults: Faults) -> None:
-    """Step over the value of an attribute that stays text. Raises Refused where XLA would not read it."""
+    """Step over the value of an attribute that stays text. Raises Refused where XLA rejects it."""
     CHECKS[kind](cursor, faults)
 
 
@@ -123,7 +123,7 @@ def _tiles(cursor: Cursor, faults: Faults) -> tuple[int, int]:
     begin = cursor.at
     cursor.expect("[", "before the shape of the devices", ATTRIBUTE_VALUE)
     dims = cursor.integers("a size", ATTRIBUTE_VALUE)
-    cursor.expect("]", "behind the shape of the devices", ATTRIBUTE_VALUE)
+    cursor.expect("]", "after the shape of the devices", ATTRIBUTE_VALUE)
     if cursor.eat("<="):
         reshape, _ = read_iota(cursor)
         return len(dims), prod(reshape)
@@ -152,10 +152,10 @@ def _named_sharding(cursor: Cursor, faults: Faults) -> None:
     """``mesh["x"=2,"y"=4], [{"x"}, {"y", ?}], replicated={"z"}}`` and its special forms; the brace before it is read."""
     if cursor.value == "maximal_mesh":
         cursor.next()
-        cursor.expect("[", "behind maximal_mesh", ATTRIBUTE_VALUE)
+        cursor.expect("[", "after maximal_mesh", ATTRIBUTE_VALUE)
         cursor.field(("device_id",), "expected device_id=", ATTRIBUTE_VALUE)
         cursor.integer("a device number", ATTRIBUTE_VALUE)
-        cursor.expect("]", "behind the device", ATTRIBUTE_VALUE)
+        cursor.expect("]", "after the device", ATTRIBUTE_VALUE)
         cursor.eat(",")
         mesh = None
     else:
@@ -172,7 +172,7 @@ def _named_sharding(cursor: Cursor, faults: Faults) -> None:
         if name == "metadata":
             _metadata_or_list(cursor, faults)
         elif mesh is not None and name in ("replicated", "unreduced", "manual"):
-            if cursor.kind == "word":  # unreduced=sum{"x"}: how the parts are put together
+            if cursor.kind == "word":  # unreduced=sum{"x"}: how the parts are combined
                 cursor.next()
             read_axes(cursor, mesh)
         else:
@@ -245,7 +245,7 @@ def _origin(cursor: Cursor, faults: Faults) -> None:
     cursor.expect("{", "before the origin", ATTRIBUTE_VALUE)
     if cursor.eat("["):
         cursor.name("synthetic_call", ATTRIBUTE_VALUE)
-        cursor.expect("]", "behind synthetic_call", ATTRIBUTE_VALUE)
+        cursor.expect("]", "after synthetic_call", ATTRIBUTE_VALUE)
         cursor.expect("}", "at the end of the origin", ATTRIBUTE_VALUE)
         return
     depth = 0
@@ -272,7 +272,7 @@ def origin_leaf(cursor: Cursor) -> None:
         cursor.string()
         if cursor.sees("{"):
             ints(cursor)
-    cursor.expect("}", "behind a value of the origin", ATTRIBUTE_VALUE)
+    cursor.expect("}", "after a value of the origin", ATTRIBUTE_VALUE)
 
 
 def _config(cursor: Cursor, faults: Faults) -> None:
@@ -283,7 +283,7 @@ def _config(cursor: Cursor, faults: Faults) -> None:
 
 
 def step_over_value(cursor: Cursor) -> str:
-    """Step over a value of unknown form and give its text: one token, or all that brackets and braces hold together."""
+    """Step over a value of unknown form and return its text: one token, or a balanced run of brackets and braces."""
     begin = end = cursor.at
     depth = 0
     while cursor.kind != "end":
@@ -309,7 +309,7 @@ def step_over_value(cursor: Cursor) -> str:
 
 
 def _goes_on(cursor: Cursor) -> bool:
-    """Whether a value in several parts goes on: ``[4,2]<=[8]T(1,0)``, ``mesh[...] {...}``."""
+    """Whether a value has a further part: ``[4,2]<=[8]T(1,0)``, ``mesh[...] {...}``."""
     if cursor.kind == "mark":
         return cursor.value in ("[", "(", "{", "<=", "->", "#", ":")
     return cursor.kind == "word" and cursor.value == "T"

@@ -1,4 +1,4 @@
-"""From a text to modules: finds them among whatever stands around, reads each, and says what could not be understood."""
+"""From a text to modules: finds the modules among other text, reads each, and reports what it could not read."""
 from __future__ import annotations
 
 import re
@@ -25,12 +25,12 @@ CUT_HEADER = re.compile(r"(?:E(?:N(?:T(?:RY?)?)?)?|(?:ENTRY[ \t]+)?%(?:[A-Za-z_]
 NEXT_START = re.compile(
     r"^[ \t]*(?:HloModule(?![\w.\-]|[ \t]*[=({])|ENTRY(?![\w.\-])|%?[A-Za-z_][\w.\-]*[ \t]*(?:\([^\n]*\)[ \t]*->[^\n]*)?\{)", re.MULTILINE)
 
-# An instruction without a module: ``name = ...``, or the right side alone.
+# An instruction without a module: ``name = ...``, or only the right side.
 SINGLE = re.compile(r"(?:ROOT\s+)?%?[A-Za-z_][\w.\-]*\s+=\s|(?:\(|[a-z]\w*\[[\d,<=? ]*\])[^\n]*?[ )}\]][a-z][a-z\-]*\(")
 
 
 def read(source: SourceText) -> Reading:
-    """What irscope understood of an HLO text: its modules, and findings. Never raises on a stranger's text."""
+    """Read the modules of an HLO text, with findings. Never raises on malformed text."""
     reading = Reading(source, "hlo")
     faults = Faults(source)
     text = without_prefixes(source.text)
@@ -39,14 +39,14 @@ def read(source: SourceText) -> Reading:
     with collector_paused():
         try:
             _Reader(source, text, faults, reading.modules).run()
-        except RecursionError:  # the caller's own stack was nearly full
+        except RecursionError:  # the caller's stack was nearly full
             faults.add(LIMIT, "the text is nested too deeply to be read from here", Span(0))
     reading.findings, reading.ok = faults.close(), faults.ok
     return reading
 
 
 class _Reader:
-    """Walks over the top level of a text."""
+    """Reads the top level of a text."""
 
     def __init__(self, source: SourceText, text: str, faults: Faults, modules: list[Module]) -> None:
         self.source, self.text, self.faults, self.modules = source, text, faults, modules
@@ -54,7 +54,7 @@ class _Reader:
         self.open: Assembly | None = None
 
     def run(self) -> None:
-        """Read all there is."""
+        """Read the whole text."""
         at = 0
         while True:
             at = self._skip_blanks(at)
@@ -72,7 +72,7 @@ class _Reader:
             self._tell_nothing()
 
     def _next(self, at: int) -> int:
-        """Read what begins at an offset; the offset behind it."""
+        """Read what begins at an offset; returns the offset after it."""
         text = self.text
         if HLO_MODULE.match(text, at):
             self._close()
@@ -91,8 +91,8 @@ class _Reader:
         return self._around(at)
 
     def _behind(self, at: int, refused: Refused) -> int:
-        """Where to go on when what began at an offset cannot be read."""
-        if refused.fault is LOSSY_PRINT:  # nothing up to the next module will be better
+        """The offset at which to resume when what began at an offset cannot be read."""
+        if refused.fault is LOSSY_PRINT:  # skip to the next module
             m = NEXT_MODULE.search(self.text, at + 1)
             return m.start() if m else len(self.text)
         return self._find_start(max(at + 1, self.text.find("\n", at)))
@@ -101,7 +101,7 @@ class _Reader:
         self.open = Assembly(self.source, self.text, self.faults, self.ops, at, read_nested)
 
     def _close(self) -> None:
-        """The module that is open ends here."""
+        """Complete the open module."""
         assembly, self.open = self.open, None
         if assembly is None:
             return
@@ -115,7 +115,7 @@ class _Reader:
         self.modules.append(module)
 
     def _single(self, at: int) -> int:
-        """One instruction without a module around it; its operands write their types and become parameters."""
+        """One instruction without a module around it; its operands have types and become parameters."""
         self._begin(at)
         assembly = self.open
         assert assembly is not None
@@ -128,7 +128,7 @@ class _Reader:
             else:
                 read_instruction(assembly, cursor)
             if cursor.kind != "end":
-                cursor.refuse("expected the text to end behind a single instruction",
+                cursor.refuse("expected the text to end after a single instruction",
                               help="a module begins with HloModule, a computation with name {")
         finally:
             graph = assembly.close()
@@ -139,7 +139,7 @@ class _Reader:
         return cursor.at
 
     def _around(self, at: int) -> int:
-        """Text that is none of HLO: left aside, and told once for each piece."""
+        """Skip text that is not HLO, and report it once per piece."""
         end = self._find_start(at + 1)
         piece = self.text[at:end]
         line = piece.split("\n", 1)[0].strip()
@@ -148,7 +148,7 @@ class _Reader:
             self.faults.add(SYNTAX, "a '}' closes nothing here", Span(at))
         else:
             lines = piece.strip().count("\n") + 1
-            what = f"{lines} lines that are no HLO are left aside, from" if lines > 1 else "a line that is no HLO is left aside:"
+            what = f"{lines} lines that are not HLO are skipped, from" if lines > 1 else "a line that is not HLO is skipped:"
             self.faults.add(TEXT_AROUND, f"{what} {shown!r}", Span(at, max(1, len(line))))
         return end
 

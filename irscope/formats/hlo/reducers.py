@@ -1,6 +1,6 @@
-"""The quickest path: the scalar function of two values that reductions and collectives call, taken whole by one pattern.
+"""The fastest path: matches a whole scalar reducer, which reductions and collectives call, with one pattern.
 
-A program of many devices has one for each all-reduce, so that every third line of it may be theirs:
+A program of many devices has one per all-reduce, so they may be a third of its lines:
 
     %region_6.31 (a.1: f32[], b.2: f32[]) -> f32[] {
       %a.1 = f32[] parameter(0)
@@ -25,7 +25,7 @@ REDUCER = re.compile(rf"(%?+)({NAME}) (?:\(%?+{NAME}: ([a-z]\w*+\[\]), %?+{NAME}
 
 
 def read_reducer(assembly: Assembly, at: int) -> int:
-    """Read a reducer that begins at an offset; the offset behind it, or ``at`` where none is, or where anything about it is new or odd."""
+    """Read a reducer at an offset; returns the offset after it, or ``at`` where there is none that surely fits the pattern."""
     m = REDUCER.match(assembly.text, at)
     if m is None:
         return at

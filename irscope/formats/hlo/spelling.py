@@ -1,4 +1,4 @@
-"""How HLO spells the values that the reader parsed: attributes, types, literals, names."""
+"""Spells parsed values as HLO text: attributes, types, literals, names."""
 from __future__ import annotations
 
 import re
@@ -18,7 +18,7 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
 def spell_type(type: Type, layouts: bool = True) -> str:
-    """A type; without layouts as signatures write it."""
+    """A type as text; without layouts, as in signatures."""
     if layouts:
         return str(type)
     if isinstance(type, TupleType):
@@ -27,7 +27,7 @@ def spell_type(type: Type, layouts: bool = True) -> str:
 
 
 def spell_literal(literal: Literal) -> str:
-    """The value of a constant: as it was written, or from its array; ``{...}`` where it is left out."""
+    """The value of a constant: as it was written, or from its array; ``{...}`` where it is elided."""
     text = literal.text
     if text is None:
         return text_of(literal.value(), literal.type)
@@ -66,7 +66,7 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0
 
 
 def names_of(things: Sequence[Node] | Sequence[Graph], percent: bool = True) -> dict[int, str]:
-    """A legal name for each node or graph, by ``id``, no two alike; those that are legal stay. Behind ``%``, keywords are names too."""
+    """A legal name for each node or graph, by ``id``, all distinct; legal names are kept. After ``%``, keywords are names too."""
     names: dict[int, str] = {}
     taken: set[str] = set() if percent else set(KEYWORDS)
     for thing in things:
@@ -100,9 +100,9 @@ def _ints(values: Iterable[int], between: str = ",") -> str:
 
 
 def _typed_literal(literal: Literal) -> str:
-    """A literal that writes its own type."""
+    """A literal with an explicit type."""
     text, type = spell_literal(literal), literal.type
-    if isinstance(type, TensorType) and type.layout is None and type.shape:  # else the braces would be read as one
+    if isinstance(type, TensorType) and type.layout is None and type.shape:  # else the braces would be read as a layout
         return f"{type}{_ints(reversed(range(type.rank)))} {text}"
     return text if isinstance(type, TupleType) else f"{type} {text}"
 

@@ -1,4 +1,4 @@
-"""What stands around HLO in the files that people have: log prefixes before every line, other output, and how to tell HLO from it."""
+"""The text around HLO in real files: log prefixes on every line, other output, and how to distinguish HLO from it."""
 from __future__ import annotations
 
 import re
@@ -7,9 +7,9 @@ HEAD = 1 << 18
 
 _NAME = r"%?[A-Za-z_][\w.\-]*"
 MODULE = re.compile(r"^[ \t]*HloModule[ \t]+(?:[\w.%$\-]|,)", re.MULTILINE)
-# A header behind something else: "I0000 00:00:17.123 file.cc:12] HloModule jit_f, is_scheduled=true".
+# A header after a prefix: "I0000 00:00:17.123 file.cc:12] HloModule jit_f, is_scheduled=true".
 PREFIXED = re.compile(r"^([^\n\"{}]{1,200}?)(?<![\w.])HloModule [\w.%$\-]+:?(?:,[^\n]*)?[ \t\r]*$", re.MULTILINE)
-# ``name {``, ``ENTRY name (p: f32[2]) -> f32[2] {`` at the end of a line, or with a comment or an instruction behind it.
+# ``name {``, ``ENTRY name (p: f32[2]) -> f32[2] {`` at the end of a line, or followed by a comment or an instruction.
 COMPUTATION = re.compile(
     rf"^[ \t]*(?:ENTRY[ \t]+)?{_NAME}[ \t]*(?:\([^\n]*\)[ \t]*->[ \t]*[^\n]*)?\{{[ \t\r]*(?://[^\n]*|{_NAME} = [^\n]*)?$", re.MULTILINE)
 _RESULT = r"(?:\(|[a-z]\w*\[[\d,<=? ]*\])[^\n]*?[ )}\]]"
@@ -19,7 +19,7 @@ KEYWORD = re.compile(r"^[ \t]*(?:ENTRY [%\w]|HloModule(?![\w.\-]))", re.MULTILIN
 
 
 def sniff(text: str) -> float:
-    """How sure a text is HLO, from 0 to 1."""
+    """The confidence that a text is HLO, from 0 to 1."""
     head = text[:HEAD]
     if MODULE.search(head):
         return 1.0
@@ -34,13 +34,13 @@ def sniff(text: str) -> float:
 
 
 def without_prefixes(text: str) -> str:
-    """The text with log prefixes blanked out, so that offsets stay what they are; the text itself when it has none."""
+    """The text with log prefixes blanked out, so that offsets do not change; the text itself when it has none."""
     m = _prefixed(text[:HEAD])
     return text if m is None else _prefix(m[1]).sub(_blank, text)
 
 
 def _prefixed(head: str) -> re.Match[str] | None:
-    """The line of a module header that has a prefix; None where headers stand at the beginning of lines."""
+    """The line of a module header that has a prefix; None where headers are at the beginning of lines."""
     if MODULE.search(head):
         return None
     for m in PREFIXED.finditer(head):
@@ -52,7 +52,7 @@ def _prefixed(head: str) -> re.Match[str] | None:
 
 
 def _prefix(prefix: str) -> re.Pattern[str]:
-    """What stands before every line where this stands before one: numbers (times, lines of source) may be others."""
+    """The pattern of the prefix of every line, given that of one: numbers (times, source lines) may differ."""
     words = [re.sub(r"\d+", r"\\d+", re.escape(word)) for word in re.split(r"[ \t]+", prefix)]
     return re.compile("^" + r"[ \t]+".join(words), re.MULTILINE)
 

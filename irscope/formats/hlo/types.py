@@ -1,4 +1,4 @@
-"""Types as HLO writes them: ``f32[2,3]{1,0:T(8,128)}``, tuples, tokens; every distinct text is read once."""
+"""Types as HLO writes them: ``f32[2,3]{1,0:T(8,128)}``, tuples, tokens; each distinct text is parsed once."""
 from __future__ import annotations
 
 import re
@@ -10,20 +10,20 @@ from irscope.graph import DTYPES, OPAQUE, TOKEN, DynamicDim, Layout, NamedType, 
 from irscope.graph.types import Dim, agree
 from irscope.source import did_you_mean
 
-# As compilers print it: no blanks, no dynamic dimensions, at most the plain layout.
+# As compilers print it: no blanks, no dynamic dimensions, at most a plain layout.
 PLAIN = re.compile(r"([a-z]\w*)\[([\d,]*)\](?:\{([\d,]*)\})?", re.ASCII)
 PRINTED = re.compile(r"[a-z]\w*\[[\d,]*\](?:\{\d[^{}\n]*\})?", re.ASCII)
-# In the order in which a layout lists them.
+# In the order of the text of a layout.
 LAYOUT_PARTS = ("D", "T", "L", "#", "*", "E", "S", "SC", "P", "M")
 LEVEL = frozenset("DCSH")
 MAX_DIMENSION = (1 << 63) - 1
 
 
 class TypeTable:
-    """The types of one text, each distinct spelling read once and equal types one object."""
+    """The types of one text, each distinct spelling parsed once, equal types one object."""
 
     def __init__(self, tell: Callable[[str, int, int], None] | None = None) -> None:
-        """``tell(message, offset, length)`` hears of layouts that are none; without it they are refused."""
+        """``tell(message, offset, length)`` reports invalid layouts; without it they are refused."""
         self.by_text: dict[str, Type] = {}
         self._tell = tell
         self._own: dict[Type, Type] = {}
@@ -35,7 +35,7 @@ class TypeTable:
             found = self._plain(text)
             if found is None:
                 cursor, tell = Cursor(text), self._tell
-                self._tell = None  # it would hear of a place in this text, and not in the dump
+                self._tell = None  # it would report an offset in this text instead of the dump
                 try:
                     found = self.read(cursor)
                 finally:
@@ -46,7 +46,7 @@ class TypeTable:
         return found
 
     def keep(self, type: Type) -> Type:
-        """The one object that stands for this type."""
+        """The canonical object of this type."""
         return self._own.setdefault(type, type)
 
     def read(self, cursor: Cursor) -> Type:
@@ -70,7 +70,7 @@ class TypeTable:
         name = cursor.value
         cursor.next()
         if not cursor.sees("["):
-            cursor.refuse(f"expected '[' behind the element type {name}", TYPE_SYNTAX, f"{name} is no name for anything else")
+            cursor.refuse(f"expected '[' after the element type {name}", TYPE_SYNTAX, f"{name} cannot name anything else")
         dims = self._dims(cursor)
         if name in ("token", "opaque"):
             if dims:
@@ -97,7 +97,7 @@ class TypeTable:
         cursor.nest(4)
         cursor.next()
         elements: list[Type] = []
-        tell, self._tell = self._tell, None  # XLA's parser lets odd layouts through, but not within tuples
+        tell, self._tell = self._tell, None  # XLA's parser accepts invalid layouts, but not within tuples
         try:
             if not cursor.sees(")"):
                 elements.append(self.read(cursor))
@@ -145,7 +145,7 @@ class TypeTable:
         return Layout(tuple(order), rest, space)
 
     def _dims(self, cursor: Cursor) -> tuple[Dim, ...]:
-        cursor.expect("[", "behind the element type", TYPE_SYNTAX)
+        cursor.expect("[", "after the element type", TYPE_SYNTAX)
         dims: list[Dim] = []
         if cursor.eat("]"):
             return ()
@@ -166,7 +166,7 @@ class TypeTable:
 
 
 def compatible(a: Type, b: Type) -> bool:
-    """Whether two types are the same to XLA's parser: layouts aside, and a bound is as good as a size."""
+    """Whether two types are the same to XLA's parser: ignoring layouts, and treating a bound as a size."""
     return a is b or agree(a, b, _same_array)
 
 
@@ -180,7 +180,7 @@ def _same_size(a: Dim, b: Dim) -> bool:
 
 
 def is_possible(type: Type) -> bool:
-    """Whether every size of an inferred type is one that a text may write."""
+    """Whether every size of an inferred type is valid in a text."""
     leaves = (leaf for leaf in type.leaves() if isinstance(leaf, TensorType))
     return all(
         0 <= size <= MAX_DIMENSION for leaf in leaves for d in leaf.shape if (size := d if isinstance(d, int) else d.bound) is not None
@@ -193,7 +193,7 @@ def begins_type(cursor: Cursor) -> bool:
 
 
 def refuse_element_type(cursor: Cursor) -> None:
-    """Stop at something that should have been a type."""
+    """Stop at a token that should have been a type."""
     looks = cursor.kind == "word" and cursor.text.startswith("[", cursor.after)
     if looks:
         help = (
@@ -217,7 +217,7 @@ def is_order(order: tuple[int, ...], rank: int) -> bool:
 
 
 def _rest(cursor: Cursor) -> tuple[str, int]:
-    """What follows the colon of a layout, without blanks, and the memory space in it."""
+    """The text after the colon of a layout, without blanks, and the memory space in it."""
     out: list[str] = []
     space, last = 0, -1
     while not cursor.sees("}"):
@@ -240,10 +240,10 @@ def _rest(cursor: Cursor) -> tuple[str, int]:
 
 def _part(cursor: Cursor, part: str) -> str:
     """``(...)`` of one part of a layout."""
-    cursor.expect("(", f"behind {part} of the layout", TYPE_SYNTAX)
+    cursor.expect("(", f"after {part} of the layout", TYPE_SYNTAX)
     if part in ("L", "E", "S", "M"):
         number = cursor.integer("an integer", TYPE_SYNTAX)
-        cursor.expect(")", f"behind {part} of the layout", TYPE_SYNTAX)
+        cursor.expect(")", f"after {part} of the layout", TYPE_SYNTAX)
         return f"({number})"
     out: list[str] = []
     while not cursor.sees(")"):
@@ -272,6 +272,6 @@ def _part(cursor: Cursor, part: str) -> str:
         if cursor.eat(","):
             out.append(",")
             if cursor.sees(")"):
-                cursor.refuse("expected a number behind the comma", TYPE_SYNTAX)
-    cursor.expect(")", f"behind {part} of the layout", TYPE_SYNTAX)
+                cursor.refuse("expected a number after the comma", TYPE_SYNTAX)
+    cursor.expect(")", f"after {part} of the layout", TYPE_SYNTAX)
     return "(" + "".join(out) + ")"

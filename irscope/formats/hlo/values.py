@@ -1,4 +1,4 @@
-"""The values of attributes: from the text to Python, and what does not fit."""
+"""Parses the values of attributes into Python, and reports values that do not fit."""
 from __future__ import annotations
 
 import re
@@ -16,11 +16,11 @@ from irscope.ops.attrs import ConvDims, Window
 from irscope.source import SourceText, did_you_mean
 
 FLOAT_MAX = 3.4028234663852886e38
-MAX_SIZES = 1000  # characters of one token such as 3x3: beyond, it is no size of a window
+MAX_SIZES = 1000  # characters of one token such as 3x3: a longer one is not a window size
 
 
 def read_value(kind: str, cursor: Cursor, types: TypeTable) -> Any:
-    """Step over the value of an attribute and give it. Raises Refused where it has not the form of its kind."""
+    """Step over the value of an attribute and return it. Raises Refused where it does not have the form of its kind."""
     words = WORDS.get(kind)
     if words is not None:
         return _word(cursor, words)
@@ -28,7 +28,7 @@ def read_value(kind: str, cursor: Cursor, types: TypeTable) -> Any:
 
 
 def _word(cursor: Cursor, words: frozenset[str]) -> str:
-    word = cursor.value.lower() if words is WORDS["precision"] else cursor.value  # the one kind whose case XLA does not mind
+    word = cursor.value.lower() if words is WORDS["precision"] else cursor.value  # the one kind whose case XLA ignores
     if cursor.kind != "word" or word not in words:
         near = did_you_mean(cursor.value, words)
         cursor.refuse(f"expected {_one_of(words)}", ATTRIBUTE_VALUE, near)
@@ -95,7 +95,7 @@ def _slices(cursor: Cursor, types: TypeTable) -> tuple[tuple[int, int, int], ...
         parts = [cursor.integer("the start of a range", ATTRIBUTE_VALUE)]
         while cursor.eat(":"):
             parts.append(cursor.integer("a number of the range", ATTRIBUTE_VALUE))
-        cursor.expect("]", "behind a range", ATTRIBUTE_VALUE)
+        cursor.expect("]", "after a range", ATTRIBUTE_VALUE)
         if len(parts) not in (2, 3):
             raise Refused(ATTRIBUTE_VALUE, f"a range is [start:limit] or [start:limit:stride], not {len(parts)} numbers", at,
                           max(1, cursor.at - at))
@@ -177,7 +177,7 @@ def _dim_labels(cursor: Cursor, types: TypeTable) -> ConvDims | str:
     if cursor.kind != "labels":
         cursor.refuse("expected dimension labels, e.g. bf01_oi01->bf01", ATTRIBUTE_VALUE)
     text = cursor.value
-    if "?" in text:  # dimensions without a meaning, which GPU custom-calls have
+    if "?" in text:  # dimensions without a role, which GPU custom-calls have
         cursor.next()
         return text
     try:
@@ -220,7 +220,7 @@ def _result_accuracy(cursor: Cursor, types: TypeTable) -> str:
             cursor.field(("atol", "rtol", "ulps"), "expected atol=, rtol= or ulps=", ATTRIBUTE_VALUE)
             number(cursor, "a tolerance")
     end = cursor.after
-    cursor.expect("}", "behind the accuracy", ATTRIBUTE_VALUE)
+    cursor.expect("}", "after the accuracy", ATTRIBUTE_VALUE)
     return cursor.text[begin:end]
 
 
@@ -244,7 +244,7 @@ READERS: dict[str, Callable[[Cursor, TypeTable], Any]] = {
 }
 
 
-# The same values from printed text, without a cursor: what the line reader meets a million times. None: leave it to the cursor.
+# The same values from printed text, without a cursor: the line reader parses millions of them. None: leave it to the cursor.
 INTS = re.compile(r"\{(-?\d{1,18}(?:,-?\d{1,18})*)?\}", re.ASCII)
 _ONE_RANGE = r"\[\d{1,18}:\d{1,18}(?::\d{1,18})?\]"
 SLICES = re.compile(r"\{" + _ONE_RANGE + "(?:, " + _ONE_RANGE + r")*\}", re.ASCII)
@@ -253,7 +253,7 @@ SMALL_INT = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
 def quick_value(kind: str, text: str) -> Any:
-    """The value of an attribute as compilers print it; None for what only the cursor can judge."""
+    """The value of an attribute as compilers print it; None for a value that only the cursor can check."""
     if kind == "ints":
         m = INTS.fullmatch(text)
         if m is None:

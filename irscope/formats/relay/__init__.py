@@ -1,4 +1,4 @@
-"""Relay: TVM's text, and the shorter style of lessons."""
+"""Relay: TVM's text format, and the shorter style of lessons."""
 
 from irscope.formats.relay.printer import print_module
 from irscope.formats.relay.reader import read, sniff

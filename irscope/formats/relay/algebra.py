@@ -1,4 +1,4 @@
-"""Tensor algebra with Relay's rules: element types are equal, axes may count from the end, layouts have names."""
+"""Tensor algebra with Relay's rules: equal element types, axes counted from the end, named layouts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_KNOWN = 4096
 
 
 class Relay(Tensors):
-    """What operators build with."""
+    """The builder that operators use."""
 
     def __init__(self, builder: Builder) -> None:
         super().__init__(builder)
@@ -54,7 +54,7 @@ class Relay(Tensors):
         return [d for d in range(rank) if d not in given] if exclude else sorted(set(given))
 
     def known(self, x: Node) -> Array | None:
-        """The value of a node that depends on constants alone, or None."""
+        """The value of a node that depends only on constants, or None."""
         stack = [x]
         while stack:
             node = stack[-1]
@@ -82,22 +82,22 @@ class Relay(Tensors):
         return np.asarray(node.op.reference(None, node, *values))
 
     def array(self, value: object, dtype: DType) -> Node:
-        """A constant. Raises TypeFault for a number that is none of the element type's."""
+        """A constant. Raises TypeFault for a number outside the element type."""
         wrong = isinstance(value, float) and not dtype.is_float and not dtype.is_complex and not dtype.lowest <= value <= dtype.highest
         if wrong or (isinstance(value, int) and not -(1 << 63) <= value < 1 << 64):
             raise TypeFault(f"{value} does not fit {word_of(dtype)}")
-        with np.errstate(over="ignore"):  # a bound that a narrow float does not hold is infinite
+        with np.errstate(over="ignore"):  # a bound beyond the range of a narrow float becomes infinite
             return super().array(value, dtype)
 
     def single(self, x: Node, what: str) -> int:
-        """The integer that a constant operand is. Raises TypeFault as :meth:`ints` does, and where it is not one number."""
+        """The integer value of a constant operand. Raises TypeFault as :meth:`ints` does, and where it is not a single number."""
         found = self.ints(x, what)
         if len(found) != 1:
             raise TypeFault(f"{what} is one number, got {shape_text(self.shape(x))}")
         return found[0]
 
     def ints(self, x: Node, what: str) -> list[int]:
-        """The integers in a constant operand. TypeFault when they depend on data."""
+        """The integers in a constant operand. Raises TypeFault when they depend on data."""
         value = self.known(x)
         if value is None:
             raise TypeFault(f"{what} depends on data: irscope compiles programs whose shapes are known")
@@ -106,12 +106,12 @@ class Relay(Tensors):
     # ------------------------------------------------------------------ rules
 
     def same_dtype(self, x: Node, y: Node) -> None:
-        """Relay never promotes."""
+        """Check that two element types are equal: Relay never promotes."""
         if self.dtype(x) is not self.dtype(y):
             raise TypeFault(f"equal dtypes are needed, got {word_of(self.dtype(x))} and {word_of(self.dtype(y))}")
 
     def together(self, *xs: Node) -> list[Node]:
-        """All operands stretched to their common shape; says which axes do not fit."""
+        """All operands broadcast to their common shape. Raises TypeFault that names the axes that do not fit."""
         shape: tuple[int, ...] = ()
         for x in xs:
             shape = self.broadcast_two(shape, self.shape(x))
@@ -129,7 +129,7 @@ class Relay(Tensors):
         return tuple(reversed(out))
 
     def along(self, v: Node, x: Node, axis: int) -> Node:
-        """A vector as long as a dimension of ``x``, stretched over the others."""
+        """A vector as long as a dimension of ``x``, broadcast over the others."""
         d = self.axis(x, axis)
         n = self.shape(x)[d]
         if self.rank(v) == 0 or (self.rank(v) == 1 and self.shape(v)[0] == 1 and n != 1):
@@ -154,7 +154,7 @@ class Relay(Tensors):
         letters = [letter for letter, factor in old if not factor]
         if sorted(letters) != sorted(letter for letter, factor in new if not factor):
             raise TypeFault(f"layouts {source} and {target} have different axes")
-        # Parts go beside their whole, then together.
+        # Move the parts next to their whole, then merge them.
         order, sizes = [], []
         for letter in letters:
             places = [i for i, (name, factor) in enumerate(old) if name.upper() == letter and (not factor or name.islower())]
@@ -167,7 +167,7 @@ class Relay(Tensors):
             parts = [(name, factor) for name, factor in new if factor and name.upper() == letter]
             inner = prod(factor for _, factor in parts)
             if size % inner:
-                raise TypeFault(f"axis {letter} is {size}, no multiple of {inner} as layout {target} wants")
+                raise TypeFault(f"axis {letter} is {size}, not a multiple of {inner} as layout {target} requires")
             names += [(letter, 0), *parts]
             split += [size // inner, *(factor for _, factor in parts)]
         x = self.reshape(x, tuple(split))
@@ -175,7 +175,7 @@ class Relay(Tensors):
 
 
 def layout_axes(layout: str | None) -> list[tuple[str, int]]:
-    """``NCHW16c`` as (letter, size) pairs; whole axes have size 0. Raises TypeFault for what is no layout."""
+    """``NCHW16c`` as (letter, size) pairs; whole axes have size 0. Raises TypeFault for an invalid layout."""
     if layout is None or not re.fullmatch(r"(?:\d*[A-Za-z])+", layout):
         raise TypeFault(f"`{layout}` is no layout")
     return [(letter, int(size or 0)) for size, letter in AXIS.findall(layout)]
@@ -197,18 +197,18 @@ def word_of(dtype: DType) -> str:
 
 
 MAX_TABLE = 1 << 26
-"""Entries of a table that an operator's expansion works out (half a gigabyte): a text that asks for more is a mistake."""
+"""The maximal number of entries of a table that an expansion computes (half a gigabyte): a text that needs more is a mistake."""
 
 
 def table_of(entries: int) -> int:
-    """The number of entries of a table, when it is one that can be made. Raises TypeFault."""
+    """The number of entries of a table. Raises TypeFault where it is too large."""
     if entries > MAX_TABLE:
         raise TypeFault(f"this takes a table of {entries} numbers, more than {MAX_TABLE}")
     return entries
 
 
 def each(values: object, n: int) -> tuple[int, ...]:
-    """One number for all spatial dimensions, or one for each."""
+    """Expand one number for all spatial dimensions, or one for each."""
     given = tuple(values) if isinstance(values, list | tuple) else (values,)
     if not all(isinstance(v, int) for v in given):
         raise TypeFault("a size is left open")

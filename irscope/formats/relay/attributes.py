@@ -1,6 +1,6 @@
-"""The attributes of Relay's operators as typed records, as the text gives them: ``Transpose.of(node).axes``.
+"""The attributes of Relay's operators as typed records of what the text has: ``Transpose.of(node).axes``.
 
-Defaults are Relay's. What a record leaves to ``Any`` may be anything that a text says, and is looked at by whoever reads it;
+Defaults are Relay's. A field of type ``Any`` may be anything in a text, and its reader checks it;
 ``Operator.bound`` fills in all defaults of a call.
 """
 
@@ -15,8 +15,8 @@ from irscope.ops.attrs import Literal
 
 
 class RelayModule(Attributes):
-    """What a module declares beside its functions: fields by constructor by data type, functions that are defined elsewhere, and the
-    moment (``before`` or ``after``) and the pass of which a log printed it."""
+    """The declarations of a module besides its functions: fields by constructor by data type, functions defined elsewhere, and the
+    pass and the moment (``before`` or ``after``) at which a log printed it."""
 
     __slots__ = ()
     types = attribute[Mapping[str, Mapping[str, Any]]](MappingProxyType({}))
@@ -46,7 +46,7 @@ class Match(Attributes):
 
 
 class Field(Attributes):
-    """Where what a pattern binds lies in what is matched: ``Cons.1Cons.0``."""
+    """The path from the scrutinee to the value that a pattern binds: ``Cons.1Cons.0``."""
 
     __slots__ = ()
     path = attribute[str]()
@@ -110,7 +110,7 @@ class StridedSlice(Attributes):
 
 
 class Pad(Attributes):
-    """Padding before and behind each dimension, and what is filled in."""
+    """Padding before and after each dimension, and its value."""
 
     __slots__ = ()
     pad_width = attribute[Any](None)
@@ -119,7 +119,7 @@ class Pad(Attributes):
 
 
 class ExpandDims(Attributes):
-    """Where the new dimensions begin."""
+    """The position of the first new dimension."""
 
     __slots__ = ()
     axis = attribute[int]()

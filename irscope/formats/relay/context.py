@@ -1,4 +1,4 @@
-"""What the reader of expressions may ask about the text around them, and where it tells what it has found."""
+"""The context of the expression reader: names in the surrounding text, and the findings."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ NEIGHBOURS = {"dot": "nn.dense", "conv": "nn.conv2d", "convolution": "nn.conv2d"
 
 
 class Context:
-    """A text that is being read, or a part of it: the names in it, what its expressions have used, and the findings.
+    """A text that is being read, or a part of it: its names, what its expressions have used, and the findings.
 
-    ``calls`` and ``bodies`` wait for functions that stand further down.
+    ``calls`` and ``bodies`` are resolved by functions further down in the text.
     """
 
     parser: Cursor
@@ -49,7 +49,7 @@ class Context:
         self.bodies: list[tuple[Any, list[str]]] = []
         self.note_types: dict[str, Type] = {}
         self.loose = False
-        """Whether bindings are read that no function holds."""
+        """Whether bindings outside functions are being read."""
         self.constants: dict[str, Literal] = {}
         """Values of the metadata table."""
         self._fresh: dict[str, int] = {}
@@ -64,7 +64,7 @@ class Context:
         return str(self.source.place(offset))
 
     def fresh(self, name: str) -> str:
-        """A graph name that is still free; the last number of each is remembered, because thousands of functions have no name."""
+        """A free graph name; the last number of each is stored, because thousands of functions have no name."""
         wanted, n = name, self._fresh.get(name, 0)
         while wanted in self._fresh:
             n += 1
@@ -74,11 +74,11 @@ class Context:
         return wanted
 
     def may_go_on(self) -> bool:
-        """Whether another fault may be told."""
+        """Whether another fault may be reported."""
         return sum(f.severity is Severity.ERROR for f in self.reading.findings) < MAX_ERRORS - 1
 
     def faulty(self, token: int) -> bool:
-        """Whether a fault was told behind a token."""
+        """Whether a fault was reported after a token."""
         begin = self.parser.offsets[token]
         return any(f.severity is Severity.ERROR and f.offset >= begin for f in self.reading.findings)
 
@@ -95,7 +95,7 @@ class Context:
         return next((full for space in NAMESPACES if (full := f"{space}.{name}") in known), SYNONYMS.get(name, name))
 
     def operator(self, name: str, offset: int) -> str:
-        """The operator that is called by a name: told once where it is another name, or where no such operator is known."""
+        """The operator of a name; reports a short or unknown name once."""
         known, meant = self.operator_names(), self.meant(name)
         if name in known or name in self._told:
             return meant
@@ -109,7 +109,7 @@ class Context:
         return name
 
     def attributes(self, name: str, attrs: Mapping[str, object], places: Mapping[str, int]) -> None:
-        """Attributes are given to an operator: a warning for each that it does not have."""
+        """Warn about each attribute that an operator does not have."""
         known = self._attributes.get(name)
         if known is None:
             found = declarations.declared(name)

@@ -1,4 +1,4 @@
-"""Types around convolutions whose windows bend: what they give, and what their offsets and weights must be."""
+"""The types of deformable convolutions: their result, offsets and weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irscope.ops.faults import TypeFault
 
 @dataclass(frozen=True, slots=True)
 class Deformable:
-    """The types that the data and the attributes of ``nn.deformable_conv2d`` ask for."""
+    """The types that the data and the attributes of ``nn.deformable_conv2d`` require."""
 
     offset: TensorType
     weight: TensorType
@@ -21,7 +21,7 @@ class Deformable:
 
 
 def deformable(a: Any, data: TensorType, weight: TensorType | None) -> Deformable | None:
-    """Two numbers a place of the window and group, at each place of the result (TVM's DeformableConv2DRel). None where too little is told.
+    """Two offsets per window position and group, at each position of the result (TVM's DeformableConv2DRel). None where this is unknown.
 
     Raises TypeFault where the window does not fit.
     """

@@ -1,4 +1,4 @@
-"""A place among the tokens, and the pieces of Relay that are no expressions: types, attribute values, metadata references."""
+"""A position among the tokens, and parsers of everything but expressions: types, attribute values, metadata references."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Raw(str):
 
 
 class Cursor:
-    """Reads tokens; every method moves on behind what it takes, or raises SyntaxFault."""
+    """Reads tokens; every method steps over what it takes, or raises SyntaxFault."""
 
     def __init__(self, tokens: Tokens, text: str) -> None:
         self.kinds, self.texts, self.offsets = tokens.kinds, tokens.texts, tokens.offsets
@@ -49,14 +49,14 @@ class Cursor:
         return self.offsets[self.at]
 
     def take(self, word: str) -> bool:
-        """Go over ``word`` when it stands here."""
+        """Step over ``word`` if it is here."""
         if self.texts[self.at] == word and self.kinds[self.at] != "string":
             self.at += 1
             return True
         return False
 
     def expect(self, word: str, message: str = "") -> None:
-        """Go over ``word``, which must stand here."""
+        """Step over ``word``, which must be here."""
         if not self.take(word):
             raise self.fault(message or f"expected `{word}`, but here is {self.shown()}")
 
@@ -64,7 +64,7 @@ class Cursor:
         return "the end of the text" if self.kind == "end" else f"`{self.word}`"
 
     def fault(self, message: str, help: str = "") -> SyntaxFault:
-        """A fault at this token. An elision or the end of the text is told as what it is."""
+        """A fault at this token. An elision or the end of the text has its own message."""
         if self.word == "...":
             return SyntaxFault(self.offset, "`...`: this dump was shortened by hand; paste the full text", length=3)
         return SyntaxFault(self.offset, message, help, max(1, len(self.word)))
@@ -125,7 +125,7 @@ class Cursor:
         return types
 
     def _tensor(self) -> Type:
-        self.expect("[", "expected `[(shape), dtype]` behind Tensor")
+        self.expect("[", "expected `[(shape), dtype]` after Tensor")
         if self.word != "(":
             if self.word == "meta" or self.kind == "ident":
                 shape_name = str(self.meta()) if self.word == "meta" else self._any_ident()
@@ -178,10 +178,10 @@ class Cursor:
         self.at += 1
         raw = word
         if dtype is None and word != "custom" and self.word != "]":
-            raise self.fault(f"expected `]` behind the element type, but here is {self.shown()}")
+            raise self.fault(f"expected `]` after the element type, but here is {self.shown()}")
         while not self.take("]"):
             if self.kind == "end" or (dtype is not None and word != "custom"):
-                raise self.fault("expected `]` behind the element type")
+                raise self.fault("expected `]` after the element type")
             raw += self.word
             self.at += 1
         return dtype if dtype is not None and raw == word else raw
@@ -194,7 +194,7 @@ class Cursor:
         return FunctionType(tuple(params), self.type())
 
     def generics(self) -> list[str]:
-        """``[A, B]`` behind fn or a global name."""
+        """``[A, B]`` after fn or a global name."""
         names: list[str] = []
         if self.take("["):
             while not self.take("]"):
@@ -220,7 +220,7 @@ class Cursor:
         return Raw(f"meta[{key}][{number}]")
 
     def value(self) -> Any:
-        """An attribute's value: a number, string, bool, None, list, tuple, dict, or something opaque as text."""
+        """An attribute's value: a number, string, bool, None, list, tuple, dict, or other text, kept opaque."""
         self.deeper()
         try:
             return self._value()
@@ -286,7 +286,7 @@ class Cursor:
         return tuple(items) if close == ")" else items
 
     def opaque(self) -> Raw:
-        """Whatever is in brackets here, as text."""
+        """A bracketed text."""
         begin = self.offset
         self.skip_balanced()
         return Raw(self.text[begin : self.offsets[self.at - 1] + 1])
@@ -307,7 +307,7 @@ class Cursor:
         return found
 
     def skip_balanced(self) -> None:
-        """Go over a bracket and all that it holds."""
+        """Step over a bracket and its content."""
         opener, depth = self.at, 0
         while True:
             word = self.word

@@ -9,7 +9,7 @@ from irscope.formats.syntax import SyntaxFault
 
 
 def constructors_of(parser: Expressions) -> dict[str, int]:
-    """The constructors of all data types in the text, with the place where each is declared."""
+    """The constructors of all data types in the text, with the place of its declaration."""
     found: dict[str, int] = {}
     for at, (kind, word) in enumerate(zip(parser.kinds, parser.texts, strict=True)):
         if kind == "ident" and word == "type" and at + 1 < len(parser.kinds) and parser.kinds[at + 1] == "ident":
@@ -37,7 +37,7 @@ def _collect(parser: Expressions, at: int, found: dict[str, int]) -> None:
 
 
 def data_type(context: Context, parser: Expressions) -> None:
-    """Read one data type; the module keeps its constructors and the types of their fields. Raises SyntaxFault."""
+    """Read one data type; stores its constructors and the types of their fields in the module. Raises SyntaxFault."""
     parser.at += 1
     name = name_of(parser)
     if parser.word == "<":
@@ -63,7 +63,7 @@ def data_type(context: Context, parser: Expressions) -> None:
 
 
 def name_of(parser: Expressions) -> str:
-    """The name that stands here. Raises SyntaxFault where none does."""
+    """The name here. Raises SyntaxFault where there is none."""
     if parser.kind != "ident":
         raise parser.fault(f"a name is expected, but here is {parser.shown()}")
     parser.at += 1

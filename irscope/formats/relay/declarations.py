@@ -1,4 +1,4 @@
-"""The table of Relay's operators: what is declared of each, by name."""
+"""The table of Relay's operators: their declarations by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irscope.graph import Kind, Type
 
 SCHEMA = re.compile(r"(?P<name>[\w.]+)\((?P<operands>[^;]*?)(?:;(?P<attributes>.*))?\)$")
 COMMA = re.compile(r",(?![^(\[]*[)\]])")
-"""A comma that stands in no bracket."""
+"""A comma outside brackets."""
 Attributes = SimpleNamespace
 
 _table: dict[str, Operator] = {}
@@ -22,10 +22,10 @@ _table: dict[str, Operator] = {}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operator:
-    """What Relay's registry says of an operator, and what it expands to (None: nothing that irscope can compute).
+    """An operator as in Relay's registry, with its expansion (None where irscope cannot compute it).
 
-    ``values`` marks operators whose result type depends on the values of constant operands; ``infer`` gives the type of the result where
-    it does not follow from the expansion, or where dimensions are open.
+    ``values`` marks operators whose result type depends on the values of constant operands; ``infer`` computes the type of the result where
+    the expansion does not determine it, or where dimensions are open.
     """
 
     name: str
@@ -47,11 +47,11 @@ class Operator:
         return tuple(a.name for a in self.attributes)
 
     def bound(self, given: Mapping[str, Any]) -> Attributes:
-        """The attributes of a call, defaults filled in; a string without a name stands for the next attribute that is a word."""
+        """The attributes of a call, with defaults; a string without a name is the next attribute that takes a word."""
         return Attributes(**bind_attributes(self.attributes, given))
 
     def checked(self, types: Sequence[Type], given: Mapping[str, Any]) -> Attributes:
-        """The attributes of a call whose operands have these types, defaults filled in. Raises TypeFault where it is not as declared."""
+        """The attributes of a call whose operands have these types, with defaults. Raises TypeFault for a mismatch."""
         check_operands(self.name, self.takes, types)
         values = bind_attributes(self.attributes, given)
         check_attributes(self.name, self.attributes, values)
@@ -59,7 +59,7 @@ class Operator:
 
 
 def parse_schema(text: str, default: str) -> tuple[str, tuple[Operand, ...], tuple[Attribute, ...]]:
-    """Name, operands and attributes of a schema; ``default`` is the class of operands that name none. Raises ValueError for no schema."""
+    """Name, operands and attributes of a schema; ``default`` is the class of operands without one. ValueError for an invalid schema."""
     found = SCHEMA.match(text)
     if found is None:
         raise ValueError(f"{text!r} is no schema")
@@ -74,7 +74,7 @@ def enter(operator: Operator) -> None:
 
 
 def load() -> None:
-    """Import the package of the operators, which enter themselves."""
+    """Import the package of the operators, which register themselves."""
     import_module("irscope.formats.relay.operators").load()
 
 

@@ -1,4 +1,4 @@
-"""The definitions of a text, one after the other: functions, data types, lowered functions, and bindings that stand alone."""
+"""Reads the definitions of a text in order: functions, data types, lowered functions, and bindings outside functions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Definitions(Context):
         self._finish()
 
     def _header(self) -> int | None:
-        """Where the text proper begins; None when it is no Relay."""
+        """The offset where the text proper begins; None when it is not Relay."""
         header = HEADER.match(self.text, self.begin, self.end)
         if header is None:
             first = re.compile(r"\s*(\S.{0,40})").match(self.text, self.begin)
@@ -79,7 +79,7 @@ class Definitions(Context):
         return header.end()
 
     def _surroundings(self) -> int:
-        """Text of a script or a log before the first definition is passed over."""
+        """Skip text of a script or a log before the first definition."""
         found = FUNCTION.search(self.text, self.begin, self.end)
         if found is None:
             return self.begin
@@ -175,7 +175,7 @@ class Definitions(Context):
             if parser.word == "def" and parser.kind == "ident" and parser.kinds[parser.at + 1] == "global":
                 break
             if parser.word == "{":
-                # `attr = {...}`, `buffers = {...}`, `buffer_map = {...}` stand in front of the body.
+                # `attr = {...}`, `buffers = {...}`, `buffer_map = {...}` precede the body.
                 table = parser.texts[parser.at - 1] == "="
                 parser.skip_balanced()
                 if not table:
@@ -191,7 +191,7 @@ class Definitions(Context):
         self.graphs.append(graph)
 
     def _loose(self, parser: Expressions, graph: Graph) -> None:
-        """Bindings without a function around them; names that mean nothing are the inputs."""
+        """Read bindings outside a function; undefined names are the inputs."""
         graph.name = self.fresh("main")
         self.loose = True
         parser.names.numbered.clear()
@@ -209,7 +209,7 @@ class Definitions(Context):
         self.graphs.append(graph)
 
     def _recover(self, parser: Expressions) -> None:
-        """Go on at the next definition."""
+        """Resume at the next definition."""
         parser.depth = 0
         parser.names.frames.clear()
         parser.names.blocks[:] = [Block()]
@@ -218,7 +218,7 @@ class Definitions(Context):
             parser.at += 1
 
     def _finish(self) -> None:
-        """Calls find the functions that they call; the module gets its graphs, callees first."""
+        """Link calls to their functions, and add the graphs to the module, callees first."""
         by_name = {graph.name: graph for graph in self.graphs}
         for node in self.calls:
             callee = by_name.get(node.attrs["callee"])

@@ -1,4 +1,4 @@
-"""What Relay's operators need and promise."""
+"""The requirements and guarantees of Relay's operators."""
 from irscope.graph import Dialect, Typing
 
 RELAY = Dialect("relay", Typing.INFERRED, default_policy="tvm", instruction="expression", computation="function", module="Relay module",

@@ -1,4 +1,4 @@
-"""Expressions of Relay: each call, constant and projection becomes a node of the graph that is being read."""
+"""Reads Relay's expressions: each call, constant and projection becomes a node of the graph under construction."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ENDS_ARGUMENT = frozenset((",", ")"))
 
 
 class Expressions(Functions):
-    """The reader of expressions, and with them of everything that stands in a function."""
+    """The reader of expressions, and so of everything inside a function."""
 
     def expression(self, floor: int = 0) -> Node:
-        """Operators by precedence, all from the left."""
+        """Operators by precedence, all left-associative."""
         self.deeper()
         try:
             left = self._unary()
@@ -98,7 +98,7 @@ class Expressions(Functions):
             self.at += 1
             return self._global(word, at)
         if kind == "string":
-            raise self.fault('a string is no value; it may stand for an attribute (dtype="int8")')
+            raise self.fault('a string is not a value; it may be an attribute (dtype="int8")')
         if word == "(":
             return self.claimed(self._parenthesis())
         if word == "{":
@@ -137,7 +137,7 @@ class Expressions(Functions):
         return self.claimed(found)
 
     def _input(self, word: str, at: int) -> Node:
-        """A name that nothing binds, in bindings without a function around them: an input."""
+        """A free name in bindings outside a function: an input."""
         outer = self.names.frames[0]
         name = unquoted(word[1:])
         made = Node(self.param, name, UNKNOWN, (), {"number": len(outer.graph.params)}, (), at, synthetic=True)
@@ -152,7 +152,7 @@ class Expressions(Functions):
             self.claimed(node)
 
     def _undefined(self, word: str, at: int) -> SyntaxFault:
-        """What to say of a name that means nothing here."""
+        """The fault of an undefined name."""
         prefix = word
         while "." in prefix:
             prefix = prefix.rpartition(".")[0]
@@ -168,7 +168,7 @@ class Expressions(Functions):
         return SyntaxFault(at, f"`{word}` is not defined{hint}", length=len(word))
 
     def _global(self, word: str, at: int) -> Node:
-        """``@f`` or ``@f(x)``; whether it is defined is asked at the end, because functions may call each other."""
+        """``@f`` or ``@f(x)``; whether it is defined is checked at the end, because functions may call each other."""
         if self.word == "(":
             operands, attrs = self._arguments()
             node = self.node(structure.CALL, tuple(operands), {**attrs, "callee": word[1:]}, offset=at)
@@ -226,7 +226,7 @@ class Expressions(Functions):
         return self.claimed(self.node(REFERENCES.get(word) or self.op(word), tuple(operands), attrs, offset=at))
 
     def _primitive(self, word: str, at: int) -> Node:
-        """``hlo.dot(%a, %b, ...)``: a primitive, with the type that is written behind it."""
+        """``hlo.dot(%a, %b, ...)``: a primitive, followed by its type."""
         op = primitive_named(word)
         if op is None:
             near = did_you_mean(word, [spelled(known) for dialect in DIALECTS for known in all_ops(dialect)])
@@ -255,7 +255,7 @@ class Expressions(Functions):
                 attrs[f"positional{len(attrs)}"] = unquoted(self.word)
                 self.at += 1
             elif self.kind == "local" and self.texts[self.at + 1] in ENDS_ARGUMENT:
-                operands.append(self._local())  # what most arguments are
+                operands.append(self._local())  # most arguments
             else:
                 operands.append(self._argument())
             if not self.take(","):
@@ -264,7 +264,7 @@ class Expressions(Functions):
         return operands, attrs
 
     def _argument(self) -> Node:
-        """An operand; bindings may stand before it in parentheses."""
+        """An operand; bindings may precede it in parentheses."""
         return self.expression()
 
     def attribute(self, attrs: dict[str, Any]) -> None:
@@ -307,7 +307,7 @@ class Expressions(Functions):
         return self.node(self.tuple_op, tuple(items), NO_ATTRS, type, offset=at)
 
     def _block(self, close: str) -> Node:
-        """Statements up to ``close``, which is taken."""
+        """Statements up to and including ``close``."""
         opened = self.at - 1
         result = self.statements((close,))
         if result is None:

@@ -1,8 +1,8 @@
-"""Fills in the types that a Relay text does not say: forwards from the parameters, and back to weights whose attributes tell their shape.
+"""Infers the types that a Relay text omits: forwards from the parameters, and back to weights whose shape the attributes determine.
 
     %0 = nn.dense(%x, %w, units=64);      %x is (1, 128): %w must be (64, 128), and %0 is (1, 64)
 
-What the text claims stays as claimed; a checker compares it with what is inferred.
+Types in the text are kept; a checker compares them with the inferred ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from irscope.ops import TypeFault
 
 
 def fill_types(module: Module) -> None:
-    """Every type that follows from others, in place."""
+    """Infer every type that others determine, in place."""
     inner = {body for graph in module.graphs.values() for node in graph.nodes if node.op.name != "call" for body in node.bodies}
     started: set[Graph] = set()
     for graph in module.graphs.values():
@@ -39,7 +39,7 @@ def fill_types(module: Module) -> None:
 
 
 def _walk(graph: Graph) -> Iterator[Graph]:
-    """Types the nodes of a graph in order; gives the graphs that must be typed first."""
+    """Type the nodes of a graph in order; yields the graphs that must be typed first."""
     for node in graph.nodes:
         if node.bodies:
             yield from _before(node)
@@ -57,7 +57,7 @@ def _part_open(type: Type) -> bool:
 
 
 def _before(node: Node) -> Iterator[Graph]:
-    """The bodies of a node, their parameters typed as far as its operands tell."""
+    """The bodies of a node, with their parameters typed as far as the operands determine them."""
     name = node.op.name
     if name == "call":
         callee = node.bodies[0]
@@ -117,7 +117,7 @@ def _type(node: Node) -> Type:
 
 
 def _called(node: Node) -> Type:
-    """The call of a function value: what was not typed at the function is typed by the arguments."""
+    """Type the call of a function value: the arguments type what the function left open."""
     if not node.operands:
         return UNKNOWN
     callee = node.operands[0]
@@ -129,7 +129,7 @@ def _called(node: Node) -> Type:
         for inner in _walk(body):
             for _ in _walk(inner):
                 pass
-        # A weight that the body has solved is what the caller must hand over.
+        # The caller must pass a weight of the type that the body has solved.
         _pass((o for o in node.operands[1:] if o.op.name == "parameter"),
               (p for o, p in zip(node.operands[1:], body.params, strict=False) if o.op.name == "parameter"))
         callee.type = _type(callee)
@@ -146,7 +146,7 @@ def _result(graph: Graph) -> Type:
 
 
 def _solve(node: Node) -> None:
-    """Give operands without a type the one that the operator's attributes and its data tell."""
+    """Type the untyped operands that the operator's attributes and data determine."""
     rule = SOLVED.get(node.op.name)
     if rule is None or all(o.type is not UNKNOWN for o in node.operands[1:]):
         return
@@ -164,7 +164,7 @@ def _solve(node: Node) -> None:
         if operand.op.name == "parameter":
             operand.type = type
         elif operand.op.name == "constant" and operand.attrs["literal"].elided:
-            # A table that was left out, and no note of its types: weights of a model that was printed for people.
+            # An omitted table without types: weights of a model that was printed for people.
             operand.type = type
             operand.attrs = {**operand.attrs, "literal": replace(operand.attrs["literal"], type=type)}
 

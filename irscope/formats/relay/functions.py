@@ -1,4 +1,4 @@
-"""Functions, branches and matches of Relay: blocks that become graphs of their own, closed over what they take from around them."""
+"""Reads Relay's functions, branches and matches: blocks that become separate graphs, which capture outer values."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Pattern: TypeAlias = "tuple[str, tuple[Pattern, ...]] | None"
 
 
 class Functions(Statements):
-    """The part of the reader that makes graphs."""
+    """The part of the reader that builds graphs."""
 
     def _function_value(self, at: int) -> Node:
         graph = Graph(self.context.fresh(f"fn.{self.counter}"), loc=at)
         self.function(graph, True)
-        frame = self.names.frames  # the frame was popped: what it captured stands in the graph's notes
+        frame = self.names.frames  # the frame was popped: its captures are in the graph's notes
         assert frame is not None
         captured = graph.notes.pop("captured")
         type = FunctionType(tuple(p.type for p in graph.params[: graph.notes["own"]]), graph.notes.get("result", UNKNOWN))
@@ -105,7 +105,7 @@ class Functions(Statements):
         return self.claimed(self.caller(structure.IF, tuple(operands), NO_ATTRS, bodies, at))
 
     def _closed(self, name: str, read: Callable[[], Node], matched: Sequence[tuple[str, str]] | None = None) -> tuple[Graph, list[Node]]:
-        """What ``read`` reads, as a graph of its own, and the values that it takes from outside; ``matched`` are the names of a pattern."""
+        """Run ``read`` in a separate graph; returns it and the outer values that it captures. ``matched`` are the names of a pattern."""
         graph = Graph(self.context.fresh(name), loc=self.offset)
         self.names.push(graph, True)
         try:
@@ -124,7 +124,7 @@ class Functions(Statements):
         return graph, captured
 
     def _braced(self) -> Node:
-        """The result of statements up to a brace, which is taken."""
+        """The result of statements up to and including a brace."""
         result = self.statements(("}",))
         if result is None:
             raise self.fault("this block has no result")
@@ -151,7 +151,7 @@ class Functions(Statements):
             bound: list[tuple[str, str]] = []
             pattern = self._pattern("", bound)
             texts.append(self.text[begin : self.offsets[self.at - 1] + len(self.texts[self.at - 1])])
-            self.expect("=>", f"expected `=>` behind the pattern, but here is {self.shown()}")
+            self.expect("=>", f"expected `=>` after the pattern, but here is {self.shown()}")
             graph, captured = self._closed(f"arm.{self.counter}", self._braced if self.take("{") else self._arm, bound)
             graph.notes["pattern"] = pattern
             bodies.append(graph)
@@ -163,7 +163,7 @@ class Functions(Statements):
         return self.claimed(self.caller(structure.MATCH, tuple(operands), attrs, bodies, at))
 
     def _pattern(self, path: str, bound: list[tuple[str, str]]) -> Pattern:
-        """``Cons(%x, _)``: what it fits; into ``bound`` go the names that it binds, each with the way to its value."""
+        """``Cons(%x, _)``: the pattern; adds the names that it binds to ``bound``, each with the path to its value."""
         if self.kind == "local":
             bound.append((self.word, path))
             self.at += 1

@@ -1,6 +1,6 @@
-"""Types of Relay operators: what the expansion gives, remembered by operand types and attributes.
+"""Infers the types of Relay operators from their expansions, cached by operand types and attributes.
 
-A dimension that is left open (``?``, a name) is tried with two sizes: what comes out the same both times is known, the rest stays open.
+An open dimension (``?``, a name) is tried with two sizes: result dimensions that agree are known, the others stay open.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.registry import get
 
 TRIED = (5040, 10080)
-"""Sizes that stand for an open dimension: most numbers divide them, and no model has just these two."""
+"""Trial sizes of an open dimension: most numbers divide them, and no model has exactly these two."""
 
 _cache: dict[Any, Type | TypeFault] = {}
 _costs: dict[Any, float] = {}
 
 
 def infer_node(node: Node) -> Type:
-    """The type of a call; UNKNOWN where it cannot be told. Raises TypeFault when the operands do not fit."""
+    """The type of a call; UNKNOWN where it cannot be inferred. Raises TypeFault when the operands do not fit."""
     operator = declared(node.op.name)
     if operator is None:
         return UNKNOWN
@@ -63,12 +63,12 @@ def _inferred(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, o
     try:
         a, b = (_tried(operator, tuple(_closed(t, s) for t in types), attrs, operands) for s in sizes)
     except TypeFault:
-        return UNKNOWN  # it may well fit for the sizes that come
+        return UNKNOWN  # it may fit for the actual sizes
     return _merged(a, b, sizes)
 
 
 def cost_of(node: Node) -> float:
-    """FLOPs of a call: those of what it expands to, open dimensions counted as 1."""
+    """FLOPs of a call: those of its expansion, with open dimensions as 1."""
     operator = declared(node.op.name)
     if operator is None or operator.build is None or not all(_tensors(o.type) for o in node.operands):
         return 0.0
@@ -115,7 +115,7 @@ def _closed(type: Type, sizes: Mapping[Any, int]) -> Type:
 
 
 def _tried(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, object], operands: Sequence[Node]) -> Type:
-    """The type that the expansion has, built into a graph that is thrown away."""
+    """The type of the expansion, built into a scratch graph."""
     builder = Builder(Graph("probe"))
     t = Relay(builder)
     values = [_operand(t, type, node) for type, node in zip(types, operands, strict=True)]
@@ -123,7 +123,7 @@ def _tried(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, obje
 
 
 def built(operator: Operator, t: Relay, attrs: Mapping[str, object], values: Sequence[object]) -> Any:
-    """What a call expands to. Raises TypeFault, which names the operator, for operands and attributes that do not fit."""
+    """The expansion of a call. Raises TypeFault, which names the operator, for operands and attributes that do not fit."""
     assert operator.build is not None
     try:
         return operator.build(t, operator.checked([type_of(v) for v in values], attrs), *values)
@@ -132,7 +132,7 @@ def built(operator: Operator, t: Relay, attrs: Mapping[str, object], values: Seq
 
 
 def _named(name: str, fault: TypeFault) -> TypeFault:
-    """A fault that says which operator it is of."""
+    """The fault with the name of the operator."""
     return fault if name in fault.message else TypeFault(f"{name}: {fault.message}", fault.help)
 
 
@@ -152,7 +152,7 @@ def type_of(value: Any) -> Type:
 
 
 def _merged(a: Type, b: Type, sizes: Sequence[Mapping[Dim, int]]) -> Type:
-    """What two trials agree on; an open dimension that is passed through keeps its name."""
+    """The dimensions on which two trials agree; an open dimension that is passed through keeps its name."""
     if isinstance(a, TupleType) and isinstance(b, TupleType):
         if len(a.elements) != len(b.elements):
             return UNKNOWN

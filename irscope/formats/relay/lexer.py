@@ -1,4 +1,4 @@
-"""Relay text in pieces: names, numbers, strings, punctuation; comments are kept where they say types."""
+"""Splits Relay text into tokens: names, numbers, strings, punctuation; keeps comments with types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HEADER = re.compile(r"(?:\s|\ufeff|/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*\n)*(?:\#\[\s
 
 @dataclass(slots=True)
 class Tokens:
-    """The pieces of a text, side by side. ``notes`` holds what the comments behind a piece said of its type (``ty=...``) or span."""
+    """The tokens of a text, as parallel lists. ``notes`` has the type (``ty=...``) or span from the comments after a token."""
 
     kinds: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Tokens:
 
 
 def tokenize(text: str, start: int, end: int) -> Tokens:
-    """The tokens between two places. Raises SyntaxFault for a comment or string that is never closed."""
+    """The tokens between two places. Raises SyntaxFault for an unterminated comment or string."""
     made = Tokens(end=end)
     kinds, texts, offsets = made.kinds, made.texts, made.offsets
     add_kind, add_text, add_offset = kinds.append, texts.append, offsets.append
@@ -61,7 +61,7 @@ def tokenize(text: str, start: int, end: int) -> Tokens:
             if kind not in ASIDE or word.startswith("#[v"):
                 if kind == "number" and len(word) > MAX_DIGITS:
                     at = found.end() - len(word)
-                    raise SyntaxFault(at, f"no element type holds a number of {len(word)} characters", length=len(word))
+                    raise SyntaxFault(at, f"no element type can represent a number of {len(word)} characters", length=len(word))
                 add_kind(kind)
                 add_text(word)
                 add_offset(found.end() - len(word))
@@ -79,7 +79,7 @@ def tokenize(text: str, start: int, end: int) -> Tokens:
                 add_kind(kind)
                 add_text(word)
                 add_offset(found.end() - 1)
-    for _ in range(4):  # who looks one or two ahead still sees the end
+    for _ in range(4):  # a look-ahead of one or two still sees the end
         add_kind("end")
         add_text("")
         add_offset(end)
@@ -87,13 +87,13 @@ def tokenize(text: str, start: int, end: int) -> Tokens:
 
 
 def _note(made: Tokens, inside: str) -> None:
-    """Keep what a comment says of the type or the place of what stands in front of it."""
+    """Store the type or span that a comment states for the token before it."""
     if inside.startswith(("ty=", "span=")):
         made.notes[len(made.kinds) - 1] = inside
 
 
 def _nested(text: str, begin: int, end: int) -> int:
-    """Behind a comment that holds others."""
+    """The offset after a comment that may contain others."""
     at, depth = begin, 0
     while True:
         found = COMMENT_EDGE.search(text, at, end)

@@ -1,4 +1,4 @@
-"""Constants of Relay: numbers with the suffix of their type, tensor literals, and the calls that stood for them in 2019."""
+"""Reads Relay's constants: numbers with the suffix of their type, tensor literals, and the calls that 2019 texts have for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LARGEST = {16: 65504.0, 32: 3.4028235e38}
 
 
 class Literals(Nodes):
-    """The part of the reader that makes constants."""
+    """The part of the reader that builds constants."""
 
     def _number(self, word: str, negative: bool, at: int) -> Node:
         """A scalar constant: int32 without a suffix (int64 where it does not fit), float32 for ``f``."""
@@ -60,7 +60,7 @@ class Literals(Nodes):
         return self._scalar(value, dtype, at)
 
     def _claimed_integer(self) -> DType | None:
-        """The element type in the comment behind a number: texts of 2019 say it there and not by a suffix (``2 /* ty=int64 */``)."""
+        """The element type in the comment after a number: texts of 2019 have no suffix (``2 /* ty=int64 */``)."""
         note = self.notes.get(self.at - 1)
         type = self.type_of_note(note) if note is not None else None
         return type.dtype if isinstance(type, TensorType) and not type.shape and type.dtype.is_integer else None
@@ -76,7 +76,7 @@ class Literals(Nodes):
         value = self.value()
         flat = str(value)
         if not _regular(value):
-            raise SyntaxFault(at, "a tensor literal holds numbers, in lists of equal lengths")
+            raise SyntaxFault(at, "a tensor literal contains numbers, in lists of equal lengths")
         dtype = S32 if "." not in flat and "e" not in flat and "inf" not in flat and "nan" not in flat else F32
         shape: list[int] = []
         probe = value
@@ -87,7 +87,7 @@ class Literals(Nodes):
         return self.node(self.constant_op, (), {"literal": Literal(type, flat, False, lambda lit: _array(value, dtype))}, type, offset=at)
 
     def _scalar_call(self, word: str) -> bool:
-        """``int64(3)``: a constant with a type, of 2019."""
+        """``int64(3)``: a constant with a type, in texts of 2019."""
         at = self.at + 1
         if self.texts[at] == "-":
             at += 1
@@ -108,7 +108,7 @@ class Literals(Nodes):
 
 
 def _regular(value: Any) -> bool:
-    """Whether lists hold numbers alone, and are equally long on each level."""
+    """Whether nested lists contain only numbers, and are equally long on each level."""
     level = [value]
     while level and isinstance(level[0], list):
         if not all(isinstance(v, list) and len(v) == len(level[0]) for v in level):

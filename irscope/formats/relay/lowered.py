@@ -1,4 +1,4 @@
-"""What stands in a function that TVM has lowered: loops, buffers and allocations of its text, which is kept as it is.
+"""Extracts loops, buffers and allocations from the text of a function that TVM has lowered; the text itself is kept.
 
     allocate(conv: Pointer(global float32), float32, [1, 16, 32, 32]), storage_scope = global {
       for (i: int32, 0, 16) "parallel" {

@@ -1,4 +1,4 @@
-"""The table of constants behind a Relay text: JSON with arrays in base64."""
+"""The table of constants after a Relay text: JSON with arrays in base64."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = "relay.Constant"
 
 
 class Table:
-    """The constants that a printed text refers to by ``meta[relay.Constant][i]``. References that the graph came with keep their number."""
+    """The constants that a printed text refers to by ``meta[relay.Constant][i]``. Existing references of the graph keep their number."""
 
     def __init__(self, module: Module) -> None:
         self._arrays: dict[str, dict[int, Literal]] = {}
@@ -36,7 +36,7 @@ class Table:
                         self._arrays.setdefault(found[1], {})[int(found[2])] = node.attrs["literal"]
 
     def reference(self, literal: Literal) -> str:
-        """The text that stands for a constant; a literal that is used twice is kept once."""
+        """The reference to a constant; a literal that is used twice is stored once."""
         if id(literal) not in self._places:
             self._arrays.setdefault(KEY, {})[self._next] = literal
             self._places[id(literal)] = f"meta[{KEY}][{self._next}]"
@@ -44,7 +44,7 @@ class Table:
         return self._places[id(literal)]
 
     def text(self) -> str:
-        """The section behind the functions; empty when nothing refers to it."""
+        """The section after the functions; empty when nothing refers to it."""
         if not self._arrays:
             return ""
         nodes: list[dict[str, Any]] = [{"type_key": ""}, {"type_key": "Map", "keys": list(self._arrays), "data": []}]
@@ -66,7 +66,7 @@ class Table:
 
 
 def encodable(type: Type) -> bool:
-    """Whether TVM's tables hold arrays of a type."""
+    """Whether TVM's tables support arrays of a type."""
     return isinstance(type, TensorType) and type.is_static and type.dtype.name in CODES
 
 
@@ -82,7 +82,7 @@ def encode(literal: Literal) -> bytes:
 
 
 def constants_of(text: str) -> dict[str, Literal]:
-    """``meta[relay.Constant][i]``: its value; empty when the table is none that is understood."""
+    """The values of ``meta[relay.Constant][i]``; empty when the table has an unknown form."""
     begin = text.find("{")
     if begin < 0:
         return {}

@@ -1,4 +1,4 @@
-"""How nodes are made while Relay is read: the graph at hand, operators by name, the types that comments claim."""
+"""Builds nodes while Relay is read: the current graph, operators by name, the types that comments claim."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ BINDING = re.compile(r"(%\d+)\s*=(?!=)")
 
 
 class Nodes(Cursor):
-    """A cursor that appends nodes to the graph that is being read."""
+    """A cursor that appends nodes to the graph under construction."""
 
     context: Context
     names: Names
 
-    if TYPE_CHECKING:  # what the classes that build on this one read, and need of each other
+    if TYPE_CHECKING:  # state and methods that the subclasses share
 
         def expression(self, floor: int = 0) -> Node: ...
 
@@ -33,7 +33,7 @@ class Nodes(Cursor):
         def attribute(self, attrs: dict[str, Any]) -> None: ...
 
     def begin(self, context: Context) -> None:
-        """Ready for the tokens of a text."""
+        """Prepare for the tokens of a text."""
         self.context = context
         self.param, self.tuple_op, self.get_op = get("parameter"), get("tuple"), get("get-tuple-element")
         self.constant_op = get("constant")
@@ -49,7 +49,7 @@ class Nodes(Cursor):
 
     def node(self, op: Op, operands: tuple[Node, ...] = (), attrs: Mapping[str, Any] = NO_ATTRS, type: Type = UNKNOWN, offset: int = -1,
              synthetic: bool = False) -> Node:
-        """Append a node to the graph that is being read."""
+        """Append a node to the graph under construction."""
         self.counter += 1
         place = self.offsets[max(0, self.at - 1)] if offset < 0 else offset
         return self.names.add(Node(op, f"{op.name}.{self.counter}", type, operands, attrs, (), place, synthetic=synthetic))
@@ -73,14 +73,14 @@ class Nodes(Cursor):
         if found is None:
             structural = name in structure.STRUCTURAL
             known = lookup(name, "relay") if not structural else None
-            # `constant(%x)` is no constant, and `constructor(%x)` makes no value of a data type: their names are those of what is opaque.
+            # `constant(%x)` is no constant, and `constructor(%x)` makes no value of a data type: these names are opaque operators.
             primitive = lookup(name, "hlo")
             taken = structural or (primitive is not None and primitive.kind in (Kind.LEAF, Kind.TUPLE))
             found = self.ops[name] = known or unknown_op(f"{name}?" if taken else name, "relay")
         return found
 
     def claimed(self, node: Node) -> Node:
-        """The type that a comment right behind an expression claims."""
+        """The type that a comment directly after an expression claims."""
         note = self.notes.get(self.at - 1)
         if note is not None and node.type is UNKNOWN:
             node.type = self.type_of_note(note)

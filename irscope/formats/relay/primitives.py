@@ -1,10 +1,10 @@
-"""Primitives in irscope's own Relay: any graph can be written, and read back as the same graph.
+"""Primitives as Relay text: any graph can be printed, and read back as the same graph.
 
     %2 = hlo.dot(%0, %1, lhs_contracting_dims=[1], rhs_contracting_dims=[0]) /* ty=Tensor[(2, 4), float32] */;
     %3 = hlo.reduce(%2, 0f, dimensions=[1], bodies=[@add]) /* ty=Tensor[(2), float32] */;
 
-Dashes in names are underscores here. Called computations are functions of the module, named by ``bodies``. Constants that are no plain
-scalar are ``hlo.constant(value=[...])``, or ``data=`` the bytes in base64 where they are many or have no plain spelling.
+Dashes in names are underscores here. Called computations are functions of the module, named by ``bodies``. Constants that are not plain
+scalars are ``hlo.constant(value=[...])``, or ``data=`` with the bytes in base64 where they are many or have no plain spelling.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from irscope.ops import lookup
 from irscope.ops.attrs import ConvDims, Literal, Window
 
 DIALECTS = ("hlo", "library")
-"""Where primitives are declared; the name of the dialect stands in front of theirs."""
+"""The dialects of primitives; the name of a primitive begins with that of its dialect."""
 FEW = 32
 """A constant with no more elements than this is written in numbers."""
 LEFT_OUT = frozenset(("number", "control_predecessors", "operand_layout_constraints", "literal"))
@@ -34,13 +34,13 @@ def spelled(op: Op) -> str:
 
 
 def primitive_named(word: str) -> Op | None:
-    """The primitive of a spelling, or None."""
+    """The primitive of a name in the text, or None."""
     dialect, _, name = word.partition(".")
     return lookup(name, dialect) or lookup(name.replace("_", "-"), dialect)
 
 
 def is_primitive(word: str) -> bool:
-    """Whether a name stands in the namespace of primitives."""
+    """Whether a name is in the namespace of primitives."""
     return word.partition(".")[0] in DIALECTS
 
 
@@ -48,7 +48,7 @@ def is_primitive(word: str) -> bool:
 
 
 def written(node: Node) -> dict[str, Any]:
-    """The attributes of a primitive as Relay has them."""
+    """The attributes of a primitive in Relay's form."""
     if node.op.name == "constant":
         return _constant(node)
     return {key: _plain(value) for key, value in node.attrs.items() if key not in LEFT_OUT}
@@ -79,7 +79,7 @@ def _constant(node: Node) -> dict[str, Any]:
 
 
 def read_attributes(op: Op, attrs: Mapping[str, object], type: Type) -> dict[str, Any]:
-    """What was written, as the graph has it."""
+    """The attributes of a text in the graph's form."""
     if op.name == "constant":
         return {"literal": _literal(attrs, type)}
     return {key: _parsed(key, value) for key, value in attrs.items() if key != "bodies"}
@@ -93,7 +93,7 @@ def body_names(attrs: Mapping[str, Any]) -> list[str]:
 def _parsed(key: str, value: object) -> Any:
     if key == "window" and isinstance(value, dict):
         if not all(isinstance(value.get(name), list | tuple) for name in WINDOW):
-            raise ValueError(f"a window holds the lists {', '.join(WINDOW)}")
+            raise ValueError(f"a window has the lists {', '.join(WINDOW)}")
         parts = {name: tuple(value[name]) for name in WINDOW}
         return Window(**parts)
     if key == "dim_labels":

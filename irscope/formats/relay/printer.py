@@ -1,4 +1,4 @@
-"""A module as Relay text: one binding a line, numbered from 0 in each function, in the style that the input had.
+"""Prints a module as Relay text: one binding per line, numbered from 0 in each function, in the style of the input.
 
 Style ``course`` ends a function with ``return %2;`` and has no header; style ``relay`` is what TVM reads.
 """
@@ -41,13 +41,13 @@ STRUCTURE = frozenset(
 
 
 SHARED = frozenset(("constant", "get-tuple-element"))
-"""What is written where it is used, and gets a line of its own when it is used more than once."""
+"""Operators that are printed inline, or on a separate line when they are used more than once."""
 
 
 def print_module(module: Module, style: str | None = None, types: bool = False) -> str:
-    """The module as text; ``style`` is course, relay (with TVM's header), or None for that of the input.
+    """The module as text; ``style`` is course, relay (with TVM's header), or None for the input's.
 
-    ``types`` adds ``/* ty=... */`` behind calls.
+    ``types`` adds ``/* ty=... */`` after calls.
 
     A module of another format is printed in primitives (see :mod:`irscope.formats.relay.primitives`).
     """
@@ -116,7 +116,7 @@ class _Function:
         yield "}"
 
     def signature(self, graph: Graph) -> str:
-        """``(%x: T, Primitive=1) -> R``; what was captured is no parameter of the text."""
+        """``(%x: T, Primitive=1) -> R``; captures are not parameters of the text."""
         own = graph.params[: graph.notes.get("own", len(graph.params))]
         for param in own:
             self.text[param] = local_name(param.name)
@@ -162,7 +162,7 @@ class _Function:
         return next((self.text[o] for o in node.operands if o.op.name == "global" and str(o.attrs["name"]).startswith("%")), "")
 
     def inline(self, node: Node) -> bool:
-        """Give constants, projections and names their text where they are used."""
+        """Set the inline text of constants, projections and names."""
         name = node.op.name if node.op.known else ""
         if name == "constant" and "literal" in node.attrs:
             if not self.plain_constant(node):
@@ -182,7 +182,7 @@ class _Function:
         return True
 
     def plain_constant(self, node: Node) -> bool:
-        """Whether a constant is a number, a reference into the table, or a list of numbers whose type shows."""
+        """Whether a constant is a number, a reference into the table, or a list of numbers with an evident type."""
         literal, type = node.attrs["literal"], node.type
         if "meta" in node.attrs:
             return True
@@ -192,14 +192,14 @@ class _Function:
 
     @staticmethod
     def is_spelled(node: Node) -> bool:
-        """Whether a constant is written out: a scalar, or an array that the text wrote out before."""
+        """Whether a constant is written out: a scalar, or an array that the input text wrote out."""
         literal, type = node.attrs["literal"], node.type
         if not isinstance(type, TensorType):
             return False
         return type.dtype.name in PLAIN_SCALARS if type.rank == 0 else type.dtype.name in ("s32", "f32") and literal.text is not None
 
     def constant(self, node: Node) -> str:
-        """A scalar as a literal, anything else by its place in the table."""
+        """A scalar as a literal, anything else as a reference into the table."""
         literal = node.attrs["literal"]
         claimed = f" /* ty={type_text(node.type)} */" if node.type is not UNKNOWN and not isinstance(node.type, NamedType) else ""
         if "meta" in node.attrs:
@@ -211,7 +211,7 @@ class _Function:
         return nested_text(literal.value().tolist())
 
     def expression(self, node: Node, indent: str) -> Iterator[str]:
-        """The right-hand side of a binding; several lines for what holds blocks."""
+        """The right-hand side of a binding; several lines for one with blocks."""
         name = node.op.name if node.op.known else ""
         operands = [self.text[o] for o in node.operands]
         if name == "constant" and self.plain_constant(node):
@@ -252,7 +252,7 @@ class _Function:
         return ", ".join(items)
 
     def captures(self, graph: Graph, values: list[Node]) -> None:
-        """What a body takes from outside is called there as it is called outside."""
+        """Give the captures of a body their outer names."""
         own = graph.notes.get("own", len(graph.params))
         for param, value in zip(graph.params[own:], values, strict=True):
             self.text[param] = self.text[value]
@@ -290,12 +290,12 @@ class _Function:
 
 
 def global_name(name: str) -> str:
-    """``@f``; names that are no plain word are quoted."""
+    """``@f``; a name that is not a plain word is quoted."""
     return f"@{name}" if GLOBAL.match(name) else f'@"{name}"'
 
 
 def local_name(name: str) -> str:
-    """``%x``; names that are no plain word are quoted."""
+    """``%x``; a name that is not a plain word is quoted."""
     return f"%{name}" if SIMPLE.match(name) else f'%"{name}"'
 
 
@@ -320,7 +320,7 @@ def scalar_text(value: Any, type: TensorType) -> str:
 
 
 def _short(value: float, bits: int) -> str:
-    """The fewest digits that read as the same float."""
+    """The fewest digits that parse as the same float."""
     return str(np.float32(value)) if bits == 32 else str(np.float16(value)) if bits == 16 else repr(value)
 
 

@@ -1,4 +1,4 @@
-"""Where a Relay expression comes from: the ``span=`` in the comment behind it."""
+"""Where a Relay expression comes from: the ``span=`` in the comment after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SPAN = re.compile(r"span=((?:(?!\*/).)*?):(\d+):(\d+)\s*\*/")
 
 
 class RelayProvenance:
-    """Answers from the line at a node's place."""
+    """The provenance in the line at a node's place."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -21,7 +21,7 @@ class RelayProvenance:
         return SPAN.search(self._text, loc, end if end >= 0 else len(self._text))
 
     def scope(self, loc: int) -> str:
-        """What the framework called the operator, where the text says it."""
+        """The framework's name of the operator, where the text has it."""
         found = self._span(loc)
         return found[1].strip("/").replace(".", "/") if found and not found[1].endswith(".py") else ""
 

@@ -5,7 +5,7 @@
       return %0;
     }
 
-Each function is a graph. Bindings are names and no nodes; a call, a projection, a tuple is a node.
+Each function is a graph. Calls, projections and tuples are nodes; bindings are only names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RECURSION = 6000
 
 
 def sniff(text: str) -> float:
-    """How sure it is that a text is Relay, from 0 to 1."""
+    """The confidence that a text is Relay, from 0 to 1."""
     head = text[:20_000]
     header = HEADER.match(head)
     if header is not None:
@@ -41,7 +41,7 @@ def sniff(text: str) -> float:
 
 
 def read(source: SourceText) -> Reading:
-    """What a text holds: one module, or those that a log shows one after the other."""
+    """Read a text: one module, or the modules of a log in order."""
     reading = Reading(source, "relay")
     operators.load()
     limit = sys.getrecursionlimit()

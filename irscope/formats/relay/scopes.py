@@ -1,4 +1,4 @@
-"""Names while Relay is read: locals by block, numbered names for the whole text, and bodies that are closed."""
+"""Name resolution for Relay: locals by block, numbered names for the whole text, and the captures of bodies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from irscope.graph import Graph, Node, Op
 
 
 class Frame:
-    """One graph under construction, and what it takes from the graphs around it."""
+    """One graph under construction, and its captures."""
 
     def __init__(self, graph: Graph, outer: Frame | None) -> None:
         self.graph = graph
@@ -16,7 +16,7 @@ class Frame:
 
 
 class Block(dict[str, Node]):
-    """The local names of a block; ``bound`` holds where bindings without ``let`` stand."""
+    """The local names of a block; ``bound`` has the offsets of bindings without ``let``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,10 +24,10 @@ class Block(dict[str, Node]):
 
 
 class Names:
-    """Locals are scoped by block; numbered names (``%12``) are one flat map, as TVM's reader has it.
+    """Locals are scoped by block; numbered names (``%12``) are one flat map, as in TVM's reader.
 
-    A value of a graph around the present one is captured: it becomes an operand of the node that holds the body, and a parameter.
-    A value of another branch is copied with all that it needs.
+    A value of an enclosing graph is captured: it becomes an operand of the node with the body, and a parameter.
+    A value of another branch is copied with everything that it needs.
     """
 
     def __init__(self, param: Op) -> None:
@@ -43,33 +43,33 @@ class Names:
         return self.frames[-1]
 
     def push(self, graph: Graph, closed_over: bool) -> Frame:
-        """Begin a graph; ``closed_over`` when it may use the values around it."""
+        """Begin a graph; ``closed_over`` when it may use outer values."""
         self.frames.append(Frame(graph, self.frames[-1] if closed_over and self.frames else None))
         self.blocks.append(Block())
         return self.frame
 
     def pop(self) -> Frame:
-        """The graph is complete."""
+        """Complete the graph."""
         self.blocks.pop()
         return self.frames.pop()
 
     def add(self, node: Node) -> Node:
-        """Append a node to the present graph."""
+        """Append a node to the current graph."""
         self.owner[node] = self.frame
         return self.frame.graph.add(node)
 
     def bind(self, name: str, node: Node) -> None:
-        """A local name means a node, until the block ends."""
+        """Bind a local name to a node until the block ends."""
         self.blocks[-1][name] = node
         self.ever.add(name)
 
     def bound_before(self, name: str, at: int) -> int | None:
-        """Where this block bound a name without ``let`` already; it does so now, at ``at``."""
+        """Record a binding without ``let`` at ``at``; returns where this block bound the name before."""
         first = self.blocks[-1].bound.setdefault(name, at)
         return first if first != at else None
 
     def find(self, name: str) -> Node | None:
-        """What a name means here, as the present graph knows it."""
+        """The value of a name, as a node of the current graph."""
         node = next((block[name] for block in reversed(self.blocks) if name in block), self.numbered.get(name))
         try:
             return self.here(node) if node is not None else None
@@ -77,11 +77,11 @@ class Names:
             return None
 
     def known(self) -> set[str]:
-        """Every name that means something here."""
+        """Every name in scope."""
         return {name for block in self.blocks for name in block} | self.numbered.keys()
 
     def here(self, node: Node) -> Node:
-        """A node as the present graph knows it. LookupError when it needs a parameter of a function that is over."""
+        """The node of the current graph that stands for a node. Raises LookupError when it needs a parameter of a completed function."""
         frame, owner = self.frame, self.owner.get(node)
         if owner is None or owner is frame:
             return node
@@ -109,7 +109,7 @@ class Names:
         return made
 
     def _copied(self, node: Node) -> Node:
-        """A value of a sibling graph, made again here with everything that it needs."""
+        """A copy of a value of a sibling graph, with everything that it needs."""
         stack: list[tuple[Node, bool]] = [(node, False)]
         became: dict[Node, Node] = {}
         while stack:

@@ -1,9 +1,9 @@
-"""What a call of an operator must look like: how many operands, of which classes, and which values its attributes take.
+"""Signatures of operators: the number and classes of operands, and the values of attributes.
 
     take(data, indices: int; batch_dims=0, axis=None, mode='clip')
 
-An operand is a tensor, unless a class stands behind its name. An attribute's kind follows from its default, or from its name where the
-default is None or missing. This is the one place that compares a call with what is declared.
+An operand is a tensor, unless a class follows its name. An attribute's kind follows from its default, or from its name where the
+default is None or missing. Only this file compares a call with its declaration.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 """What an attribute may be: how it is called in messages, and the test."""
 LISTS = ("ints", "sizes", "shape", "places", "numbers")
-"""Kinds of which one number stands for a list of it."""
+"""Kinds for which one number is short for a list."""
 NUMERIC = ("int", "size", "number", "axes", "pairs", *LISTS)
 
 NAMED = {
@@ -92,18 +92,18 @@ NAMED = {
     "any": "compiler convolution_algorithm debug_func device_id device_type dst_dev_type dst_virtual_device funcid index_map is_fixed "
     "metadata src_dev_type src_virtual_device virtual_device",
 }
-"""The kinds of attributes whose default does not tell, by name: Relay uses a name for one thing."""
+"""The kinds of attributes whose default does not determine them, by name: Relay uses each name for one kind."""
 KIND_OF = {name: kind for kind, names in NAMED.items() for name in names.split()}
 
 
 def _is_open(value: Any) -> bool:
-    """Whether a value, or a part of it, is text that stands for something else: ``?``, an object in the metadata table."""
+    """Whether a value, or a part of it, is a placeholder: ``?``, an object in the metadata table."""
     return isinstance(value, Raw) or (isinstance(value, list) and any(map(_is_open, value)))
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An operand by name, and what it may be: a class of ``CLASSES`` or ``SHAPES``, and its least and most dimensions."""
+    """An operand by name, with its class of ``CLASSES`` or ``SHAPES``, and its minimal and maximal rank."""
 
     name: str
     optional: bool
@@ -112,7 +112,7 @@ class Operand:
 
     @classmethod
     def of(cls, text: str, default: str) -> Operand:
-        """``indices: int 1d``, ``stop?``, of class ``default`` where none is named. Raises ValueError for a class that there is not."""
+        """``indices: int 1d``, ``stop?``, of class ``default`` where none is named. Raises ValueError for an unknown class."""
         name, _, words = (part.strip() for part in text.partition(":"))
         takes, ranks = default, None
         for word in words.split():
@@ -129,7 +129,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A named attribute. One that is ``needed`` has no default."""
+    """A named attribute; ``needed`` ones have no default."""
 
     name: str
     needed: bool
@@ -138,7 +138,7 @@ class Attribute:
 
     @classmethod
     def of(cls, text: str) -> Attribute:
-        """``axis=-1``, ``units!``, ``axis: int=None``. Raises KeyError for a name whose kind nothing tells."""
+        """``axis=-1``, ``units!``, ``axis: int=None``. Raises KeyError for a name of unknown kind."""
         head, equals, written = (part.strip() for part in text.partition("="))
         name, _, kind = (part.strip() for part in head.rstrip("!").partition(":"))
         default = ast.literal_eval(written) if equals else None
@@ -163,7 +163,7 @@ def _kind(name: str, default: Any) -> str:
 
 
 def check_operands(name: str, operands: Sequence[Operand], types: Sequence[Type]) -> None:
-    """Raise TypeFault for a wrong number of operands, and for one of another class. Types that are not known fit."""
+    """Raise TypeFault for a wrong number of operands, and for one of another class. Unknown types fit."""
     least = sum(not o.optional for o in operands)
     if not least <= len(types) <= len(operands):
         wanted = str(least) if least == len(operands) else f"{least} to {len(operands)}"
@@ -177,7 +177,7 @@ def check_operands(name: str, operands: Sequence[Operand], types: Sequence[Type]
 
 def _check_operand(name: str, operand: Operand, type: Type) -> None:
     if operand.takes == "any" or type is UNKNOWN or isinstance(type, NamedType):
-        return  # a name is a type variable, or a type that only its frontend knows
+        return  # a name is a type variable, or a type that only the frontend knows
     if operand.takes in ("tuple", "filled"):
         if not isinstance(type, TupleType):
             raise TypeFault(f"{name} takes a tuple of tensors as {operand.name}, got {type_text(type)}",
@@ -206,7 +206,7 @@ def _dimensions(least: int, most: int) -> str:
 
 
 def bind_attributes(attributes: Sequence[Attribute], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by name, defaults filled in. A string without a name stands for the next attribute that is a word."""
+    """Values by name, with defaults. A string without a name is the next attribute that takes a word."""
     values = {a.name: a.default for a in attributes}
     kinds = {a.name: a.kind for a in attributes}
     words = iter([name for name, kind in kinds.items() if kind in ("string", "dtype")])
@@ -242,7 +242,7 @@ def check_attributes(name: str, attributes: Sequence[Attribute], values: Mapping
 
 
 def _told(value: Any) -> str:
-    """An attribute's value as a text writes it."""
+    """An attribute's value as text."""
     match value:
         case Raw():
             return str(value)

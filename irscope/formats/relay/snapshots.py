@@ -1,4 +1,4 @@
-"""The modules of a log of passes, one after the other in one text."""
+"""Splits a log of passes into its modules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLOSED = re.compile(r"^\}[^\n]*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A module's place in a text. In a log ``when`` is ``before`` or ``after`` (empty where it is not said), and ``name`` the pass."""
+    """A module's place in a text. In a log ``when`` is ``before`` or ``after`` (empty if neither), and ``name`` the pass."""
 
     begin: int
     end: int
@@ -26,7 +26,7 @@ class Part:
 
     @property
     def words(self) -> str:
-        """``after FoldConstant``; empty in a text that is no log."""
+        """``after FoldConstant``; empty in a text that is not a log."""
         return f"{self.when} {self.name}".strip()
 
 
@@ -42,6 +42,6 @@ def snapshots(text: str) -> list[Part]:
 
 
 def _end(text: str, begin: int, end: int) -> int:
-    """Where a module ends: what a log says behind its last closing brace is no part of it, a table of constants is."""
+    """The end of a module: log text after its last closing brace is not part of it, a table of constants is."""
     closed = list(CLOSED.finditer(text, begin, end))
     return closed[-1].end() if closed and METADATA.search(text, closed[-1].end(), end) is None else end

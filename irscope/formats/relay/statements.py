@@ -1,4 +1,4 @@
-"""Statements of Relay: bindings of every form, results, and what follows a faulty one."""
+"""Reads Relay's statements: bindings of every form, results, and recovery after a faulty one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from irscope.graph import NO_ATTRS, UNKNOWN, Node, Type, unknown_op
 
 
 class Statements(Literals):
-    """The part of the reader that goes from statement to statement."""
+    """The part of the reader that reads statements."""
 
     def statements(self, closers: tuple[str, ...]) -> Node | None:
-        """Bindings, then the result; None when a block ends without one. The closing token is left where it is."""
+        """Bindings, then the result; None when a block ends without one. The closing token is not consumed."""
         self.names.blocks.append(Block())
         result: Node | None = None
         try:
@@ -29,7 +29,7 @@ class Statements(Literals):
             self.names.blocks.pop()
 
     def _statement_or_fault(self, closers: tuple[str, ...]) -> Node | None:
-        """One statement; what is wrong with it is told, and reading goes on behind it with a value of no known type."""
+        """One statement; reports a fault in it, and continues after it with a value of unknown type."""
         names = self.names
         begin, frames, blocks, typevars, depth = self.at, len(names.frames), len(names.blocks), len(self.typevars), self.depth
         try:
@@ -52,7 +52,7 @@ class Statements(Literals):
         return self._bound(self.at)
 
     def _skip_statement(self, begin: int) -> bool:
-        """Go behind the next semicolon, or to a line that begins a statement; whether the block ends there."""
+        """Skip past the next semicolon, or to a line that begins a statement; returns whether the block ends there."""
         braces = 0
         self.at = max(self.at, begin + 1)
         while self.kind != "end":
@@ -72,7 +72,7 @@ class Statements(Literals):
         return "\n" in self.text[self.offsets[self.at - 1] : self.offset]
 
     def _stand_in(self, begin: int) -> Node | None:
-        """A value for what could not be read; the name that it was to have means it from here on."""
+        """A stand-in for a value that could not be read, bound to the name of its statement."""
         made = self.node(unknown_op("?", "relay"), (), NO_ATTRS, UNKNOWN, offset=self.offsets[begin], synthetic=True)
         name = begin + (self.texts[begin] == "let")
         if self._bound(begin) and self.kinds[name] == "local":
@@ -85,7 +85,7 @@ class Statements(Literals):
         return made
 
     def statement(self, closers: tuple[str, ...]) -> Node | None:
-        """One statement; a node when it is the result."""
+        """Read one statement; returns a node when it is the result."""
         word, kind = self.word, self.kind
         if word == "let":
             self._let()
@@ -106,7 +106,7 @@ class Statements(Literals):
             return None
         value = self.expression()
         if self.take(";") or self.take(";;"):
-            # What stands before a semicolon is bound to nothing, unless the block ends there.
+            # An expression before a semicolon is not bound, unless the block ends there.
             return value if self.word in closers else None
         return value
 
@@ -134,7 +134,7 @@ class Statements(Literals):
         self.names.frame.graph.notes.setdefault("lets", []).append(value)
 
     def _recursive(self, name: str) -> Node:
-        """A function bound by let may call itself: inside, its name is a value of its own."""
+        """A function bound by let may call itself: inside, its name is a separate value."""
         self.names.blocks.append(Block())
         itself = self.node(structure.GLOBAL, (), {"name": name}, synthetic=True)
         self.names.bind(name, itself)
@@ -177,12 +177,12 @@ class Statements(Literals):
             self.context.error(SyntaxFault(at, f"`{name}` is bound twice, first on line {self.context.line(first)}", length=len(name)))
 
     def _named(self, node: Node, name: str) -> None:
-        """The node is called as the text calls it."""
+        """Give the node its name in the text."""
         if node.op is not self.param and not node.synthetic and "." in node.name:
             node.name = unquoted(name[1:])
 
     def parameter(self, name: str, type: Type, offset: int) -> Node:
-        """One more parameter of the graph that is being read."""
+        """Add a parameter to the graph under construction."""
         graph = self.names.frame.graph
         if any(p.name == unquoted(name[1:]) for p in graph.params):
             raise SyntaxFault(offset, f"parameter `{name}` is declared twice", length=len(name))

@@ -1,4 +1,4 @@
-"""What TVM's own reader would refuse in a text that irscope takes: the liberties of lessons, of old dumps, and irscope's own words.
+"""Finds what TVM's own reader refuses in a text that irscope accepts: the liberties of lessons, of old dumps, and irscope's own syntax.
 
 %hidden = nn.relu(%x);      TVM: bindings are numbered, or begin with let
 return %2;                  TVM: the result is the last expression
@@ -20,7 +20,7 @@ COMMENT = re.compile(r"^[ \t]*# .*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Liberty:
-    """A place where a text is not what TVM reads: what stands there, and how TVM has it."""
+    """A place in a text that TVM does not read: what is wrong, and how to write it for TVM."""
 
     offset: int
     length: int
@@ -29,7 +29,7 @@ class Liberty:
 
 
 def liberties(text: str) -> list[Liberty]:
-    """Everything that TVM 0.7 to 0.19 would refuse, in the order of the text. The text must be one that irscope reads."""
+    """Everything that TVM 0.7 to 0.19 refuses, in the order of the text, which irscope must be able to read."""
     header = HEADER.match(text)
     table = METADATA.search(text)
     tokens = tokenize(text, header.end() if header else 0, table.start() if table else len(text))
@@ -46,7 +46,7 @@ def liberties(text: str) -> list[Liberty]:
 
 
 def _at(tokens: Tokens, at: int) -> Iterator[tuple[str, str]]:
-    """What is said of one token."""
+    """The liberties at one token."""
     kind, word = tokens.kinds[at], tokens.texts[at]
     before, after = (tokens.texts[at - 1] if at else ""), tokens.texts[at + 1] if at + 1 < len(tokens.texts) else ""
     if kind == "ident":
@@ -60,7 +60,7 @@ def _at(tokens: Tokens, at: int) -> Iterator[tuple[str, str]]:
             yield f"the list of `{word}` is in parentheses", "write it in brackets"
     elif kind == "local":
         if not PLAIN_NAME.match(word) and not re.match(r"%\w+(?:\.\d+)+$", word):
-            yield f"the name `{word}` holds more than letters, digits and _", "rename it"
+            yield f"the name `{word}` contains characters other than letters, digits and _", "rename it"
         if after == "=" and not word[1:].isdigit() and before not in ("let", "("):
             yield f"`{word}` is bound without let", f"let {word} = ...;"
         if after == "=" and before not in (";", ";;", "{", "let", "(", "=>", ""):
@@ -72,16 +72,16 @@ def _at(tokens: Tokens, at: int) -> Iterator[tuple[str, str]]:
     elif kind == "string" and before in ("(", ",") and after in (",", ")"):
         yield f"the attribute {word} has no name", "key=value"
     elif word in (";", ";;") and kind == "punct" and after == "}" and not _ends_binding(tokens, at):
-        yield "`;` behind the result", "leave it out"
+        yield "`;` after the result", "leave it out"
 
 
 def _projects(tokens: Tokens, at: int) -> bool:
-    """Whether ``.0`` stands right behind what it projects."""
+    """Whether ``.0`` directly follows what it projects."""
     return tokens.texts[at][0] == "." and tokens.offsets[at] == tokens.offsets[at - 1] + len(tokens.texts[at - 1])
 
 
 def _in_shape(tokens: Tokens, at: int) -> bool:
-    """Whether a word stands in the parentheses of ``Tensor[(...)``."""
+    """Whether a word is in the parentheses of ``Tensor[(...)``."""
     while at > 1 and tokens.texts[at] not in ("(", ")", "]", "["):
         at -= 1
     return tokens.texts[at] == "(" and tokens.texts[at - 1] == "[" and tokens.texts[at - 2] == "Tensor"

@@ -1,4 +1,4 @@
-"""The operators of Relay's structure: functions as values, calls, branches, references, data types."""
+"""Relay's structural operators: functions as values, calls, branches, references, data types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MATCH = declare(
 CONSTRUCTOR = declare(Op("constructor", "relay", "A value of an algebraic data type (``attrs['name']``).", Kind.TUPLE))
 FIELD = declare(Op("field", "relay", "A field that a pattern binds (``attrs['path']``) of operand 0.", Kind.TUPLE))
 REF = declare(Op("ref", "relay", "A new reference that holds operand 0.", Kind.OPAQUE, Effect.WRITES))
-REF_READ = declare(Op("ref_read", "relay", "What a reference holds.", Kind.OPAQUE, Effect.READS))
+REF_READ = declare(Op("ref_read", "relay", "The value of a reference.", Kind.OPAQUE, Effect.READS))
 REF_WRITE = declare(Op("ref_write", "relay", "A reference gets another value.", Kind.OPAQUE, Effect.WRITES))
 LOWERED = declare(Op("primfn", "relay", "A function in a lower-level form, kept as text.", Kind.OPAQUE, Effect.CONTROL))
 

@@ -1,4 +1,4 @@
-"""Types as Relay writes them, and as it prints them."""
+"""Relay's spelling of types."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Values while a TorchScript program runs abstractly: tensors over storages, everything else is a plain Python value.
+"""Values of an abstract TorchScript run: tensors over storages; all other values are plain Python values.
 
     x = randn(4, 6)    Tensor -> Region (all of it)            -> Storage (the node of its value)
     y = x.t()          Tensor -> Region (transposed) -> Region -> the same Storage
 
-A write through y gives the storage another value, which x and every other view read from then on. Views know their strides as torch
-computes them (:mod:`~irscope.formats.torchscript.strides`): they decide whether ``reshape`` and the like give a view or a copy.
+A write through y updates the storage, which x and every other view read afterwards. Views have strides as torch
+computes them (:mod:`~irscope.formats.torchscript.strides`): they decide whether ``reshape`` and the like return a view or a copy.
 """
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ WriteView = Callable[[Node, Node], Node]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view of a tensor: what reads it from its base, what gives the base with a new value of the view written into it, its layout.
+    """A view of a tensor: a function that reads it from its base, one that writes a new value into the base, and its layout.
 
-    ``write`` is None where elements are left out or repeated such that only their places in memory say what a write changes.
+    ``write`` is None where elements are skipped or repeated so that only their addresses determine what a write changes.
     """
 
     read: ReadView
@@ -41,7 +41,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Restrided:
-    """A view of the whole storage by sizes and strides: ``as_strided``. The offset of None is that of the tensor."""
+    """A view of the whole storage by sizes and strides: ``as_strided``. An offset of None is that of the tensor."""
 
     layout: Layout
 
@@ -56,7 +56,7 @@ class Copied:
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
-    """The value is known, and not whether torch gives the operand's memory or a copy, because the strides of the operand are not known."""
+    """The value is known; whether torch returns the operand's memory or a copy is not, because the operand's strides are unknown."""
 
     node: Node
 
@@ -71,11 +71,11 @@ Decision = View | Restrided | Copied | Unsure | Itself
 
 
 class Storage:
-    """The memory of a tensor: its value, and how often it was written. Those made later have a larger ``serial``.
+    """The memory of a tensor: its value, and the number of writes. Later storages have a larger ``serial``.
 
-    ``shared``: more than one region of it was made. ``origins`` holds the storages that this may be, with the reason, itself among them;
-    ``members`` those that may be this one; ``apart`` those that are other memory although they have an origin in common. ``stale`` says why
-    the value is not known since a storage that may be the same was written, else it is empty.
+    ``shared``: it has more than one region. ``origins`` maps the storages that this one may be, itself included, to the reason;
+    ``members`` has those that may be this one; ``apart`` those that are distinct memory despite a common origin. ``stale`` says why
+    the value is unknown after a write to a storage that may be the same; it is empty otherwise.
     """
 
     __slots__ = ("_node", "apart", "make", "members", "origins", "serial", "shared", "stale", "version")
@@ -97,25 +97,25 @@ class Storage:
         return self._node is not None
 
     def get(self) -> Node:
-        """The value now. Raises UserError after a write to a storage that may be this one."""
+        """The current value. Raises UserError after a write to a storage that may be this one."""
         if self.stale:
             raise UserError(self.stale, "clone() the tensor before the write; or print traced.inlined_graph, whose types state strides")
         return self.last()
 
     def last(self) -> Node:
-        """The value that was written last, whether or not it is still the value."""
+        """The value written last, even if it is stale."""
         if self._node is None:
             assert self.make is not None, "a storage without a value knows how to make one"
             self._node = self.make()
         return self._node
 
     def set(self, node: Node) -> None:
-        """Another value, for every tensor of this storage."""
+        """Set the value, for every tensor of this storage."""
         self._node = node
         self.version += 1
 
     def derive(self, other: Storage, why: str) -> None:
-        """This memory may be that of the other one, and whatever the other one may be."""
+        """Record that this memory may be that of another storage, or of any that the other one may be."""
         for origin in other.origins:
             if origin not in self.origins:
                 self.origins[origin] = why
@@ -132,7 +132,7 @@ class Storage:
 
 
 class Region:
-    """Where the elements of a tensor lie: all of a storage, or a view of another region. ``layout`` is None where it is not known."""
+    """The memory region of a tensor: a whole storage, or a view of another region. ``layout`` is None where it is unknown."""
 
     __slots__ = ("base", "layout", "storage", "view")
 
@@ -144,7 +144,7 @@ class Region:
         storage.shared |= base is not None
 
     def _chain(self) -> list[Region]:
-        """This region, its base, and so on up to all of the storage."""
+        """This region, its base, and so on up to the whole storage."""
         chain, region = [self], self
         while region.base is not None:
             region = region.base
@@ -152,7 +152,7 @@ class Region:
         return chain
 
     def get(self) -> Node:
-        """The value now."""
+        """The current value."""
         value = self.storage.get()
         for region in reversed(self._chain()):
             if region.view is not None:
@@ -160,11 +160,11 @@ class Region:
         return value
 
     def can_write(self) -> bool:
-        """Whether :meth:`set` can say what a write changes in the storage."""
+        """Whether :meth:`set` can determine what a write changes in the storage."""
         return all(region.view is None or region.view.write is not None for region in self._chain())
 
     def set(self, node: Node) -> None:
-        """Another value for this part of the storage."""
+        """Set the value of this part of the storage."""
         chain = self._chain()
         bases = [region.get() for region in chain[1:]]
         for region, base in zip(chain, bases, strict=False):
@@ -176,8 +176,8 @@ class Region:
 class Tensor:
     """A tensor of the program. ``known`` is the value of a 0-dimensional tensor that is plain arithmetic on sizes, else None.
 
-    ``number``: it stands for a Python number, which a trace writes as a 0-dimensional tensor. ``layout`` of a tensor of its own storage:
-    None where it is not known.
+    ``number``: it stands for a Python number, which a trace writes as a 0-dimensional tensor. ``layout`` of a tensor with its own storage:
+    None where it is unknown.
     """
 
     __slots__ = ("known", "number", "region")
@@ -194,17 +194,17 @@ class Tensor:
 
     @property
     def built(self) -> bool:
-        """Whether it has a node of its own: it is no view, and was asked for or computed."""
+        """Whether its node exists: it is not a view, and has been computed."""
         return self.region.base is None and self.storage.built
 
     @property
     def state(self) -> tuple[object, ...]:
-        """Equal as long as neither this tensor nor what it is a view of is written to or becomes another view."""
+        """A token that stays equal until this tensor or its base is written to or becomes another view."""
         return self.region, self.storage.version, self.storage.stale
 
     @property
     def layout(self) -> Layout | None:
-        """Sizes and strides, where they are known: those of a number always are."""
+        """Sizes and strides, where known: those of a number always are."""
         if self.region.layout is None and self.region.base is None:
             type = (self.storage.last() if self.storage.built else self.get()).type
             if isinstance(type, TensorType) and not type.shape:
@@ -212,7 +212,7 @@ class Tensor:
         return self.region.layout
 
     def get(self) -> Node:
-        """The value now."""
+        """The current value."""
         return self.region.get()
 
     def view(self, view: View) -> Tensor:
@@ -223,7 +223,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scalar:
-    """A number that depends on data: a 0-dimensional node, and which Python type it stands for."""
+    """A number that depends on data: a 0-dimensional node, and the Python type that it represents."""
 
     node: Node
     kind: str
@@ -231,14 +231,14 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Maybe:
-    """An Optional of which data decides whether it is None: ``present`` is a number (bool), ``value`` is meaningless where it is false."""
+    """An Optional that is None depending on data: ``present`` is a number (bool), ``value`` is meaningless where it is false."""
 
     present: Any
     value: Any
 
 
 class Uninitialized:
-    """What ``prim::Uninitialized`` gives: the value of a variable on a way that does not reach its use."""
+    """The result of ``prim::Uninitialized``: the value of a variable on a path that does not reach its use."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -267,6 +267,6 @@ class FunctionRef:
 
 @dataclass(slots=True, eq=False)
 class Text:
-    """A tensor whose values the text elides and nobody gave."""
+    """A tensor whose values the text elides and the user did not pass."""
 
     name: str

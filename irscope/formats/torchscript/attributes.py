@@ -7,7 +7,7 @@ from irscope.graph.attributes import Attributes, attribute
 
 
 class Constant(Attributes):
-    """The literal, or the name of a function; None where a node has none, as ``None`` itself."""
+    """The literal, or the name of a function; None where a node has none, as for ``None`` itself."""
 
     __slots__ = ()
     value = attribute[Any](None)
@@ -36,7 +36,7 @@ class TupleSlice(Attributes):
 
 
 class IsInstance(Attributes):
-    """The types that are asked for, as text."""
+    """The types that are tested, as text."""
 
     __slots__ = ()
     types = attribute[Any]("")

@@ -1,4 +1,4 @@
-"""Places in a TorchScript text, and the pieces that a statement is made of: names, types, attributes."""
+"""A cursor over TorchScript text that reads the parts of statements: names, types, attributes."""
 from __future__ import annotations
 
 import re
@@ -17,24 +17,24 @@ OPEN, CLOSE = "([{", ")]}"
 
 
 class Cursor:
-    """A place in a text; every method that takes something moves on behind it, or raises SyntaxFault."""
+    """A place in a text; every method steps over what it reads, or raises SyntaxFault."""
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text = text
         self.at = at
 
     def skip(self) -> None:
-        """Go over blanks, line ends and comments."""
+        """Skip blanks, line ends and comments."""
         found = SPACE.match(self.text, self.at)
         if found:
             self.at = found.end()
 
     def sees(self, word: str) -> bool:
-        """Whether ``word`` stands here."""
+        """Whether ``word`` is here."""
         return self.text.startswith(word, self.at)
 
     def take(self, word: str) -> bool:
-        """Go over blanks and ``word``, when it stands there."""
+        """Step over blanks and ``word``, if it follows."""
         self.skip()
         if self.text.startswith(word, self.at):
             self.at += len(word)
@@ -42,18 +42,18 @@ class Cursor:
         return False
 
     def expect(self, word: str, where: str) -> None:
-        """Go over ``word``, which must stand here."""
+        """Step over ``word``, which must be here."""
         if not self.take(word):
             raise SyntaxFault(self.at, f"{word!r} is expected {where}, but here is {self.shown()}")
 
     def shown(self) -> str:
-        """What stands here, for a message."""
+        """The text here, for a message."""
         if self.at >= len(self.text):
             return "the end of the text"
         return repr(self.text[self.at:self.at + 24].split("\n", 1)[0] or "a line end")
 
     def name(self) -> str:
-        """``%x.1`` without the percent sign. Names may hold blanks, slashes and double colons."""
+        """``%x.1`` without the percent sign. Names may contain blanks, slashes and double colons."""
         found = NAME.match(self.text, self.at)
         if found is None:
             raise SyntaxFault(self.at, f"a value (%name) is expected, but here is {self.shown()}")
@@ -84,7 +84,7 @@ class Cursor:
         return text[begin:at].strip()
 
     def bracketed(self) -> str:
-        """What stands between the bracket here and the one that closes it, strings skipped."""
+        """The text between the bracket here and the closing one, ignoring brackets in strings."""
         begin, awaited, at, text = self.at, "", self.at, self.text
         while True:
             found = STOPS.search(text, at)
@@ -108,7 +108,7 @@ class Cursor:
 
 
 def split_attributes(text: str) -> dict[str, str]:
-    """``name="a", types=[Float(2), int]`` by key; a value reaches to the next comma that a key follows, outside brackets and strings."""
+    """``name="a", types=[Float(2), int]`` by key; a value ends at the next comma before a key, outside brackets and strings."""
     attrs: dict[str, str] = {}
     key, begin, at, depth = "", 0, 0, 0
     found = KEY.match(text)

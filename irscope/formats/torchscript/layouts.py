@@ -1,7 +1,7 @@
-"""The strides of what operators allocate. They decide whether a later ``reshape``, ``contiguous`` or ``to`` gives a view or a copy.
+"""The strides of what operators allocate. They decide whether a later ``reshape``, ``contiguous`` or ``to`` is a view or a copy.
 
-An operator that is not listed gives strides that are not known, unless the text states them: after it, a write that would be seen
-through such a view is refused. ``make oracle`` holds the lists against torch, for operands of every order of dimensions.
+The strides of an unlisted operator are unknown, unless the text states them: after it, a write that would be visible
+through such a view is refused. ``make oracle`` checks the lists against torch, for operands with every order of dimensions.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def stated(declared: Type | None, shape: Shape) -> Layout | None:
 
 
 def allocated(name: str, arguments: Sequence[object], shape: Shape) -> Layout | None:
-    """The layout of the result of an operator that gives new memory; None where it is not known."""
+    """The layout of the result of an operator that allocates; None where it is unknown."""
     if name in CONTIGUOUS:
         return contiguous(shape)
     rule = RULES.get(name)
@@ -34,7 +34,7 @@ def allocated(name: str, arguments: Sequence[object], shape: Shape) -> Layout | 
 
 
 def may_be_view(name: str, arguments: Sequence[object]) -> list[Tensor]:
-    """The tensor whose memory an operator gives for some arguments, without saying so in its schema."""
+    """The tensor whose memory an operator returns for some arguments although its schema does not say so."""
     tensors = _tensors(arguments)
     return tensors if name in PASSED_ON and len(tensors) == 1 else []
 
@@ -48,7 +48,7 @@ def _tensors(arguments: Sequence[object]) -> list[Tensor]:
 
 
 def _layouts(arguments: Sequence[object]) -> list[Layout] | None:
-    """The layouts of all tensors among the arguments, or None when one is not known."""
+    """The layouts of all tensors among the arguments, or None when one is unknown."""
     found = [v.layout for v in _tensors(arguments)]
     known = [at for at in found if at is not None]
     return known if len(known) == len(found) else None
@@ -60,7 +60,7 @@ def _pointwise(arguments: Sequence[object], shape: Shape) -> Layout | None:
 
 
 def _binary(arguments: Sequence[object], shape: Shape) -> Layout | None:
-    """A number among the first two operands is a tensor without dimensions to torch."""
+    """torch treats a number among the first two operands as a tensor without dimensions."""
     operands = _layouts(arguments)
     if operands is None:
         return None
@@ -69,7 +69,7 @@ def _binary(arguments: Sequence[object], shape: Shape) -> Layout | None:
 
 
 def _like(arguments: Sequence[object], shape: Shape) -> Layout | None:
-    """As the first operand lies, or in the memory format that the last argument asks for."""
+    """The layout of the first operand, or the memory format in the last argument."""
     wanted = arguments[-1]
     if isinstance(wanted, int) and not isinstance(wanted, bool) and wanted != PRESERVE_FORMAT:
         return contiguous(shape, wanted)
@@ -93,7 +93,7 @@ def _padded(arguments: Sequence[object], shape: Shape) -> Layout | None:
 
 
 def _joined(arguments: Sequence[Any], shape: Shape) -> Layout | None:
-    """``cat``: the memory format on which all operands agree."""
+    """``cat``: the memory format that all operands share."""
     operands = _layouts([v for v in arguments[0] if v.layout is None or v.layout.sizes != (0,)])
     if operands is None:
         return None
@@ -102,7 +102,7 @@ def _joined(arguments: Sequence[Any], shape: Shape) -> Layout | None:
 
 
 def _stacked(arguments: Sequence[Any], shape: Shape) -> Layout | None:
-    """``stack`` joins along a dimension, which is then split; behind the last one it joins what has one more dimension."""
+    """``stack`` joins along a dimension, which is then split; after the last one it joins operands with one more dimension."""
     tensors, dim = arguments[0], arguments[1] % len(shape)
     if dim == len(shape) - 1:
         return contiguous(shape) if len(shape) < 4 else None
@@ -122,12 +122,12 @@ def _convolution(arguments: Sequence[Any], shape: Shape) -> Layout | None:
     formats = [_image(at).suggested_format() for at in operands if at is not None]
     wanted = next((f for f in formats if f), 0)
     if len(formats) < 2 or (wanted and len(shape) != 4):
-        return None  # of signals and volumes the kernel library decides, which torch chooses by their sizes
+        return None  # for signals and volumes the kernel library decides, which torch selects by their sizes
     return contiguous(shape, wanted)
 
 
 def _pooled_signal(arguments: Sequence[Any], shape: Shape) -> Layout | None:
-    """A signal is pooled as an image of one row."""
+    """Pools a signal as an image of one row."""
     at = arguments[0].layout
     if at is None or at.rank != 3:
         return None
@@ -142,13 +142,13 @@ def _image(at: Layout) -> Layout:
 
 
 def _with_gaps(arguments: Sequence[Any], shape: Shape) -> Layout | None:
-    """A copy of a part of memory, gaps and all (clone_preserve_strides)."""
+    """A copy of a part of memory, with its gaps (clone_preserve_strides)."""
     at = arguments[0].layout
     return None if at is None else preserved(at) if at.has_overlap() else Layout(shape, at.strides)
 
 
 def _indexed(arguments: Sequence[Any], shape: Shape) -> Layout | None:
-    """``index``: pointwise over the operand, whose indexed dimensions stand still, and the indices (AdvancedIndex)."""
+    """``index``: pointwise over the operand, with stride 0 along indexed dimensions, and the indices (AdvancedIndex)."""
     at, indices = arguments[0].layout, list(arguments[1])
     if at is None or any(i is not None and (i.layout is None or _is_mask(i)) for i in indices):
         return None

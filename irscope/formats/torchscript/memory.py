@@ -1,6 +1,6 @@
-"""A storage as a vector of elements: read and written by places, for views that no slice or permutation describes.
+"""A storage as a vector of elements: reads and writes by address, for views that no slice or permutation describes.
 
-    x = zeros(2, 3); x.expand(2, 2, 3)[0]   the elements 0 to 5 of the storage of x, whatever way led there
+    x = zeros(2, 3); x.expand(2, 2, 3)[0]   the elements 0 to 5 of the storage of x
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irscope.graph.dtypes import S64
 
 
 def read_places(t: Torch, whole: Node, at: Layout, layout: Layout) -> Node:
-    """The elements at ``layout`` of a storage whose value ``whole`` lies at ``at``."""
+    """The elements at ``layout`` of a storage whose value ``whole`` has the layout ``at``."""
     flat = t.reshape(t.transpose(whole, _order(at)), (prod(t.shape(whole)),))
     return t.take(flat, _places(t, layout), 0) if layout.elements else t.full(layout.sizes, 0, t.dtype(whole))
 
@@ -32,7 +32,7 @@ def write_places(t: Torch, whole: Node, at: Layout, layout: Layout, new: Node) -
 
 
 def check_places(at: Layout | None, layout: Layout | None) -> tuple[Layout, Layout]:
-    """Both layouts where elements can be addressed by them. Raises ValueError, with the reason, otherwise."""
+    """Both layouts, if they can address elements. Raises ValueError, with the reason, otherwise."""
     if at is None or layout is None or layout.offset is None:
         raise ValueError("the strides of the tensor are not known: print traced.inlined_graph, whose types state them")
     if not at.is_dense() or at.offset != 0:
@@ -50,7 +50,7 @@ def _order(at: Layout) -> list[int]:
 
 
 def _places(t: Torch, layout: Layout) -> Node:
-    """The place of each element."""
+    """The address of each element."""
     places = t.full(layout.sizes, layout.offset or 0, S64)
     for d, stride in enumerate(layout.strides):
         if layout.sizes[d] > 1:

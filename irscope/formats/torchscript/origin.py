@@ -1,4 +1,4 @@
-"""How a graph came about: traced (one run of the program), scripted (the program itself), or taken from the executor."""
+"""The origin of a graph: traced (one run of the program), scripted (the program itself), or taken from the executor."""
 from __future__ import annotations
 
 from irscope.graph import Graph, Module, NamedType, TensorType
@@ -8,9 +8,9 @@ EXECUTED = frozenset(("prim::TypeCheck", "prim::DifferentiableGraph", "prim::Ten
 
 
 def origin(module: Module) -> str:
-    """``traced``, ``scripted``, ``executed`` (with guards and groups of the profiling executor), or nothing where the text does not tell.
+    """``traced``, ``scripted``, ``executed`` (with guards and groups of the profiling executor), or empty where the text does not show it.
 
-    A trace knows the types of its inputs and has no branches; torch.jit.script knows no types and keeps the columns of the source.
+    A trace has the types of its inputs and no branches; torch.jit.script has no types and keeps source columns.
     """
     main = module.main()
     names = {node.op.name for graph in module.graphs.values() for node in graph.nodes}

@@ -1,4 +1,4 @@
-"""The text as people paste it: prefixes of logs and mails, escapes of HTML, colour, a string's repr; and what it was before."""
+"""Cleans pasted text: removes log and mail prefixes, HTML escapes, colour codes, and the repr of a string."""
 from __future__ import annotations
 
 import html as entities
@@ -17,7 +17,7 @@ FX = re.compile(
 
 @dataclass(slots=True)
 class Cleaned:
-    """The text to read, and where its lines lie in the text that was given."""
+    """The text to read, and the offsets of its lines in the given text."""
 
     text: str
     changed: bool = False
@@ -26,7 +26,7 @@ class Cleaned:
     _sources: list[int] = field(default_factory=list)
 
     def source_offset(self, offset: int) -> int:
-        """The place in the given text; exact where the line only lost a prefix, else the nearest that is known."""
+        """The offset in the given text; exact where the line only lost a prefix, else the nearest known one."""
         if not self.changed:
             return offset
         line = bisect_right(self._starts, offset) - 1
@@ -34,7 +34,7 @@ class Cleaned:
 
 
 def sniff(text: str) -> float:
-    """How sure it is that a text holds a TorchScript graph, from 0 to 1."""
+    """The confidence that a text contains a TorchScript graph, from 0 to 1."""
     if "graph" not in text:
         return 0.0
     if "\x1b" in text:
@@ -49,7 +49,7 @@ def sniff(text: str) -> float:
 
 
 def clean(text: str) -> Cleaned:
-    """The text without what was pasted around its lines."""
+    """The text without what was added around its lines."""
     if not any(mark in text for mark in ("\x1b", "\r", "\xa0", "\ufeff", "&gt;", "&quot;", "\\n")) and not _prefixed(text):
         return Cleaned(text)
     given, text = text, _unquote(text)
@@ -81,7 +81,7 @@ def _plain(line: str, html: bool) -> str:
 
 
 def _prefixed(text: str) -> bool:
-    """Whether something stands before a graph on its line."""
+    """Whether a graph has a prefix on its line."""
     for found in HEADER.finditer(text):
         start = text.rfind("\n", 0, found.start()) + 1
         before = text[start:found.start()]
@@ -91,7 +91,7 @@ def _prefixed(text: str) -> bool:
 
 
 def _length_of(prefix: str, line: str) -> int:
-    """How much of a line is the prefix that the graph's first line had, numbers (times, counts) apart."""
+    """The length in a line of the prefix that the graph's first line has, ignoring numbers (times, counts)."""
     if not prefix:
         return 0
     if line.startswith(prefix):

@@ -1,4 +1,4 @@
-"""A module as TorchScript text, as PyTorch would print it."""
+"""Prints a module as TorchScript text, as PyTorch does."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from irscope.graph import Graph, Module, NamedType, Node, TupleType, Type, bodie
 
 
 def print_module(module: Module) -> str:
-    """Every graph of the module; several stand under ``# method`` lines."""
+    """Every graph of the module; several have ``# method`` lines."""
     bodies = {body for graph in module.graphs.values() for body in bodies_of(graph)}
     written = {name: graph for name, graph in module.graphs.items() if graph not in bodies}
     several = len(written) > 1
@@ -20,7 +20,7 @@ def print_module(module: Module) -> str:
 
 
 def _graph(module: Module, graph: Graph, name: str = "") -> Iterator[str]:
-    """A graph with its subgraphs. Blocks and subgraphs are few levels deep (the reader holds a limit), so this may recur."""
+    """A graph with its subgraphs. Blocks and subgraphs are few levels deep (the reader enforces a limit), so this may recurse."""
     params = [f"%{p.name} : {p.type}" for p in graph.params]
     yield f"{name}graph(" + ",\n      ".join(params) + "):"
     groups: list[tuple[str, Graph]] = []

@@ -1,4 +1,4 @@
-"""Where a TorchScript statement comes from: the module scope and the source line behind it."""
+"""Where a TorchScript statement comes from: the module scope and the source line after it."""
 from __future__ import annotations
 
 import re
@@ -13,7 +13,7 @@ PLACE = re.compile(r"(.*):(\d+):(\d+)$")
 
 
 class TorchProvenance:
-    """Answers from the line at a node's place; nothing is kept."""
+    """The provenance in the line at a node's place, without a cache."""
 
     def __init__(self, text: str, cleaned: Cleaned) -> None:
         self._text = text

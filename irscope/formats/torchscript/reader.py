@@ -5,9 +5,9 @@
       %y : Float(2, 3) = aten::add(%x, %x, %1)
       return (%y)
 
-A statement becomes a node; one with several results becomes a node of a tuple type and synthetic ``get-tuple-element`` nodes that have the
-results' names. What is returned is gathered in a synthetic ``tuple`` unless it is one value. Blocks become bodies; what a block uses of the
-values around it are further operands of its node (``notes["captures"]`` counts them) and parameters of the body.
+A statement becomes a node; one with several results becomes a node of a tuple type and synthetic ``get-tuple-element`` nodes with the
+results' names. Several returned values become a synthetic ``tuple``. Blocks become bodies; the outer values that a block uses
+become further operands of its node (``notes["captures"]`` counts them) and parameters of the body.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NOTHING = NamedType("None")
 
 
 def read(source: SourceText) -> Reading:
-    """What a text holds. Graphs under ``# method`` lines are one module; otherwise each graph is a module."""
+    """Read a text. Graphs under ``# method`` lines are one module; otherwise each graph is a module."""
     reading = Reading(source, "torchscript")
     with collector_paused():
         _Reader(source, reading).run()
@@ -98,10 +98,10 @@ class _Reader:
         cursor = self.cursor
         scope = Scope(graph, outer, self.param)
         cursor.expect("graph", "here")
-        cursor.expect("(", "behind graph")
+        cursor.expect("(", "after graph")
         self._params(scope)
         if not (cursor.take(":") or cursor.take("{")):
-            raise SyntaxFault(cursor.at, f"':' is expected behind the inputs of the graph, but here is {cursor.shown()}")
+            raise SyntaxFault(cursor.at, f"':' is expected after the inputs of the graph, but here is {cursor.shown()}")
         groups: list[tuple[str, Node]] = []
         try:
             self._statements(scope, groups)
@@ -115,7 +115,7 @@ class _Reader:
             self._subgraph(name, node)
 
     def _subgraph(self, name: str, node: Node) -> None:
-        """``with prim::TensorExprGroup_0 = graph(...)``: closed, with names of its own."""
+        """``with prim::TensorExprGroup_0 = graph(...)``: closed, with a separate scope."""
         cursor = self.cursor
         before = cursor.at
         if not cursor.take("with " + name) or not cursor.take("="):
@@ -139,7 +139,7 @@ class _Reader:
             cursor.take(",")
 
     def _declared(self) -> Type:
-        """The type behind a name; a name without one is a Tensor."""
+        """The type after a name; a name without one is a Tensor."""
         cursor = self.cursor
         while cursor.sees(" "):
             cursor.at += 1
@@ -153,7 +153,7 @@ class _Reader:
         return parse_type(words)
 
     def _results(self, scope: Scope) -> None:
-        """``(%a, %b)`` behind return or an arrow: the root of the block."""
+        """``(%a, %b)`` after return or an arrow: the root of the block."""
         self.cursor.expect("(", "before what is returned")
         loc = self.place(self.cursor.at)
         values = self._operands(scope)
@@ -196,7 +196,7 @@ class _Reader:
                 break
             cursor.skip()
         if not cursor.take("=") and results:
-            raise SyntaxFault(cursor.at, f"'=' is expected behind %{results[-1][0]}, but here is {cursor.shown()}")
+            raise SyntaxFault(cursor.at, f"'=' is expected after %{results[-1][0]}, but here is {cursor.shown()}")
         while cursor.sees(" "):
             cursor.at += 1
         head = HEAD.match(text, cursor.at)
@@ -205,7 +205,7 @@ class _Reader:
         cursor.at = head.end()
         attrs = self._attributes()
         if not cursor.sees("("):
-            raise SyntaxFault(cursor.at, f"'(' is expected behind {head[0]}, but here is {cursor.shown()}")
+            raise SyntaxFault(cursor.at, f"'(' is expected after {head[0]}, but here is {cursor.shown()}")
         if head[0].startswith("^"):
             inside = cursor.bracketed()
             if cursor.sees("("):
@@ -247,7 +247,7 @@ class _Reader:
             raise SyntaxFault(cursor.at, f"'block0(...)' is expected, but here is {cursor.shown()}")
         body = Graph(self.module.fresh_name(f"{self.path}/{node.name}.block{len(node.bodies)}"), loc=self.place(cursor.at))
         inner = Scope(body, scope, self.param)
-        # What the node gives is not there yet inside of it.
+        # The node's results are not visible inside it.
         results = node.name[1:-1].split(", ") if node.name.startswith("(") else [node.name]
         hidden = {name: scope.names.pop(name) for name in results if name in scope.names}
         cursor.at = opening.end()
@@ -255,7 +255,7 @@ class _Reader:
         self._params(inner)
         own = len(body.params)
         if not (cursor.take(":") or cursor.take("{")):
-            raise SyntaxFault(cursor.at, f"':' is expected behind the inputs of the block, but here is {cursor.shown()}")
+            raise SyntaxFault(cursor.at, f"':' is expected after the inputs of the block, but here is {cursor.shown()}")
         self._statements(inner, groups)
         cursor.expect("->", "at the end of the block")
         self._results(inner)
@@ -269,7 +269,7 @@ class _Reader:
         node.operands = (*node.operands, *inner.captured)
 
     def _operands(self, scope: Scope) -> list[Node]:
-        """Names up to the closing bracket; the opening one is behind us."""
+        """Names up to the closing bracket; the opening one has been read."""
         cursor, text = self.cursor, self.cursor.text
         values: list[Node] = []
         while True:
@@ -292,7 +292,7 @@ class _Reader:
             cursor.take(",")
 
     def _attributes(self) -> Mapping[str, Any]:
-        """``[key=value, ...]`` behind an operator; each distinct text is parsed once."""
+        """``[key=value, ...]`` after an operator; each distinct text is parsed once."""
         if not self.cursor.sees("["):
             return NO_ATTRS
         begin = self.cursor.at
@@ -308,7 +308,7 @@ class _Reader:
     def _op(self, name: str) -> Op:
         op = self.ops.get(name)
         if op is None:
-            operators.load()  # with the first operator, so that every reading finds the same
+            operators.load()  # with the first operator, so that every read returns the same
             op = lookup(name, "torchscript")
             if op is None:
                 plain = lookup(name.removesuffix("_"), "torchscript")  # an operator in place works as the one that is not
@@ -346,6 +346,6 @@ class _Reader:
             self.fault(fault.offset, "TSC005", "syntax", fault.message, fault.help, fault.length)
 
     def fault(self, offset: int, code: str, name: str, message: str, help: str = "", length: int = 1) -> None:
-        """One error; the text is no longer ok."""
+        """Report an error; the text is no longer ok."""
         self.reading.ok = False
         self.reading.findings.append(Finding(code, name, Severity.ERROR, message, self.source, self.place(offset), length, help=help))

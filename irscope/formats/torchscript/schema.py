@@ -1,4 +1,4 @@
-"""Operator schemas as torch writes them, and which overload a call means."""
+"""Parses operator schemas as torch writes them, and resolves overloads."""
 from __future__ import annotations
 
 import re
@@ -45,10 +45,10 @@ class Schema:
 
 @dataclass(slots=True, eq=False)
 class Overload:
-    """A schema and what computes it.
+    """A schema and its implementation.
 
-    ``style``: ``pure`` takes and gives nodes; ``view`` gives a View, ``alias`` a Decision by the layout of its first argument;
-    ``raw`` takes the values as they are (handles, lists) and the program that runs.
+    ``style``: ``pure`` takes and returns nodes; ``view`` returns a View, ``alias`` a Decision by the layout of its first argument;
+    ``raw`` takes unconverted values (handles, lists) and the running program.
     """
 
     schema: Schema
@@ -66,7 +66,7 @@ class Overloads:
     def match(self, values: Sequence[object]) -> tuple[Overload, list[Any]] | None:
         """The first overload that takes the values, and the arguments with defaults filled in; None when none does.
 
-        A text without types prints bools as ints: they are taken for bools only where nothing else fits.
+        A text without types prints bools as ints: they match bools only where nothing else fits.
         """
         for loose in (False, True):
             for choice in self.choices:
@@ -78,7 +78,7 @@ class Overloads:
 
 @lru_cache(maxsize=4096)
 def parse_schema(text: str) -> Schema:
-    """Raises ValueError for a text that is no schema: it is our own mistake."""
+    """The schema of a text. Raises ValueError for an invalid one, which is a bug of irscope."""
     head, _, rest = text.partition("(")
     inside = ALIAS.sub("", rest[:rest.rindex(")")])
     name, _, overload = head.partition(".")

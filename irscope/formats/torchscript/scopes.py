@@ -1,11 +1,11 @@
-"""Which name means which value while a graph is read; what a block takes from outside becomes its parameter."""
+"""Name resolution while a graph is read; the captures of a block become its parameters."""
 from __future__ import annotations
 
 from irscope.graph import Graph, Node, Op, Type
 
 
 class Scope:
-    """The names of one block, and the block around it. Bodies are closed: a captured value is a parameter of each block on the way."""
+    """The names of one block, and the block around it. Bodies are closed: a captured value is a parameter of each block in between."""
 
     def __init__(self, graph: Graph, outer: Scope | None, param_op: Op) -> None:
         self.graph = graph
@@ -15,7 +15,7 @@ class Scope:
         self._param = param_op
 
     def param(self, name: str, type: Type, loc: int) -> Node:
-        """A new parameter of the block; the text writes it in a header, not as a statement."""
+        """Add a parameter to the block; the text has it in a header, so it is not a statement."""
         node = Node(self._param, name, type, (), {"number": len(self.graph.params)}, (), loc, synthetic=True)
         self.graph.add(node)
         self.graph.params.append(node)
@@ -38,7 +38,7 @@ class Scope:
         return None
 
     def settle(self) -> None:
-        """Parameters stand first: what a nested block takes from far outside becomes one after the node that has the block was read."""
+        """Move parameters to the front: a nested block may capture an outer value after its node was read."""
         nodes, params = self.graph.nodes, self.graph.params
         if not params or params[-1].index == len(params) - 1:
             return
@@ -48,7 +48,7 @@ class Scope:
             node.index = index
 
     def all_names(self) -> set[str]:
-        """Every name that means something here."""
+        """Every name in scope."""
         names: set[str] = set()
         scope: Scope | None = self
         while scope is not None:

@@ -1,6 +1,6 @@
-"""Strides as torch computes them: which shapes are views of which memory, and how torch lays out what it allocates.
+"""Strides as torch computes them: the shapes that are views of given memory, and the layout of new memory.
 
-    (4, 6) strides (6, 1)  --t-->  (6, 4) strides (1, 6)  --view(24)-->  none: the elements are not in one line, so that reshape copies
+    (4, 6) strides (6, 1)  --t-->  (6, 4) strides (1, 6)  --view(24)-->  none: the elements are not in one line, so reshape copies
 
 Sources: aten/src/ATen/TensorUtils.cpp (computeStride), TensorIterator.cpp (reorder_dimensions, compute_fast_setup_type),
 ExpandUtils.cpp (infer_dense_strides), c10/core/MemoryFormat.h (channels last).
@@ -14,16 +14,16 @@ from math import prod
 Sizes = tuple[int, ...]
 
 CONTIGUOUS_FORMAT, PRESERVE_FORMAT, CHANNELS_LAST, CHANNELS_LAST_3D = range(4)
-"""torch's numbers for memory formats (c10/core/MemoryFormat.h), as they stand in a text."""
+"""torch's numbers for memory formats (c10/core/MemoryFormat.h), as in a text."""
 LAST_ORDER = {CHANNELS_LAST: (1, 3, 2, 0), CHANNELS_LAST_3D: (1, 4, 3, 2, 0)}
 """The dimensions of images and volumes in channels-last order, the innermost first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the elements of a tensor lie in its storage, in elements; ``offset`` is None where it depends on data.
+    """The layout of a tensor in its storage, in elements; ``offset`` is None where it depends on data.
 
-    ``conjugated`` and ``negated``: torch remembers that the numbers in memory are the conjugates, or the negatives, of those of the tensor.
+    ``conjugated`` and ``negated``: torch's flags that memory has the conjugates, or the negatives, of the tensor's numbers.
     """
 
     sizes: Sizes
@@ -45,7 +45,7 @@ class Layout:
         return replace(self, sizes=tuple(self.sizes[d] for d in dims), strides=tuple(self.strides[d] for d in dims))
 
     def with_dim(self, d: int, size: int, stride: int, at: int | None = 0) -> Layout:
-        """Another size and stride of a dimension; the first element lies ``at`` elements further."""
+        """Another size and stride of a dimension; the first element is ``at`` elements further."""
         return replace(self, sizes=(*self.sizes[:d], size, *self.sizes[d + 1:]), strides=(*self.strides[:d], stride, *self.strides[d + 1:]),
                        offset=None if at is None or self.offset is None else self.offset + at)
 
@@ -82,7 +82,7 @@ class Layout:
         return True
 
     def has_overlap(self) -> bool:
-        """Whether two elements may lie in one place. True for certain overlaps of strided windows and for strides of 0."""
+        """Whether two elements may share an address. True for certain overlaps of strided windows and for strides of 0."""
         reach = 0
         if not self.elements:
             return False
@@ -108,7 +108,7 @@ class Layout:
         for i in reversed(range(len(sizes))):
             at = i - lead
             if at < 0:
-                # A new dimension of size 1 has the stride that it would have in front of the next one.
+                # A new dimension of size 1 has the stride that a dimension before the next one would have.
                 strides.append(strides[-1] * sizes[i + 1] if sizes[i] == 1 and self.rank else 0)
             else:
                 strides.append(self.strides[at] if self.sizes[at] == sizes[i] else 0)
@@ -116,7 +116,7 @@ class Layout:
 
 
 def contiguous(sizes: Sizes, memory_format: int = CONTIGUOUS_FORMAT) -> Layout:
-    """What torch allocates in a memory format; a format of another rank than the tensor's is not asked for."""
+    """The layout that torch allocates in a memory format, whose rank must be the tensor's."""
     order = LAST_ORDER.get(memory_format, ())
     if len(order) != len(sizes):
         order = tuple(reversed(range(len(sizes))))
@@ -145,7 +145,7 @@ def preserved(layout: Layout) -> Layout:
 
 
 def pointwise(sizes: Sizes, operands: Sequence[Layout]) -> Layout:
-    """The result of an elementwise operator (TensorIterator): its dimensions are in the order of those of the operands, the first first."""
+    """The result of an elementwise operator (TensorIterator): its dimension order follows the operands, the first one with priority."""
     if all(o.sizes == sizes for o in operands):
         for memory_format in (CONTIGUOUS_FORMAT, CHANNELS_LAST):
             if all(o.is_contiguous(memory_format) for o in operands):
@@ -161,7 +161,7 @@ def pointwise(sizes: Sizes, operands: Sequence[Layout]) -> Layout:
 
 
 def sorted_dims(sizes: Sizes, steps: Sequence[Sequence[int]]) -> list[int]:
-    """The dimensions, innermost first, by the strides of operands: an insertion sort in which strides of 0 leave it to the next operand."""
+    """The dimensions, innermost first, by the strides of operands: an insertion sort in which strides of 0 defer to the next operand."""
     order = list(reversed(range(len(sizes))))
 
     def compare(a: int, b: int) -> int:
@@ -186,7 +186,7 @@ def sorted_dims(sizes: Sizes, steps: Sequence[Sequence[int]]) -> list[int]:
 
 
 def view_strides(old: Sizes, strides: Sizes, new: Sizes) -> Sizes | None:
-    """The strides of a view of other sizes, or None where the elements cannot be seen that way without a copy (computeStride)."""
+    """The strides of a view of other sizes, or None where only a copy has these sizes (computeStride)."""
     if prod(old) == 0:
         if old == new:
             return strides
@@ -214,10 +214,10 @@ def view_strides(old: Sizes, strides: Sizes, new: Sizes) -> Sizes | None:
 
 
 def is_view_of_any(old: Sizes, new: Sizes) -> bool:
-    """Whether sizes are a view of the old ones whatever the strides are: dimensions are split, or those of size 1 come and go."""
+    """Whether sizes are a view of the old ones for all strides: dimensions are split, or those of size 1 are added or removed."""
     strides, step = [], 1
     for size in reversed(old):
-        step = step * max(size, 1) + 1  # never what the dimension behind needs to be joined
+        step = step * max(size, 1) + 1  # never the stride that a join with the next dimension needs
         strides.append(step)
     return view_strides(old, tuple(reversed(strides)), new) is not None
 
@@ -231,7 +231,7 @@ def _is_channels_last(layout: Layout, memory_format: int) -> bool:
     for d in order:
         if layout.sizes[d] == 0 or layout.strides[d] < least:
             return False
-        # A tensor of N111 is contiguous; so is one of which only the rows have elements.
+        # A tensor of N111 is contiguous; so is one in which only the rows have elements.
         if d == 0 and least == layout.strides[1]:
             return False
         least = layout.strides[d] * (layout.sizes[d] if layout.sizes[d] > 1 else 1)
@@ -239,4 +239,4 @@ def _is_channels_last(layout: Layout, memory_format: int) -> bool:
 
 
 Place = Callable[[Layout], "Layout | None"]
-"""The layout of a view from that of its base; None where torch would have to say it."""
+"""The layout of a view from that of its base; None where only the text can state it."""

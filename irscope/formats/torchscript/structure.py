@@ -1,6 +1,6 @@
-"""The operators of TorchScript's own structure: constants, attributes, containers, numbers, control flow, calls.
+"""TorchScript's structural operators: constants, attributes, containers, numbers, control flow, calls.
 
-They have no schema in the table of operators. Readers keep them as they are: opaque, in order, until a program is run.
+They have no schema in the table of operators. Readers keep them opaque and in order until a program is run.
 """
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ SCALAR_TYPES: dict[int, DType] = {
     0: U8, 1: S8, 2: S16, 3: S32, 4: S64, 5: F16, 6: F32, 7: F64, 8: C64, 9: C64, 10: C128, 11: PRED, 12: S8, 13: U8, 14: S32, 15: BF16,
     23: DTYPES["f8e5m2"], 24: DTYPES["f8e4m3fn"], 27: DTYPES["u16"], 28: DTYPES["u32"], 29: DTYPES["u64"],
 }
-"""torch's numbers for element types (c10/core/ScalarType.h), as they stand in a text."""
+"""torch's numbers for element types (c10/core/ScalarType.h), as in a text."""
 
 NUMBERS = {dtype.name: number for number, dtype in reversed(SCALAR_TYPES.items())}
 END = 9223372036854775807
@@ -22,19 +22,19 @@ END = 9223372036854775807
 
 
 class Torch(Tensors):
-    """What operators build with. Operands are nodes; numbers stand for 0-dimensional tensors that give way (see :meth:`promote`)."""
+    """The builder that operators use. Operands are nodes; numbers are weak 0-dimensional tensors (see :meth:`promote`)."""
 
     def __init__(self, builder: Builder) -> None:
         super().__init__(builder)
         self.numbers: set[Node] = set()
-        """Constants that stand for Python numbers: a trace writes them as 0-dimensional tensors."""
+        """Constants that represent Python numbers: a trace writes them as 0-dimensional tensors."""
         self.quantized: dict[Node, tuple[Node, Node, DType]] = {}
         """Scale, zero point and element type of what was quantised per tensor."""
 
     # ------------------------------------------------------------------ element types
 
     def dtype_number(self, number: int | None, default: DType) -> DType:
-        """The element type that an int of the text means; ``default`` for None. Raises UserError for one that irscope has not."""
+        """The element type that an int of the text means; ``default`` for None. Raises UserError for one that irscope does not have."""
         if number is None:
             return default
         if number not in SCALAR_TYPES:
@@ -42,7 +42,7 @@ class Torch(Tensors):
         return SCALAR_TYPES[number]
 
     def result_type(self, *values: Any) -> DType:
-        """torch.result_type: tensors with dimensions, then 0-dimensional ones, then numbers; a later class counts only by its kind."""
+        """torch.result_type: tensors with dimensions, then 0-dimensional ones, then numbers; a later class matters only by its kind."""
         classes: list[DType | None] = [None, None, None]
         for value in values:
             if value is None:
@@ -69,7 +69,7 @@ class Torch(Tensors):
         return [self.as_tensor(value, dtype) for value in values]
 
     def promote_floating(self, *values: object) -> list[Node]:
-        """The values in their common type, or in float32 where that is no floating type (never by way of a narrow integer)."""
+        """The values in their common type, or in float32 where that is not a floating type (never through a narrow integer)."""
         dtype = self.result_type(*values)
         return self.promote(*values, to=dtype if dtype.is_float or dtype.is_complex else F32)
 
@@ -82,7 +82,7 @@ class Torch(Tensors):
         return self.array(value, dtype or self.result_type(value))
 
     def alike(self, *xs: Node | None) -> None:
-        """Raise ValueError when operands of a product have different element types: torch does not promote them."""
+        """Check that the operands of a product have equal element types, which torch does not promote. Raises ValueError."""
         found = list(dict.fromkeys(self.dtype(x) for x in xs if x is not None))
         if len(found) > 1:
             raise ValueError(f"operands have different element types: {' and '.join(d.name for d in found)}")
@@ -93,14 +93,14 @@ class Torch(Tensors):
         return x if dtype.is_float or dtype.is_complex else self.convert(x, F32)
 
     def size_from_data(self, node: Node) -> int:
-        """The value of an integer scalar that decides a size. A graph of fixed shapes has none."""
+        """The value of an integer scalar that determines a size. A graph of fixed shapes has none."""
         raise ValueError("the size of the result depends on data: give the inputs (--inputs), for which it is then compiled; "
                          "torch.where with three operands or a mask keeps the size")
 
     # ------------------------------------------------------------------ dimensions
 
     def dim(self, x: Node | int, dimension: int, extra: int = 0) -> int:
-        """A dimension counted from the front. ``x`` is the tensor or its rank; ``extra`` counts dimensions that are about to be added."""
+        """A dimension counted from the front. ``x`` is the tensor or its rank; ``extra`` counts dimensions to be added."""
         rank = (x if isinstance(x, int) else self.rank(x)) + extra
         limit = max(rank, 1)
         if not -limit <= dimension < limit:
@@ -108,7 +108,7 @@ class Torch(Tensors):
         return dimension % limit
 
     def dims(self, x: Node, dimensions: Sequence[int] | int | None) -> list[int]:
-        """Dimensions counted from the front; None or none given are all."""
+        """Dimensions counted from the front; None or an empty list means all."""
         if self.rank(x) == 0 or dimensions is None or (not isinstance(dimensions, int) and not dimensions):
             return list(range(self.rank(x)))
         given = [dimensions] if isinstance(dimensions, int) else dimensions
@@ -164,7 +164,7 @@ def _number_type(value: complex) -> DType:
 
 
 def _combine(higher: DType | None, lower: DType | None) -> DType | None:
-    """torch's combine_categories: the lower class only lifts the kind."""
+    """torch's combine_categories: the lower class only raises the kind."""
     if higher is None or lower is None:
         return higher or lower
     if higher.is_complex:

@@ -1,4 +1,4 @@
-"""Types as TorchScript writes them: tensors with or without shape, and everything else by name."""
+"""TorchScript's spelling of types: tensors with or without shape, and everything else by name."""
 from __future__ import annotations
 
 import re
@@ -23,7 +23,7 @@ TENSOR_WORD = NamedType("Tensor")
 
 @dataclass(frozen=True, slots=True)
 class TorchTensorType(TensorType):
-    """A tensor type with what TorchScript says beyond HLO: ``strides`` (None: unknown), ``requires_grad``, ``device``, its ``text``."""
+    """A tensor type with what TorchScript has beyond HLO: ``strides`` (None: unknown), ``requires_grad``, ``device``, its ``text``."""
 
     strides: tuple[int, ...] | None = None
     requires_grad: bool = False
@@ -39,14 +39,14 @@ WORDS = {name: word for word, name in reversed(SCALARS.items())}
 
 
 def plain_type(type: TensorType) -> TorchTensorType:
-    """The type as torch writes it where it knows the shape and nothing else: ``Float(2, 3)``."""
+    """The type as torch writes it where it knows only the shape: ``Float(2, 3)``."""
     text = f"{WORDS[type.dtype.name]}({', '.join(str(d) for d in type.shape)})"
     return TorchTensorType(type.dtype, type.shape, text=text)
 
 
 @lru_cache(maxsize=20_000)
 def parse_type(text: str) -> Type:
-    """The type that a text names. What is no tensor of known rank and no tuple keeps its own text."""
+    """The type that a text names. Anything but a tuple or a tensor of known rank keeps its text."""
     text = text.strip()
     if text.startswith("(") and text.endswith(")") and _closes(text) == len(text) - 1:
         return TupleType(tuple(parse_type(part) for part in split_commas(text[1:-1])))
@@ -107,7 +107,7 @@ def split_commas(text: str) -> list[str]:
 
 
 def _closes(text: str) -> int:
-    """Where the bracket closes that the text opens with."""
+    """The offset of the bracket that closes the first one."""
     depth = 0
     for at, c in enumerate(text):
         if c in "([{":

@@ -1,4 +1,4 @@
-"""Attribute values: numbers, strings, lists, tensors as far as the text shows them."""
+"""Parses attribute values: numbers, strings, lists, and tensors as far as the text shows them."""
 from __future__ import annotations
 
 import re
@@ -21,8 +21,8 @@ TYPE_HEAD = re.compile(r"(?:Tensor|Float|Double|Long|Int|Bool|Half|Byte|Char|Sho
 class TensorText:
     """A tensor constant as printed.
 
-    ``text`` is all that the dump says: one element in braces (6 digits), up to ten elements with a type behind (5 digits),
-    or ``<Tensor>``, whose values are gone (``elided``).
+    ``text`` is the whole constant: one element in braces (6 digits), up to ten elements followed by a type (5 digits),
+    or ``<Tensor>``, without values (``elided``).
     """
 
     text: str
@@ -31,7 +31,7 @@ class TensorText:
     def array(self) -> np.ndarray[Any, Any]:
         """The elements that the text shows, as float64 or complex128, in the shape that it shows (a scalar for braces).
 
-        Raises ValueError where the values are elided or not understood.
+        Raises ValueError where the values are elided or of unknown form.
         """
         if self.elided:
             raise ValueError("the text elides the values of this tensor")
@@ -42,7 +42,7 @@ class TensorText:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A value that is no data: a hidden graph, an object by address, an enum."""
+    """A value that is not data: a hidden graph, an object by address, an enum."""
 
     text: str
 
@@ -51,7 +51,7 @@ class Opaque:
 def parse_value(text: str) -> Any:
     """The Python value of an attribute's text; lists are tuples of the marker :class:`List`.
 
-    ``True`` and ``1`` both stand for booleans: the type of the node decides. What is no value that can be told is an :class:`Opaque`.
+    ``True`` and ``1`` both represent booleans: the type of the node decides. Any other text becomes an :class:`Opaque`.
     """
     bare = text.strip()
     if not bare:
@@ -129,7 +129,7 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v"
 def unescape(text: str) -> str:
     r"""A string without its escapes.
 
-    PyTorch prints a byte above 127 as a backslash and three characters computed from a *signed* byte, so that they are no octal digits
+    PyTorch prints a byte above 127 as a backslash and three characters computed from a *signed* byte, so they are not octal digits
     (``e-acute`` is ``\0)+\/.)``). The byte is ``(a-48)*64 + (b-48)*8 + (c-48)`` modulo 256 all the same.
     """
     if "\\" not in text:

@@ -4,8 +4,8 @@
     def leaky_relu(t: Relay, a: Attributes, x: Node) -> Node:
         return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, a.alpha))
 
-In front of the semicolon stand the operands, ``indices: int 1d`` where not any tensor will do; behind it the attributes in the order in
-which Relay prints them: ``newshape!`` must be given. ``kind`` is TVM's fusion pattern. Types follow from the expansion; to add
+Before the semicolon are the operands, ``indices: int 1d`` where not every tensor is allowed; after it the attributes in the order in
+which Relay prints them: ``newshape!`` is required. ``kind`` is TVM's fusion pattern. The expansion determines types; to add
 operators, write them in a family file here.
 """
 
@@ -57,7 +57,7 @@ def operator(*schemas: str, kind: Kind = Kind.OPAQUE, values: bool = False, infe
 
 
 def opaque(*schemas: str, kind: Kind = Kind.OPAQUE, effect: Effect = Effect.PURE, infer: Infer = None) -> None:
-    """Declare operators that irscope knows by name, and does not compute; ``infer`` gives their type where it is known all the same."""
+    """Declare operators that irscope knows by name and cannot compute; ``infer`` computes their type where it is known."""
     for text in schemas:
         made = Operator(*parse_schema(text, "any"), kind, None, False, infer)
         declare(Op(made.name, "relay", f"``{text}``", kind, effect, infer_node, cost=cost_of))

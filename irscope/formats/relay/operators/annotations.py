@@ -1,4 +1,4 @@
-"""Operators that say something of a value, and hand it on."""
+"""Annotations: operators that return their operand."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ C = Kind.CONTRACTION
 
 @operator("nn.bitpack(data; bits=1, pack_axis=1, bit_axis=-1, pack_type=None, name='BitPack')", kind=Kind.INJECTIVE)
 def bitpack(t: Relay, a: Attributes, x: Node) -> Node:
-    """The bits of neighbours along an axis in one word, the first highest; a new axis holds the bits of different weight."""
+    """Pack the bits of neighbours along an axis into one word, the first highest; a new axis separates the bits of different weight."""
     dtype = t.dtype_word(a.pack_type, U32)
     axis, rank = t.axis(x, int(a.pack_axis)), t.rank(x)
     bit_axis = int(a.bit_axis) if int(a.bit_axis) >= 0 else rank + 1 + int(a.bit_axis)
@@ -42,13 +42,13 @@ def _with(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
 
 def _lowest_bits(t: Relay, x: Node, bits: int) -> Node:
     if bits > 31:
-        raise TypeFault(f"{bits} bits are more than int32 holds")
+        raise TypeFault(f"{bits} bits do not fit into int32")
     wide = t.convert(x, S32)
     return t.binary("and", wide, t.like(wide, (1 << bits) - 1))
 
 
 def _unpacked(t: Relay, x: Node, axis: int) -> Node:
-    """What ``bitpack`` has packed along an axis, its bits in the last one: the numbers again (s32)."""
+    """Undo ``bitpack`` along an axis, with the bits in the last one: the numbers (s32)."""
     *shape, bits = t.shape(x)
     width = t.dtype(x).bits
     wide = t.reshape(x, (*shape[: axis + 1], 1, *shape[axis + 1 :], bits))
@@ -64,7 +64,7 @@ def _unpacked(t: Relay, x: Node, axis: int) -> Node:
 
 
 def _signed(t: Relay, w: Node, bits: int, unipolar: bool) -> Node:
-    """In the unipolar way a bit of a weight that is 0 counts as -1."""
+    """In unipolar mode a zero bit of a weight counts as -1."""
     return t.plus(t.scale(w, 2), -((1 << bits) - 1)) if unipolar else w
 
 

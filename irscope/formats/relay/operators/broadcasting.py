@@ -1,4 +1,4 @@
-"""Types of operators that stretch two operands to one shape, open dimensions included: ``?`` with 8 is 8, ``?`` with 1 is ``?``."""
+"""Types of operators that broadcast two operands, open dimensions included: ``?`` with 8 is 8, ``?`` with 1 is ``?``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _both(name: str, x: Type, y: Type) -> TensorType | None:
 
 
 def common(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:
-    """The shape to which both stretch. Raises TypeFault when there is none."""
+    """The broadcast shape of two. Raises TypeFault when there is none."""
     out: list[Dim] = []
     for i in range(1, max(len(a), len(b)) + 1):
         m, n = (a[-i] if i <= len(a) else 1), (b[-i] if i <= len(b) else 1)

@@ -13,7 +13,7 @@ SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 
 def _dims(data: str, kernel: str, spatial: str) -> ConvDims:
-    """``dim_labels`` of plain layouts; the result lies as the data does."""
+    """``dim_labels`` of plain layouts; the result has the layout of the data."""
 
     def places(layout: str, first: str, second: str) -> tuple[int, int, tuple[int, ...]]:
         if sorted(layout) != sorted(first + second + spatial):
@@ -89,7 +89,7 @@ def _transposed(n: int, data: str, kernel: str) -> None:
 
     ones = ", ".join(["1"] * n)
     zeros = ", ".join(["0"] * n)
-    build.__doc__ = "The gradient of a convolution by its input: strides spread the data apart."
+    build.__doc__ = "The gradient of a convolution with respect to its input: strides dilate the data."
     operator(
         f"nn.conv{n}d_transpose(data, weight; channels=None, kernel_size=None, strides=[{ones}], output_padding=[{zeros}], "
         f"padding=[{zeros}], dilation=[{ones}], groups=1, data_layout={data!r}, kernel_layout={kernel!r}, out_layout='', out_dtype=None)",
@@ -98,11 +98,11 @@ def _transposed(n: int, data: str, kernel: str) -> None:
 
 
 def transposed(t: Relay, a: Attributes, x: Node, w: Node, n: int, dtype: DType | None = None) -> Node:
-    """The data is dilated by the strides; the kernel is turned around."""
+    """The data is dilated by the strides; the kernel is reversed."""
     data, kernel = str(a.data_layout), str(a.kernel_layout)
     spatial = SPATIAL[n]
     x = t.to_layout(x, data, "NC" + spatial)
-    # Texts of 0.6 to 0.9 write OIHW, and mean IOHW: the channels of the data tell.
+    # Texts of 0.6 to 0.9 write OIHW, and mean IOHW: the channels of the data decide.
     letters = plain_layout(kernel)
     if sorted(letters) != sorted("IO" + spatial):
         raise TypeFault(f"layout {kernel} must hold each of IO{spatial}")
@@ -145,7 +145,7 @@ _transposed(3, "NCDHW", "IODHW")
     kind=C
 )
 def conv2d_backward_weight(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
-    """The gradient of a convolution by its weight."""
+    """The gradient of a convolution with respect to its weight."""
     if int(a.groups) != 1:
         raise TypeFault("groups are not computed here")
     x, grad = t.to_layout(x, a.data_layout, "NCHW"), t.to_layout(grad, a.out_layout or a.data_layout, "NCHW")
@@ -155,7 +155,7 @@ def conv2d_backward_weight(t: Relay, a: Attributes, grad: Node, x: Node) -> Node
         reach = (t.shape(grad)[2 + d] - 1) * strides[d] + 1
         pads.append((low, (size[d] - 1) * dilation[d] + reach - t.shape(x)[2 + d] - low))
     window = Window.make(t.shape(grad)[2:], dilation, tuple(pads), rhs_dilate=strides)
-    # Batches are what is summed over: they stand where channels stand else.
+    # Batches are summed over: they take the place of channels.
     dims = ConvDims(1, 0, (2, 3), 0, 1, (2, 3), 1, 0, (2, 3))
     made = t.conv(x, grad, dims, window)
     return t.to_layout(made, "OIHW", str(a.kernel_layout))

@@ -1,4 +1,4 @@
-"""Tensors from nothing: constants, ranges, grids, and what takes only the type of another."""
+"""Operators that create tensors: constants, ranges, grids, and those that use only the type of another tensor."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def arange(t: Relay, a: Attributes, *bounds: Node) -> Node:
 
 @operator("meshgrid(data: tuple; indexing='ij')", kind=INJ)
 def meshgrid(t: Relay, a: Attributes, xs: list[Node]) -> list[Node]:
-    """Every vector stretched over the grid of all."""
+    """Each vector broadcast over the grid of all."""
     swap = a.indexing == "xy" and len(xs) > 1
     vectors = [xs[1], xs[0], *xs[2:]] if swap else list(xs)
     shape = tuple(t.shape(v)[0] if t.rank(v) else 1 for v in vectors)
@@ -89,7 +89,7 @@ def _over(t: Relay, v: Node, d: int, shape: tuple[int, ...]) -> Node:
 
 @operator("one_hot(indices: int, on_value, off_value; depth=1, axis=-1, dtype=None)", kind=Kind.CONTRACTION)
 def one_hot(t: Relay, a: Attributes, indices: Node, on: Node, off: Node) -> Node:
-    """A new axis that holds ``on_value`` where the index points, else ``off_value``."""
+    """A new axis with ``on_value`` at the index, else ``off_value``."""
     shape = list(t.shape(indices))
     axis = t.axis(len(shape) + 1, a.axis)
     full_shape = (*shape[:axis], int(a.depth), *shape[axis:])

@@ -1,4 +1,4 @@
-"""Convolutions whose windows bend, and correlations of two images: windows that read at places of their own."""
+"""Deformable convolutions, and correlations of two images."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ C = Kind.CONTRACTION
 
 
 def deformable_type(a: Attributes, data: Type, offset: Type, weight: Type) -> Type | None:
-    """What a deformable convolution gives; its offsets are one for each place of each window."""
+    """The type of a deformable convolution; it has an offset for each position of each window."""
     if not isinstance(data, TensorType):
         return None
     found = deformable(a, data, weight if isinstance(weight, TensorType) else None)
     if found is None:
         return None
     if isinstance(offset, TensorType) and offset.shape != found.offset.shape:
-        raise TypeFault(f"offset is {offset}, the data and the kernel ask for {found.offset}")
+        raise TypeFault(f"offset is {offset}, the data and the kernel require {found.offset}")
     return found.result
 
 
@@ -30,7 +30,7 @@ def deformable_type(a: Attributes, data: Type, offset: Type, weight: Type) -> Ty
           "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)", kind=C,
           infer=deformable_type)
 def deformable_conv2d(t: Relay, a: Attributes, x: Node, offset: Node, w: Node) -> Node:
-    """A convolution that reads each place of its window some way off, between pixels (J. Dai et al., 2017)."""
+    """A convolution that reads each position of its window at an offset, between pixels (J. Dai et al., 2017)."""
     layout = str(a.data_layout)
     x, offset, w = t.to_layout(x, layout, "NCHW"), t.to_layout(offset, layout, "NCHW"), t.to_layout(w, str(a.kernel_layout), "OIHW")
     (n, c, height, width), (o, inner, kh, kw) = t.shape(x), t.shape(w)
@@ -73,7 +73,7 @@ def _within(t: Relay, place: Node, size: int) -> Node:
     kind=C
 )
 def correlation(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
-    """How alike two images are around each place, for every displacement of the second (A. Dosovitskiy et al., FlowNet, 2015)."""
+    """The similarity of two images around each pixel, for every displacement of the second (A. Dosovitskiy et al., FlowNet, 2015)."""
     if a.layout != "NCHW":
         raise TypeFault(f"a correlation works on NCHW, not {a.layout}")
     (top, bottom), (left, right) = paddings(a.padding, 2)

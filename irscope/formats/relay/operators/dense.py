@@ -15,7 +15,7 @@ C = Kind.CONTRACTION
 
 
 def product(t: Relay, x: Node, y: Node, contracting: Any, dtype: DType, batch: Any = ((), ())) -> Node:
-    """``dot`` whose result has another element type: the operands have it too."""
+    """``dot`` in another element type, to which the operands are converted."""
     return t.dot(t.convert(x, dtype), t.convert(y, dtype), contracting, batch)
 
 
@@ -67,7 +67,7 @@ def _batch_type(a: Attributes, x: Type, y: Type) -> Type | None:
 
 @operator("nn.batch_matmul(tensor_a, tensor_b; out_dtype=None, transpose_a=False, transpose_b=False)", kind=C, infer=_batch_type)
 def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
-    """A product of matrices for each batch. Texts up to 0.7 transpose the second one without saying so: the shapes tell."""
+    """A product of matrices for each batch. Texts up to 0.7 transpose the second one implicitly: the shapes decide."""
     xs, ys = t.shape(x), t.shape(y)
     if len(xs) < 3 or len(xs) != len(ys):
         raise TypeFault(f"two stacks of matrices are needed, got {shape_text(xs)} and {shape_text(ys)}")
@@ -86,7 +86,7 @@ def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
 
 @operator("nn.bias_add(data: 1d+, bias; axis=1)", kind=Kind.BROADCAST, work="elementwise")
 def bias_add(t: Relay, a: Attributes, x: Node, bias: Node) -> Node:
-    """A number for each channel added."""
+    """Adds a number per channel."""
     t.same_dtype(x, bias)
     d = t.axis(x, a.axis)
     if t.rank(bias) != 1 or t.shape(bias)[0] != t.shape(x)[d]:

@@ -1,4 +1,4 @@
-"""Operators whose shape is an operand: computed where that operand is a constant, or follows from one."""
+"""Operators whose shape is an operand: computed where that operand is a constant, or is computed from constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of irscope's own that its passes put in the place of several: TVM has none of these names."""
+"""Fused operators that irscope's passes introduce: TVM has none of these names."""
 
 from __future__ import annotations
 

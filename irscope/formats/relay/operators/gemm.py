@@ -39,7 +39,7 @@ def gemm_convolution(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """A convolution over a kernel that is a matrix of tiles."""
     layout = str(a.data_layout)
     if a.kernel_size is None or not isinstance(a.channels, int) or t.rank(w) != 4 or sorted(layout) != sorted("NHWC"):
-        raise TypeFault(f"channels and kernel_size tell what the tiles of {shape_text(t.shape(w))} hold; one of them is missing")
+        raise TypeFault(f"channels and kernel_size determine the tiles of {shape_text(t.shape(w))}; one of them is missing")
     kh, kw = each(a.kernel_size, 2)
     inner = t.shape(x)[layout.index("C")]
     tiles = t.transpose(w, (1, 3, 0, 2) if _bytes(t.dtype(w)) else (1, 2, 0, 3))

@@ -1,4 +1,4 @@
-"""Images in another size, and samples at places between the pixels."""
+"""Resizing of images, and samples between pixels."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ METHODS = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How the pixels of a result are found in the input, as TVM's ``topi.image.resize`` does it.
+    """How a resize maps result pixels to the input, as in TVM's ``topi.image.resize``.
 
-    ``whole_steps``: with asymmetric coordinates, a factor that is a whole number divides the index and rounds nothing.
+    ``whole_steps``: with asymmetric coordinates, an integer factor divides the index without rounding.
     """
 
     method: str
@@ -41,7 +41,7 @@ class Resampling:
 
     @classmethod
     def of(cls, a: Attributes, n: int, whole_steps: bool = False, roi: Sequence[float] | None = None) -> Resampling:
-        """What the attributes of an operator with ``n`` spatial dimensions say. Raises TypeFault for names that are unknown."""
+        """The resampling of an operator with ``n`` spatial dimensions. Raises TypeFault for unknown names."""
         given = [float(v) for v in (a.roi or () if roi is None else roi)]
         mode = str(a.coordinate_transformation_mode)
         if len(given) != 2 * n and (given or mode == "tf_crop_and_resize"):
@@ -59,7 +59,7 @@ class Resampling:
 
 
 def source(i: int, have: int, want: int, mode: str, box: tuple[float, float] = (0.0, 0.0)) -> float:
-    """Where the centre of a result pixel lies in the input. Raises TypeFault for a mode that is unknown."""
+    """The position of a result pixel's centre in the input. Raises TypeFault for an unknown mode."""
     match mode:
         case "half_pixel":
             return (i + 0.5) * have / want - 0.5
@@ -80,7 +80,7 @@ def source(i: int, have: int, want: int, mode: str, box: tuple[float, float] = (
 
 
 def nearest(place: float, how: Resampling, whole: bool) -> int:
-    """The pixel that stands for a place between two; floor and ceil allow for rounding errors as TVM does."""
+    """The nearest pixel to a position; floor and ceil tolerate rounding errors as TVM does."""
     rounding = how.rounding or ("round" if how.mode == "align_corners" else "floor")
     if whole:
         rounding = "floor"
@@ -99,7 +99,7 @@ def nearest(place: float, how: Resampling, whole: bool) -> int:
 
 
 def resized(t: Relay, x: Node, d: int, places: Sequence[float], want: int, how: Resampling) -> Node:
-    """One dimension in another size: a choice of pixels, or a product with a banded matrix."""
+    """Resize one dimension: by a selection of pixels, or a product with a banded matrix."""
     have = t.shape(x)[d]
     if how.method == "nearest_neighbor":
         whole = how.whole_steps and how.mode == "asymmetric" and want % have == 0
@@ -134,13 +134,13 @@ def _resize(n: int) -> None:
         "rounding_method='round', cubic_alpha=-0.5, cubic_exclude=0, extrapolation_value=0.0, out_dtype=None)"
     )
     schemas = [f"image.resize{n}d{rest}"]
-    if n == 2:  # of 0.7, which rounds to the nearest with aligned corners alone
+    if n == 2:  # of 0.7, which rounds to the nearest only with aligned corners
         schemas.append("image.resize" + rest.replace("'linear'", "'bilinear'").replace("'round'", "''"))
     operator(*schemas, kind=INJ)(build)
 
 
 def resize_to(t: Relay, a: Attributes, x: Node, sizes: Sequence[int], how: Resampling) -> Node:
-    """All spatial dimensions in other sizes. Sums are in float32 at least, as TVM's are."""
+    """Resize all spatial dimensions. Sums are in float32 at least, as in TVM."""
     n = len(sizes)
     plain = "NC" + SPATIAL[n]
     out = t.dtype_word(a.out_dtype, t.dtype(x))
@@ -171,14 +171,14 @@ for _n in (1, 2, 3):
 
 @operator("nn.upsampling(data; scale_h!, scale_w!, layout='NCHW', method='nearest_neighbor', align_corners=False)", kind=INJ)
 def upsampling(t: Relay, a: Attributes, x: Node) -> Node:
-    """An image larger by a factor."""
+    """An image enlarged by a factor."""
     return upsampled(t, a, x, [float(a.scale_h), float(a.scale_w)], "align_corners" if a.align_corners else "asymmetric")
 
 
 @operator("nn.upsampling3d(data; scale_d!, scale_h!, scale_w!, layout='NCDHW', method='nearest_neighbor', "
           "coordinate_transformation_mode='half_pixel')", kind=INJ)
 def upsampling3d(t: Relay, a: Attributes, x: Node) -> Node:
-    """A volume larger by a factor."""
+    """A volume enlarged by a factor."""
     return upsampled(t, a, x, [float(a.scale_d), float(a.scale_h), float(a.scale_w)], str(a.coordinate_transformation_mode))
 
 
@@ -206,7 +206,7 @@ CROPPED = {"bilinear": "bilinear", "nearest_neighbor": "nearest_away"}
 
 
 def sampled(t: Relay, x: Node, rows: Node, columns: Node, method: str, outside: str = "border") -> Node:
-    """``x`` (N, C, H, W) at places (N, H', W') given in pixels; ``outside`` is zeros or border."""
+    """Samples of ``x`` (N, C, H, W) at positions (N, H', W') in pixels; ``outside`` is zeros or border."""
     n = t.shape(x)[0]
     if method in ROUNDED:
         return _pixel(t, x, t.unary(ROUNDED[method], rows), t.unary(ROUNDED[method], columns), outside)
@@ -228,7 +228,7 @@ def _rest(t: Relay, x: Node) -> Node:
 
 
 def _pixel(t: Relay, x: Node, rows: Node, columns: Node, outside: str) -> Node:
-    """The pixel at whole places, clamped; zero outside where that is wanted."""
+    """The pixels at integer positions, clamped; zero outside for ``zeros``."""
     n, c, h, w = t.shape(x)
     place = t.shape(rows)[1:]
 
@@ -248,7 +248,7 @@ def _pixel(t: Relay, x: Node, rows: Node, columns: Node, outside: str) -> Node:
 
 @operator("image.grid_sample(data: 4d, grid: 4d; method='bilinear', layout='NCHW', padding_mode='zeros', align_corners=True)", kind=INJ)
 def grid_sample(t: Relay, a: Attributes, x: Node, grid: Node) -> Node:
-    """The image at places of a grid, given from -1 to 1 (N, 2, H, W: x, then y)."""
+    """Samples of the image at the positions of a grid, from -1 to 1 (N, 2, H, W: x, then y)."""
     if a.layout != "NCHW" or a.padding_mode not in ("zeros", "border") or a.method not in ("bilinear", "nearest"):
         raise TypeFault("only NCHW, bilinear or nearest, with zeros or border outside")
     n, _, h, w = t.shape(x)
@@ -265,7 +265,7 @@ def grid_sample(t: Relay, a: Attributes, x: Node, grid: Node) -> Node:
 
 @operator("image.affine_grid(data: 3d; target_shape!)", kind=INJ)
 def affine_grid(t: Relay, a: Attributes, theta: Node) -> Node:
-    """The grid that an affine map (N, 2, 3) takes the target to, from -1 to 1."""
+    """The grid of source positions of an affine map (N, 2, 3), from -1 to 1."""
     h, w = each(a.target_shape, 2)
     n = t.shape(theta)[0]
     rows = np.linspace(-1, 1, h) if h > 1 else np.zeros(1)
@@ -277,7 +277,7 @@ def affine_grid(t: Relay, a: Attributes, theta: Node) -> Node:
 @operator("image.crop_and_resize(data, boxes: float 2d, box_indices: int 1d; crop_size: sizes!, layout='NCHW', method='bilinear', "
           "extrapolation_value=0.0, out_dtype=None)", kind=INJ)
 def crop_and_resize(t: Relay, a: Attributes, x: Node, boxes: Node, indices: Node) -> Node:
-    """Boxes (y1, x1, y2, x2 from 0 to 1) of the images in one size."""
+    """Crops boxes (y1, x1, y2, x2 from 0 to 1) of the images and resizes them to one size."""
     if str(a.method) not in CROPPED:
         raise TypeFault(f"method {a.method!r} is not known", f"it is {' or '.join(CROPPED)}")
     out = t.dtype_word(a.out_dtype, t.dtype(x))

@@ -1,4 +1,4 @@
-"""Operators that read and write at places given by tensors of indices."""
+"""Operators that read and write at positions given by index tensors."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ INJ = Kind.INJECTIVE
 
 
 def wrapped(t: Relay, indices: Node, n: int) -> Node:
-    """Negative places count from the end."""
+    """Indices with negative ones counted from the end."""
     wide = t.convert(indices, S64)
     return t.select(t.compare("LT", wide, t.like(wide, 0)), t.plus(wide, n), wide)
 
 
 @operator("take(data, indices: int; batch_dims=0, axis: int=None, mode='clip')", kind=INJ)
 def take(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
-    """The elements, or slices along an axis, at the given places."""
+    """The elements, or slices along an axis, at the given indices."""
     wide = t.convert(indices, S64)
     batch = int(a.batch_dims)
     if a.axis is None:
@@ -38,7 +38,7 @@ def take(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
 
 
 def _take_batched(t: Relay, x: Node, indices: Node, axis: int, batch: int) -> Node:
-    """The leading dimensions go together: places are counted over the flattened batch."""
+    """``take`` with batch dimensions: indices refer to the flattened batch."""
     shape, places = t.shape(x), t.shape(indices)
     if shape[:batch] != places[:batch]:
         raise TypeFault(f"the first {batch} axes are {shape_text(shape[:batch])} and {shape_text(places[:batch])}")
@@ -69,7 +69,7 @@ def gather(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
 
 @operator("gather_nd(data: 1d+, indices: int 1d+; batch_dims=0, index_rank=None)", kind=INJ)
 def gather_nd(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
-    """Slices at index vectors, which stand along the first axis of the indices."""
+    """Slices at index vectors, which are along the first axis of the indices."""
     shape, places, batch = t.shape(x), t.shape(indices), int(a.batch_dims)
     n = places[0]
     if not 0 <= batch < len(places):
@@ -101,7 +101,7 @@ def at_vectors(t: Relay, x: Node, starts: Node) -> Node:
 
 @operator("adv_index(inputs: filled)", kind=INJ)
 def adv_index(t: Relay, a: Attributes, xs: list[Node]) -> Node:
-    """numpy's indexing by several tensors that are stretched to one shape."""
+    """numpy's indexing by several tensors, broadcast to one shape."""
     if not 1 < len(xs) <= t.rank(xs[0]) + 1:
         raise TypeFault(f"the data and from 1 to as many indices as it has dimensions are needed, got {len(xs)} tensors")
     x, indices = xs[0], [t.convert(i, S64) for i in xs[1:]]
@@ -117,7 +117,7 @@ COMBINE = {"update": None, "add": "add", "mul": "multiply", "min": "minimum", "m
 @operator("scatter_elements(data, indices: int, updates; axis=0, reduction='update')",
           "scatter(data, indices: int, updates; axis=0, reduction='update')", work="reduction")
 def scatter_elements(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
-    """``x[indices[i, j], j] = updates[i, j]`` for axis 0, or combined with what is there."""
+    """``x[indices[i, j], j] = updates[i, j]`` for axis 0, or combined with the present value."""
     axis = t.axis(x, a.axis)
     if a.reduction == "mean":
         return _scatter_mean(t, x, indices, updates, axis)
@@ -135,7 +135,7 @@ def _scattered(t: Relay, x: Node, indices: Node, updates: Node, axis: int, combi
 
 
 def _scatter_mean(t: Relay, x: Node, indices: Node, updates: Node, axis: int) -> Node:
-    """The mean of what is there and all that is written."""
+    """The mean of the present value and all updates."""
     places = wrapped(t, indices, t.shape(x)[axis])
     total = _scattered(t, x, places, updates, axis, "add")
     count = _scattered(t, t.like(x, 1), places, t.like(updates, 1), axis, "add")
@@ -151,7 +151,7 @@ def scatter_add(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) 
 
 @operator("scatter_nd(data: 1d+, indices: int 1d+, updates; mode='update')", work="reduction")
 def scatter_nd(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
-    """Slices written at index vectors, which stand along the first axis of the indices."""
+    """Slices written at index vectors, which are along the first axis of the indices."""
     if a.mode not in COMBINE:
         raise TypeFault(f"mode {a.mode!r} is none of {', '.join(COMBINE)}")
     places = t.shape(indices)
@@ -163,7 +163,7 @@ def scatter_nd(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -
 
 @operator("sequence_mask(data: 2d+, valid_length: 1d; mask_value=0.0, axis=0)", kind=INJ)
 def sequence_mask(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
-    """What lies behind the length of its sequence is masked; the batch is the other of the first two axes."""
+    """Masks the elements beyond the length of their sequence; the batch is the other of the first two axes."""
     axis = t.axis(x, a.axis)
     if axis > 1:
         raise TypeFault(f"axis is 0 or 1, got {axis}")
@@ -176,7 +176,7 @@ def sequence_mask(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
 
 @operator("reverse_sequence(data, seq_lengths: int; seq_axis=1, batch_axis=0)", kind=INJ)
 def reverse_sequence(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
-    """The beginning of each sequence turned around."""
+    """Reverses the first elements of each sequence."""
     axis, batch = t.axis(x, a.seq_axis), t.axis(x, a.batch_axis)
     if t.shape(length) != (t.shape(x)[batch],):
         raise TypeFault(f"data axis {batch} is {t.shape(x)[batch]}, seq_lengths is {shape_text(t.shape(length))}")
@@ -188,7 +188,7 @@ def reverse_sequence(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
 
 @operator("matrix_set_diag(input: 2d+, diagonal: 1d+; k1=0, k2=0, super_diag_right_align=True, sub_diag_right_align=False)", kind=INJ)
 def matrix_set_diag(t: Relay, a: Attributes, x: Node, diagonal: Node) -> Node:
-    """Diagonals of the last two axes written over."""
+    """Replaces diagonals of the last two axes."""
     shape = t.shape(x)
     rows, columns = shape[-2:]
     low, high = int(a.k1), int(a.k2)
@@ -218,7 +218,7 @@ def matrix_set_diag(t: Relay, a: Attributes, x: Node, diagonal: Node) -> Node:
 
 @operator("unravel_index(data: int, shape: int)", kind=INJ, values=True)
 def unravel_index(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
-    """Flat places as coordinates, one row a dimension."""
+    """Flat indices as coordinates, one row per dimension."""
     sizes = t.ints(shape, "the shape")
     rows, flat = [], x
     for n in reversed(sizes):
@@ -229,7 +229,7 @@ def unravel_index(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
 
 @operator("sparse_to_dense(sparse_indices: int, sparse_values, default_value; output_shape!)")
 def sparse_to_dense(t: Relay, a: Attributes, indices: Node, values: Node, default: Node) -> Node:
-    """Values at their places in a tensor of one other value."""
+    """Values at their positions in a tensor filled with another value."""
     shape = tuple(int(n) for n in a.output_shape)
     base = t.broadcast_to(t.reshape(default, ()), shape)
     rank = len(shape)
@@ -244,7 +244,7 @@ def sparse_to_dense(t: Relay, a: Attributes, indices: Node, values: Node, defaul
 
 @operator("invert_permutation(data: int 1d)", kind=INJ)
 def invert_permutation(t: Relay, a: Attributes, x: Node) -> Node:
-    """Where each number stands."""
+    """The position of each number."""
     n = t.shape(x)[0]
     places = t.reshape(t.convert(x, S64), (n, 1))
     return t.scatter(t.like(x, 0), places, t.iota((n,), 0, t.dtype(x)), None, inserted=[0])
@@ -252,7 +252,7 @@ def invert_permutation(t: Relay, a: Attributes, x: Node) -> Node:
 
 @operator("sliding_window(data; axis: int!, window_shape!, strides: sizes!)")
 def sliding_window(t: Relay, a: Attributes, x: Node) -> Node:
-    """Every window over the axes from ``axis`` on, as new axes behind."""
+    """Every window over the axes from ``axis`` on, as new trailing axes."""
     axis, size, strides = t.axis(x, a.axis), [int(w) for w in a.window_shape], [int(s) for s in a.strides]
     if len(size) != len(strides) or axis + len(size) > t.rank(x):
         raise TypeFault(f"windows {shape_text(size)} in steps of {shape_text(strides)} from axis {axis} of {shape_text(t.shape(x))}")
@@ -262,7 +262,7 @@ def sliding_window(t: Relay, a: Attributes, x: Node) -> Node:
             raise TypeFault(f"the window of {w} is larger than data axis {d}, which is {t.shape(x)[d]}")
         count = (t.shape(x)[d] - w) // s + 1
         at = t.add(t.scale(t.iota((count, w), 0, S32), s), t.iota((count, w), 1, S32))
-        x = t.take(x, at, d)  # the axis becomes (windows, place in the window)
+        x = t.take(x, at, d)  # the axis becomes (windows, position in the window)
         order = [k for k in range(t.rank(x)) if k != d + 1]
         x = t.transpose(x, [*order, d + 1])
     return x

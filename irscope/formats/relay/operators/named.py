@@ -1,7 +1,7 @@
-"""Operators that irscope knows by name and type: shown, linted, and refused with a clear word when they should run.
+"""Operators that irscope knows only by name and type: shows and lints them, and refuses to run them with a clear message.
 
-What they do is not in the text: the layout of another library, a schedule's own index map, instructions of the virtual machine behind
-functions that were lowered already, a function of another framework.
+The text does not define them: the layout of another library, a schedule's index map, virtual machine instructions around
+lowered functions, a function of another framework.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ C, E = Kind.CONTRACTION, Kind.ELEMENTWISE
 
 @operator("nn.batch_norm(data, gamma, beta, moving_mean, moving_var; axis=1, epsilon=1e-05, center=True, scale=True)", kind=C)
 def batch_norm(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node, mean: Node, var: Node) -> list[Node]:
-    """Each channel with its mean and variance taken out: the data, and both statistics as they came."""
+    """Normalises each channel by its mean and variance; returns the data and both statistics unchanged."""
     factor = t.unary("rsqrt", t.plus(var, float(a.epsilon)))
     if a.scale:
         factor = t.mul(factor, gamma)
@@ -71,7 +71,7 @@ def l2_normalize(t: Relay, a: Attributes, x: Node) -> Node:
 
 @operator("nn.lrn(data; size: size=5, axis=1, bias=2.0, alpha=0.0001, beta=0.75)")
 def lrn(t: Relay, a: Attributes, x: Node) -> Node:
-    """Each element divided by a power of the squares around it, across channels."""
+    """Each element divided by a power of the sum of squares in nearby channels."""
     axis, n = t.axis(x, a.axis), int(a.size)
     size = tuple(n if d == axis else 1 for d in range(t.rank(x)))
     pad = tuple(((n - 1) // 2, n // 2) if d == axis else (0, 0) for d in range(t.rank(x)))
@@ -81,7 +81,7 @@ def lrn(t: Relay, a: Attributes, x: Node) -> Node:
 
 
 def softmax(t: Relay, x: Node, axis: int) -> Node:
-    """``exp(x)`` divided by its sum, the largest taken out first."""
+    """``exp(x)`` divided by its sum, after subtracting the maximum."""
     powers = t.unary("exponential", t.sub(x, t.max(x, [axis], True)))
     return t.div(powers, t.sum(powers, [axis], True))
 
@@ -102,7 +102,7 @@ def log_softmax(t: Relay, a: Attributes, x: Node) -> Node:
 
 @operator("nn.dropout(data; rate=0.5)", work="elementwise")
 def dropout(t: Relay, a: Attributes, x: Node) -> list[Node]:
-    """The data, as inference has it, and a mask of ones."""
+    """The data unchanged, as in inference, and a mask of ones."""
     return [x, t.like(x, 1)]
 
 

@@ -1,4 +1,4 @@
-"""Operators on single elements: of one operand, of two that are stretched to one shape, and choices."""
+"""Elementwise operators: of one operand, of two with broadcasting, and selections."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def copy(t: Relay, a: Attributes, x: Node) -> Node:
 
 @operator("trunc(data)", kind=E)
 def trunc(t: Relay, a: Attributes, x: Node) -> Node:
-    """The whole number towards zero."""
+    """The value rounded towards zero."""
     if not t.dtype(x).is_float:
         return x
     return t.select(t.compare("LT", x, t.like(x, 0)), t.unary("ceil", x), t.unary("floor", x))
@@ -97,14 +97,14 @@ def prelu(t: Relay, a: Attributes, x: Node, alpha: Node) -> Node:
 
 @operator("nn.fast_gelu(data)", kind=E)
 def gelu(t: Relay, a: Attributes, x: Node) -> Node:
-    """``x`` times the normal distribution's cumulative at ``x``."""
+    """``x`` times the cumulative normal distribution at ``x``."""
     half = t.plus(t.unary("erf", t.scale(x, 2**-0.5)), 1)
     return t.mul(t.scale(x, 0.5), half)
 
 
 @operator("isnan(data)", kind=E)
 def isnan(t: Relay, a: Attributes, x: Node) -> Node:
-    """Whether it is no number."""
+    """Whether it is NaN."""
     return t.compare("NE", x, x)
 
 
@@ -175,7 +175,7 @@ def _binary(name: str, rule: Callable[[Relay, Node, Node], Node], weight: int = 
         x, y = t.together(x, y)
         return rule(t, x, y)
 
-    build.__doc__ = rule.__doc__ or f"``{name}`` of two tensors that are stretched to one shape."
+    build.__doc__ = rule.__doc__ or f"``{name}`` of two tensors with broadcasting."
     classes = {"logical": ": bool", "bitwise": ": bits", "left": ": int", "right": ": int"}
     takes = classes.get(name.partition("_")[0], "")
     operator(f"{name}(lhs{takes}, rhs{takes})", kind=B, infer=arithmetic_type(name), weight=weight)(build)
@@ -212,7 +212,7 @@ def floor_divide(t: Relay, x: Node, y: Node) -> Node:
 
 
 def floor_mod(t: Relay, x: Node, y: Node) -> Node:
-    """The rest of a division that rounds towards minus infinity: it has the sign of the divisor."""
+    """The remainder of a division that rounds towards minus infinity: it has the sign of the divisor."""
     rest = t.binary("remainder", x, y)
     if t.dtype(x).kind == "uint":
         return rest
@@ -255,7 +255,7 @@ for _name, _direction in (("equal", "EQ"), ("not_equal", "NE"), ("less", "LT"), 
 
 @operator("fixed_point_multiply(data; multiplier!, shift!)", kind=E)
 def fixed_point_multiply(t: Relay, a: Attributes, x: Node) -> Node:
-    """``x`` times ``multiplier * 2^(shift-31)``, halves rounded up: as integers do it."""
+    """``x`` times ``multiplier * 2^(shift-31)``, halves rounded up, in integer arithmetic."""
     return fixed_point(t, x, int(a.multiplier), int(a.shift))
 
 
@@ -272,7 +272,7 @@ def fixed_point(t: Relay, x: Node, multiplier: int, shift: int) -> Node:
 @operator("fixed_point_multiply_per_axis(data, multiplier, left_shift, right_shift; "
           "is_lshift_required=False, is_rshift_required=False, axes!)", kind=B)
 def fixed_point_per_axis(t: Relay, a: Attributes, x: Node, multiplier: Node, left: Node, right: Node) -> Node:
-    """Each channel with a multiplier and shifts of its own."""
+    """Fixed-point multiplication with a multiplier and shifts per channel."""
     if len(a.axes) != 1:
         raise TypeFault(f"axes is one axis, got {shape_text(a.axes)}")
     axis = a.axes[0]

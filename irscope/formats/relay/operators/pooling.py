@@ -1,4 +1,4 @@
-"""Pooling: windows that slide, windows that cover all, windows that adapt to a size of result."""
+"""Pooling: sliding, global and adaptive windows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def max_pool(t: Relay, a: Attributes, x: Node, n: int) -> Node:
 
 
 def avg_pool(t: Relay, a: Attributes, x: Node, n: int) -> Node:
-    """Sums divided by how many elements count: those inside, and the declared padding where that counts too."""
+    """Sums divided by the number of elements: those inside, and the declared padding with ``count_include_pad``."""
     window, declared = _window(t, a, x, n)
     total = t.window("add", x, 0, window)
     if not any(v for pair in zip(window.pad_low, window.pad_high, strict=True) for v in pair):
@@ -111,7 +111,7 @@ for _n in (1, 2, 3):
     kind=C
 )
 def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
-    """What flows back through an average: each element gets its share of every window that holds it."""
+    """The gradient of average pooling: each element gets its share of every window that contains it."""
     if plain_layout(a.layout) != "NCHW" or (any(p for pair in paddings(a.padding, 2) for p in pair) and not a.count_include_pad):
         raise TypeFault("only NCHW without padding, or with padding that counts")
     window, _ = _window(t, a, x, 2)
@@ -129,7 +129,7 @@ def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
 @operator("nn.max_pool2d_grad(out_grad, data; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
           "ceil_mode=False)", kind=C)
 def max_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
-    """What comes back to the data: the gradient of each window, at the first of its largest elements."""
+    """The gradient of max pooling: that of each window, at the first of its largest elements."""
     if any(d != 1 for d in each(a.dilation, 2)):
         raise TypeFault("the gradient of a dilated pooling is not defined")
     inner, back = t.to_layout(x, a.layout, "NCHW"), t.to_layout(grad, str(a.out_layout or a.layout), "NCHW")

@@ -1,4 +1,4 @@
-"""From what a detection network predicts for each anchor to boxes."""
+"""Turns a detection network's predictions for anchors into boxes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from irscope.ops.tensors import Tensors
     "keep_background=False)"
 )
 def multibox_transform_loc(t: Relay, a: Attributes, prob: Node, loc: Node, anchor: Node) -> list[Node]:
-    """Anchors moved by what was predicted, as (class, score, box), those of a class first; -1 behind them; and how many there are."""
+    """Anchors with predicted offsets, as (class, score, box), those with a class first, followed by -1; and their number."""
     b, classes, n = t.shape(prob)
     first = 0 if a.keep_background else 1
     score, kind = t.arg_extreme(t.slice_dim(prob, 1, first, classes), 1, True, S32)
@@ -72,7 +72,7 @@ def anchors(a: Attributes) -> list[tuple[float, float, float, float]]:
     "threshold=0.7, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300, rpn_min_size=16, iou_loss=False)"
 )
 def proposal(t: Relay, a: Attributes, prob: Node, moved_by: Node, info: Node) -> Node:
-    """The best boxes as (batch, box), one after the other again where there are fewer than asked for."""
+    """The best boxes as (batch, box), repeated in order where there are fewer than requested."""
     b, twice, height, width = t.shape(prob)
     k = len(a.scales) * len(a.ratios)
     if not k or min(a.ratios) <= 0:

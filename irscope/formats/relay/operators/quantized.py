@@ -1,4 +1,4 @@
-"""Quantised operators: integers that stand for ``scale * (q - zero_point)``."""
+"""Quantised operators: integers that represent ``scale * (q - zero_point)``."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ E, B, C = Kind.ELEMENTWISE, Kind.BROADCAST, Kind.CONTRACTION
 
 
 def per_axis(t: Relay, v: Node, x: Node, axis: int) -> Node:
-    """A scale or zero point: one number, or one for each channel."""
+    """A scale or zero point: one number, or one per channel."""
     return t.broadcast_to(t.reshape(v, ()), t.shape(x)) if t.type(v).elements == 1 else t.along(v, x, axis)
 
 
 def saturated(t: Relay, x: Node, dtype: DType) -> Node:
-    """The nearest value that the narrow type holds."""
+    """The nearest value of the narrow type."""
     if not dtype.is_integer:
         return t.convert(x, dtype)
     low, high = dtype.lowest, dtype.highest
@@ -65,7 +65,7 @@ def requantize(t: Relay, a: Attributes, x: Node, scale: Node, zero: Node, out_sc
 
 @dataclass(frozen=True, slots=True)
 class Quantized:
-    """Integers that stand for ``scale * (values - zero)``; the scale and the zero point may be vectors along an axis."""
+    """Integers that represent ``scale * (values - zero)``; the scale and the zero point may be vectors along an axis."""
 
     values: Node
     scale: Node
@@ -78,7 +78,7 @@ Target = tuple[Node, Node]
 
 
 def requantized(t: Relay, x: Quantized, target: Target, dtype: DType, away: bool = False) -> Node:
-    """In float64, which holds every product of the fixed-point arithmetic that machines use here."""
+    """Requantise in float64, which represents every product of the fixed-point arithmetic exactly."""
     scale, zero = target
     shifted = t.convert(t.sub(t.convert(x.values, S32), per_axis(t, t.convert(x.zero, S32), x.values, x.axis)), F64)
     factor = t.div(t.convert(t.convert(x.scale, F32), F64), t.convert(t.convert(t.reshape(scale, ()), F32), F64))
@@ -92,13 +92,13 @@ def _binary(name: str, compute: Callable[[Relay, Quantized, Quantized, Target], 
         sx, zx, sy, zy, so, zo = scales
         return saturated(t, compute(t, Quantized(x, sx, zx, a.lhs_axis), Quantized(y, sy, zy, a.rhs_axis), (so, zo)), t.dtype(x))
 
-    build.__doc__ = f"``{name}`` of what the integers stand for."
+    build.__doc__ = f"``{name}`` of the values that the integers represent."
     operator(f"qnn.{name}(lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, output_zero_point; "
              "lhs_axis=-1, rhs_axis=-1)", kind=B)(build)
 
 
 def _sum(t: Relay, x: Quantized, y: Quantized, target: Target) -> Node:
-    """Both sides in the scale of the result first, each rounded: as TVM does it."""
+    """Requantises both sides to the scale of the result first, rounding each, as TVM does."""
     total = t.add(requantized(t, x, target, S32), requantized(t, y, target, S32))
     return t.sub(total, t.convert(t.reshape(target[1], ()), S32))
 
@@ -115,7 +115,7 @@ def _product(t: Relay, x: Quantized, y: Quantized, target: Target) -> Node:
 
 
 def centred(t: Relay, x: Node, zero: Node, axis: int) -> Node:
-    """int32 with the zero point taken out."""
+    """int32 values minus the zero point."""
     wide = t.convert(x, S32)
     known = t.known(zero)
     if known is not None and not known.any():
@@ -132,7 +132,7 @@ _binary("mul", _product)
           "dilation=[1, 1], groups=1, channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', "
           "out_dtype='int32')", kind=C)
 def conv2d(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Node, sw: Node) -> Node:
-    """A convolution of the integers without their zero points; what is padded stands for zero."""
+    """A convolution of the integers without their zero points; padding represents zero."""
     out = str(a.kernel_layout).find("O")
     return convolve(t, a, centred(t, x, zx, 1), centred(t, w, zw, max(out, 0)), 2, t.dtype_word(a.out_dtype, S32))
 
@@ -170,7 +170,7 @@ def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node, zx: Node, zy: Node, 
 @operator("qnn.concatenate(data: filled, input_scales: tuple, input_zero_points: tuple, output_scale, output_zero_point; axis=0)",
           kind=Kind.INJECTIVE)
 def concatenate(t: Relay, a: Attributes, xs: list[Node], scales: list[Node], zeros: list[Node], so: Node, zo: Node) -> Node:
-    """One behind the other, each in the scale of the result."""
+    """Concatenates along an axis, each operand in the scale of the result."""
     if not len(xs) == len(scales) == len(zeros):
         raise TypeFault(f"{len(xs)} tensors with {len(scales)} scales and {len(zeros)} zero points")
     made = [requantized(t, Quantized(x, s, z), (so, zo), t.dtype(x)) for x, s, z in zip(xs, scales, zeros, strict=True)]
@@ -179,13 +179,13 @@ def concatenate(t: Relay, a: Attributes, xs: list[Node], scales: list[Node], zer
 
 @operator("qnn.softmax(data, scale, zero_point, output_scale, output_zero_point; axis=-1)")
 def quantized_softmax(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
-    """Softmax of what the integers stand for."""
+    """Softmax of the values that the integers represent."""
     return quantized(t, softmax(t, dequantized(t, x, s, z), t.axis(x, a.axis)), so, zo, t.dtype(x))
 
 
 @operator("qnn.leaky_relu(data, input_scale, input_zero_point, output_scale, output_zero_point; alpha=0.25)")
 def leaky_relu(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
-    """A leaky relu of what the integers stand for."""
+    """A leaky relu of the values that the integers represent."""
     value = dequantized(t, x, s, z)
     made = t.select(t.compare("GT", value, t.like(value, 0)), value, t.scale(value, float(a.alpha)))
     return quantized(t, made, so, zo, t.dtype(x))
@@ -193,7 +193,7 @@ def leaky_relu(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo:
 
 @operator("qnn.hardswish(data, scale, zero_point, output_scale, output_zero_point)")
 def hardswish(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
-    """``x * clip(x + 3, 0, 6) / 6`` of what the integers stand for."""
+    """``x * clip(x + 3, 0, 6) / 6`` of the values that the integers represent."""
     value = dequantized(t, x, s, z)
     gate = t.plus(value, 3)
     gate = t.minimum(t.maximum(gate, t.like(gate, 0)), t.like(gate, 6))
@@ -206,13 +206,13 @@ def hardswish(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: 
     kind=C
 )
 def average_pool(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
-    """The average of what the integers stand for."""
+    """The average of the values that the integers represent."""
     value = t.to_layout(dequantized(t, x, s, z), a.layout, "NCHW")
     return quantized(t, t.to_layout(avg_pool(t, a, value, 2), "NCHW", a.out_layout or a.layout), so, zo, t.dtype(x))
 
 
 def _pointwise(name: str) -> None:
-    """Operators of one quantised operand, through a table of what 8 bits can stand for in TVM: computed here as floats."""
+    """Operators of one quantised operand, which TVM computes with a table of all 8-bit values; computed here in floats."""
     primitive = {
         "tanh": "tanh", "exp": "exponential", "sqrt": "sqrt", "rsqrt": "rsqrt", "erf": "erf", "sigmoid": "logistic", "log": "log",
         "abs": "abs",
@@ -222,7 +222,7 @@ def _pointwise(name: str) -> None:
         s, z, so, zo = scales
         return quantized(t, t.unary(primitive, dequantized(t, x, s, z)), so, zo, t.dtype(x))
 
-    build.__doc__ = f"``{name}`` of what the integers stand for."
+    build.__doc__ = f"``{name}`` of the values that the integers represent."
     operator(f"qnn.{name}(data, scale, zero_point, output_scale, output_zero_point)", kind=E)(build)
 
 
@@ -232,19 +232,19 @@ for _name in ("tanh", "exp", "sqrt", "rsqrt", "erf", "sigmoid", "log", "abs"):
 
 @operator("relay.op.annotation.simulated_quantize(data, dom_scale, clip_min, clip_max; kind=1, sign=True, rounding='round')", kind=E)
 def simulated_quantize(t: Relay, a: Attributes, x: Node, scale: Node, low: Node, high: Node) -> Node:
-    """Rounded to what integers could hold, still as floats."""
+    """Rounds to the values that the integers could represent, as floats."""
     scaled = t.div(x, t.reshape(scale, ()))
     steps = t.unary("round-nearest-afz", t.minimum(t.maximum(scaled, t.reshape(low, ())), t.reshape(high, ())))
     return t.mul(steps, t.reshape(scale, ()))
 
 
 CODES = {1: (-128, 127), 2: (0, 255), 3: (-(1 << 31), (1 << 31) - 1)}
-"""What the number of an element type means in TVM (1 int8, 2 uint8, 3 int32): what it holds. 0 leaves the values as they are."""
+"""The range of an element type by its number in TVM (1 int8, 2 uint8, 3 int32). 0 leaves the values unchanged."""
 
 
 @operator("qnn.simulated_quantize(data, out_dtype, output_scale, output_zero_point; axis=-1)", kind=E)
 def simulated_quantization(t: Relay, a: Attributes, x: Node, code: Node, scale: Node, zero: Node) -> Node:
-    """What a quantised number would be, still as a float; the element type is chosen while it runs."""
+    """The quantised number, as a float; the element type is a run-time value."""
     chosen = t.convert(t.reshape(code, ()), S32)
     steps = t.unary("round-nearest-afz", t.div(x, per_axis(t, t.convert(scale, t.dtype(x)), x, a.axis)))
     steps = t.add(steps, per_axis(t, t.convert(zero, t.dtype(x)), x, a.axis))
@@ -257,7 +257,7 @@ def simulated_quantization(t: Relay, a: Attributes, x: Node, code: Node, scale: 
 
 @operator("qnn.simulated_dequantize(data, in_dtype, input_scale, input_zero_point; axis=-1)", kind=E)
 def simulated_dequantization(t: Relay, a: Attributes, x: Node, code: Node, scale: Node, zero: Node) -> Node:
-    """What a quantised number that is kept as a float stands for."""
+    """The value of a quantised number that is stored as a float."""
     chosen = t.convert(t.reshape(code, ()), S32)
     shifted = t.sub(x, per_axis(t, t.convert(zero, t.dtype(x)), x, a.axis))
     value = t.mul(shifted, per_axis(t, t.convert(scale, t.dtype(x)), x, a.axis))

@@ -1,4 +1,4 @@
-"""Reductions, running totals, and products written as einsum."""
+"""Reductions, cumulative sums and products, and einsum."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _arg(name: str, largest: bool) -> None:
             found = t.arg_extreme(flat, last, largest, S32)[1]
         return t.reshape(found, tuple(1 if d in axes else s for d, s in enumerate(shape))) if a.keepdims else found
 
-    build.__doc__ = f"Where the {'largest' if largest else 'smallest'} element stands, counted over the reduced axes."
+    build.__doc__ = f"Where the {'largest' if largest else 'smallest'} element is, as an index over the reduced axes."
     operator(f"{name}(data; axis=None, keepdims=False, select_last_index=False, exclude=False)", kind=R)(build)
 
 
@@ -121,7 +121,7 @@ def einsum(t: Relay, a: Attributes, xs: list[Node]) -> Node:
 
 
 def _diagonal(t: Relay, x: Node, term: str) -> tuple[Node, list[str]]:
-    """A letter that stands twice takes the diagonal."""
+    """A repeated letter takes the diagonal."""
     letters = list(term)
     for c in sorted(set(letters)):
         while letters.count(c) > 1:
@@ -135,7 +135,7 @@ def _diagonal(t: Relay, x: Node, term: str) -> tuple[Node, list[str]]:
 
 
 def _product(t: Relay, x: Node, mine: list[str], y: Node, theirs: list[str], wanted: set[str]) -> tuple[Node, list[str]]:
-    """One contraction: common letters are summed over, or kept as batch where they are still wanted."""
+    """One contraction: common letters are summed over, or kept as batch dimensions where they are still needed."""
     common = [c for c in mine if c in theirs]
     batch, summed = [c for c in common if c in wanted], [c for c in common if c not in wanted]
     made = t.dot(x, y, ([mine.index(c) for c in summed], [theirs.index(c) for c in summed]),

@@ -43,7 +43,7 @@ def new_shape(old: tuple[Dim, ...], codes: list[int], allow_zero: bool = False) 
             at += 2
         elif code == -4:
             if i + 1 >= len(codes):
-                raise TypeFault("-4 in newshape needs two numbers behind it")
+                raise TypeFault("-4 in newshape needs two numbers after it")
             whole, (a, b) = _dim(old, at), (codes[i], codes[i + 1])
             out += _split(whole, a, b)
             at += 1
@@ -63,7 +63,7 @@ def new_shape(old: tuple[Dim, ...], codes: list[int], allow_zero: bool = False) 
 
 
 def _rest(old: tuple[Dim, ...], new: list[Dim], inferred: int) -> Dim:
-    """The dimension of -1 among open ones: those that stand on both sides cancel."""
+    """The size of -1 among open dimensions: those on both sides cancel."""
     mine, theirs = list(old), [d for i, d in enumerate(new) if i != inferred]
     for d in list(theirs):
         if not isinstance(d, int) and d in mine:
@@ -114,7 +114,7 @@ def reverse_reshape(t: Relay, a: Attributes, x: Node) -> Node:
 
 @operator("reshape_like(data, shape_like; lhs_begin=0, lhs_end=None, rhs_begin=0, rhs_end=None)", kind=INJ)
 def reshape_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
-    """Some dimensions take the sizes of another tensor's."""
+    """Some dimensions take the sizes of those of another tensor."""
     xs, ys = t.shape(x), t.shape(like)
 
     def place(value: Any, n: int, default: int) -> int:
@@ -127,7 +127,7 @@ def reshape_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
 
 @operator("transpose(data; axes=None)", kind=INJ)
 def transpose(t: Relay, a: Attributes, x: Node) -> Node:
-    """Dimensions in another order; None turns it around."""
+    """Dimensions in another order; None reverses them."""
     rank = t.rank(x)
     axes = [t.axis(x, d) for d in a.axes] if a.axes else list(reversed(range(rank)))
     if sorted(axes) != list(range(rank)):
@@ -158,7 +158,7 @@ def expand_dims(t: Relay, a: Attributes, x: Node) -> Node:
 
 @operator("concatenate(data: filled; axis=0)", kind=INJ)
 def concatenate(t: Relay, a: Attributes, xs: list[Node]) -> Node:
-    """One behind the other along an axis."""
+    """The operands in order along an axis."""
     first = xs[0]
     axis = t.axis(first, a.axis)
     for x in xs[1:]:
@@ -173,7 +173,7 @@ def concatenate(t: Relay, a: Attributes, xs: list[Node]) -> Node:
 
 @operator("stack(data: filled; axis=0)", kind=INJ)
 def stack(t: Relay, a: Attributes, xs: list[Node]) -> Node:
-    """Beside each other along a new axis."""
+    """The operands along a new axis."""
     shape = t.shape(xs[0])
     axis = t.axis(len(shape) + 1, a.axis)
     for x in xs[1:]:
@@ -184,7 +184,7 @@ def stack(t: Relay, a: Attributes, xs: list[Node]) -> Node:
 
 @operator("tile(data; reps!)", kind=B)
 def tile(t: Relay, a: Attributes, x: Node) -> Node:
-    """The whole repeated along each dimension."""
+    """The whole tensor repeated along each dimension."""
     return tiled(t, x, list(_list(a.reps)))
 
 
@@ -224,13 +224,13 @@ def reverse(t: Relay, a: Attributes, x: Node) -> Node:
 
 @operator("broadcast_to(data; shape!, dtype=None)", kind=B)
 def broadcast_to(t: Relay, a: Attributes, x: Node) -> Node:
-    """Stretched to a shape."""
+    """Broadcast to a shape."""
     return t.broadcast_to(x, sizes(a.shape))
 
 
 @operator("broadcast_to_like(data, broadcast_type)", kind=B)
 def broadcast_to_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
-    """Stretched to the shape of another."""
+    """Broadcast to the shape of another."""
     return t.broadcast_to(x, t.shape(like))
 
 
@@ -266,7 +266,7 @@ def _list(value: Any) -> list[int]:
 
 @operator("nn.fifo_buffer(data, buffer; axis=0)")
 def fifo_buffer(t: Relay, a: Attributes, x: Node, buffer: Node) -> Node:
-    """The newest data behind what is left of a buffer; the oldest falls out."""
+    """Appends the newest data to a buffer and drops the oldest."""
     axis = t.axis(buffer, int(a.axis))
     if t.rank(x) != t.rank(buffer):
         raise TypeFault(f"{shape_text(t.shape(x))} and {shape_text(t.shape(buffer))} have different ranks")

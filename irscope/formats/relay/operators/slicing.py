@@ -36,7 +36,7 @@ def strided_slice(t: Relay, a: Attributes, x: Node) -> Node:
 
 
 def sliced(t: Relay, x: Node, a: Attributes, begin: list[int], end: list[int], strides: list[int]) -> Node:
-    """Slices as Python has them, each along its axis; without ``axes`` along the first ones, as many as the longest list names."""
+    """Slices as in Python, each along its axis; without ``axes`` along the first ones, as many as the longest list has."""
     mode, axes = a.slice_mode, a.axes
     axes = [t.axis(x, d) for d in axes] if axes else list(range(max(len(begin), len(end), len(strides) if len(strides) > 1 else 0)))
     if len(axes) > t.rank(x):
@@ -57,7 +57,7 @@ def sliced(t: Relay, x: Node, a: Attributes, begin: list[int], end: list[int], s
         bounds = slice(_within(first, n, step), _within(stop, n, step, True), step).indices(n)
         count = len(range(*bounds))
         if step < 0:
-            # Backwards: what is passed over, from its far end, turned around.
+            # Backwards: the same range forwards, then reversed.
             last = bounds[0] + (count - 1) * step
             x = t.slice_dim(x, d, last if count else 0, bounds[0] + 1 if count else 0, -step)
             back.append(d)
@@ -67,7 +67,7 @@ def sliced(t: Relay, x: Node, a: Attributes, begin: list[int], end: list[int], s
 
 
 def _within(place: int, n: int, step: int, stop: bool = False) -> int | None:
-    """A place as Python's slices take it; below the beginning means the very beginning."""
+    """An index as Python's slices clamp it."""
     if place < -n and step < 0 and stop:
         return None
     return max(place, -n) if place < 0 else place
@@ -75,7 +75,7 @@ def _within(place: int, n: int, step: int, stop: bool = False) -> int | None:
 
 @operator("strided_set(data, v, begin, end, strides)", kind=INJ, values=True)
 def strided_set(t: Relay, a: Attributes, x: Node, v: Node, begin: Node, end: Node, strides: Node) -> Node:
-    """Another tensor written into a slice."""
+    """Writes another tensor into a slice."""
     starts, stops, steps = t.ints(begin, "begin"), t.ints(end, "end"), t.ints(strides, "strides") if t.shape(strides) else [1]
     steps = steps * len(starts) if len(steps) == 1 else steps
     ranges = [range(*slice(b, e, s).indices(n)) for b, e, s, n in zip(starts, stops, steps, t.shape(x), strict=False)]
@@ -93,7 +93,7 @@ def strided_set(t: Relay, a: Attributes, x: Node, v: Node, begin: Node, end: Nod
 
 @operator("slice_like(data, shape_like; axes=None)", kind=INJ)
 def slice_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
-    """The beginning of each axis, as long as in another tensor."""
+    """The first elements of each axis, as many as in another tensor."""
     axes = [t.axis(x, d) for d in a.axes] if a.axes else list(range(min(t.rank(x), t.rank(like))))
     for d in axes:
         x = t.slice_dim(x, d, 0, t.shape(like)[t.axis(like, d)])
@@ -105,7 +105,7 @@ def slice_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
 
 @operator('nn.pad(data, pad_value?; pad_width!, pad_mode="constant", pad_value=0.0)', kind=INJ)
 def pad(t: Relay, a: Attributes, x: Node, value: Node | None = None) -> Node:
-    """More elements around: one value, the edge, or a mirror image."""
+    """Pads with one value, the edge, or a mirror image."""
     widths = [tuple(int(v) for v in pair) for pair in a.pad_width]
     if len(widths) != t.rank(x):
         raise TypeFault(f"pad_width has {len(widths)} pairs, the data is {shape_text(t.shape(x))}")
@@ -122,7 +122,7 @@ def mirror_pad(t: Relay, a: Attributes, x: Node) -> Node:
 
 
 def mirrored(t: Relay, x: Node, widths: list[tuple[int, ...]], mode: str) -> Node:
-    """Padding that is made of what is there. Raises TypeFault where nothing is."""
+    """Pads with mirrored elements. Raises TypeFault where there are none."""
     if len(widths) != t.rank(x):
         raise TypeFault(f"pad_width has {len(widths)} pairs, the data is {shape_text(t.shape(x))}")
     for d, (low, high) in enumerate(widths):
@@ -147,7 +147,7 @@ def mirrored(t: Relay, x: Node, widths: list[tuple[int, ...]], mode: str) -> Nod
 
 @operator("nn.dilate(data; strides: sizes=[1, 1], dilation_value=0.0)", kind=INJ)
 def dilate(t: Relay, a: Attributes, x: Node) -> Node:
-    """A value between the elements."""
+    """Inserts a value between the elements."""
     if len(a.strides) != t.rank(x):
         raise TypeFault(f"strides are {shape_text(a.strides)}, the data is {shape_text(t.shape(x))}")
     zero = [0] * t.rank(x)
@@ -159,7 +159,7 @@ def dilate(t: Relay, a: Attributes, x: Node) -> Node:
 
 @operator('nn.depth_to_space(data; block_size=1, layout="NCHW", mode="DCR")', kind=INJ)
 def depth_to_space(t: Relay, a: Attributes, x: Node) -> Node:
-    """Channels spread over blocks of the plane."""
+    """Moves channels into blocks of the plane."""
     x = t.to_layout(x, a.layout, "NCHW")
     n, c, h, w = t.shape(x)
     b = int(a.block_size)
@@ -174,7 +174,7 @@ def depth_to_space(t: Relay, a: Attributes, x: Node) -> Node:
 
 @operator('nn.space_to_depth(data; block_size=1, layout="NCHW", mode="DCR")', kind=INJ)
 def space_to_depth(t: Relay, a: Attributes, x: Node) -> Node:
-    """Blocks of the plane gathered into channels."""
+    """Moves blocks of the plane into channels."""
     x = t.to_layout(x, a.layout, "NCHW")
     n, c, h, w = t.shape(x)
     b = int(a.block_size)

@@ -1,4 +1,4 @@
-"""Orders: sort, argsort, topk, searchsorted, and what depends on how many distinct values there are."""
+"""Sorting: sort, argsort, topk, searchsorted and unique."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from irscope.ops.faults import TypeFault
 
 @operator("sort(data; axis=-1, is_ascend=True, dtype='float32')", work="reduction")
 def sort(t: Relay, a: Attributes, x: Node) -> Node:
-    """In order along an axis."""
+    """The elements in sorted order along an axis."""
     return t.sort([x], t.axis(x, a.axis), not a.is_ascend)[0]
 
 
 @operator("argsort(data; axis=-1, is_ascend=True, dtype='int32')", work="reduction")
 def argsort(t: Relay, a: Attributes, x: Node) -> Node:
-    """The places of the elements in order."""
+    """The indices of the elements in sorted order."""
     axis = t.axis(x, a.axis)
     places = t.sort([x, t.iota(t.shape(x), axis, S32)], axis, not a.is_ascend)[1]
     return t.convert(places, t.dtype_word(a.dtype, S32))
@@ -27,12 +27,12 @@ def argsort(t: Relay, a: Attributes, x: Node) -> Node:
 
 @operator("topk(data; k=1, axis=-1, ret_type='both', is_ascend=False, dtype='int32')", work="reduction")
 def topk(t: Relay, a: Attributes, x: Node) -> Any:
-    """The first k in order, their places, or both."""
+    """The first k elements in sorted order, their indices, or both."""
     return top(t, x, a.k, a)
 
 
 def top(t: Relay, x: Node, k: object, a: Attributes) -> Any:
-    """What ``topk`` gives for a known ``k``; less than 1 means all."""
+    """``topk`` for a known ``k``; less than 1 means all."""
     if k is not None and not isinstance(k, int):
         raise TypeFault("k is left open")
     axis = t.axis(x, a.axis)
@@ -51,7 +51,7 @@ def top(t: Relay, x: Node, k: object, a: Attributes) -> Any:
 
 @operator("searchsorted(sorted_sequence: 1d+, values: 1d+; right=False, dtype='int32')")
 def searchsorted(t: Relay, a: Attributes, order: Node, values: Node) -> Node:
-    """Where each value would be put in: how many elements stand before it."""
+    """The insertion point of each value: the number of elements before it."""
     dtype = t.dtype_word(a.dtype, S32)
     n = t.shape(order)[-1]
     shape = (*t.shape(values), n)
@@ -79,9 +79,9 @@ def ndarray_size(t: Relay, a: Attributes, x: Node) -> Node:
 
 @operator("unique(data: 1d; sorted=True, return_counts=False)")
 def unique(t: Relay, a: Attributes, x: Node) -> list[Node]:
-    """The different values, where each stands first, which of them each element is, how many there are, and how often each.
+    """The distinct values, their first indices, the inverse indices, their number, and their counts.
 
-    All but the number have the length of the data; behind the values stand zeros, behind the places that length.
+    All but the number have the length of the data; values are padded with zeros, indices with that length.
     """
     n = t.shape(x)[0]
     value, place = t.sort([x, t.iota((n,), 0, S32)], 0)
@@ -93,7 +93,7 @@ def unique(t: Relay, a: Attributes, x: Node) -> list[Node]:
 
     first = put(t.full((n,), n, S32), number, place, "minimum")
     if not a.sorted:
-        # In the order of their first places; the number of each is then its rank in that order.
+        # In the order of their first indices; the inverse index of each is then its rank in that order.
         order = t.sort([first, t.iota((n,), 0, S32)], 0)[1]
         rank = t.sort([order, t.iota((n,), 0, S32)], 0)[1]
         first, number = t.take(first, order, 0), t.take(rank, number, 0)

@@ -1,7 +1,7 @@
-"""Sparse matrices: rows packed one after the other (CSR), in blocks too (BSR), and lists of places (COO).
+"""Sparse matrices: rows packed one after the other (CSR), in blocks too (BSR), and lists of coordinates (COO).
 
-What is computed from them is computed with the dense matrix that they stand for. Where a model's structure and values are constants, that
-matrix is made once, when the model is loaded.
+Operators on them are computed with the equivalent dense matrix. Where a model's structure and values are constants, that
+matrix is built once, when the model is loaded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ C = Kind.CONTRACTION
 
 
 def row_of(t: Relay, indptr: Node, count: int) -> Node:
-    """The row of each of ``count`` stored elements (s64): how many rows have ended before it."""
+    """The row of each of ``count`` stored elements (s64): the number of rows that end before it."""
     rows = t.shape(indptr)[0] - 1
     if rows == 1:
         return t.full((count,), 0, S64)
@@ -32,7 +32,7 @@ def row_of(t: Relay, indptr: Node, count: int) -> Node:
 
 
 def dense_of(t: Relay, data: Node, indices: Node, indptr: Node, columns: int) -> Node:
-    """The matrix that CSR (data (n)) or BSR (data (n, block rows, block columns)) stands for; what is stored twice is added."""
+    """The matrix that CSR (data (n)) or BSR (data (n, block rows, block columns)) represents; duplicate entries are added."""
     stored, rows = t.shape(data), t.shape(indptr)[0] - 1
     if len(stored) not in (1, 3):
         raise TypeFault(f"the data of a sparse matrix has 1 or 3 axes, not {len(stored)}")
@@ -54,7 +54,7 @@ def dense_of(t: Relay, data: Node, indices: Node, indptr: Node, columns: int) ->
           "nn.internal.sparse_dense_padded(data: 2d, weight_data: 1-3d, weight_indices: int 1d, weight_indptr: int 1d; sparse_lhs=False)",
           kind=C)
 def sparse_dense(t: Relay, a: Attributes, x: Node, data: Node, indices: Node, indptr: Node) -> Node:
-    """A dense layer whose weight is sparse; with ``sparse_lhs`` the sparse matrix times the other one transposed."""
+    """A dense layer whose weight is sparse; with ``sparse_lhs``, the sparse matrix times the transposed other one."""
     matrix = dense_of(t, data, indices, indptr, t.shape(x)[1])
     left, right = (matrix, x) if a.sparse_lhs else (x, matrix)
     return product(t, left, right, ([1], [1]), t.dtype(x))
@@ -83,7 +83,7 @@ def sparse_transpose(t: Relay, a: Attributes, data: Node, indices: Node, indptr:
 @operator("nn.sparse_conv2d(data: 4d, sparse_data: 1-3d, sparse_indices: int 1d, sparse_indptr: int 1d; layout='NHWC', kernel_size=[1, 1])",
           kind=C)
 def sparse_conv2d(t: Relay, a: Attributes, x: Node, data: Node, indices: Node, indptr: Node) -> Node:
-    """A convolution of 1 x 1, or of 3 x 3 with a border of 1, whose kernel is a sparse matrix of a row an output."""
+    """A convolution of 1 x 1, or of 3 x 3 with a border of 1, whose kernel is a sparse matrix with a row per output."""
     layout, (kh, kw) = str(a.layout), each(a.kernel_size, 2)
     if (kh, kw) not in ((1, 1), (3, 3)) or layout not in ("NHWC", "NCHW"):
         raise TypeFault(f"sparse convolutions are of 1 x 1 or 3 x 3 over NHWC or NCHW, not of {kh} x {kw} over {layout}")
@@ -98,7 +98,7 @@ def sparse_conv2d(t: Relay, a: Attributes, x: Node, data: Node, indices: Node, i
 
 @operator("sparse_reshape(sparse_indices: int 1-2d, prev_shape: int 1d, new_shape: int 1d)", kind=Kind.INJECTIVE)
 def sparse_reshape(t: Relay, a: Attributes, indices: Node, before: Node, after: Node) -> list[Node]:
-    """Where the places of a list are in another shape, and that shape; one of its sizes may be -1."""
+    """The coordinates of a list in another shape, and that shape; one of its sizes may be -1."""
     dtype = t.dtype(indices)
     places = indices if t.rank(indices) == 2 else t.reshape(indices, (prod(t.shape(indices)), 1))
     count, old = t.shape(places)
@@ -122,7 +122,7 @@ def sparse_reshape(t: Relay, a: Attributes, indices: Node, before: Node, after: 
 
 
 def _filled_type(a: Attributes, indices: Type, values: Type, shape: Type, default: Type) -> Type | None:
-    """How many rows are empty is not known before the places are."""
+    """The result type; the number of empty rows is unknown until the coordinates are known."""
     if not (isinstance(indices, TensorType) and isinstance(values, TensorType) and indices.rank == 2):
         return None
     some = DynamicDim()
@@ -132,7 +132,7 @@ def _filled_type(a: Attributes, indices: Type, values: Type, shape: Type, defaul
 @operator("sparse_fill_empty_rows(sparse_indices: int 2d, sparse_values: 1d, dense_shape: int 1d, default_value)", values=True,
           infer=_filled_type)
 def sparse_fill_empty_rows(t: Relay, a: Attributes, indices: Node, values: Node, shape: Node, default: Node) -> list[Node]:
-    """A list of places in which every row has at least one: places, values, and which rows were empty. The places must be constants."""
+    """A coordinate list with an entry in every row: coordinates, values, and which rows were empty. The coordinates must be constant."""
     known = t.known(indices)
     if known is None:
         raise TypeFault("how many rows are empty depends on data: irscope compiles programs whose sizes are known")
@@ -164,7 +164,7 @@ def _places_type(a: Attributes, condition: Type) -> Type | None:
 
 @operator("argwhere(condition)", values=True, infer=_places_type)
 def argwhere(t: Relay, a: Attributes, condition: Node) -> Node:
-    """The places that are not 0, in order. The condition must be a constant."""
+    """The coordinates of non-zero elements, in order. The condition must be a constant."""
     known = t.known(condition)
     if known is None:
         raise TypeFault("how many places there are depends on data: irscope compiles programs whose sizes are known")

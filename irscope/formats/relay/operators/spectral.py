@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms, of whole signals and of windows that move along them."""
+"""Discrete Fourier transforms of whole signals and of sliding windows."""
 
 from __future__ import annotations
 

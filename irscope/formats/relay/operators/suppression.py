@@ -1,4 +1,4 @@
-"""Boxes of detection networks: those that overlap a better one are left out, step by step, best first."""
+"""Non-maximum suppression: removes the boxes of detection networks that overlap a better one, best first."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Overlap = Callable[[Tensors, Sequence[Node], Sequence[Node]], Node]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Boxes in the order in which they are looked at, all (B, N) but ``boxes``, (B, N, 4).
+    """Boxes in the order of processing, all (B, N) but ``boxes``, (B, N, 4).
 
-    ``able`` may be kept, ``mortal`` may be suppressed, ``strong`` suppress others; ``group`` (None: all are one) holds what suppresses each
+    ``able`` may be kept, ``mortal`` may be suppressed, ``strong`` suppress others; boxes of one ``group`` (None: all are one) suppress each
     other. The sets are pred.
     """
 
@@ -36,10 +36,10 @@ class Candidates:
 
 def survivors(t: Relay, c: Candidates, threshold: Node, limit: Node, overlap: Overlap | None = None,
               strict: bool = False) -> tuple[Node, Node]:
-    """Which boxes are kept, (B, N), and how many of each batch, (B).
+    """The boxes that are kept, (B, N), and their number per batch, (B).
 
-    One after the other, each box that may be kept and is not suppressed is, until ``limit`` (B) of the batch are; it then suppresses those
-    behind it whose overlap reaches the threshold (``strict``: is above it).
+    In order, keeps each box that may be kept and is not suppressed, up to ``limit`` (B) per batch; a kept box suppresses the later ones
+    whose overlap reaches the threshold (``strict``: is above it).
     """
     b, n, _ = t.shape(c.boxes)
     measure = overlap or overlap_of_corners
@@ -91,7 +91,7 @@ def columns(t: Relay, x: Node) -> list[Node]:
 
 
 def rows(t: Relay, x: Node, order: Node) -> Node:
-    """``x`` (B, N, ...) with the rows of each batch in another order (B, M)."""
+    """Rows of each batch of ``x`` (B, N, ...), selected by ``order`` (B, M)."""
     shape, (b, m) = t.shape(x), t.shape(order)
     flat = t.reshape(x, (b * shape[1], *shape[2:]))
     at = t.add(t.convert(order, S64), t.scale(t.iota((b, m), 0, S64), shape[1]))
@@ -99,14 +99,14 @@ def rows(t: Relay, x: Node, order: Node) -> Node:
 
 
 def best_first(t: Relay, score: Node, counts: Node) -> tuple[Node, Node]:
-    """The scores (B, N) where ``counts`` (B, N), in falling order, the others behind them; and the places that they had."""
+    """The scores (B, N) where ``counts`` (B, N), in descending order, followed by the others; and their former positions."""
     key = t.select(counts, score, t.like(score, -np.inf))
     values, places = t.sort([key, t.iota(t.shape(score), 1, S32)], 1, True)
     return values, places
 
 
 def to_front(t: Relay, wanted: Node, *values: Node) -> list[Node]:
-    """Values (B, N) or (B, N, K) with those that are wanted (B, N) first, in the order that they had; how the others stand is left open."""
+    """Values (B, N) or (B, N, K) with the wanted ones (B, N) first, in their former order; the order of the others is unspecified."""
     n = t.shape(wanted)[1]
     place = t.iota(t.shape(wanted), 1, S32)
     order = t.sort([t.select(wanted, place, t.plus(place, n)), place], 1)[1]
@@ -114,7 +114,7 @@ def to_front(t: Relay, wanted: Node, *values: Node) -> list[Node]:
 
 
 def first_ones(t: Relay, count: Node, n: int) -> Node:
-    """(B, n): whether a place is below the count (B)."""
+    """(B, n): whether a position is below the count (B)."""
     b = t.shape(count)[0]
     return t.compare("LT", t.iota((b, n), 1, S32), t.broadcast_to(t.reshape(count, (b, 1)), (b, n)))
 
@@ -124,7 +124,7 @@ def _scalar(t: Relay, x: Node, like: Node) -> Node:
 
 
 def _require_columns(have: int, *wanted: int) -> None:
-    """Raise TypeFault where boxes have fewer numbers than are read of them."""
+    """Raise TypeFault where boxes have fewer numbers than the operator reads."""
     if have < max(wanted):
         raise TypeFault(f"boxes have {have} numbers each, {max(wanted)} are read")
 
@@ -153,12 +153,12 @@ def non_max_suppression(t: Relay, a: Attributes, x: Node, valid: Node, indices: 
     corners = t.slice_dim(boxes, 2, start, start + 4)
     close = _scalar(t, threshold, x)
     kept, count = survivors(t, Candidates(corners, able, able, strong, group), close, unlimited)
-    # Boxes without a positive score are not compared; they are left out only where there is no room any more.
+    # Boxes without a positive score are not compared; they are dropped only beyond the limit.
     full = t.compare("EQ", t.reshape(count, (b, 1)), t.reshape(limit, (b, 1)))
     stays = t.binary("and", looked_at, t.select(able, kept, t.unary("not", t.broadcast_to(full, (b, n)))))
     found = t.select(t.reshape(stays, (b, n, 1)), boxes, t.like(boxes, -1))
     places = t.select(stays, order, t.like(order, -1))
-    # A threshold of 0 and less compares nothing.
+    # A threshold of 0 or less disables the comparison.
     plain = t.select(t.reshape(counted_in, (b, n, 1)), x, t.like(x, -1))
     here = t.select(counted_in, t.iota((b, n), 1, S32), t.full((b, n), -1, S32))
     compares = t.compare("GT", close, t.like(close, 0))
@@ -173,7 +173,7 @@ def non_max_suppression(t: Relay, a: Attributes, x: Node, valid: Node, indices: 
 
 
 def _places(t: Relay, places: Node, indices: Node) -> list[Node]:
-    """What the places that are left (-1: none) are called in the caller's own data, to the front, and how many there are."""
+    """The remaining positions (-1: none) as indices of the caller's data, moved to the front, and their number."""
     b, n = t.shape(places)
     names = t.gather_elements(indices, t.convert(t.maximum(places, t.like(places, 0)), S64), 1)
     names = t.select(t.compare("GE", places, t.like(places, 0)), t.convert(names, S32), t.like(places, -1))
@@ -186,7 +186,7 @@ def _places(t: Relay, places: Node, indices: Node) -> list[Node]:
 @operator("vision.all_class_non_max_suppression(boxes: 3d, scores: 3d, max_output_boxes_per_class, iou_threshold, score_threshold; "
           "output_format='onnx')")
 def all_class_non_max_suppression(t: Relay, a: Attributes, boxes: Node, scores: Node, most: Node, iou: Node, least: Node) -> list[Node]:
-    """Every class by itself: the kept boxes as (batch, class, box), or (class, box) for each batch, the best of a class first."""
+    """Each class separately: the kept boxes as (batch, class, box), or (class, box) for each batch, the best of a class first."""
     b, c, n = t.shape(scores)
     flat = t.reshape(scores, (b * c, n))
     everything = t.compare("EQ", t.iota((b * c, n), 1, S32), t.iota((b * c, n), 1, S32))
@@ -214,7 +214,7 @@ def all_class_non_max_suppression(t: Relay, a: Attributes, boxes: Node, scores: 
 
 
 def _listed(t: Relay, kept: Node, parts: Sequence[Node]) -> list[Node]:
-    """Rows of numbers for what is kept, zeros behind them, and how many there are."""
+    """Rows of numbers for the kept boxes, followed by zeros, and their number."""
     total = t.shape(parts[0])[1]
     flags = t.reshape(kept, (1, total))
     (moved,) = to_front(t, flags, t.concat([t.reshape(p, (1, total, 1)) for p in parts], 2))
@@ -229,7 +229,7 @@ def _listed(t: Relay, kept: Node, parts: Sequence[Node]) -> list[Node]:
     "score_threshold!)"
 )
 def regular_non_max_suppression(t: Relay, a: Attributes, boxes: Node, scores: Node) -> list[Node]:
-    """Every class by itself, then the best of all: boxes, classes, scores, and how many; zeros behind them (TFLite's)."""
+    """Each class separately, then the best of all: boxes, classes, scores, and their number, padded with zeros (TFLite's)."""
     b, n, classes = t.shape(scores)
     c, most = int(a.num_classes), int(a.max_detections)
     own = t.slice_dim(scores, 2, classes - c, classes)

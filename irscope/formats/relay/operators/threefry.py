@@ -1,4 +1,4 @@
-"""Random numbers from a key that is passed on: Threefry, counted and split as TVM does.
+"""Random numbers from an explicit key: Threefry, with TVM's counters and splits.
 
 A key is ten words: four of the cipher's key, two of the path (which splits led here), two of the counter, two that mark the next bit of
 the path. (J. K. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011; N. Ferguson et al., "The Skein hash function family",
@@ -70,7 +70,7 @@ def _turned(t: Relay, x: Node, bits: int) -> Node:
 
 
 def _next_bit(t: Relay, high: Node, low: Node) -> tuple[Node, Node]:
-    """The mark moved by one bit; the two words are one number of 128 bits with a single bit set."""
+    """The marker moved by one bit; the two words are one number of 128 bits with a single bit set."""
     one = _word(t, 1)
     crosses = t.compare("EQ", high, one)
     moved = t.select(crosses, _word(t, 1 << 63), t.binary("shift-right-logical", low, one))
@@ -84,11 +84,11 @@ def _used_up(t: Relay, high: Node, low: Node) -> Node:
 
 
 def generated(t: Relay, key: Node, count: int) -> tuple[Node, Node]:
-    """The key behind ``count`` numbers, and the numbers."""
+    """The key after ``count`` numbers, and the numbers."""
     if t.shape(key) != (10,) or t.dtype(key) is not U64:
         raise TypeFault(f"a key is Tensor[(10), uint64], got {t.type(key)}")
     old, zero = words(t, key), _word(t, 0)
-    # Where the counter has no room for so many, the path grows by a bit; where that has none either, the cipher gives a new key.
+    # Where the counter would overflow, the path grows by a bit; where that is full too, the cipher derives a new key.
     room = t.compare("LT", old[7], _word(t, (1 << 64) - 1 - count))
     ones = [_word(t, (1 << 64) - 1)] * 4
     fresh = [*words(t, scrambled(t, old[:4], ones, 1)), zero, zero, zero, zero, _word(t, 1 << 63), zero]
@@ -107,7 +107,7 @@ def generated(t: Relay, key: Node, count: int) -> tuple[Node, Node]:
 
 @operator("random.threefry_generate(key; out_shape!)")
 def threefry_generate(t: Relay, a: Attributes, key: Node) -> list[Node]:
-    """64 random bits for each element, and the key for those to come."""
+    """64 random bits for each element, and the next key."""
     shape = tuple(int(n) for n in a.out_shape)
     after, bits = generated(t, key, prod(shape))
     return [after, t.reshape(bits, shape)]
@@ -115,7 +115,7 @@ def threefry_generate(t: Relay, a: Attributes, key: Node) -> list[Node]:
 
 @operator("random.threefry_split(key)")
 def threefry_split(t: Relay, a: Attributes, key: Node) -> list[Node]:
-    """Two keys whose numbers have nothing to do with each other."""
+    """Two keys with independent numbers."""
     if t.shape(key) != (10,) or t.dtype(key) is not U64:
         raise TypeFault(f"a key is Tensor[(10), uint64], got {t.type(key)}")
     old, zero = words(t, key), _word(t, 0)
@@ -145,14 +145,14 @@ def fractions(t: Relay, key: Node, shape: tuple[int, ...], dtype: Any) -> tuple[
 
 @operator("random.uniform(key, low, high; out_shape!, out_dtype=None)")
 def uniform(t: Relay, a: Attributes, key: Node, low: Node, high: Node) -> list[Node]:
-    """Numbers between two bounds, and the key for those to come."""
+    """Uniform numbers between two bounds, and the next key."""
     after, part = fractions(t, key, tuple(int(n) for n in a.out_shape), t.dtype_word(a.out_dtype, t.dtype(low)))
     return [after, t.add(t.mul(part, t.sub(high, low)), low)]
 
 
 @operator("random.normal(key, mean, scale; out_shape!, out_dtype=None)")
 def normal(t: Relay, a: Attributes, key: Node, mean: Node, scale: Node) -> list[Node]:
-    """Normal numbers by the transformation of Box and Muller, and the key for those to come."""
+    """Normal numbers by the Box-Muller transform, and the next key."""
     shape = tuple(int(n) for n in a.out_shape)
     after, part = fractions(t, key, (2, *shape), t.dtype_word(a.out_dtype, t.dtype(mean)))
     first, second = (t.reshape(t.slice_dim(part, 0, i, i + 1), shape) for i in (0, 1))
@@ -163,7 +163,7 @@ def normal(t: Relay, a: Attributes, key: Node, mean: Node, scale: Node) -> list[
 
 @operator("random.multinomial(key, probs; num_samples=1)")
 def multinomial(t: Relay, a: Attributes, key: Node, probs: Node) -> list[Node]:
-    """Places along the last axis, as often as their share of the whole says, and the key for those to come."""
+    """Indices along the last axis, sampled by their share of the sum, and the next key."""
     p = t.convert(probs, F32)
     p = t.maximum(p, t.like(p, 0))
     last = t.rank(p) - 1

@@ -1,4 +1,4 @@
-"""Helpers of detection networks that are plain arithmetic."""
+"""Operators of detection networks that are plain arithmetic."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def multibox_prior(t: Relay, a: Attributes, x: Node) -> Node:
 @operator("vision.roi_align(data: 4d, rois: 2d; pooled_size!, spatial_scale!, sample_ratio=-1, layout='NCHW', mode='avg')",
           kind=Kind.CONTRACTION)
 def roi_align(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
-    """Regions (batch, x1, y1, x2, y2) averaged into one size, with a fixed number of samples a cell."""
+    """Regions (batch, x1, y1, x2, y2) averaged to one size, with a fixed number of samples per cell."""
     ratio = int(a.sample_ratio)
     if ratio <= 0:
         raise TypeFault("sample_ratio depends on the regions; give it a positive number")
@@ -96,7 +96,7 @@ def roi_align(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
 
 @operator("vision.get_valid_counts(data: 3d, score_threshold; score_threshold=0.0, id_index=0, score_index=1)")
 def get_valid_counts(t: Relay, a: Attributes, x: Node, threshold: Node) -> list[Node]:
-    """Boxes above a threshold moved to the front: how many, the boxes, and where they came from."""
+    """Moves boxes above a threshold to the front: their number, the boxes, and their former positions."""
     b, n, k = t.shape(x)
 
     def column(index: int) -> Node:
@@ -131,7 +131,7 @@ def pooled_type(a: Attributes, data: Type, rois: Type) -> Type | None:
 
 @operator("vision.roi_pool(data: 4d, rois: 2d; pooled_size!, spatial_scale!, layout='NCHW')", kind=Kind.CONTRACTION, infer=pooled_type)
 def roi_pool(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
-    """The largest element in each cell of regions (batch, x1, y1, x2, y2) that are cut into one number of cells; 0 in empty ones."""
+    """The largest element in each cell of regions (batch, x1, y1, x2, y2) divided into a fixed number of cells; 0 in empty ones."""
     x = t.to_layout(x, a.layout, "NCHW")
     _, c, *sizes = t.shape(x)
     r = t.shape(rois)[0]

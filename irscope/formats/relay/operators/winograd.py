@@ -1,4 +1,4 @@
-"""Convolutions in Winograd's domain: kernels that were transformed beforehand, and the convolution over them.
+"""Winograd convolutions: the transform of the kernel, and the convolution with a transformed kernel.
 
     Y = A^T [ (G g G^T) * (B^T d B) ] A          for every tile of the result, over all channels
 
@@ -44,7 +44,7 @@ def matrices(tile: int, kernel: int) -> tuple[Any, Any, Any]:
     points = POINTS[which]
     n = len(points)
     scale = [prod(points[i] - p for k, p in enumerate(points) if k != i) for i in range(n)]
-    # The sign of the first factor may stand on either side; TVM has it with the data.
+    # The sign of the first factor may be on either side; TVM puts it with the data.
     factor = np.array([abs(scale[0]), *scale[1:], 1.0])
 
     def powers(columns: int) -> Any:
@@ -65,7 +65,7 @@ def matrices(tile: int, kernel: int) -> tuple[Any, Any, Any]:
 
 
 def _along(t: Relay, x: Node, matrix: object, axis: int) -> Node:
-    """A dimension multiplied by a matrix (old, new); the new one stands in its place."""
+    """A dimension multiplied by a matrix (old, new), in place."""
     rank = t.rank(x)
     made = t.dot(x, t.array(matrix, t.dtype(x)), ([axis], [0]))
     order = [*range(axis), rank - 1, *range(axis, rank - 1)]
@@ -80,7 +80,7 @@ def conv2d_weight(t: Relay, a: Attributes, w: Node) -> Node:
 
 @operator("nn.contrib_conv3d_winograd_weight_transform(weight: 5d; tile_size!)", kind=C)
 def conv3d_weight(t: Relay, a: Attributes, w: Node) -> Node:
-    """A kernel (O, I, D, H, W) in Winograd's domain: the depth too where it is as large as the others, else behind them."""
+    """A kernel (O, I, D, H, W) in Winograd's domain: the depth too where it is as large as the others, else after them."""
     depth, height = t.shape(w)[2:4]
     if depth == height:
         return _transformed(t, w, int(a.tile_size), (2, 3, 4))
@@ -164,7 +164,7 @@ def _convolution(n: int) -> None:
         made = _over_tiles(t, a, t.convert(x, dtype), t.convert(w, dtype), n, depth)
         return t.to_layout(made, letters, str(a.out_layout or data))
 
-    build.__doc__ = "A convolution whose kernel is in Winograd's domain already."
+    build.__doc__ = "A convolution whose kernel is already in Winograd's domain."
     ones, zeros = ", ".join(["1"] * n), ", ".join(["0"] * n)
     operator(f"nn.contrib_conv{n}d_winograd_without_weight_transform(data: {n + 2}d+, weight: {n + 2}d+; tile_size!, strides=[{ones}], "
              f"padding=[{zeros}], dilation=[{ones}], groups=1, channels=None, kernel_size=None, data_layout={letters!r}, "
@@ -174,8 +174,8 @@ def _convolution(n: int) -> None:
 def _kernel(t: Relay, a: Attributes, x: Node, w: Node, n: int, channels_first: bool) -> tuple[Node, int]:
     """The kernel as (alpha, ..., [D,] O, I), and its depth where that is not transformed.
 
-    TVM's targets lay it differently; the sizes tell. Where there are as many inputs as outputs they do not: then the inputs stand before
-    the outputs for channels first in two dimensions, behind them else, as TVM's own code has it.
+    TVM's targets use different layouts, which the sizes distinguish. With as many inputs as outputs they do not: then the inputs come
+    before the outputs for channels first in two dimensions, else after them, as in TVM's code.
     """
     shape, inner = t.shape(w), t.shape(x)[1]
     alpha = shape[0]

@@ -4,11 +4,11 @@
     def leaky_relu(t: Torch, x: Node, slope: float) -> Node:
         return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, slope))
 
-A ``pure`` operator takes nodes and gives nodes (several results: a tuple, a list of tensors: a list). In-place forms (``leaky_relu_``)
-follow from it. A ``view`` gives a View: what reads it from its base, writes it back, and its strides. An ``alias`` is given the layout of
-its operand, and says whether torch gives a view, a copy, or the operand itself. A ``raw`` operator takes handles and the program that
-runs. To add operators, write them in a family file here; everything else follows from the declaration. Where the strides of the result
-are known, its name goes into a list of ``layouts.py``.
+A ``pure`` operator takes nodes and returns nodes (several results: a tuple, a list of tensors: a list). In-place forms (``leaky_relu_``)
+follow from it. A ``view`` returns a View: how to read it from its base and write it back, and its strides. An ``alias`` takes the layout of
+its operand, and says whether torch returns a view, a copy, or the operand itself. A ``raw`` operator takes handles and the running
+program. To add operators, write them in a family file here; everything else follows from the declaration. Where the strides of the result
+are known, add its name to a list in ``layouts.py``.
 """
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ def view(*schemas: str) -> Callable[[F], F]:
 
 
 def alias(*schemas: str, traits: str = "") -> Callable[[F], F]:
-    """Declare operators of which torch decides by strides and types whether they share the memory of their first argument.
+    """Declare operators that share the memory of their first argument depending on strides and types.
 
-    The function takes ``(t, x, layout, ...)`` and gives a Decision, or a list of them; a list of tensors comes with a list of layouts.
+    The function takes ``(t, x, layout, ...)`` and returns a Decision, or a list of them; a list of tensors comes with a list of layouts.
     ``traits`` tells what to assume where the types of a text leave that open: ``view``, ``dense-view``, ``cast`` or ``dropout``.
     """
     return operator(*schemas, style="alias", traits=traits)
 
 
 def overloads(name: str) -> Overloads | None:
-    """What is declared under a name, or None."""
+    """The overloads of a name, or None."""
     load()
     return _table.get(name)
 

@@ -1,4 +1,4 @@
-"""Activations: the elementwise functions that stand between layers."""
+"""Activations: the elementwise functions between layers."""
 from __future__ import annotations
 
 from math import pi, sqrt
@@ -135,7 +135,7 @@ def glu(t: Torch, x: Node, dim: int) -> Node:
        "alpha_dropout(Tensor(a) input, float p, bool train)", "feature_alpha_dropout(Tensor(a) input, float p, bool train)",
        traits="dropout")
 def dropout(t: Torch, x: Node, at: Layout | None, p: float, train: bool) -> Decision:
-    """In evaluation the input itself. In training the result depends on torch's generator, which no text holds."""
+    """In evaluation the input itself. In training the result depends on torch's generator, which is not in the text."""
     if train and p > 0 and 0 not in t.shape(x):
         raise ValueError("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")
     return ITSELF

@@ -64,7 +64,7 @@ def trunc_divide(t: Torch, x: Node, y: object) -> Node:
 def floor_divide(t: Torch, x: Node, y: object) -> Node:
     x, y = t.together(*t.promote(x, y))
     if t.dtype(x).is_float:
-        # As c10::div_floor_floating: exact where the plain quotient was rounded over an integer.
+        # As c10::div_floor_floating: exact where the plain quotient would round up to an integer.
         rest = t.binary("remainder", x, y)
         quotient = t.div(t.sub(x, rest), y)
         adjust = t.binary("and", t.compare("NE", rest, t.like(rest, 0)),
@@ -82,7 +82,7 @@ def floor_divide(t: Torch, x: Node, y: object) -> Node:
 @operator("remainder.Tensor(Tensor self, Tensor other)", "remainder.Scalar(Tensor self, Scalar other)",
           "remainder.Scalar_Tensor(Scalar self, Tensor other)")
 def remainder(t: Torch, x: object, y: object) -> Node:
-    """With the sign of the divisor, as in Python."""
+    """The remainder with the sign of the divisor, as in Python."""
     x, y = t.together(*t.promote(x, y))
     rest = t.binary("remainder", x, y)
     zero = t.like(rest, 0)
@@ -117,7 +117,7 @@ def power(t: Torch, x: object, y: object) -> Node:
     x, y = t.together(*t.promote(x, y, to=dtype))
     if dtype.kind != "int":
         return t.binary("power", x, y)
-    # Negative powers of integers: only 1 and -1 have whole ones.
+    # Negative powers of integers: only 1 and -1 have integer ones.
     one, zero = t.like(x, 1), t.like(x, 0)
     odd = t.compare("NE", t.binary("and", y, one), zero)
     units = t.select(t.compare("EQ", x, one), one, t.select(t.compare("EQ", x, t.like(x, -1)), t.select(odd, t.like(x, -1), one), zero))
@@ -143,14 +143,14 @@ def minimum(t: Torch, x: Node, y: Node) -> Node:
 
 @operator("fmax(Tensor self, Tensor other)")
 def fmax(t: Torch, x: Node, y: Node) -> Node:
-    """The larger; NaN gives way."""
+    """The larger of two, ignoring NaN."""
     x, y = t.together(*t.promote(x, y))
     return t.select(t.compare("NE", x, x), y, t.select(t.compare("NE", y, y), x, t.maximum(x, y)))
 
 
 @operator("fmin(Tensor self, Tensor other)")
 def fmin(t: Torch, x: Node, y: Node) -> Node:
-    """The smaller; NaN gives way."""
+    """The smaller of two, ignoring NaN."""
     x, y = t.together(*t.promote(x, y))
     return t.select(t.compare("NE", x, x), y, t.select(t.compare("NE", y, y), x, t.minimum(x, y)))
 
@@ -164,7 +164,7 @@ def hypot(t: Torch, x: Node, y: Node) -> Node:
 @operator("copysign.Tensor(Tensor self, Tensor other)", "copysign.Scalar(Tensor self, Scalar other)")
 def copysign(t: Torch, x: Node, y: object) -> Node:
     x, y = t.promote_floating(x, y)
-    # The sign of a zero shows in its reciprocal.
+    # The reciprocal reveals the sign of a zero.
     negative = t.compare("LT", t.select(t.compare("EQ", y, t.like(y, 0)), t.div(t.like(y, 1), y), y), t.like(y, 0))
     size = t.unary("abs", x)
     return t.select(negative, t.unary("negate", size), size)

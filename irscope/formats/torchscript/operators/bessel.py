@@ -1,7 +1,7 @@
-"""Bessel functions of the first and second kind and modified ones of the second, in float64.
+"""Bessel functions of the first and second kind, and modified ones of the second kind, in float64.
 
-Small arguments go by Chebyshev series of the regular part, which are fitted here to integrals (Abramowitz and Stegun 9.1.21, 9.6.24), large
-ones by the asymptotic expansion (9.2.5) or by a series in 1/x.
+Small arguments use Chebyshev series of the regular part, which are fitted here to integrals (Abramowitz and Stegun 9.1.21, 9.6.24), large
+ones the asymptotic expansion (9.2.5) or a series in 1/x.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TERMS, DEGREE = 12, 48
 
 
 def _first_kind(order: int, x: Array) -> Array:
-    """J of an order by its integral over half a period, to which equidistant points converge exponentially."""
+    """J of an order by its integral over half a period, for which equidistant points converge exponentially."""
     angle = (np.arange(256) + 0.5) * (pi / 256)
     return np.asarray(np.cos(order * angle - x[..., None] * np.sin(angle)).mean(-1))
 

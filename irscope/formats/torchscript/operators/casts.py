@@ -1,4 +1,4 @@
-"""The same elements again: copies, casts, fills. A cast to the type that a tensor has gives the tensor itself."""
+"""Copies, casts and fills. A cast to the type of the tensor returns the tensor itself."""
 from __future__ import annotations
 
 from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Unsure, View
@@ -28,7 +28,7 @@ def clone(t: Torch, x: Node, memory: object = None) -> Node:
 
 
 def cast(t: Torch, x: Node, at: Layout | None, dtype: DType, copy: bool = False, memory_format: int | None = None) -> Decision:
-    """``to``: the tensor itself where it has the type and the suggested memory format already, unless a copy is asked for."""
+    """``to``: the tensor itself where it already has the type and the memory format, unless a copy is requested."""
     kept = memory_format in (None, PRESERVE_FORMAT)
     if not copy and t.dtype(x) is dtype:
         if kept or (at is not None and at.suggested_format() == memory_format):
@@ -83,7 +83,7 @@ def to_prim_dtype(t: Torch, x: Node, at: Layout | None, dtype: int | None, non_b
 
 @alias("to_dense(Tensor(a) self, ScalarType? dtype=None, *, bool? masked_grad=None)")
 def to_dense(t: Torch, x: Node, at: Layout | None, dtype: int | None, masked: object) -> Decision:
-    """The tensor itself, or a copy of one in the layout of oneDNN, of which the text says nothing."""
+    """The tensor itself, or a copy of one in oneDNN's layout, which the text does not state."""
     made = cast(t, x, at, t.dtype_number(dtype, t.dtype(x)))
     return Unsure(x) if made is ITSELF else made
 

@@ -25,7 +25,7 @@ def conjugate(t: Torch, x: Node) -> Node:
 
 
 def conjugated(t: Torch) -> View:
-    """The conjugate as a view: torch notes it down, and conjugates when the numbers are read."""
+    """The conjugate as a view: torch sets a flag, and conjugates when the numbers are read."""
     return View(lambda b: conjugate(t, b), lambda b, new: conjugate(t, new), lambda at: replace(at, conjugated=not at.conjugated))
 
 
@@ -48,7 +48,7 @@ def neg_view(t: Torch, x: Node) -> View:
 
 @alias("resolve_conj(Tensor(a) self)")
 def resolve_conj(t: Torch, x: Node, at: Layout | None) -> Decision:
-    """A copy of what torch only noted down as conjugated, else the tensor itself."""
+    """A copy of a tensor with the conjugate flag, else the tensor itself."""
     if at is None:
         return Unsure(x) if t.dtype(x).is_complex else ITSELF
     return Copied(x, replace(preserved(at), negated=at.negated)) if at.conjugated else ITSELF
@@ -83,10 +83,10 @@ def real(t: Torch, x: Node, at: Layout | None) -> Decision:
 
 @view("view_as_real(Tensor(a) self)")
 def view_as_real(t: Torch, x: Node) -> View:
-    """The parts side by side in a new last dimension."""
+    """The real and imaginary parts in a new last dimension."""
     def place(at: Layout) -> Layout:
         if at.conjugated:
-            raise ValueError("view_as_real of a tensor that is conjugated but not resolved: call resolve_conj() first, as torch asks")
+            raise ValueError("view_as_real of a tensor that is conjugated but not resolved: call resolve_conj() first, as torch requires")
         parts = _parts(at)
         return replace(parts, sizes=(*at.sizes, 2), strides=(*parts.strides, 1))
     return View(lambda b: _split(t, b), lambda b, new: _joined(t, new), place)

@@ -20,7 +20,7 @@ def _dims(n: int, transposed: bool) -> ConvDims:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How a kernel goes over its input. Each list has a number for every spatial dimension, or one for all; a pair pads unevenly."""
+    """The geometry of a convolution. Each list has a number for every spatial dimension, or one for all; a pair pads asymmetrically."""
 
     stride: Sequence[int]
     padding: Sequence[int | tuple[int, int]]
@@ -29,7 +29,7 @@ class Geometry:
 
 
 def convolve(t: Torch, x: Node, w: Node, bias: Node | None, at: Geometry) -> Node:
-    """A convolution over the last dimensions; a missing batch dimension is added and taken away again."""
+    """A convolution over the last dimensions; a missing batch dimension is added and removed again."""
     t.alike(x, w, bias)
     n = t.rank(w) - 2
     single = t.rank(x) == n + 1
@@ -42,7 +42,7 @@ def convolve(t: Torch, x: Node, w: Node, bias: Node | None, at: Geometry) -> Nod
 
 
 def transposed(t: Torch, x: Node, w: Node, bias: Node | None, at: Geometry, output_padding: Sequence[int]) -> Node:
-    """The gradient of a convolution: the input spread by the stride, the kernel reversed. ``w`` is [in, out / groups, k...]."""
+    """The gradient of a convolution: the input dilated by the stride, the kernel reversed. ``w`` is [in, out / groups, k...]."""
     t.alike(x, w, bias)
     n = t.rank(w) - 2
     single = t.rank(x) == n + 1
@@ -125,7 +125,7 @@ def convolution_mode(t: Torch, x: Node, w: Node, bias: Node | None, stride: list
 @operator("cudnn_convolution_relu(Tensor self, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)")
 def convolution_relu(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], dilation: list[int],
                      groups: int) -> Node:
-    """A convolution, negative results replaced by 0: what freezing a model for inference makes of the two."""
+    """A convolution followed by relu: ``torch.jit.freeze`` fuses the two."""
     made = convolve(t, x, w, bias, Geometry(stride, padding, dilation, groups))
     return t.maximum(made, t.like(made, 0))
 
@@ -134,7 +134,7 @@ def convolution_relu(t: Torch, x: Node, w: Node, bias: Node | None, stride: list
           "int[] dilation, int groups)")
 def convolution_add_relu(t: Torch, x: Node, w: Node, z: Node, alpha: float | None, bias: Node | None, stride: list[int],
                          padding: list[int], dilation: list[int], groups: int) -> Node:
-    """A convolution plus ``alpha`` (1 where it is not given) times another tensor, negative results replaced by 0."""
+    """The relu of a convolution plus ``alpha`` (default 1) times another tensor."""
     made = convolve(t, x, w, bias, Geometry(stride, padding, dilation, groups))
     made = t.add(made, z if alpha is None else t.scale(z, alpha))
     return t.maximum(made, t.like(made, 0))

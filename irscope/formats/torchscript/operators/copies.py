@@ -1,4 +1,4 @@
-"""Forms of shape operators that copy (``permute_copy``), and the smaller relatives: atleast, dstack, splits, products of sets."""
+"""Forms of shape operators that copy (``permute_copy``), and small relatives: atleast, dstack, splits, Cartesian products."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from irscope.graph.dtypes import PRED, S64
 
 
 def _copying(schema: str, function: Callable[..., Any]) -> None:
-    """``permute_copy`` gives what ``permute`` shows."""
+    """``permute_copy`` copies the view of ``permute``."""
     @operator(schema)
     def copied(t: Torch, x: Node, *rest: object) -> Any:
         made = function(t, x, *rest)
@@ -102,7 +102,7 @@ def sum_to_size(t: Torch, x: Node, at: Layout | None, size: list[int]) -> Decisi
 
 @operator("_chunk_cat(Tensor[] tensors, int dim, int num_chunks)")
 def chunk_cat(t: Torch, xs: list[Node], dim: int, chunks: int) -> Node:
-    """Every tensor in equal chunks (padded with zeros), flattened behind each other."""
+    """Every tensor in equal chunks (padded with zeros), flattened and concatenated."""
     rows = []
     for x in t.promote(*xs):
         d = t.dim(x, dim)
@@ -183,7 +183,7 @@ def cumulative_trapezoid_at(t: Torch, y: Node, x: Node, dim: int) -> Node:
 
 
 def _gaps(t: Torch, y: Node, x: Node, d: int) -> Node:
-    """Distances of neighbours; of a vector along dimension ``d`` of ``y``."""
+    """Differences of neighbours; of a vector along dimension ``d`` of ``y``."""
     if t.rank(x) == 1:
         x = t.reshape(x, tuple(t.shape(x)[0] if i == d else 1 for i in range(t.rank(y))))
     d += t.rank(x) - t.rank(y)
@@ -208,7 +208,7 @@ def max_unpool3d(t: Torch, x: Node, places: Node, size: list[int], stride: list[
 
 
 def _unpooled(t: Torch, x: Node, places: Node, size: list[int]) -> Node:
-    """Zeros, but for the elements that a pooling took, at their places."""
+    """Zeros, except for the elements that a pooling selected, at their positions."""
     lead = t.shape(x)[:-len(size)]
     m, n = prod(lead), prod(t.shape(x)[len(lead):])
     flat = scattered(t, t.full((m, prod(size)), 0, t.dtype(x)), 1, t.reshape(places, (m, n)), t.reshape(x, (m, n)), None)

@@ -1,4 +1,4 @@
-"""Tensors out of nothing: arange, zeros, full and their relatives. A type of None is float32, or that of the tensor that is likened."""
+"""Operators that create tensors: arange, zeros, full and their relatives. A type of None is float32, or that of the ``like`` tensor."""
 from __future__ import annotations
 
 from math import ceil
@@ -27,7 +27,7 @@ def _filled(name: str, value: object) -> None:
         return t.full(tuple(size), value, t.dtype_number(dtype, t.dtype(x)))
 
 
-# What empty memory holds is nobody's business; zeros keep runs repeatable.
+# The content of empty memory is undefined; zeros keep runs repeatable.
 for _name, _value in (("zeros", 0), ("ones", 1), ("empty", 0)):
     _filled(_name, _value)
 
@@ -84,7 +84,7 @@ def steps(t: Torch, start: Any, end: Any, step: Any, dtype: int | None) -> Node:
 
 @operator(f"range(Scalar start, Scalar end, {OPTIONS})", f"range.step(Scalar start, Scalar end, Scalar step=1, {OPTIONS})")
 def range_(t: Torch, start: Any, end: Any, *rest: Any) -> Node:
-    """With its end. The element type is float32 whatever the arguments are."""
+    """``arange`` with its end. The element type is float32 whatever the arguments are."""
     step, dtype = (1, rest[0]) if len(rest) == 4 else (rest[0], rest[1])
     n = int((end - start) / step) + 1
     kind = t.dtype_number(dtype, F32)
@@ -94,7 +94,7 @@ def range_(t: Torch, start: Any, end: Any, *rest: Any) -> Node:
 @operator(f"linspace(Scalar start, Scalar end, int steps, {OPTIONS})")
 def linspace(t: Torch, start: float, end: float, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     kind = t.dtype_number(dtype, F32)
-    if kind.is_integer:  # torch takes the ends as that type before it begins
+    if kind.is_integer:  # torch converts the ends to that type first
         start, end = int(start), int(end)
     step = (end - start) / (n - 1) if n > 1 else 0.0
     # As torch: from the left for the first half, from the right for the second, so that both ends are exact.
@@ -125,7 +125,7 @@ def linspace_between(t: Torch, start: object, end: object, n: int, dtype: int | 
 def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int | None, layout: object, device: object, pin: object
              ) -> Node:
     kind = t.dtype_number(dtype, F32)
-    if kind.is_integer:  # torch takes the ends and the base as that type before it begins
+    if kind.is_integer:  # torch converts the ends and the base to that type first
         start, end, base = int(start), int(end), int(base)
     with np.errstate(all="ignore"):
         values = np.power(np.complex128(base) if base < 0 else float(base), np.linspace(start, end, n))

@@ -16,7 +16,7 @@ MEAN = 1
 
 
 def _texts(t: Torch, targets: Node, lengths: Node, known: list[int] | None, batch: int) -> Node:
-    """s64[batch, longest]: the texts, which torch also takes one behind the other; what lies behind an end is any class."""
+    """s64[batch, longest]: the texts, which torch also takes concatenated; the classes after an end are arbitrary."""
     targets = t.convert(targets, S64)
     if t.rank(targets) == 2:
         return targets
@@ -42,7 +42,7 @@ def _log_sum(t: Tensors, parts: list[Node]) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What is to be read: the letters, the steps and the letters of each text, the latter as numbers too where they are known."""
+    """The targets: the letters, the steps and the letters of each text, the latter as numbers too where they are known."""
 
     targets: Node
     inputs: Node
@@ -54,7 +54,7 @@ class Texts:
 def losses(t: Torch, log: Node, wanted: Texts) -> Node:
     """-log of the probability of each text [batch], over [time, batch, classes].
 
-    The states are the text with blanks around every letter; a step stays, goes on by one, or skips a blank between different letters.
+    The states are the text with blanks around every letter; a step stays, advances by one, or skips a blank between different letters.
     """
     steps, batch, _ = t.shape(log)
     blank, inputs, lengths = wanted.blank, wanted.inputs, wanted.lengths
@@ -71,7 +71,7 @@ def losses(t: Torch, log: Node, wanted: Texts) -> Node:
     two_before = t.pad(states, t.array(blank, S64), [0, 2], [0, -2]) if n > 2 else states
     letters = t.compare("EQ", t.binary("remainder", place, t.like(place, 2)), t.like(place, 1))
     skips = t.binary("and", t.binary("and", letters, t.compare("GE", place, t.like(place, 2))), t.compare("NE", states, two_before))
-    # Before the first step one is at the first state's left: one step reaches states 0 and 1.
+    # The initial state is to the left of the first: one step reaches states 0 and 1.
     start = t.select(t.compare("EQ", place, t.like(place, 0)), t.array(0, t.dtype(log)), infinite)
 
     def step(inner: Tensors, i: Node, state: list[Node]) -> list[Node]:

@@ -23,7 +23,7 @@ def cumprod(t: Torch, x: Node, dim: int, dtype: int | None) -> Node:
 def _cumulative_extreme(name: str, hlo: str, largest: bool) -> None:
     @operator(f"{name}(Tensor self, int dim)")
     def cumulative(t: Torch, x: Node, dim: int) -> tuple[Node, Node]:
-        """Values, and the last index at which each was reached."""
+        """Values, and the last index that attains each."""
         if t.rank(x) == 0:
             return x, t.array(0, S64)
         d = t.dim(x, dim)

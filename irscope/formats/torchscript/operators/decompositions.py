@@ -1,6 +1,6 @@
-"""Decompositions of matrices: QR, singular values, eigenvalues; and what is made of them: pseudo-inverse, rank, least squares.
+"""Matrix decompositions: QR, singular values, eigenvalues; and their applications: pseudo-inverse, rank, least squares.
 
-Vectors of a decomposition are unique up to their sign (complex ones up to a phase): torch's may be others.
+Vectors of a decomposition are unique up to their sign (complex ones up to a phase): torch's may differ.
 """
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def svdvals(t: Torch, a: Node, driver: str | None = None) -> Node:
 
 @operator("svd(Tensor self, bool some=True, bool compute_uv=True)")
 def svd_old(t: Torch, a: Node, some: bool, vectors: bool) -> tuple[Node, Node, Node]:
-    """With V in place of V^H; zeros for vectors that are not wanted."""
+    """``svd`` with V in place of V^H; zeros for vectors that are not requested."""
     u, values, vh = svd(t, a, not some)
     if vectors:
         return u, values, adjoint(t, vh)
@@ -148,11 +148,11 @@ def eigvals(t: Torch, a: Node) -> Node:
     return eig(t, a)[0]
 
 
-# ---------------------------------------------------------------------- made of them
+# ---------------------------------------------------------------------- applications
 
 
 def _tolerance(t: Torch, a: Node, largest: Node, atol: object, rtol: object) -> Node:
-    """What counts as zero among singular values: the larger of the absolute and the relative tolerance; [..., 1] as ``largest``.
+    """The threshold of zero singular values: the larger of the absolute and the relative tolerance; [..., 1] as ``largest``.
 
     Where neither is given, and where an absolute one of a tensor is zero, the relative one is eps * max(rows, columns).
     """

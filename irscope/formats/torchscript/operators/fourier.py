@@ -33,14 +33,14 @@ def _mode(norm: str | None, forward: bool) -> int:
 
 
 def _scaled(t: Torch, x: Node, factor: float) -> Node:
-    """``x`` times a real number; part by part, so that infinities stay in theirs."""
+    """``x`` times a real number, separately for real and imaginary part, so that infinities do not mix."""
     if factor == 1 or not t.dtype(x).is_complex:
         return t.scale(x, factor)
     return t.emit("complex", [t.scale(t.unary(part, x), factor) for part in ("real", "imag")])
 
 
 def _of_last(t: Torch, kind: str, x: Node, dims: Sequence[int], length: int | None = None) -> Node:
-    """HLO's transform of some dimensions, which are brought to the end and back. ``length`` is that of the last one of a real result."""
+    """HLO's transform of some dimensions, which are moved to the end and back. ``length`` is the last size of a real result."""
     order = [*(d for d in range(t.rank(x)) if d not in dims), *dims]
     moved = t.transpose(x, order)
     lengths = list(t.shape(moved)[-len(dims):])
@@ -64,7 +64,7 @@ def c2c(t: Torch, x: Node, dims: Sequence[int], mode: int, forward: bool) -> Nod
 
 
 def r2c(t: Torch, x: Node, dims: Sequence[int], mode: int, onesided: bool) -> Node:
-    """Real to complex; ``onesided`` keeps the half of the last of the dimensions that says all."""
+    """Real to complex; ``onesided`` keeps the non-redundant half of the last of the dimensions."""
     n = prod(t.shape(x)[d] for d in dims)
     if not onesided:
         return c2c(t, t.convert(x, C128 if t.dtype(x) is F64 else C64), dims, mode, True)
@@ -73,7 +73,7 @@ def r2c(t: Torch, x: Node, dims: Sequence[int], mode: int, onesided: bool) -> No
 
 
 def c2r(t: Torch, x: Node, dims: Sequence[int], mode: int, length: int) -> Node:
-    """The half of a symmetric spectrum to real numbers, ``length`` of them in the last of the dimensions. Backward."""
+    """Half of a symmetric spectrum to real numbers, ``length`` of them in the last of the dimensions. Backward."""
     x = c2c(t, x, dims[:-1], NONE, False)
     y = _of_last(t, "IRFFT", _resized(t, x, dims[-1], length // 2 + 1), dims[-1:], length)
     return t.scale(y, scale_of(mode, prod(t.shape(y)[d] for d in dims)) * length)
@@ -83,7 +83,7 @@ def c2r(t: Torch, x: Node, dims: Sequence[int], mode: int, length: int) -> Node:
 
 
 def _promoted(t: Torch, x: Node, to_complex: bool) -> Node:
-    """Integers as float32; all as complex numbers where these are wanted. Raises ValueError for types that torch does not transform."""
+    """Integers as float32; all as complex numbers with ``to_complex``. Raises ValueError for types that torch does not transform."""
     x = t.floating(x)
     if t.dtype(x) not in (F32, F64, C64, C128):
         raise ValueError(f"torch transforms float32, float64 and complex numbers, not {t.dtype(x)}")
@@ -91,7 +91,7 @@ def _promoted(t: Torch, x: Node, to_complex: bool) -> Node:
 
 
 def _resized(t: Torch, x: Node, d: int, n: int) -> Node:
-    """One dimension cut off or filled up with zeros at its end."""
+    """One dimension truncated or padded with zeros at its end."""
     have = t.shape(x)[d]
     if have >= n:
         return t.slice_dim(x, d, 0, n)
@@ -101,7 +101,7 @@ def _resized(t: Torch, x: Node, d: int, n: int) -> Node:
 def _points(t: Torch, x: Node, dims: Sequence[int]) -> None:
     for d in dims:
         if t.shape(x)[d] < 1:
-            raise ValueError(f"a Fourier transform of {t.shape(x)[d]} points: torch wants one or more in dimension {d}")
+            raise ValueError(f"a Fourier transform of {t.shape(x)[d]} points: torch requires one or more in dimension {d}")
 
 
 def _places(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None) -> tuple[list[int], list[int]]:
@@ -132,7 +132,7 @@ def fftn(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None, norm
 
 
 def rfftn(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None, norm: str | None, forward: bool) -> Node:
-    """Of real numbers; ``ihfft`` where not ``forward``."""
+    """The transform of real numbers; ``ihfft`` where not ``forward``."""
     x = _promoted(t, x, False)
     if t.dtype(x).is_complex:
         raise ValueError("this Fourier transform takes real numbers: fft takes complex ones")
@@ -145,14 +145,14 @@ def rfftn(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None, nor
 
 
 def irfftn(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None, norm: str | None, forward: bool) -> Node:
-    """To real numbers; ``hfft`` where ``forward``."""
+    """The transform to real numbers; ``hfft`` where ``forward``."""
     x = _promoted(t, x, True)
     dims, want = _places(t, x, sizes, dim)
     if not dims:
         raise ValueError("a Fourier transform to real numbers needs one dimension at least")
     last = want[-1] if sizes is not None and sizes[-1] != -1 else 2 * (want[-1] - 1)
     if last < 1:
-        raise ValueError(f"a Fourier transform to {last} points: torch wants one or more")
+        raise ValueError(f"a Fourier transform to {last} points: torch requires one or more")
     x, mode = _prepared(t, x, dims, [*want[:-1], last // 2 + 1]), _mode(norm, forward)
     if forward:
         x = conjugate(t, c2c(t, x, dims[:-1], mode, True))
@@ -209,7 +209,7 @@ def _rotated(t: Torch, x: Node, dim: list[int] | None, up: bool) -> Node:
 
 @operator("fft_fftshift(Tensor self, int[1]? dim=None)")
 def fftshift(t: Torch, x: Node, dim: list[int] | None) -> Node:
-    """The zero frequency in the middle."""
+    """Moves the zero frequency to the middle."""
     return _rotated(t, x, dim, True)
 
 

@@ -1,4 +1,4 @@
-"""Images and volumes sampled at places that are computed: affine grids and grid_sample."""
+"""Samples images and volumes at computed positions: affine grids and grid_sample."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ ZEROS, BORDER, REFLECTION = 0, 1, 2
 
 @operator("affine_grid_generator(Tensor theta, int[] size, bool align_corners)")
 def affine_grid(t: Torch, theta: Node, size: list[int], corners: bool) -> Node:
-    """Where theta takes the places of an image [N, C, H, W] or a volume, between -1 and 1; the last coordinate comes first."""
+    """The positions to which theta maps the pixels of an image [N, C, H, W] or a volume, from -1 to 1; the last coordinate comes first."""
     if len(size) not in (4, 5):
         raise ValueError("affine grids are for images and volumes: four or five sizes")
     n, spatial = size[0], size[2:]
@@ -35,7 +35,7 @@ def affine_grid(t: Torch, theta: Node, size: list[int], corners: bool) -> Node:
           "grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)",
           "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)")
 def grid_sampler(t: Torch, x: Node, grid: Node, mode: int, padding: int, corners: bool) -> Node:
-    """Samples at grid places, the last coordinate first; outside is zero, the border, or the mirrored image."""
+    """Samples at grid positions, the last coordinate first; outside is zero, the border, or the mirrored image."""
     rank = t.rank(x) - 2
     if rank not in (2, 3) or mode not in (BILINEAR, NEAREST, BICUBIC) or padding not in (ZEROS, BORDER, REFLECTION):
         raise ValueError("grid_sample is for images and volumes, bilinear, nearest or bicubic, padded by zeros, border or reflection")
@@ -63,7 +63,7 @@ def _place(t: Torch, grid: Node, k: int, n: int, corners: bool) -> Node:
 
 
 def _bounded(t: Torch, v: Node, n: int, padding: int, corners: bool) -> Node:
-    """A coordinate brought inside by the border or by reflections; zeros leave it."""
+    """A coordinate clamped to the border or reflected; unchanged for zero padding."""
     if padding == REFLECTION:
         low, span = (0.0, n - 1.0) if corners else (-0.5, float(n))
         if span <= 0:
@@ -79,7 +79,7 @@ Sample = Callable[[list[Node]], Node]
 
 
 def _sampler(t: Torch, x: Node, out: tuple[int, ...]) -> Sample:
-    """What gives the elements [N, *out, C] at whole coordinates, zeros where one is outside."""
+    """A function that returns the elements [N, *out, C] at integer coordinates, zeros outside."""
     n, c, *sizes = t.shape(x)
     rank, total = len(sizes), 1
     for s in sizes:
@@ -102,7 +102,7 @@ def _sampler(t: Torch, x: Node, out: tuple[int, ...]) -> Sample:
 
 
 def _linear(t: Torch, places: list[Node], sample: Sample) -> Node:
-    """The corners around each place, by their nearness."""
+    """Linear interpolation of the corners around each position."""
     low = [t.unary("floor", v) for v in places]
     parts = [t.sub(v, f) for v, f in zip(places, low, strict=True)]
     whole = [t.convert(f, S64) for f in low]
@@ -120,7 +120,7 @@ def _linear(t: Torch, places: list[Node], sample: Sample) -> Node:
 
 
 def _bicubic(t: Torch, places: list[Node], sizes: tuple[int, ...], padding: int, corners: bool, sample: Sample) -> Node:
-    """Sixteen elements around each place, each of which is brought inside on its own."""
+    """Bicubic interpolation of sixteen elements around each position, each padded separately."""
     low = [t.unary("floor", v) for v in places]
     weights = [_cubic(t, t.sub(v, f)) for v, f in zip(places, low, strict=True)]
     taps = [[t.convert(_bounded(t, t.plus(f, k - 1), n, padding, corners), S64) for k in range(4)] for f, n in zip(low, sizes, strict=True)]

@@ -1,4 +1,4 @@
-"""Reading by index: embedding, index, gather, masks; and writing by index as values."""
+"""Reads by index (embedding, index, gather, masks), and functional writes by index."""
 from __future__ import annotations
 
 from math import prod
@@ -97,7 +97,7 @@ def take_along_dim(t: Torch, x: Node, index: Node, dim: int | None) -> Node:
 
 
 class Places:
-    """What ``x[i, :, j]`` means: the dimensions that are indexed, index tensors of one shape, and where their result stands."""
+    """The meaning of ``x[i, :, j]``: the indexed dimensions, index tensors of one shape, and the position of their result."""
 
     def __init__(self, t: Torch, x: Node, indices: list[Node | None]) -> None:
         shape = t.shape(x)
@@ -117,7 +117,7 @@ class Places:
 
 
 def _without_masks(t: Torch, indices: list[Node | None]) -> list[Node | None]:
-    """Masks stand for the indices of their true elements, one index for each of their dimensions."""
+    """Replace masks by the indices of their true elements, one index for each of their dimensions."""
     out: list[Node | None] = []
     for i in indices:
         if i is not None and t.dtype(i) is PRED:
@@ -161,7 +161,7 @@ def index_put(t: Torch, x: Node, indices: list[Node | None], values: Node, accum
 
 
 def true_places(t: Torch, mask: Node) -> Node:
-    """Where a mask is true, counted row by row; how often it is true is taken from the inputs."""
+    """The flat indices where a mask is true; their number is computed from the inputs."""
     flat = t.reshape(truth(t, mask), (prod(t.shape(mask)),))
     n = t.size_from_data(t.sum(t.convert(flat, S64), [0]))
     order = t.sort([t.convert(t.unary("not", flat), S64), t.iota(t.shape(flat), 0, S64)], 0)[1]
@@ -169,7 +169,7 @@ def true_places(t: Torch, mask: Node) -> Node:
 
 
 def coordinates(t: Torch, places: Node, shape: tuple[int, ...]) -> list[Node]:
-    """The index in each dimension of places that were counted row by row."""
+    """Flat indices as an index per dimension."""
     out = []
     for d in range(len(shape)):
         step = t.like(places, prod(shape[d + 1:]))
@@ -186,7 +186,7 @@ def nonzero(t: Torch, x: Node) -> Node:
 
 @operator("nonzero_static(Tensor self, *, SymInt size, int fill_value=-1)")
 def nonzero_static(t: Torch, x: Node, size: int, filler: int) -> Node:
-    """The first ``size`` places, filled up with a value."""
+    """The first ``size`` positions, padded with a value."""
     n, rank = prod(t.shape(x)), t.rank(x)
     if rank == 0 or n == 0 or size == 0:
         if n and rank == 0:
@@ -264,7 +264,7 @@ def scatter_reduce(t: Torch, x: Node, dim: int, index: Node, source: Node, reduc
 
 
 def reduction(t: Torch, x: Node, reduce: str) -> tuple[str, Any]:
-    """The operator that combines, and its neutral element."""
+    """The combining operator, and its neutral element."""
     dtype = t.dtype(x)
     ways: dict[str, tuple[str, Any]] = {
         "sum": ("add", 0), "prod": ("multiply", 1), "amax": ("maximum", dtype.lowest), "amin": ("minimum", dtype.highest),
@@ -276,7 +276,7 @@ def reduction(t: Torch, x: Node, reduce: str) -> tuple[str, Any]:
 
 
 def averaged(t: Torch, y: Node, touched: Node, reduce: str, include_self: bool) -> Node:
-    """Sums divided by how many went into each, for a mean; integers rounded down."""
+    """Sums divided by their number of summands, for a mean; integers rounded down."""
     if reduce != "mean":
         return y
     count = t.plus(touched, 1) if include_self else t.maximum(touched, t.like(touched, 1))
@@ -293,7 +293,7 @@ def index_reduce(t: Torch, x: Node, dim: int, index: Node, source: Node, reduce:
 
 @operator("put(Tensor self, Tensor index, Tensor source, bool accumulate=False)")
 def put(t: Torch, x: Node, index: Node, source: Node, accumulate: bool) -> Node:
-    """Elements written at places counted row by row."""
+    """Writes elements at flat indices."""
     n = prod(t.shape(index))
     flat = t.reshape(x, (prod(t.shape(x)),))
     made = _rows(t, flat, 0, t.reshape(index, (n,)), t.reshape(source, (n,)), "add" if accumulate else None)
@@ -320,7 +320,7 @@ def index_fill(t: Torch, x: Node, dim: int, index: Node, value: object) -> Node:
 
 
 def _rows(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: str | None) -> Node:
-    """Slices along one dimension written at indices."""
+    """Writes slices along one dimension at indices."""
     if t.rank(x) == 0:
         return t.reshape(_rows(t, t.reshape(x, (1,)), 0, index, t.reshape(source, (prod(t.shape(index)),)), combine), ())
     if t.rank(source) == 0:

@@ -24,7 +24,7 @@ SUPPORTS = {"linear_aa": 1, "cubic_aa": 2, "lanczos_aa": 3}
 
 
 def positions(have: int, want: int, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
-    """Where the centre of each result element lies in the input (ATen's area_pixel_compute_source_index)."""
+    """The position in the input of the centre of each result element (ATen's area_pixel_compute_source_index)."""
     at = np.arange(want, dtype=np.float64)
     if align:
         return at * ((have - 1) / (want - 1) if want > 1 else 0.0)
@@ -34,14 +34,14 @@ def positions(have: int, want: int, align: bool, scale: float | None) -> np.ndar
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How elements are made of those around them, and whether the corners of both grids lie on each other."""
+    """The interpolation mode, and whether the corners of both grids coincide."""
 
     mode: str
     align: bool = False
 
 
 def resize(t: Torch, x: Node, d: int, want: int, how: Resampling, scale: float | None) -> Node:
-    """One dimension of ``x`` in another size."""
+    """Resize one dimension of ``x``."""
     mode, align = how.mode, how.align
     have = t.shape(x)[d]
     if mode in ("nearest", "exact"):
@@ -49,7 +49,7 @@ def resize(t: Torch, x: Node, d: int, want: int, how: Resampling, scale: float |
         offset = 0.5 if mode == "exact" else 0.0
         at = [min(floor((i + offset) * np.float32(factor)), have - 1) for i in range(want)]
         return x if at == list(range(have)) else t.take(x, t.array(at, S64), d)
-    # One product with a banded matrix: few distinct weights, and the machine likes products.
+    # One product with a banded matrix: few distinct weights, and matrix products are fast.
     matrix = band(have, want, mode, align, scale)
     if t.dtype(x) is U8:
         return _of_bytes(t, x, d, matrix)
@@ -57,7 +57,7 @@ def resize(t: Torch, x: Node, d: int, want: int, how: Resampling, scale: float |
 
 
 def _of_bytes(t: Torch, x: Node, d: int, matrix: np.ndarray[Any, Any]) -> Node:
-    """Bytes are summed in fixed point (ATen's int16 weights): as many bits as the largest weight leaves, half of the last added."""
+    """Sum bytes in fixed point (ATen's int16 weights): as many bits as the largest weight leaves, rounded to nearest."""
     bits = next(b for b in range(22) if int(0.5 + matrix.max() * (1 << b + 1)) >= 1 << 15)
     whole = np.trunc(matrix * (1 << bits) + np.copysign(0.5, matrix)).astype(np.int32)
     total = t.plus(product_along(t, t.convert(x, S32), d, t.array(whole, S32)), 1 << bits - 1)
@@ -86,7 +86,7 @@ def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> n
 
 
 def _filtered_band(have: int, want: int, mode: str, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
-    """The weights of a filter that is as wide as the coarser of the two grids asks for (ATen's _compute_indices_min_size_weights_aa)."""
+    """The weights of a filter as wide as the coarser of the two grids requires (ATen's _compute_indices_min_size_weights_aa)."""
     step = ((have - 1) / (want - 1) if want > 1 else 0.0) if align else 1 / scale if scale else have / want
     stretch = max(step, 1.0)
     reach = SUPPORTS[mode] * stretch
@@ -170,7 +170,7 @@ def pad(t: Torch, x: Node, pads: list[int], mode: str, value: float | None) -> N
 
 def _mirrored(t: Torch, x: Node, pads: list[int], mode: str) -> Node:
     if mode == "circular":
-        # Negative sizes crop first: what comes around is what is left.
+        # Negative sizes crop first: padding uses the remaining elements.
         x = constant_pad(t, x, [min(p, 0) for p in pads], 0)
         pads = [max(p, 0) for p in pads]
     for i in range(len(pads) // 2):

@@ -1,4 +1,4 @@
-"""Joining tensors, and elements in another order: cat, stack, flip, roll, shuffles, windows."""
+"""Joins and reorders: cat, stack, flip, roll, shuffles, windows."""
 from __future__ import annotations
 
 from math import prod
@@ -12,7 +12,7 @@ from irscope.graph import Node
 
 @operator("cat(Tensor[] tensors, int dim=0)", "concat(Tensor[] tensors, int dim=0)", "concatenate(Tensor[] tensors, int dim=0)")
 def cat(t: Torch, tensors: list[Node], dim: int) -> Node:
-    """Empty vectors among the operands are passed over, as torch does for old programs."""
+    """Concatenates. Skips empty vectors among the operands, as torch does for old programs."""
     kept = [x for x in tensors if t.shape(x) != (0,)] or tensors[:1]
     xs = t.promote(*kept, to=t.result_type(*tensors))
     return t.concat(xs, t.dim(xs[0], dim))

@@ -1,4 +1,4 @@
-"""Matrix products in all their spellings."""
+"""Matrix products in all their forms."""
 from __future__ import annotations
 
 from typing import Any
@@ -85,7 +85,7 @@ def bilinear(t: Torch, x: Node, y: Node, w: Node, bias: Node | None) -> Node:
 @operator("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other)")
 def tensordot(t: Torch, x: Node, y: Node, dx: list[int], dy: list[int]) -> Node:
     a, b = [t.dim(x, d) for d in dx], [t.dim(y, d) for d in dy]
-    # A size of one meets any size: the other operand is summed there.
+    # A size of one matches any size: the other operand is summed there.
     for i, j in zip(a, b, strict=True):
         if t.shape(x)[i] == 1:
             y = t.sum(y, [j], True)
@@ -120,7 +120,7 @@ def matrix_power(t: Torch, x: Node, n: int) -> Node:
 
 @operator("einsum(str equation, Tensor[] tensors, *, int[]? path=None)")
 def einsum(t: Torch, equation: str, tensors: list[Node], path: object) -> Node:
-    """Operands are contracted from the left, two at a time; a letter that is needed no more is summed as soon as it is met."""
+    """Contracts operands from the left, two at a time; sums a letter as soon as no later operand needs it."""
     equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = [_letters(term, t.rank(x)) for term, x in zip(left.split(","), tensors, strict=True)]
@@ -132,7 +132,7 @@ def einsum(t: Torch, equation: str, tensors: list[Node], path: object) -> Node:
         once = sorted(c for c in set(letters) if letters.count(c) == 1 and c.isalpha())
         out = "".join([*sorted({c for c in letters if c.isdigit()}), *once])
     xs = t.promote(*tensors)
-    for i, term in enumerate(terms):  # torch sums a letter that one operand alone has before it multiplies, and sums whole numbers in int64
+    for i, term in enumerate(terms):  # torch sums a letter that only one operand has before it multiplies, and sums integers in int64
         if any(c not in out and sum(c in other for other in terms) == 1 for c in term):
             xs[i] = accumulating(t, xs[i], None)
     xs = t.promote(*xs)
@@ -156,7 +156,7 @@ def _letters(term: str, rank: int) -> str:
 
 
 def _diagonal(t: Torch, x: Node, term: str) -> tuple[Node, str]:
-    """A letter that comes twice takes the diagonal."""
+    """A repeated letter takes the diagonal."""
     for c in set(term):
         while term.count(c) > 1:
             i, j = term.index(c), term.rindex(c)

@@ -1,4 +1,4 @@
-"""Elementwise truth: bits, comparisons, choices and limits."""
+"""Elementwise logic: bits, comparisons, selections and limits."""
 from __future__ import annotations
 
 from irscope.formats.torchscript.abstract import Scalar

@@ -194,7 +194,7 @@ def triplet_margin_loss(t: Torch, anchor: Node, positive: Node, negative: Node, 
 
 @operator("multilabel_margin_loss(Tensor self, Tensor target, int reduction=1)")
 def multilabel_margin_loss(t: Torch, x: Node, y: Node, reduction: int) -> Node:
-    """How far other classes come near each of the right ones, which are named up to the first -1."""
+    """Margin loss of the other classes against each of the right ones, which are listed up to the first -1."""
     single = t.rank(x) < 2
     if single:
         x, y = t.reshape(x, (1, prod(t.shape(x)))), t.reshape(y, (1, prod(t.shape(y))))
@@ -212,7 +212,7 @@ def multilabel_margin_loss(t: Torch, x: Node, y: Node, reduction: int) -> Node:
 
 @operator("multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=Mean)")
 def multi_margin_loss(t: Torch, x: Node, y: Node, p: int, margin: float, w: Node | None, reduction: int) -> Node:
-    """How far other classes come near the right one, by the margin."""
+    """Margin loss of the other classes against the right one."""
     single = t.rank(y) == 0
     x = t.reshape(x, (1, prod(t.shape(x)))) if t.rank(x) < 2 else x
     y = t.reshape(y, (1,)) if single else y

@@ -1,4 +1,4 @@
-"""Triangles, diagonals, and matrices made of others."""
+"""Triangles, diagonals, and block matrices."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -57,7 +57,7 @@ def diagonal_scatter(t: Torch, x: Node, source: Node, offset: int, dim1: int, di
     rows, columns = t.iota(t.shape(x), a, S64), t.iota(t.shape(x), b, S64)
     on = t.compare("EQ", t.plus(rows, offset), columns)
     n = t.shape(source)[-1]
-    # The diagonal's element k stands in row k (or k - offset below): spread it along both dimensions.
+    # The diagonal's element k is in row k (or k - offset below): broadcast it along both dimensions.
     low, size = max(0, -offset), t.shape(x)[a]
     padded = t.pad(source, t.array(0, t.dtype(source)), [0] * (t.rank(source) - 1) + [low],
                    [0] * (t.rank(source) - 1) + [size - low - n])

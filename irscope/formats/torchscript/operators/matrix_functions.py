@@ -17,11 +17,11 @@ DEGREE, CHUNK = 18, 6
 THETA = 1.09
 """Up to this 1-norm Taylor's polynomial of degree 18 is exact in float64 (Bader, Blanes and Casas, 2019, table 2)."""
 MOST_SQUARINGS = 1100
-"""More than the range of float64 asks for: the result is 0 or infinite long before."""
+"""More than the range of float64 needs: the result is 0 or infinite long before."""
 
 
 def exponential(t: Torch, a: Node) -> Node:
-    """Taylor's polynomial of a / 2^s, squared s times, with s of its own for every matrix."""
+    """Taylor's polynomial of a / 2^s, squared s times, with a separate s for every matrix."""
     n = t.rank(a)
     norm = t.max(t.sum(t.unary("abs", a), [n - 2]), [n - 2])
     steps = t.unary("ceil", t.plus(t.scale(t.unary("log", norm), 1 / log(2)), -log2(THETA)))

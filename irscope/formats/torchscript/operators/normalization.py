@@ -14,7 +14,7 @@ from irscope.ops.attrs import Window
           "bool training, float momentum, float eps, bool cudnn_enabled)")
 def batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, training: bool,
                momentum: float, eps: float, cudnn: bool) -> Node:
-    """(x - mean) / sqrt(var + eps) * w + b, as a scale and an offset a channel. Training takes mean and variance of the batch."""
+    """(x - mean) / sqrt(var + eps) * w + b, as a scale and an offset per channel. Training uses the mean and variance of the batch."""
     if 0 in t.shape(x):
         return x
     shape = (t.shape(x)[1], *(1,) * (t.rank(x) - 2))
@@ -47,7 +47,7 @@ def native_batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: N
 
 
 def normalized(t: Torch, x: Node, dims: list[int], eps: float) -> tuple[Node, Node, Node]:
-    """``x`` with mean 0 and variance 1 along dimensions, the mean, and the factor that was applied; of half types worked out in float32."""
+    """``x`` with mean 0 and variance 1 along dimensions, the mean, and the applied factor; half types are computed in float32."""
     if t.dtype(x).is_float and t.dtype(x).bits < 32:
         y, mean, factor = normalized(t, t.convert(x, F32), dims, eps)
         return t.convert(y, t.dtype(x)), t.convert(mean, t.dtype(x)), t.convert(factor, t.dtype(x))
@@ -113,7 +113,7 @@ def instance_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node 
 
 
 def _affine(t: Torch, y: Node, w: Node | None, b: Node | None) -> Node:
-    """A scale and an offset a channel."""
+    """A scale and an offset per channel."""
     shape = (t.shape(y)[1], *(1,) * (t.rank(y) - 2))
     if w is not None:
         y = t.mul(y, t.reshape(w, shape))

@@ -34,7 +34,7 @@ def linalg_vector_norm(t: Torch, x: Node, order: float, dim: Any, keep: bool, dt
 
 @operator("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)")
 def linalg_norm(t: Torch, x: Node, order: float | None, dim: list[int] | None, keep: bool, dtype: int | None) -> Node:
-    """Of vectors, or of matrices where two dimensions are meant."""
+    """The norm of vectors, or of matrices over two dimensions."""
     x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
     if order is None:
         return vector_norm(t, x, 2, t.dims(x, dim), keep)

@@ -1,4 +1,4 @@
-"""Divisors of whole numbers, parts of floating ones, and differences along dimensions."""
+"""Divisors of integers, parts of floats, and differences along dimensions."""
 from __future__ import annotations
 
 from typing import Any
@@ -97,7 +97,7 @@ def gradient_of_ones(t: Torch, x: Node, dims: list[int], order: int) -> list[Nod
 
 
 def _along_coordinates(t: Torch, x: Node, d: int, places: Node, order: int) -> Node:
-    """Differences over places that need not be equally far apart: of second order inside, as numpy's."""
+    """Differences over coordinates with unequal spacing: of second order inside, as in numpy."""
     n = t.shape(x)[d]
     if n < order + 1 or order not in (1, 2) or t.shape(places) != (n,):
         raise ValueError(f"gradient of {n} elements over {t.shape(places)} places with edge_order {order}")

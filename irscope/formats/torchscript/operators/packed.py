@@ -1,4 +1,4 @@
-"""Packed sequences: the rows of sequences of different lengths, longest first, step by step, and how many there are at each step.
+"""Packed sequences: the rows of sequences of different lengths, longest first, step by step, and their number at each step.
 
     lengths 3 2 1:   a0 b0 c0  a1 b1  a2    batch_sizes 3 2 1
 """
@@ -18,14 +18,14 @@ def _inside(t: Torch, batch_sizes: Node, batch: int) -> Node:
 
 
 def _row_of_place(t: Torch, batch_sizes: Node, batch: int) -> Node:
-    """s64[time, batch]: the row of the packed data; any where there is none."""
+    """s64[time, batch]: the row of the packed data; arbitrary where there is none."""
     steps = t.shape(batch_sizes)[0]
     first = t.sub(t.cumulative("add", batch_sizes, 0, 0), batch_sizes)
     return t.add(t.unsqueeze(first, 1), t.iota((steps, batch), 1, S64))
 
 
 def _place_of_row(t: Torch, inside: Node, rows: int) -> Node:
-    """s64[rows]: the places that hold something, counted step by step, which is their order in the packed data."""
+    """s64[rows]: the occupied positions, numbered step by step, as in the packed data."""
     steps, batch = t.shape(inside)
     outside = t.convert(t.unary("not", t.reshape(inside, (steps * batch,))), S64)
     order = t.sort([outside, t.iota((steps * batch,), 0, S64)], 0)[1]
@@ -34,7 +34,7 @@ def _place_of_row(t: Torch, inside: Node, rows: int) -> Node:
 
 @operator("_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first)")
 def pack(t: Torch, x: Node, lengths: Node, batch_first: bool) -> tuple[Node, Node]:
-    """How many rows and steps there are is taken from the inputs."""
+    """Packs padded sequences. The numbers of rows and steps are computed from the inputs."""
     x = t.swap(x, 0, 1) if batch_first else x
     lengths = t.convert(lengths, S64)
     batch = t.shape(lengths)[0]
@@ -66,7 +66,7 @@ REST = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool tr
 
 
 def _run(t: Torch, data: Node, batch_sizes: Node, states: list[Node], network: Network) -> tuple[Node, ...]:
-    """Over padded steps, in which the state of a sequence that has ended stays; a backward direction begins at each one's own end."""
+    """Runs over padded steps, which keep the state of ended sequences; the backward direction starts at the end of each sequence."""
     batch, rows = t.shape(states[0])[1], t.shape(data)[0]
     inside = _inside(t, batch_sizes, batch)
     wide = t.take(data, _row_of_place(t, batch_sizes, batch), 0)
@@ -97,7 +97,7 @@ _plain("rnn_relu", relu_step)
 
 @operator("pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\")")
 def pad_sequence(t: Torch, sequences: list[Node], batch_first: bool, value: float, side: str) -> Node:
-    """Sequences of different lengths side by side, filled up at one side."""
+    """Stacks sequences of different lengths, padded on one side."""
     longest = max(t.shape(x)[0] for x in sequences)
     rows = []
     for x in sequences:

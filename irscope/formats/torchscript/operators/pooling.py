@@ -1,4 +1,4 @@
-"""Pooling: windows that slide, and windows that adapt to a size of result."""
+"""Pooling: sliding and adaptive windows."""
 from __future__ import annotations
 
 from math import prod
@@ -18,7 +18,7 @@ def _each(values: int | list[int], n: int) -> tuple[int, ...]:
 
 
 class Pool:
-    """A window over the last ``n`` dimensions; without a stride it goes on by its own size."""
+    """A window over the last ``n`` dimensions; the stride defaults to its size."""
 
     def __init__(self, n: int, kernel: Any, stride: Any, padding: Any = 0, dilation: Any = 1, ceil: bool = False) -> None:
         self.n, self.ceil = n, ceil
@@ -51,7 +51,7 @@ def avg_pool(t: Torch, x: Node, pool: Pool, count_padding: bool, divisor: int | 
         return t.div(total, t.like(total, divisor))
     if not any(pad) and not pool.ceil:
         return t.div(total, t.like(total, prod(pool.kernel)))
-    # How many elements count: those of the input, and its declared padding where that counts too; what ceil adds never does.
+    # The divisor counts the elements of the input, and optionally its declared padding; never what ceil adds.
     lead = t.rank(x) - pool.n
     ones = t.full((1,) * lead + t.shape(x)[lead:], 1, t.dtype(x))
     spread = [0] * lead + list(pad)
@@ -97,14 +97,14 @@ for _n in (1, 2, 3):
 
 
 def _flat_index(t: Torch, x: Node, n: int) -> Node:
-    """The place of each element in its plane, counted row by row."""
+    """The flat index of each element in its plane."""
     shape = t.shape(x)
     plane = shape[-n:]
     return t.broadcast_to(t.reshape(t.iota((prod(plane),), 0, S64), plane), shape)
 
 
 def _windows(t: Torch, x: Node, n: int, starts: list[list[tuple[int, int, int]]], fill: Any) -> list[Node]:
-    """The elements at each place of the window, as tensors of the result's size, outside elements as ``fill``."""
+    """The elements at each position of the window, as tensors of the result's size, with ``fill`` outside."""
     out = []
     stack: list[tuple[int, Node]] = [(0, x)]
     while stack:
@@ -124,7 +124,7 @@ def _windows(t: Torch, x: Node, n: int, starts: list[list[tuple[int, int, int]]]
 
 
 def _indices(t: Torch, x: Node, pool: Pool) -> Node:
-    """Where in its plane each window's first largest element lies."""
+    """The flat index in its plane of each window's first largest element."""
     n, window = pool.n, pool.window(t.shape(x))
     lead = t.rank(x) - n
     starts = []
@@ -144,7 +144,7 @@ def _indices(t: Torch, x: Node, pool: Pool) -> Node:
 
 
 def _adaptive_indices(t: Torch, x: Node, flat: Node, n: int, size: tuple[int | None, ...]) -> Node:
-    """Where in its plane the largest element of each adaptive window lies, one dimension after the other."""
+    """The flat index in its plane of each adaptive window's largest element, one dimension after the other."""
     lead = t.rank(x) - n
     for i, wanted in enumerate(size):
         d = lead + i

@@ -1,9 +1,9 @@
-"""Quantised operators. A quantised tensor is kept as the numbers that it stands for: multiples of its scale.
+"""Quantised operators. A quantised tensor is represented by its real values: multiples of its scale.
 
     quantize_per_tensor(x, s, z):  clamp(round(x / s) + z, 0, 255) - z, times s
     quantized::linear(x, w, s, z): the linear layer of these numbers, brought to multiples of s
 
-Weights stand in an object that no text shows; a state dict has them as ``layer._packed_params._packed_params.0`` or ``layer.weight``.
+Weights are in an object that no text shows; a state dict has them as ``layer._packed_params._packed_params.0`` or ``layer.weight``.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from irscope.graph.dtypes import F32
 
 
 class Program(Protocol):
-    """What quantised operators ask of the program that is being run: how to build, which weights were given, and a weight by its path."""
+    """What quantised operators need of the running program: the builder, the given weights, and a weight by its path."""
 
     t: Torch
     module: Module
@@ -30,11 +30,11 @@ class Program(Protocol):
 
 
 RANGES = {12: (-128, 127), 13: (0, 255), 14: (-(1 << 31), (1 << 31) - 1), 1: (-128, 127), 0: (0, 255)}
-"""What a quantised type holds, by torch's number."""
+"""The range of a quantised type, by torch's number."""
 
 
 def rounded(t: Torch, x: Node, scale: Node, zero: Node, limits: tuple[int, int]) -> Node:
-    """``x`` as the nearest multiple of ``scale`` that the type holds."""
+    """``x`` as the nearest multiple of ``scale`` in the range of the type."""
     low, high = (t.sub(t.array(v, F32), zero) for v in limits)
     steps = t.sub(t.unary("round-nearest-even", t.add(t.div(x, scale), zero)), zero)
     return t.mul(t.minimum(t.maximum(steps, low), high), scale)
@@ -51,9 +51,9 @@ def quantize_per_tensor(t: Torch, x: Node, scale: object, zero: object, dtype: i
 
 @operator("int_repr(Tensor self)")
 def int_repr(t: Torch, x: Node) -> Node:
-    """The whole numbers that a quantised tensor holds."""
+    """The integers of a quantised tensor."""
     if x not in t.quantized:
-        raise ValueError("int_repr is supported of what quantize_per_tensor gives: the scale of another quantised tensor is not known here")
+        raise ValueError("int_repr is supported only on results of quantize_per_tensor: the scale of other tensors is not known here")
     scale, zero, kind = t.quantized[x]
     return t.convert(t.unary("round-nearest-even", t.add(t.div(x, scale), zero)), kind)
 
@@ -111,9 +111,9 @@ def dequantize_all(t: Torch, xs: list[Node]) -> list[Node]:
 
 
 def parameters(program: Program, packed: object) -> tuple[Node, Node | None]:
-    """Weight and bias of a packed object, by the names that state dicts have for them."""
+    """Weight and bias of a packed object, by their names in state dicts."""
     if not isinstance(packed, ModuleRef):
-        raise ValueError("a packed object is wanted, a module that holds weight and bias")
+        raise ValueError("expected a packed object, a module with weight and bias")
     given = program.given.weights
     owner = packed.path.partition("._packed_params")[0]
     for weight, bias in ((f"{packed.path}.0", f"{packed.path}.1"), (f"{owner}.weight", f"{owner}.bias")):
@@ -138,7 +138,7 @@ def _linear(name: str, relu: bool) -> None:
 
     @operator(f"quantized::{name}_dynamic(Tensor X, Any W_prepack, bool reduce_range=False)", style="raw")
     def dynamic(program: Program, x: Tensor, packed: ModuleRef, reduce: bool) -> Tensor:
-        """The input is quantised by its own range."""
+        """A linear layer that quantises its input by the input's range."""
         t = program.t
         w, b = parameters(program, packed)
         y = linear(t, _by_range(t, x.get(), 127 if reduce else 255), w, b)
@@ -163,13 +163,13 @@ def _convolution(n: int, relu: bool) -> None:
     @operator(f"quantized::conv{n}d{'_relu' if relu else ''}.new(Tensor qx, Any packed_weight, float output_scale, int output_zero_point)",
               style="raw")
     def packed_conv(program: Program, x: Tensor, packed: ModuleRef, scale: float, zero: int) -> Tensor:
-        """Stride and padding are in the object, too: they are solved from the sizes that the text declares."""
+        """A quantised convolution. Stride and padding are in the object too, and are inferred from the sizes in the text."""
         t = program.t
         w, b = parameters(program, packed)
         node = t.builder.at[0]
         declared = node.type.dims()[-n:] if hasattr(node.type, "dims") and getattr(node.type, "is_static", False) else None
         if declared is None:
-            raise ValueError("stride and padding of a quantised convolution stand in an object that no text shows, and the text does not "
+            raise ValueError("stride and padding of a quantised convolution are in an object that no text shows, and the text does not "
                              "say the shape of the result: print traced.inlined_graph")
         stride, pads = _window(t.shape(x.get())[-n:], declared, t.shape(w)[-n:])
         groups = t.shape(x.get())[1] // t.shape(w)[1]
@@ -178,7 +178,7 @@ def _convolution(n: int, relu: bool) -> None:
 
 
 def _window(size: tuple[int, ...], made: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[list[int], list[int]]:
-    """The stride and padding, equal on both sides, that make ``made`` of ``size``."""
+    """The stride and symmetric padding that turn ``size`` into ``made``."""
     stride, pads = [], []
     for n, m, k in zip(size, made, kernel, strict=True):
         fits = [(abs(2 * p - (k - 1)), s, p) for s in range(1, n + 1) for p in range(k) if n + 2 * p >= k and (n + 2 * p - k) // s + 1 == m]

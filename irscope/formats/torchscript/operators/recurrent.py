@@ -1,4 +1,4 @@
-"""Recurrent layers: every step is unrolled, the products with the inputs are one product for all steps."""
+"""Recurrent layers: unrolls every step, and computes the products with the inputs as one product for all steps."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class Network:
         return 2 if self.both else 1
 
     def weights(self, k: int) -> list[Node]:
-        """The parameters of one direction, counted over all layers. Raises ValueError where their number is no whole one for each."""
+        """The parameters of one direction, counted over all layers. Raises ValueError where the directions do not divide their number."""
         least, runs = 4 if self.has_biases else 2, self.layers * self.directions
         each = len(self.params) // runs
         if not least <= each <= least + (self.cell is lstm_step):
@@ -68,7 +68,7 @@ class Network:
         return self.params[k * each:(k + 1) * each]
 
     def run(self, t: Torch, x: Node, states: list[Node], inside: Node | None = None) -> tuple[Node, ...]:
-        """Over [time, batch, features]. Where a sequence has ended (``inside``) the state stays."""
+        """Over [time, batch, features]. The state of an ended sequence (``inside``) does not change."""
         last: list[list[Node]] = [[] for _ in states]
         for i in range(self.layers):
             outs = []
@@ -82,7 +82,7 @@ class Network:
         return (x, *(t.concat(store, 0) for store in last))
 
     def run_batched(self, t: Torch, x: Node, states: list[Node], batch_first: bool) -> tuple[Node, ...]:
-        """A missing batch dimension is added and taken away again."""
+        """Run with a missing batch dimension added and removed again."""
         single, batch = t.rank(x) == 2, 0 if batch_first else 1
         if single:
             x = t.unsqueeze(x, batch)

@@ -14,7 +14,7 @@ from irscope.graph.dtypes import PRED, S64, U8
 
 
 def accumulating(t: Torch, x: Node, dtype: int | None) -> Node:
-    """``x`` in the type in which torch sums: the given one, else Long for integers and bools."""
+    """``x`` in torch's accumulation type: the given one, else Long for integers and bools."""
     if dtype is not None:
         return t.convert(x, t.dtype_number(dtype, t.dtype(x)))
     return t.convert(x, S64) if t.dtype(x).is_integer or t.dtype(x) is PRED else x
@@ -112,7 +112,7 @@ def _logical(name: str) -> None:
               f"{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False)")
     def reduced(t: Torch, x: Node, dim: Any = None, keep: bool = False) -> Node:
         y = (t.any if name == "any" else t.all)(truth(t, x), t.dims(x, dim), keep)
-        return t.convert(y, U8) if t.dtype(x) is U8 else y  # torch keeps bytes, as old programs expect
+        return t.convert(y, U8) if t.dtype(x) is U8 else y  # torch keeps uint8, as old programs expect
 
 
 for _name in ("any", "all"):

@@ -14,7 +14,7 @@ from irscope.graph.dtypes import S64
 
 
 def sizes(t: Torch, x: Node, wanted: list[int]) -> tuple[int, ...]:
-    """The shape that view and reshape mean: one -1 is what is left. Raises ValueError when the elements do not come out even."""
+    """The shape that view and reshape mean: one -1 is inferred. Raises ValueError when the number of elements does not match."""
     total = prod(t.shape(x))
     if -1 in wanted:
         known = prod(s for s in wanted if s != -1)
@@ -32,7 +32,7 @@ def reshaped(t: Torch, shape: tuple[int, ...]) -> View:
 
 
 def reshaped_or_copied(t: Torch, x: Node, at: Layout | None, shape: tuple[int, ...]) -> Decision:
-    """A view of another shape where the strides allow it, else a copy, as ``reshape`` gives."""
+    """A view of another shape where the strides allow it, else a copy, as in ``reshape``."""
     if at is None and not is_view_of_any(t.shape(x), shape):
         return Unsure(t.reshape(x, shape))
     if at is not None and at.viewed(shape) is None:
@@ -78,7 +78,7 @@ def reshape_alias(t: Torch, x: Node, size: list[int], stride: list[int]) -> View
 
 @view("view.dtype(Tensor(a) self, ScalarType dtype)")
 def view_dtype(t: Torch, x: Node, dtype: int) -> View:
-    """The bits as numbers of another type of the same width."""
+    """Reinterprets the bits as another type of the same width."""
     old, new = t.dtype(x), t.dtype_number(dtype, t.dtype(x))
     if old.storage != new.storage:
         raise ValueError(f"a view of {old.name} as {new.name}, which has another width, is not supported")
@@ -214,7 +214,7 @@ def expand(t: Torch, x: Node, size: list[int], implicit: bool = False) -> View:
 
 def stretched(t: Torch, shape: tuple[int, ...], full: tuple[int, ...]) -> View:
     """The view in which dimensions of size 1, and new ones in front, repeat."""
-    # Where elements repeat, only their places in memory say what a write to some of them changes.
+    # Where elements repeat, only their addresses determine what a write to some of them changes.
     write = (lambda b, new: t.reshape(new, t.shape(b))) if prod(full) == prod(shape) else None
     return View(lambda b: t.broadcast_to(b, full), write, lambda at: at.expanded(full))
 
@@ -253,7 +253,7 @@ def repeat_interleave(t: Torch, x: Node, repeats: int, dim: int | None, output_s
 
 @operator("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None)")
 def repeat_interleave_each(t: Torch, x: Node, repeats: Node, dim: int | None, output_size: int | None) -> Node:
-    """Each slice as often as its entry says; the size of the result is taken from the inputs."""
+    """Repeats each slice by its entry; the size of the result is computed from the inputs."""
     if dim is None:
         x, dim = t.reshape(x, (prod(t.shape(x)),)), 0
     d = t.dim(x, dim)
@@ -278,7 +278,7 @@ def _repeated(t: Torch, repeats: Node, n: int) -> Node:
 
 @alias("meshgrid(Tensor[] tensors)", "meshgrid.indexing(Tensor[] tensors, *, str indexing)", traits="view")
 def meshgrid(t: Torch, tensors: list[Node], at: list[Layout | None], indexing: str = "ij") -> list[Decision]:
-    """Each vector along a dimension of its own, repeated along the others; "xy" exchanges the first two."""
+    """Each vector along a separate dimension, repeated along the others; "xy" exchanges the first two."""
     shape = tuple(prod(t.shape(x)) for x in tensors)
     out: list[Decision] = []
     for i, n in enumerate(shape):

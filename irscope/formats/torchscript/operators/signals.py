@@ -17,7 +17,7 @@ from irscope.lazy import Array, np
 
 
 def _window(t: Torch, n: int, periodic: bool, dtype: int | None, shape: Callable[[Array, int], Array]) -> Node:
-    """``shape(i, last)`` gives the window at i of 0 to last; a periodic one is that of one more element without its end."""
+    """``shape(i, last)`` is the window at i of 0 to last; a periodic one is that of one more element without its end."""
     if n < 2:
         return t.full((n,), 1, t.dtype_number(dtype, F32))
     last = n if periodic else n - 1

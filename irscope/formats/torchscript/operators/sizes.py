@@ -1,4 +1,4 @@
-"""What sizes, types and layouts are: answers that are plain values."""
+"""Queries of sizes, types and layouts, which return plain values."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -13,7 +13,7 @@ from irscope.graph.dtypes import PRED, S64
 
 
 def piece(t: Torch, d: int, start: int, limit: int, step: int = 1, drop: bool = False) -> View:
-    """The view of a slice along one dimension; ``drop`` leaves the dimension of one out."""
+    """The view of a slice along one dimension; ``drop`` removes the dimension of size 1."""
 
     def read(base: Node) -> Node:
         part = t.slice_dim(base, d, start, limit, step)
@@ -68,7 +68,7 @@ def narrow(t: Torch, x: Node, dim: int, start: int, length: int) -> View:
 
 @view("narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length)")
 def narrow_at(t: Torch, x: Node, dim: int, start: Node, length: int) -> View:
-    """A part that begins where a tensor says."""
+    """A slice whose start is a tensor."""
     d = t.dim(x, dim)
     return _moving(t, d, wrapped_place(t, start, t.shape(x)[d]), length)
 
@@ -91,13 +91,13 @@ def select(t: Torch, x: Node, dim: int, index: int | Scalar) -> View:
 
 
 def wrapped_place(t: Torch, at: Node, n: int) -> Node:
-    """A place that depends on data, counted from the end where it is negative."""
+    """An index that depends on data, counted from the end where it is negative."""
     at = t.convert(t.reshape(at, ()), S64)
     return t.select(t.compare("LT", at, t.like(at, 0)), t.plus(at, n), at)
 
 
 def _moving(t: Torch, d: int, at: Node, length: int | None = None) -> View:
-    """The view of ``length`` elements along a dimension at a place that depends on data; of None, of one, without the dimension."""
+    """The view of ``length`` elements along a dimension at an index that depends on data; None: one element, without the dimension."""
     def starts(base: Node) -> list[Node]:
         zero = t.array(0, S64)
         return [at if i == d else zero for i in range(t.rank(base))]
@@ -123,7 +123,7 @@ def unbind(t: Torch, x: Node, dim: int) -> list[View]:
 
 
 def cut(t: Torch, d: int, lengths: list[int]) -> list[View]:
-    """Pieces of the given lengths, one behind the other."""
+    """Consecutive pieces of the given lengths."""
     out, at = [], 0
     for n in lengths:
         out.append(piece(t, d, at, at + n))
@@ -162,7 +162,7 @@ def tensor_split(t: Torch, x: Node, sections: int, dim: int) -> list[View]:
 
 @view("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0)")
 def tensor_split_by(t: Torch, x: Node, places: Node, dim: int) -> list[View]:
-    """Sections or places out of a tensor: taken from the inputs."""
+    """Sections or split points given by a tensor, computed from the inputs."""
     if t.rank(places) == 0:
         return tensor_split(t, x, t.size_from_data(places), dim)
     at = [t.size_from_data(t.reshape(t.slice_dim(places, 0, i, i + 1), ())) for i in range(t.shape(places)[0])]

@@ -29,7 +29,7 @@ def log_softmax(t: Torch, x: Node, dim: int, dtype: object) -> Node:
 
 @operator("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None)")
 def safe_softmax(t: Torch, x: Node, dim: int, dtype: object) -> Node:
-    """Rows that are -inf everywhere give 0."""
+    """Softmax where rows of only -inf become 0."""
     y = softmax(t, x, dim, dtype)
     d = [t.dim(x, dim)] if t.rank(x) else []
     hidden = t.all(t.compare("EQ", x, t.like(x, float("-inf"))), d, True)

@@ -15,7 +15,7 @@ from irscope.ops.tensors import Shape, Tensors
 
 
 def library(t: Torch, name: str, operands: list[Node], attrs: dict[str, bool], *types: tuple[DType, Shape]) -> list[Node]:
-    """The results of a factorization that libraries give (``lu``, ``qr``, ``svd``, ...), by their types."""
+    """The results of a library factorization (``lu``, ``qr``, ``svd``, ...), by their types."""
     declared = TupleType(tuple(TensorType(dtype, shape) for dtype, shape in types))
     made = t.emit(name, operands, attrs, (), declared if len(types) > 1 else declared.elements[0], "library")
     return [t.part(made, i) for i in range(len(types))] if len(types) > 1 else [made]
@@ -34,7 +34,7 @@ def batched(t: Torch, a: Node, b: Node) -> tuple[Node, Node]:
 def square(t: Torch, a: Node) -> int:
     """The size of square matrices; ValueError for others."""
     if t.rank(a) < 2 or t.shape(a)[-1] != t.shape(a)[-2]:
-        raise ValueError(f"square matrices are wanted, not {t.type(a)}")
+        raise ValueError(f"expected square matrices, got {t.type(a)}")
     return t.shape(a)[-1]
 
 
@@ -84,7 +84,7 @@ def cholesky(t: Torch, x: Node, upper: bool) -> Node:
 
 @operator("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False)")
 def cholesky_ex(t: Torch, a: Node, upper: bool, check: bool) -> tuple[Node, Node]:
-    """Where a matrix is not positive definite all of its factor is NaN, and the status 1 whatever the step."""
+    """Cholesky with a status. For a matrix that is not positive definite, the whole factor is NaN and the status is 1."""
     factor = cholesky(t, a, upper)
     if 0 in t.shape(a):
         return factor, t.full(t.shape(a)[:-2], 0, S32)

@@ -121,7 +121,7 @@ def quantile(t: Torch, x: Node, q: float, dim: int | None, keep: bool, interpola
           "nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")",
           "nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")")
 def quantiles(t: Torch, x: Node, q: object, dim: int | None, keep: bool, interpolation: str) -> Node:
-    """Several quantiles, in a new first dimension; NaN come last in the order, so that the others are counted without them."""
+    """Several quantiles, in a new first dimension; NaN sort last, so they do not affect the others."""
     rank = t.rank(x)
     if dim is None or rank == 0:
         x, dim = t.reshape(x, (prod(t.shape(x)),)), 0

@@ -12,7 +12,7 @@ from irscope.graph.dtypes import C128, F32, F64, S16, S32, S64
 
 
 def in_double(t: Torch, x: Node, function: Callable[[Node], Node]) -> Node:
-    """``function`` of ``x`` worked out in float64 and rounded once: these formulas lose digits on the way."""
+    """``function`` of ``x`` computed in float64 and rounded once, because these formulas lose digits."""
     x = t.floating(x)
     return t.convert(function(t.convert(x, F64)), t.dtype(x))
 
@@ -46,7 +46,7 @@ def log_gamma(t: Torch, x: Node) -> Node:
         total = t.add(total, t.div(t.like(z, c), t.plus(z, i + 1)))
     base = t.plus(z, 7.5)
     value = t.add(t.sub(t.mul(t.plus(z, 0.5), t.unary("log", base)), base), t.plus(t.unary("log", total), 0.5 * log(2 * pi)))
-    # sin(pi x) by the distance from the next whole number, which is exact.
+    # sin(pi x) by the distance from the nearest integer, which is exact.
     away = t.sub(x, t.unary("floor", x))
     sine = t.unary("abs", t.unary("sine", t.scale(away, pi)))
     mirrored = t.sub(t.plus(t.unary("negate", t.unary("log", sine)), log(pi)), value)
@@ -134,7 +134,7 @@ def zeta(t: Torch, s: object, q: object) -> Node:
     s, q = t.together(*t.promote_floating(s, q))
     wide, base = t.convert(s, F64), t.convert(q, F64)
     value = hurwitz(t, wide, base)
-    # As Cephes: no value below 1, and below 0 powers of negative numbers only where they are real.
+    # As in Cephes: undefined for s below 1; below 0, powers of negative numbers only where they are real.
     value = where(t, "EQ", wide, 1, t.like(value, float("inf")), value)
     broken = t.binary("and", t.compare("LE", base, t.like(base, 0)), t.compare("NE", wide, t.unary("floor", wide)))
     pole = t.binary("and", t.compare("LE", base, t.like(base, 0)), t.compare("EQ", base, t.unary("floor", base)))
@@ -163,7 +163,7 @@ def erfcx(t: Torch, x: Node) -> Node:
 
 @operator("special_ndtr(Tensor self)")
 def ndtr(t: Torch, x: Node) -> Node:
-    """The share of a normal distribution below ``x``."""
+    """The cumulative normal distribution at ``x``."""
     return in_double(t, x, lambda v: t.scale(erfc(t, t.scale(v, -sqrt(0.5))), 0.5))
 
 
@@ -202,7 +202,7 @@ def erfinv(t: Torch, x: Node) -> Node:
 
 @operator("special_ndtri(Tensor self)")
 def ndtri(t: Torch, x: Node) -> Node:
-    """The value below which a share ``x`` of a normal distribution lies; tiny shares by Newton's steps on their logarithm."""
+    """The quantile ``x`` of the normal distribution; tiny ones by Newton's steps on their logarithm."""
     def value(p: Node) -> Node:
         middle = t.scale(inverse_erf(t, t.plus(t.scale(p, 2), -1)), sqrt(2))
         goal = t.unary("log", p)
@@ -300,7 +300,7 @@ def float_power(t: Torch, x: object, y: object) -> Node:
 
 @operator("ldexp.Tensor(Tensor self, Tensor other)")
 def ldexp(t: Torch, x: Node, y: Node) -> Node:
-    """x 2^y. Whole numbers have no part in the result's type beside a floating one, be that without dimensions or of half precision."""
+    """x 2^y. Integers do not affect the result type beside a floating operand, even a 0-dimensional or half-precision one."""
     floats = [v for v in (x, y) if t.dtype(v).is_float or t.dtype(v).is_complex]
     kind = t.result_type(*floats) if floats else F32
     wide = F32 if kind.storage < 4 else kind

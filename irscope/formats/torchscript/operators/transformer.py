@@ -17,7 +17,7 @@ OF_SCORES, OF_KEYS = 0, 1
 
 
 def _softmax(t: Torch, scores: Node, mask: Node | None, kind: int | None) -> Node:
-    """Over the last dimension; a mask is true where a key is left out."""
+    """Over the last dimension; a mask is true where a key is ignored."""
     if mask is not None:
         batch, _, rows, columns = t.shape(scores)
         mask = mask if t.dtype(mask) is PRED else t.compare("NE", mask, t.like(mask, 0))
@@ -45,7 +45,7 @@ class Attention:
 
 
 def attention(t: Torch, query: Node, key: Node, value: Node, by: Attention) -> tuple[Node, Node]:
-    """[batch, length, features] three times to the same, and the weights [batch, heads, rows, columns]."""
+    """From three [batch, length, features] to one, and the weights [batch, heads, rows, columns]."""
     n, heads = t.shape(query)[2], by.heads
     parts = []
     for i, x in enumerate((query, key, value)):

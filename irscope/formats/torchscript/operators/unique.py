@@ -1,4 +1,4 @@
-"""Equal elements: unique values with their places and counts, and the most frequent value. How many there are is taken from the inputs."""
+"""Equal elements: unique values with their places and counts, and the most frequent value. Their number is computed from the inputs."""
 from __future__ import annotations
 
 from math import prod
@@ -24,9 +24,9 @@ def _begins(t: Torch, rows: Node) -> Node:
 
 
 def _unique(t: Torch, rows: Node, order: Node | None) -> tuple[Node, Node, Node]:
-    """Of rows that stand side by side where they are equal: the first of each kind, the kind of every row, how many of each.
+    """For rows with equal ones adjacent: the first of each kind, the kind of every row, and the counts.
 
-    ``order`` is where the rows came from; None: they stand where they stood.
+    ``order`` has the original positions of the rows; None: the rows are in their original order.
     """
     n = t.shape(rows)[0]
     if n == 0:
@@ -43,7 +43,7 @@ def _unique(t: Torch, rows: Node, order: Node | None) -> tuple[Node, Node, Node]
 
 
 def _flat(t: Torch, x: Node, in_order: bool) -> tuple[Node, Node, Node]:
-    """Of all elements; the places in the shape of ``x``."""
+    """Unique elements; the positions have the shape of ``x``."""
     column = t.reshape(x, (prod(t.shape(x)), 1))
     order = None
     if in_order:
@@ -54,7 +54,7 @@ def _flat(t: Torch, x: Node, in_order: bool) -> tuple[Node, Node, Node]:
 
 
 def _along(t: Torch, x: Node, dim: int, in_order: bool) -> tuple[Node, Node, Node]:
-    """Of slices along a dimension, which are put in order column by column."""
+    """Unique slices along a dimension, sorted column by column."""
     d = t.dim(x, dim)
     others = [i for i in range(t.rank(x)) if i != d]
     moved = t.transpose(x, [d, *others])
@@ -78,14 +78,14 @@ def _along(t: Torch, x: Node, dim: int, in_order: bool) -> tuple[Node, Node, Nod
 
 
 def _wanted(t: Torch, found: tuple[Node, Node, Node], places: bool, counts: bool) -> tuple[Node, Node, Node]:
-    """What was not asked for has no elements."""
+    """Replace results that were not requested by empty ones."""
     nothing = t.full((0,), 0, S64)
     return found[0], found[1] if places else nothing, found[2] if counts else nothing
 
 
 @operator("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False)")
 def unique(t: Torch, x: Node, in_order: bool, places: bool, counts: bool) -> tuple[Node, Node, Node]:
-    """In order, as torch gives them on a CPU even where no order is asked for."""
+    """Unique elements in sorted order, as torch's CPU kernel returns even without ``sorted``."""
     return _wanted(t, _flat(t, x, True), places, counts)
 
 
@@ -101,7 +101,7 @@ def unique_dim(t: Torch, x: Node, dim: int, in_order: bool, places: bool, counts
 
 @operator("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None)")
 def unique_consecutive(t: Torch, x: Node, places: bool, counts: bool, dim: int | None) -> tuple[Node, Node, Node]:
-    """Of runs of equal elements."""
+    """The first element of each run of equal elements."""
     return _wanted(t, _flat(t, x, False) if dim is None else _along(t, x, dim, False), places, counts)
 
 
@@ -112,7 +112,7 @@ def unique_dim_consecutive(t: Torch, x: Node, dim: int, places: bool, counts: bo
 
 @operator("mode(Tensor self, int dim=-1, bool keepdim=False)")
 def mode(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
-    """The most frequent value along a dimension, the smallest of several, and the last place where it is."""
+    """The most frequent value along a dimension, the smallest of several, and its last index."""
     if t.rank(x) == 0:
         return x, t.array(0, S64)
     d = t.dim(x, dim)
