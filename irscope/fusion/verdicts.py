@@ -1,4 +1,4 @@
-"""Why two nodes are in different kernels under irscope's own policy, edge by edge."""
+"""Why irscope's own policy puts two nodes in different kernels, edge by edge."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from irscope.ops import hlo
 
 
 class Refusal(Enum):
-    """The rules by which the policy keeps two nodes apart."""
+    """The rules by which the policy refuses to fuse two nodes."""
 
     READ_WHOLE = "reads-whole"
     STANDS_ALONE = "stands-alone"
@@ -64,7 +64,7 @@ WAYS: dict[Refusal, str] = {
     Refusal.TOO_LARGE: "none: larger kernels compile slowly and gain nothing",
     Refusal.SEVERAL_RESULTS: "none while PRODUCER is one of several results of an operator",
 }
-"""The smallest edit that would have an edge fused; ``none`` where there is no such edit of the graph."""
+"""The smallest edit that would have an edge fused; ``none`` if there is no such edit of the graph."""
 
 
 def way_out(refusal: Refusal, producer: Node, consumer: Node) -> str:
@@ -83,7 +83,7 @@ def _named(text: str, producer: Node, consumer: Node) -> str:
 
 
 def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Group], Refusal], apart: bool = False) -> Iterator[EdgeVerdict]:
-    """A verdict on each edge between nodes that compute or move something, in the order of the text. ``apart``: on those through memory."""
+    """A verdict on each edge between nodes that compute or move something, in text order. ``apart``: only on those through memory."""
     graph = plan.graph
     alive = live(graph)
     homes: dict[Node, list[Group]] = {}
@@ -123,7 +123,7 @@ def _apart(graph: Graph, producer: Node, consumer: Node, mine: list[Group], why:
 
 
 def _source(node: Node) -> Node:
-    """What a chain of movement moves."""
+    """The source of a chain of movement."""
     while node.op in (hlo.reshape, hlo.transpose, hlo.slice, hlo.reverse, hlo.broadcast) and node.operands:
         node = node.operands[0]
     return node
