@@ -126,7 +126,7 @@ def expand_scatter(rewriter: HloComputation, instr: HloInstruction) -> bool:
             parts.append(flat)
         elif i:
             parts.append(rewriter.slice(flat, [(i, i + 1, 1)]))
-        else:  # XLA reads a single index out of the row, several out of the row as a vector.
+        else:  # XLA slices the first index directly out of the row, the others out of the flattened row.
             parts.append(rewriter.reshape(rewriter.slice(places, [(0, 1, 1), (0, 1, 1)]), (1,)))
     starts = [rewriter.reshape(part, ()) for part in parts]
     index = rewriter.concatenate(parts, 0)

@@ -52,12 +52,12 @@ def _narrow(comparator: Graph, kept: list[int]) -> Graph:
 
 
 def call_top(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Replace the top-k pattern by a call of a function of XLA's runtime (``TopkRewriter``)."""
+    """Replace a topk of the largest elements by a call of XLA's runtime function (``TopkRewriter``)."""
     return TopK.of(instr).largest and rewriter.become(instr, hlo.custom_call, instr.operands, {"custom_call_target": "TopK"})
 
 
 def order_sort(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Make a sort stable by comparing indices where values are equal; adds them as an iota (``StableSortExpander``, ``SortIotaFusion``)."""
+    """Expand a stable sort: an unstable one that compares an iota where values tie (``StableSortExpander``, ``SortIotaFusion``)."""
     attrs = Sort.of(instr)
     along = attrs.axis
     if not attrs.is_stable or not instr.bodies or any(
