@@ -13,7 +13,7 @@ from irscope.source import UserError, did_you_mean
 class Device:
     """The parameters of a GPU in the cost model. ``bandwidth`` in bytes a second, ``clock`` in GHz; ``capability`` selects the cycle table.
 
-    ``whole_rate``: rounds the operations of a unit in a nanosecond to an integer, as XLA did until the end of 2024.
+    ``whole_rate``: truncates the operations of a unit in a nanosecond to an integer, as XLA did until the end of 2024.
     """
 
     name: str

@@ -54,7 +54,7 @@ class GpuRelease:
     """One release of the GPU passes by name.
 
     ``by_priority``: priority fusion decides; else instruction fusion and the merger, which a release may have as an option
-    (``--xla_gpu_enable_priority_fusion=false``). ``whole_rate``: its cost model rounds a unit's operations in a nanosecond and looks only
+    (``--xla_gpu_enable_priority_fusion=false``). ``whole_rate``: its cost model truncates a unit's operations per nanosecond and looks only
     at the first piece of a concatenation. ``sides``: how it joins kernels horizontally, None if it does not. ``frames``: as in a
     CPU release. ``dump``: the suffix of its dumps from before fusion. ``more``: a further note on its results.
     """

@@ -1,6 +1,6 @@
-"""The tests of XLA's GemmFusion that say no, with XLA's words (triton_tiling_propagation.cc, gemm_fusion.cc, support_legacy.cc).
+"""The refusals of XLA's GemmFusion, with XLA's words (triton_tiling_propagation.cc, gemm_fusion.cc, support_legacy.cc).
 
-``{producer}`` and ``{consumer}`` are the ends of the edge that stays outside of the kernel.
+``{producer}`` and ``{consumer}`` are the ends of the edge that is not fused into the kernel.
 """
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ RULES = (TINY, VECTOR, UNSUPPORTED, FORM, FOUR_BITS, PURE, TUPLE, REDUCTION, PAD
          RETYPED, SHARED_PATH, DYNAMIC_SLICE, BROADCAST_UP, SLICE_UP, NOT_BITCAST, UNIMPLEMENTED, SECOND, SECOND_KERNEL, BITCAST,
          TO_SCALAR, TRIVIAL, CONCATENATION, SPLIT_CONCATENATION, UNEVEN_CONCATENATION, SPLIT_SLICE, BROADCAST, CONFLICT, INNER_SLICE,
          TRANSPOSED, SECOND_SPLIT, SPLIT, INPUT, INPUT_SHARED, INPUT_PRODUCT, SEVERAL_INPUTS, OUTPUT, UNTILED, PARAMETERS, READERS)
-"""All of them. XLA has three more that never say no: it reaches no reduction (``Unsupported reduction.``, ``Only row reductions are
-supported.``) and nothing else (``Function called on a wrong instruction.``) where it asks them."""
+"""All of them. XLA has three more that never apply: it tests no reduction (``Unsupported reduction.``, ``Only row reductions are
+supported.``) and nothing else (``Function called on a wrong instruction.``) there."""
 
 
 @dataclass(frozen=True, slots=True)
 class No:
-    """A rule that said no, what follows its words in XLA's, the numbers it saw, and what its sentence names: an opcode or a type."""
+    """The rule that refused, the rest of XLA's message, the numbers that it compared, and what its sentence names: an opcode or a type."""
 
     rule: Rule
     more: str = ""
@@ -123,7 +123,7 @@ class No:
 
     @property
     def words(self) -> str:
-        """XLA's words; empty where it decides without any."""
+        """XLA's words; empty if it decides without a message."""
         return self.rule.words + self.more
 
     def cause(self, producer: Node, consumer: Node) -> str:
@@ -131,7 +131,7 @@ class No:
         return Refusal(self._named(), self.numbers).cause(producer, consumer)
 
     def way_out(self, producer: Node, consumer: Node) -> str:
-        """The smallest edit; empty where none is known."""
+        """The smallest edit; empty if none is known."""
         return Refusal(self.rule).way_out(producer, consumer)
 
     def _named(self) -> Rule:
