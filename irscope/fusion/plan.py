@@ -69,8 +69,8 @@ class Group:
 class EdgeVerdict:
     """The verdict on one edge of ``graph``.
 
-    ``fused`` is ``all`` (the consumer's kernel computes the producer, and nobody else reads it from memory), ``some`` (it does, and
-    the producer is stored or computed again for others) or ``none``. ``reason`` holds the words of the compiler whose policy it is
+    ``fused`` is ``all`` (the consumer's kernel computes the producer, and no other kernel reads it from memory), ``some`` (it does, and
+    the producer is stored or recomputed for others) or ``none``. ``reason`` holds the words of the compiler whose policy it is
     (None: it says none), ``rule`` the short name of the rule that decided, ``cause`` the root cause in irscope's words with the numbers
     that the rule compared, ``counterfactual`` the smallest edit that would have it fused (empty: none is known).
     """

@@ -69,14 +69,14 @@ WAYS: dict[str, str] = {
     "let": "use {p} where it is read, without binding it by let",
     "output": "compute {p} a second time for {c}",
     "multi-consumer": "compute {p} a second time for {c} alone",
-    "reduce-out": "none: TVM begins a kernel behind every reduction",
+    "reduce-out": "none: TVM starts a new kernel after every reduction",
     "tuple": "none is needed: a tuple starts no kernel",
-    "complex-into-shape": "let {c} keep the shape of {p}, and change the shape before or behind the two",
+    "complex-into-shape": "let {c} keep the shape of {p}, and change the shape before or after both",
     "two-complex": "none: a kernel of TVM holds one product, convolution or pooling",
-    "prologue": "apply {p} behind {c} instead, where the arithmetic allows it (a scale behind a product)",
-    "injective-into-reduce": "leave {p} out: reduce over the axes as they lie before it, and move the result",
+    "prologue": "apply {p} after {c} instead, where the arithmetic allows it (a scale after a product)",
+    "injective-into-reduce": "leave {p} out: reduce over its operand's axes, and move the result",
     "depth": "none in the graph: allow more operators in a group (relay.FuseOps.max_depth)",
-    "injective-into-complex": "leave {p} out: give {c} what {p} reads in the shape that it wants",
+    "injective-into-complex": "leave {p} out: compute the operand of {p} in the shape that {c} needs",
     "path": "compute {p} a second time for {c} alone",
 }
 """The smallest edit that would have an edge fused, by the rule that refuses it; ``none`` if there is no such edit of the graph."""
@@ -101,19 +101,19 @@ def why_not(partition: Partition, producer: Node, consumer: Node, lets: set[Node
     if walk.extern[at]:
         return "output", f"the value of %{producer.name} leaves the function"
     if dominator.parent < 0:
-        return "multi-consumer", f"the ways from %{producer.name} never meet again inside the function"
+        return "multi-consumer", f"the paths from %{producer.name} never meet again inside the function"
     sink = walk.nodes[dominator.parent]
     if sink is not consumer:
-        said = f"%{producer.name} feeds {_consumers(partition, at)}; the ways meet at %{sink.name} ({sink.op.name}) only"
+        said = f"%{producer.name} feeds {_consumers(partition, at)}; the paths meet only at %{sink.name} ({sink.op.name})"
         return "multi-consumer", said
     if mine is TvmKind.COMM_REDUCE:
         return "reduce-out", f"%{producer.name} is a reduction, and a reduction ends its group"
     if other is TvmKind.TUPLE:
-        return "tuple", "results that are gathered in a tuple are not fused"
+        return "tuple", "operands of a tuple are not fused into it"
     if mine is TvmKind.OUT_ELEMWISE_FUSABLE:
         if dominator.kind is not TvmKind.ELEMWISE:
-            return "complex-into-shape", f"behind {producer.op.name} only operators that keep the shape fuse; %{consumer.name} does not"
-        return "two-complex", f"the group of %{consumer.name} is built on another anchor already"
+            return "complex-into-shape", f"only operators that keep the shape fuse into {producer.op.name}; %{consumer.name} does not"
+        return "two-complex", f"the group of %{consumer.name} already has another anchor"
     if other is TvmKind.OUT_ELEMWISE_FUSABLE:
         return "prologue", f"%{producer.name} comes before {consumer.op.name}: TVM fuses what follows it, and nothing into it"
     if other is TvmKind.COMM_REDUCE:
@@ -123,8 +123,8 @@ def why_not(partition: Partition, producer: Node, consumer: Node, lets: set[Node
         return "depth", f"the groups hold {held.size} and {wanted.size} operators, together more than {partition.max_depth}"
     if mine is TvmKind.INJECTIVE and wanted.anchor is not None:
         anchor = f"%{wanted.anchor.name} ({wanted.anchor.op.name})"
-        return "injective-into-complex", f"{producer.op.name} is injective, and the group of %{consumer.name} is built on {anchor}"
-    return "path", f"on the ways from %{producer.name} to %{consumer.name} stands a group of another kind"
+        return "injective-into-complex", f"{producer.op.name} is injective, and the group of %{consumer.name} has the anchor {anchor}"
+    return "path", f"a path from %{producer.name} to %{consumer.name} goes through a group of a kind that does not fuse"
 
 
 MAX_NAMED = 8

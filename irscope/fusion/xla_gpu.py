@@ -36,7 +36,7 @@ JOINED = "the pass behind this one (MultiOutputFusion) joins both kernels into o
 
 NEAR = "in 488 programs known from before and after, 94 % of the edges that XLA decided on were found, 99.5 % of these decided as by XLA"
 """The result of ``benchmarks/raw_coverage.py`` for the rewriting; docs/fusion/xla.md has the table."""
-MORE = "; Triton kernels are told before XLA's autotuner, which may have cuBLAS compute products instead and is not simulated"
+MORE = "; Triton kernels are those before XLA's autotuner, which may have cuBLAS compute products instead and is not simulated"
 """A further note on early texts."""
 
 
@@ -133,8 +133,8 @@ class XlaGpuPolicy:
         return "" if same else f"; the rewriting, and what is made of products, is that of {GPU_LATEST.name}, not of {self.release.name}"
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
-        """See :mod:`irscope.fusion.xla.stage`; of the latest release what XLA's rewriters of normalisations and products take before; how
-        sure an older one is; what is not known of a device."""
+        """See :mod:`irscope.fusion.xla.stage`; for the latest release also what XLA's rewriters of normalisations and products do; the
+        confidence in an older release; what is unknown about a device."""
         found, chosen = other_release(module, self.version), device_named(device)
         signs, canonical = self._rewritten(module, chosen)
         if canonical is not None:

@@ -86,12 +86,12 @@ def _verdict(graph: Graph, producer: Node, consumer: Node, canonical: Canonical,
     if source is None or target is None:
         return gone(f"XLA simplifies %{(producer if source is None else consumer).name} away before it fuses")
     if source is target:
-        return gone(f"XLA makes one instruction of both, %{target.name}, before it fuses")
+        return gone(f"XLA merges both into one instruction, %{target.name}, before it fuses")
     if source.op is hlo.constant:
-        return gone(f"XLA computes %{producer.name} when it compiles")
+        return gone(f"XLA folds %{producer.name} to a constant before it fuses")
     path = _path(source, target, edges)
     if not path:
-        return gone(f"after XLA's simplification %{consumer.name} does not read %{producer.name} any more")
+        return gone(f"after XLA's simplification %{consumer.name} no longer reads %{producer.name}")
     used.update(path)
     verdicts = [edges[edge] for edge in path]
     worst = next((v for v in verdicts if v.fused == "none"), None) or next((v for v in verdicts if v.fused == "some"), verdicts[0])

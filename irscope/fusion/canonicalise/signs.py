@@ -49,7 +49,7 @@ def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
     if any(node.op is hlo.call and not is_kept_call(module, node) for node in nodes):
         signs.append("call")
     if on_gpu and any(node.op is hlo.custom_call and CustomCall.of(node).custom_call_target in SHARDING for node in nodes):
-        signs.append("calls that say where values lie")
+        signs.append("sharding annotations")
     if not any(isinstance(node.type, TensorType) and node.type.layout is not None for node in nodes):
         signs.append("no layouts")
     if not signs and not _has_complex(nodes) and _simplifies(graphs, on_gpu):

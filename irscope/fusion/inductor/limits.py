@@ -23,8 +23,8 @@ class Limits:
     ``rounds``: the number of scheduler rounds (scheduler.py, ``fuse_nodes``); ``group``: the most nodes in a kernel
     (``max_fusion_size``); ``horizontal``: the same if neither node reads the other (``cpp.max_horizontal_fusion_size``);
     ``attempts``: how many later readers of a buffer each reader is tried with (``max_fusion_buffer_group_pairwise_attempts``); ``shared``:
-    bytes that two nodes must share to be joined side by side (``score_fusion_memory_threshold``); ``distance``: how far apart they may
-    stand (scheduler.py, ``are_long_distant_nodes``); ``overhead``: elements kept longer may be so many times the bytes that are saved
+    bytes that two nodes must share to be joined horizontally (``score_fusion_memory_threshold``); ``distance``: the maximum distance in
+    program order (scheduler.py, ``are_long_distant_nodes``); ``overhead``: the maximum ratio of elements kept longer to the bytes saved
     (``can_fusion_increase_peak_memory``).
     """
 

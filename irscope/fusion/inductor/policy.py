@@ -67,7 +67,7 @@ class InductorPolicy:
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for the primitives of each computation that runs."""
-        # HLO is inlined as it is; other formats are expanded to primitives all the way.
+        # An expanded module of another format has primitives only; HLO may still have calls to inline.
         primitive = module if module.is_primitive and not module.dialect.primitive else expand(module, outline=True)
         applied = applied_bodies(primitive)
         return [self.plan(graph) for graph in callees_first(primitive, primitive.main()) if graph not in applied]

@@ -99,8 +99,8 @@ def reason(report: Report, producer: Node, consumer: Node) -> Reason:
         return Reason(None, "concatenation", f"{named(producer)} is put together in memory from pieces that are written one by one",
                       f"read the pieces of {named(producer)} instead")
     if first is None or second is None:
-        return Reason(None, "not-tried", f"{named(producer)} and {named(consumer)} are not computed by loops of their own",
-                      "none: no loops of the two stand in the program")
+        return Reason(None, "not-tried", f"{named(producer)} and {named(consumer)} are not computed by loops",
+                      "none: the program has no loops of the two")
     refused = report.scheduler.refused.get((first.number, second.number))
     test = refused.test if refused is not None else ""
     numbers = refused.numbers if refused is not None else ""
@@ -162,7 +162,7 @@ def _explained(report: Report, test: str, numbers: str, ends: tuple[Node, Node],
                 f"free what {a} alone reads before {b} is computed, or let the two read more in common")
     if test == CYCLE:
         return (f"another kernel needs {a} and is needed by {b}: the two would wait for each other",
-                f"let {b} not need what stands between, or compute it from something else than {a}")
+                f"remove the dependence of {b} on what is between, or compute that without {a}")
     if test:
         return f"the scheduler refuses {a} and {b}: {test} {numbers}".strip(), WAYS.get(test, "none is known")
     attempts = report.scheduler.limits.attempts

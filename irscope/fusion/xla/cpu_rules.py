@@ -24,15 +24,15 @@ SMALL_VECTOR_BYTES = 16 * 1024
 NOT_FUSIBLE = Rule(
     "operand-not-fusible", "Operand (...) is not fusible",
     "XLA never fuses a {producer_op} into anything: it has side effects, or control in it",
-    "none while {producer} is a {producer_op}; what does not depend on its side effects can stand outside of it")
+    "none while {producer} is a {producer_op}; move what does not depend on its side effects out of it")
 CONSUMER_NOT_FUSIBLE = Rule(
     "consumer-not-fusible", "[consumer is not fusible: {consumer_op}]",
     "XLA never fuses anything into a {consumer_op}: it has side effects, or control in it",
     "compute {producer} inside of what {consumer} runs, where it runs a body; else none")
 CAN_NOT_DUPLICATE = Rule(
     "can-not-duplicate", "operand can not be duplicated",
-    "{producer} reads more than one large operand, so that XLA fuses it into all that need it or into none, and one way is closed",
-    "open that way, or copy {producer} by hand for {consumer}")
+    "{producer} reads more than one large operand, so that XLA fuses it into all that need it or into none, and one path is not fused",
+    "make that path fusible, or copy {producer} by hand for {consumer}")
 CUSTOM = Rule(
     "library-call", "Don't fuse instructions from custom fusions/calls",
     "{consumer} is a library call (kind=kCustom); nothing fuses into it in this pass",
@@ -42,7 +42,7 @@ LARGE_CONSTANT = Rule("large-constant", "Don't fuse non-scalar constants.", "{pr
 OUTPUT_FUSED = Rule(
     "output-fused", "Bailing because producer can be output-fused into some operand.",
     "{producer} adds to a matrix-vector product and goes into the kernel of that product instead",
-    "none is needed: {producer} costs no kernel of its own; for another reader, compute it a second time")
+    "none is needed: {producer} costs no separate kernel; for another reader, compute it a second time")
 NOT_LOOP_FUSIBLE = Rule(
     "not-loop-fusible", "Producer is not loop-fusible.",
     "XLA's CPU loops cannot compute {producer}, a {producer_op}, element by element; its result is written to memory first",

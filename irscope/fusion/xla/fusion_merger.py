@@ -27,16 +27,16 @@ CUSTOM = Rule("library-call", "not fusing custom fusions", "some reader of {prod
 REDUCTIONS = Rule("other-reduction", "tiled reductions with different shapes",
                   "{producer}'s kernel and its reader's reduce arrays of different shapes", "reduce both in the same way")
 TRANSPOSES = Rule("other-transpose", "tiled transposes with different shapes",
-                  "{producer}'s kernel and its reader's turn arrays of different shapes", "turn both in the same way")
+                  "{producer}'s kernel and its reader's transpose arrays of different shapes", "transpose both in the same way")
 BOTH = Rule("reduce-and-transpose", "MOF-fusion of a transpose and a reduction",
-            "one of {producer}'s kernel and its reader's reduces, and the other turns: one kernel has tiles for one of them alone",
-            "reduce along the dimension as it lies in memory")
+            "one of {producer}'s kernel and its reader's reduces, and the other transposes: one kernel has tiles for only one of them",
+            "reduce along the dimension in memory order")
 UNTILED = Rule("untiled", "tiled transpose would become untiled",
-               "{consumer}'s kernel reads what {producer} turns by more than steps that take each element once",
-               "turn the array where it is read")
+               "{consumer}'s kernel reads the transpose in {producer} by more than steps that take each element once",
+               "transpose the array where it is read")
 MOSTLY_TURNED = Rule("uncoalesced", "would read mostly uncoalesced",
-                     "a reader of {producer} reduces, and {producer}'s kernel turns most of what it reads",
-                     "reduce along the dimension as it lies in memory, and turn the result")
+                     "a reader of {producer} reduces, and {producer}'s kernel transposes most of its data",
+                     "reduce along the dimension in memory order, and transpose the result")
 SLOWER = Rule("slower", "will execute slower if fused",
               "XLA's cost model expects that computing {producer} in all its readers takes longer than reading it",
               "none is needed if the estimate is right; else compute {producer} where it is small")

@@ -67,7 +67,7 @@ def device_of(text: str, name: str) -> Device:
     def number(key: str) -> float:
         found = re.search(rf"^\s*{key}:\s*([0-9.eE+]+)", text, re.MULTILINE)
         if found is None:
-            raise UserError(f"{name} is no target text of XLA: it has no {key}", "it begins with gpu_device_info {")
+            raise UserError(f"{name} is not a target text of XLA: it has no {key}", "it begins with gpu_device_info {")
         return float(found[1])
 
     major = re.search(r"\bmajor:\s*(\d+)", text)

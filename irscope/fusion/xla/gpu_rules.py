@@ -29,7 +29,7 @@ ROOT = Rule("root", "not fusing into the output of the root instruction", "{prod
             "compute {producer} a second time for {consumer}")
 PRODUCER = Rule(
     "producer-not-fusible", "the producer is not fusible",
-    "XLA's GPU emitters compute no {producer_op} inside another kernel; {producer} is a kernel or library call of its own",
+    "XLA's GPU emitters compute no {producer_op} inside another kernel; {producer} is a separate kernel or library call",
     "none while {producer} is a {producer_op}; what follows it is fused with what reads it")
 CONSUMER = Rule(
     "consumer-not-fusible", "the consumer is not fusible",

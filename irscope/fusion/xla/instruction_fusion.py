@@ -39,8 +39,8 @@ REUSED = Rule(
     "compute {producer} at the size at which it is read; where it is small, none is needed")
 UNCOALESCED = Rule(
     "uncoalesced", "fusing the producer would break read coalescing",
-    "{consumer} reduces, and {producer} turns what it reads: neighbours would no longer read neighbours",
-    "reduce along the dimension as it lies in memory, and turn the result")
+    "{consumer} reduces, and {producer} transposes its operand: reads would no longer be coalesced",
+    "reduce along the dimension in memory order, and transpose the result")
 HEAVY = Rule(
     "heavy", "the fusion would create a heavy computation",
     "each element of {producer} is made of many, and {consumer}'s kernel would compute elements of it again",

@@ -27,8 +27,8 @@ SMALL = 4
 """Instructions that are named before a product, and after it."""
 RUN_BEFORE = ('"__triton_gemm', "__cublas$")
 """Operators that show that XLA has run the pass already, or has lowered products to cuBLAS."""
-HERE = "the kernels told here are those with it"
-ELSEWHERE = "the kernels told here are those without it"
+HERE = "the kernels reported here are those with it"
+ELSEWHERE = "the kernels reported here are those without it"
 THEN = ("afterwards XLA's autotuner times each of these kernels on the device, and may have cuBLAS compute the product, with what is "
         "around it in kernels of its own, which is not simulated")
 UNNAMED = hlo.named("parameter constant broadcast")
@@ -56,7 +56,7 @@ class Edge:
         """What the pass decides about the edge, and why."""
         dot = f"%{self.dot.name}"
         if self.no is None:
-            return f"{PASS}, would compute both in the Triton kernel of {dot}; this text is judged as it stands, without that kernel"
+            return f"{PASS}, would compute both in the Triton kernel of {dot}; this text is judged as it is, without that kernel"
         words = f'"{self.no.words}": ' if self.no.words else ""
         why = self.no.cause(self.producer, self.consumer) if self.is_made else self.no.cause(self.dot, self.dot)
         left = f"leaves %{self.left.name} outside of the Triton kernel of {dot}" if self.is_made else f"makes no Triton kernel of {dot}"

@@ -83,7 +83,7 @@ def normalisations(module: Module, device: Device, placed: bool = False) -> list
     if taken:
         ways = [" then ".join(f"%{d.reduce.name} to %{d.root.name}" for d in chain) for chain in chains(taken)]
         parts.append(f"each a Triton kernel where XLA's cost model, which is not simulated, agrees: {_some(ways)}; the kernels "
-                     f"told here are those {'with' if placed else 'without'} it")
+                     f"reported here are those {'with' if placed else 'without'} it")
     if left:
         parts.append("not " + _some([f'%{reduce.name}: "{no.words}" ({no.cause})' for reduce, no in left]))
     return ["; ".join(parts)]

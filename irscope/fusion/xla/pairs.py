@@ -17,7 +17,7 @@ from irscope.ops import hlo
 
 NOT_IN_LOOPS = Rule(
     "not-loop-fusible", "the producer is not loop-fusible",
-    "XLA's GPU loops compute no {producer_op} for what reads it; {producer} is a kernel or a call of its own",
+    "XLA's GPU loops compute no {producer_op} for what reads it; {producer} is a separate kernel or call",
     "none while {producer} is a {producer_op}; what follows it is fused with what reads it")
 NOT_RACE_FREE = Rule(
     "reduce-epilogue", "Reduction output fusion only works for race free reductions",
@@ -37,7 +37,7 @@ NOT_A_CONSUMER = Rule(
     "none while {consumer} is a {consumer_op}")
 SEVERAL_RESULTS = Rule(
     "several-results", "the producer is not fusible as it is a multi-output fusion",
-    "{producer} gives several results, and a kernel that does is put into no other", "give each result by a kernel of its own")
+    "{producer} has several results, and XLA fuses a kernel with several results into no other", "compute each result in a separate kernel")
 CONSTANT = Rule(
     "constant", "not fusing constant",
     "a constant goes into a kernel when it has one element and the kernel is one already: {consumer} alone would gain nothing",

@@ -71,7 +71,7 @@ TOO_LONG = Rule("softmax-too-long", "SymbolicTileAnalysis failed: No valid tilin
                 "a row of {producer} is more than a tensor of Triton may hold", "normalise shorter rows, or in two steps")
 SPILLS = Rule("softmax-spills", "Run time estimate for without applying the custom normalization rewrite is faster.",
               "a kernel holds whole rows, and one of {producer} does not fit into the registers of a block",
-              "normalise shorter rows; XLA reduces such rows in kernels of their own")
+              "normalise shorter rows; XLA reduces such rows in separate kernels")
 
 RULES = (NOT_BINARY, ROOT_UNSUPPORTED, NO_BROADCAST, NO_REDUCTION, LAYOUT, REDUCTION, NOT_ROWS, IDENTITY, SHARED, WRONG_BROADCAST,
          PRODUCER_LAYOUT, NOT_CONNECTED, NOT_TILED, TOO_LONG, SPILLS)

@@ -82,12 +82,12 @@ def early_remarks(module: Module, version: str, exact: str, signs: Sequence[str]
     ``signs`` show that XLA has not done so yet; ``unfollowed`` are its operators that XLA rewrites in ways not simulated; ``near`` is how
     often the rewriting was right; ``exact`` names the dump that needs none, and further notes.
     """
-    found = [f"the text is HLO from before XLA's own rewriting ({', '.join(signs)}): {version} judges it rewritten as XLA would, and tells "
-            f"that in its own operators; confidence: near ({near}); exact answers need the dump named {exact}"]
+    found = [f"the text is HLO from before XLA's own rewriting ({', '.join(signs)}): {version} judges it rewritten as XLA would, and "
+            f"reports that in its own operators; confidence: near ({near}); exact answers need the dump named {exact}"]
     if unfollowed:
-        found.append(f"confidence: low around {', '.join(unfollowed)}, which XLA may write out in ways that are not followed here")
+        found.append(f"confidence: low around {', '.join(unfollowed)}, which XLA may expand in ways that are not simulated here")
     if isinstance(parts := HloModule.of(module).num_partitions, int) and parts > 1:
-        found.append(f"confidence: low, for XLA divides the program among {parts} devices first, which is not followed here")
+        found.append(f"confidence: low, for XLA divides the program among {parts} devices first, which is not simulated here")
     return found
 
 
