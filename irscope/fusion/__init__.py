@@ -1,4 +1,4 @@
-"""Fusion: which operators of a primitive graph become one kernel, under whose rules, and why not more of them."""
+"""Fusion: which operators of a primitive graph share a kernel under a compiler's rules, and why the others do not."""
 from irscope.fusion.plan import EdgeVerdict, Group, Plan
 from irscope.fusion.policy import POLICIES, AsWritten, Policy, compiler_of, policy_named, releases_of
 

@@ -1,4 +1,4 @@
-"""Attention in one kernel: two contractions with a softmax between, whose scores are read by nobody else.
+"""Attention in one kernel: two contractions with a softmax between them, whose scores have no other users.
 
     s = dot(q, k)          [batch, query, key]          these three kernels become one of kind ``attention``:
     p = softmax(s * c)     along the keys               some queries at a time, their scores in the caches
@@ -22,16 +22,16 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Dot, Reduce
 
 MAX_KEYS = 1 << 14
-"""With more keys the scores of a few queries leave the second cache."""
+"""With more keys, the scores of a few queries no longer fit in the second-level cache."""
 MIN_KEYS = 16
 """With fewer keys a row of scores does not fill a vector, and three kernels are no slower."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowSoftmax:
-    """``scores`` are what the maximum is taken of, ``weights`` the result of the division.
+    """``scores`` is the operand of the maximum, ``weights`` the result of the division.
 
-    ``empty``, where there is one, says for each row that its weights are zeros instead (no key is seen); it is the same along a row.
+    ``empty``, if present, says for each row whether its weights are zeros instead (every key is masked); it is constant along a row.
     """
 
     scores: Node
@@ -40,7 +40,7 @@ class RowSoftmax:
 
 
 def fuse_attention(graph: Graph, groups: Sequence[Group]) -> list[Group]:
-    """The groups, those that make up one attention as one, which stands where the last of them stood."""
+    """The groups, with the three groups of each attention merged into one, in the place of the last of the three."""
     made = {output: group for group in groups for output in group.outputs}
     readers: dict[Node, list[Group]] = {}
     for group in groups:
@@ -62,7 +62,7 @@ def fuse_attention(graph: Graph, groups: Sequence[Group]) -> list[Group]:
 
 
 def softmax_of(rows: Group) -> RowSoftmax | None:
-    """The softmax along the last dimension that is all a group of kind ``rows`` does, apart from pointwise work before it."""
+    """The softmax along the last dimension, if a group of kind ``rows`` computes nothing else but pointwise work before it."""
     if rows.kind != "rows" or len(rows.outputs) != 1:
         return None
     written = weights = rows.outputs[0]
@@ -85,7 +85,7 @@ def softmax_of(rows: Group) -> RowSoftmax | None:
 
 
 def _parts(last: Group, made: dict[Node, Group]) -> tuple[Group, Group, Group] | None:
-    """The product that gives the scores, the softmax, and ``last``, the product that takes the weights; None when that is not so."""
+    """The product of the scores, the softmax, and ``last``, the product that reads the weights; None if the pattern does not match."""
     anchor = last.anchor
     if last.kind != "contraction" or anchor is None or anchor.op is not hlo.dot:
         return None
@@ -113,7 +113,7 @@ def _parts(last: Group, made: dict[Node, Group]) -> tuple[Group, Group, Group] |
 
 
 def _one(first: Group, rows: Group, last: Group) -> Group:
-    """The three as one."""
+    """Merge the three groups into one."""
     between = {first.outputs[0], rows.outputs[0]}
     nodes = sorted({*first.nodes, *rows.nodes, *last.nodes}, key=lambda node: node.index)
     inputs = [n for n in dict.fromkeys([*first.inputs, *rows.inputs, *last.inputs]) if n not in between]
@@ -122,7 +122,7 @@ def _one(first: Group, rows: Group, last: Group) -> Group:
 
 
 def _shown(node: Node) -> tuple[Node, Strides | None]:
-    """What a chain of views shows, and the strides by which it walks it."""
+    """The source of a chain of views, and the strides under which the chain reads it."""
     chain: Chain | None = None
     steps: list[Node] = []
     while node.op in VIEWS:
@@ -134,7 +134,7 @@ def _shown(node: Node) -> tuple[Node, Strides | None]:
 
 
 def _row_value(node: Node, shape: tuple[int, ...]) -> Node | None:
-    """What a node repeats along the last dimension: one value a row, in order; None when it is anything else."""
+    """The source that a node broadcasts along the last dimension: one value a row, in order; None if the node is no such broadcast."""
     node, walked = _shown(node)
     if walked is None or walked.shape != shape or walked.offset:
         return None
@@ -143,7 +143,7 @@ def _row_value(node: Node, shape: tuple[int, ...]) -> Node | None:
 
 
 def _same_along_rows(node: Node) -> bool:
-    """Whether a view repeats what it shows along the last dimension."""
+    """Whether a view broadcasts its source along the last dimension."""
     shape = dims_of(node)
     walked = _shown(node)[1]
     return walked is not None and walked.shape == shape and walked.strides[-1] == 0

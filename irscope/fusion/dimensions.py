@@ -8,7 +8,7 @@ Dims = Sequence[int]
 
 
 def common_factors(a: Dims, b: Dims) -> list[tuple[int, int]]:
-    """Where both shapes have been walked through equally far: pairs of places, from (0, 0) to both ends.
+    """The positions at which both shapes have covered equally many elements: pairs of positions, from (0, 0) to both ends.
 
     ``common_factors((2, 6), (2, 2, 3))`` is ``[(0, 0), (1, 1), (2, 3)]``.
     """
@@ -41,19 +41,19 @@ def common_factors(a: Dims, b: Dims) -> list[tuple[int, int]]:
 
 
 def unmodified(before: Dims, after: Dims) -> list[tuple[int, int]]:
-    """The dimensions that a reshape leaves as they are: (place before, place after)."""
+    """The dimensions that a reshape leaves as they are: (position before, position after)."""
     bounds = common_factors(before, after)
     return [p for p, q in pairwise(bounds) if q[0] - p[0] == 1 and q[1] - p[1] == 1]
 
 
 def unmodified_places(before: Dims, after: Dims, chosen: Dims) -> list[int] | None:
-    """Where the chosen dimensions are after a reshape; None when it changes one of them."""
+    """The positions of the chosen dimensions after a reshape; None if it changes one of them."""
     places = dict(unmodified(before, after))
     return [places[d] for d in chosen] if all(d in places for d in chosen) else None
 
 
 def inserted_or_deleted(before: Dims, after: Dims) -> tuple[list[int], list[int]] | None:
-    """(deleted, inserted) dimensions of size 1, when a reshape does nothing else; None when it does."""
+    """(deleted, inserted) dimensions of size 1, if a reshape does nothing else; None otherwise."""
     deleted: list[int] = []
     inserted: list[int] = []
     last = (-1, -1)
@@ -71,7 +71,7 @@ def inserted_or_deleted(before: Dims, after: Dims) -> tuple[list[int], list[int]
 
 
 def inverse(order: Dims) -> tuple[int, ...]:
-    """The permutation that undoes another."""
+    """The inverse of a permutation."""
     made = [0] * len(order)
     for i, d in enumerate(order):
         made[d] = i

@@ -1,4 +1,4 @@
-"""Kernels while a policy makes them: what they hold, who reads whom, and by which way."""
+"""Kernels under construction by a policy: their nodes, their users, and how each user reads a value."""
 from __future__ import annotations
 
 from enum import Enum
@@ -11,26 +11,26 @@ from irscope.ops import hlo
 
 
 class Way(Enum):
-    """Ways to read a value that are no chain of views."""
+    """Ways to read a value other than through a chain of views."""
 
-    MOVED = "moved"    # element by element, at indices that are computed (a gather, a window)
+    MOVED = "moved"    # element by element, at computed indices (a gather, a window)
     WHOLE = "whole"    # from memory
-    BEHIND = "behind"  # from memory, as the view of it that is read
+    BEHIND = "behind"  # from memory, through the view that is read
 
 
 MOVED, WHOLE, BEHIND = Way.MOVED, Way.WHOLE, Way.BEHIND
 Reach = Chain | Way | None
-"""How a kernel reads a node: a chain of views (None: element i in iteration i), or one of the ways."""
+"""How a kernel reads a node: through a chain of views (None: element i in iteration i), or in one of the ways above."""
 
 MAX_SEARCH = 1000
-"""Kernels that are looked at before a possible circle counts as one."""
+"""Kernels that a search for cycles visits before it assumes a cycle."""
 
 
 class Draft:
-    """One kernel in the making.
+    """A kernel under construction.
 
-    ``space`` is what its loops run over (``rows`` leading axes of it are rows where ``kind`` is ``rows``), ``outputs`` the nodes that it
-    stores with the chain to each, ``free`` the movement that it sees through, ``moved`` whether some of its reads compute indices.
+    ``space`` is its iteration space (if ``kind`` is ``rows``, the ``rows`` leading axes are the rows), ``outputs`` maps each node that it
+    stores to its chain, ``free`` holds the movement that it reads through, ``moved`` says whether some of its reads compute indices.
     """
 
     __slots__ = ("anchor", "free", "kind", "moved", "nodes", "number", "outputs", "repeated", "rows", "space")
@@ -48,14 +48,14 @@ class Draft:
         self.repeated = 0
 
     def last(self) -> int:
-        """The place of its last node."""
+        """The index of its last node."""
         return max(node.index for node in self.nodes)
 
 
 class Drafts:
-    """All kernels of one graph, and the readers of every node.
+    """All kernels of one graph, and the users of every node.
 
-    ``thorough``: a search for circles follows every way, also those that lead behind the kernel it asks about.
+    ``thorough``: a search for cycles follows every path, including those through nodes that come after the kernel in question.
     """
 
     def __init__(self, graph: Graph, thorough: bool = False) -> None:
@@ -70,13 +70,13 @@ class Drafts:
         self.group_of: dict[Draft, Group] = {}
 
     def new(self, kind: str, space: tuple[int, ...]) -> Draft:
-        """A kernel without nodes."""
+        """Create a kernel without nodes."""
         draft = Draft(len(self.all), kind, space)
         self.all.append(draft)
         return draft
 
     def of_source(self, node: Node) -> Draft:
-        """The kernel that stands for an operator with several results."""
+        """The kernel of an operator with several results; creates it on first use."""
         if node not in self._sources:
             draft = self._sources[node] = self.new("whole", ())
             draft.nodes[node] = None
@@ -88,18 +88,18 @@ class Drafts:
     # ---- reading
 
     def reach(self, node: Node, draft: Draft, reach: Reach) -> None:
-        """Note that a kernel reads a node this way."""
+        """Record that a kernel reads a node this way."""
         reaches = self._readers[node.index].setdefault(draft, [])
         if reach not in reaches:
             reaches.append(reach)
         self._pending.setdefault(draft, set()).add(node)
 
     def readers(self, node: Node) -> dict[Draft, list[Reach]]:
-        """The kernels that read a node, and how."""
+        """The kernels that read a node, and how each reads it."""
         return self._readers[node.index]
 
     def store(self, node: Node) -> None:
-        """The node's value is a result, or part of a tuple: it must be in memory of its own."""
+        """Mark a node as stored: its value is a result or part of a tuple, so it needs its own memory."""
         self._stored[node.index] = self._result[node.index] = True
 
     def is_stored(self, node: Node) -> bool:
@@ -109,7 +109,7 @@ class Drafts:
         return self._result[node.index]
 
     def widen(self, draft: Draft, axes: tuple[int, ...]) -> None:
-        """Give a kernel over rows the axes of a row: what it reads so far is a row's value."""
+        """Append the axes of a row to a kernel over rows: what it has read so far is one value a row."""
         draft.space = (*draft.space, *axes)
         step = Repeat(draft.space)
         draft.outputs = {node: _outermost(chain, step) for node, chain in draft.outputs.items()}
@@ -119,10 +119,10 @@ class Drafts:
                 self._readers[node.index][draft] = [_outermost(r, step) if isinstance(r, Chain | None) else r for r in reaches]
 
     def reaches(self, sources: list[Draft], target: Draft) -> bool:
-        """Whether what these kernels give comes back to ``target``; when the search grows long, it counts as coming back.
+        """Whether the results of these kernels reach ``target``; a search that grows too long assumes that they do.
 
-        What is read behind the last node of ``target`` comes back to it only through a kernel that also stores a node of long before.
-        That is rare, and a search to the end of the graph for each node is dear: only a thorough one looks there.
+        A value read after the last node of ``target`` reaches it only through a kernel that also stores a much earlier node.
+        That is rare, and searching to the end of the graph for each node is expensive, so only a thorough search does it.
         """
         limit = len(self.graph.nodes) if self.thorough else target.last()
         longest = MAX_SEARCH * MAX_SEARCH if self.thorough else MAX_SEARCH
@@ -144,17 +144,17 @@ class Drafts:
 
     @staticmethod
     def _tokens(draft: Draft) -> list[Node]:
-        """What an operator gives beside arrays: who takes a token waits for all that the token waits for."""
+        """The non-array results of an operator: users of a token wait for everything that the token waits for."""
         return [node for node in draft.nodes if not isinstance(node.type, TensorType)] if draft.kind == "whole" else []
 
     def _beyond(self, node: Node) -> list[Draft]:
-        """The kernels that read a node, also through tuples and parts."""
+        """The kernels that read a node, directly or through tuples and their elements."""
         return list(self._readers[node.index])
 
     # ---- the result
 
     def groups(self) -> list[Group] | None:
-        """The kernels in an order in which they can run, each after those whose results it reads; None where they wait in a circle."""
+        """The kernels in an executable order, each after those whose results it reads; None if they form a cycle."""
         made: dict[Node, Draft] = {}
         for draft in self.all:
             for output in draft.outputs:
@@ -188,9 +188,9 @@ class Drafts:
         return order if len(order) == len(self.all) else None
 
     def _inputs(self, draft: Draft) -> list[Node]:
-        """What a kernel reads and does not compute. Operands that are read whole count as they are, others behind their views.
+        """What a kernel reads but does not compute: operands that are read whole as they are, the others as the source of their views.
 
-        They stand in the order in which its nodes use them, so that equal kernels list them alike wherever they are in the text.
+        They are in order of first use by its nodes, so that equal kernels list them alike wherever they are in the text.
         """
         found: set[Node] = set()
         for node in self._pending.get(draft, ()):
@@ -203,7 +203,7 @@ class Drafts:
 
 
 def _behind(node: Node) -> list[Node]:
-    """The nodes whose memory a view, a part or a tuple stands for."""
+    """The nodes whose memory a view, a tuple element or a tuple refers to."""
     found: list[Node] = []
     stack = [node]
     while stack:
@@ -215,7 +215,7 @@ def _behind(node: Node) -> list[Node]:
 
 
 def _outermost(chain: Chain | None, step: Repeat) -> Chain:
-    """The chain with one more step at the side of the loops."""
+    """The chain with one more step on the loop side."""
     made = Chain(step)
     for inner in reversed(list(chain or ())):
         made = Chain(inner, made)

@@ -1,4 +1,4 @@
-"""Whether irscope's compiler can compute a node in a kernel that reads it, and the reason when it cannot."""
+"""Whether irscope's compiler can compute a node inside a kernel that reads it, and if it cannot, why."""
 from __future__ import annotations
 
 from math import prod
@@ -12,16 +12,16 @@ from irscope.ops import hlo
 MAX_NODES = 300
 """A kernel with more pointwise nodes than this compiles slowly and gains nothing."""
 MAX_REPEATED = 4
-"""Simple operations that a kernel may do again for every element of what they are repeated to."""
+"""Simple operations that a kernel may recompute for every element of a broadcast."""
 MAX_ROW = 1 << 16
-"""Elements of a row that is read more than once: it should stay in the caches."""
+"""Elements of a row that is read more than once; it should stay in the caches."""
 
 MULTIPLIERS = {hlo.dot: "contraction", hlo.convolution: "convolution", hlo.reduce_window: "window"}
-"""Operators of many products: the kind of kernel that each begins."""
+"""Operators that do many multiplications, each with the kind of kernel that it anchors."""
 
 
 def pointwise_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
-    """Whether a pointwise node can be computed where the kernel reads it, without more work than on its own but for a few operations."""
+    """Whether a kernel can compute a pointwise node where it reads it, with at most a few operations of repeated work."""
     if reach in (WHOLE, BEHIND):
         return Refusal.READ_WHOLE
     if len(draft.nodes) >= MAX_NODES:
@@ -29,7 +29,7 @@ def pointwise_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
     work = prod(draft.space) if draft.kind != "reduction" else _read_by_reduction(draft)
     elements = prod(dims_of(node))
     if reach is None and elements:
-        return None  # element i in iteration i: the work is done as often as on its own
+        return None  # element i in iteration i: no work is repeated
     if reach is MOVED:
         return None if work <= elements and draft.kind in ("map", "reduction") else Refusal.REPEATED
     walk = access(reach, node) if isinstance(reach, Chain | None) else None
@@ -49,7 +49,7 @@ def _read_by_reduction(draft: Draft) -> int:
 
 
 def moving_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
-    """Whether a gather, or another node that reads at computed places, can be one of the loads of the kernel."""
+    """Whether a gather, or another node that reads at computed indices, can be a load of the kernel."""
     if reach in (WHOLE, BEHIND):
         return Refusal.READ_WHOLE
     if draft.kind != "map" and not (draft.kind == "rows" and node.op is hlo.dynamic_slice):
@@ -60,7 +60,7 @@ def moving_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
 
 
 def epilogue_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
-    """Whether the kernel can finish the results of a contraction, convolution or window: it visits them one by one, in their order."""
+    """Whether the kernel can be the epilogue of a contraction, convolution or window: it visits the results once each, in their order."""
     if reach in (WHOLE, BEHIND):
         return Refusal.READ_WHOLE
     if draft.kind in MULTIPLIERS.values():
@@ -75,7 +75,7 @@ def epilogue_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
 
 
 def row_fits(node: Node, draft: Draft, reach: Reach, rows: int, columns: int) -> Refusal | None:
-    """Whether a reduction over trailing axes can be a pass of a kernel that reads it once a row, or is followed by it."""
+    """Whether a reduction over trailing axes can be a pass of a kernel that reads it once a row, or be followed by that kernel."""
     if draft.kind not in ("map", "rows") or draft.moved:
         return Refusal.OTHER_LOOPS
     if len(draft.nodes) >= MAX_NODES:
@@ -98,13 +98,13 @@ def row_fits(node: Node, draft: Draft, reach: Reach, rows: int, columns: int) ->
 
 
 def evaluations(walk: Strides) -> int:
-    """How often an element's work is done when it moves out of the inner loops that do not change it."""
+    """How often an element is computed once it is hoisted out of the inner loops that it does not depend on."""
     last = max((d for d, (s, n) in enumerate(zip(walk.strides, walk.shape)) if s and n > 1), default=-1)
     return prod(walk.shape[:last + 1])
 
 
 def leading(space: tuple[int, ...], rows: int) -> int:
-    """How many leading axes of a space make ``rows`` together, axes of size 1 included; -1 when none do."""
+    """How many leading axes of a space make up ``rows``, axes of size 1 included; -1 if none do."""
     total = 1
     for d, n in enumerate(space):
         if total == rows and n != 1:

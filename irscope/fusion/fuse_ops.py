@@ -1,4 +1,4 @@
-"""The pass fuse-ops: each group of TVM's FuseOps becomes a function with ``Primitive=1``, called on the values from outside.
+"""The pass fuse-ops: turns each group of TVM's FuseOps into a function with ``Primitive=1`` and a call of it.
 
 %0 = add(%x, 1f);                         %2 = fn (%p0: Tensor[(10), float32], Primitive=1) {
 %1 = exp(%0);                               %0 = add(%p0, 1f);
@@ -23,18 +23,18 @@ from irscope.ops.sets import relay
 from irscope.passes.base import Pass, enter_bodies, rejoin
 
 ALONE = hlo_set("constant") | relay("fn global")
-"""What stands in the function itself, whatever group needs it."""
+"""Nodes that stay in the outer function, even if a group reads them."""
 
 UNWRAPPED = ALONE | hlo_set("tuple get-tuple-element") | relay("call if match constructor field ref ref_read ref_write primfn")
-"""What never becomes a function of its own."""
+"""Nodes that never become a function."""
 
 BARRIERS = relay("annotation.stop_fusion")
 
 
 class FuseOps(Pass):
-    """Every operator of a Relay module stands in a function that is one kernel; fused are those that TVM fuses.
+    """Puts every operator of a Relay module into a function that is one kernel, with the operators that TVM fuses in the same one.
 
-    Options: ``max-depth`` nodes may be in one group; with ``link-params`` constants stand inside the functions that use them.
+    Options: ``max-depth`` limits the nodes of one group; with ``link-params``, constants are inside the functions that use them.
     """
 
     name = "fuse-ops"
@@ -62,7 +62,7 @@ class FuseOps(Pass):
 
 
 class _Fusion:
-    """One function being rewritten. ``groups`` are the groups and ``new`` the new nodes, by the old nodes' index."""
+    """Rewrites one function. ``groups`` holds the groups and ``new`` the new nodes, both by the old nodes' index."""
 
     def __init__(self, graph: Graph, bodies: dict[Graph, Graph], max_depth: int, link_params: bool) -> None:
         self.graph, self.bodies, self.link_params = graph, bodies, link_params
@@ -90,14 +90,14 @@ class _Fusion:
         return self.made
 
     def _outer(self, node: Node) -> Node:
-        """A node as the function itself has it; a constant is written there when something outside its group takes it."""
+        """The node in the outer function; creates a constant there if a user outside its group reads it."""
         made = self.new.get(node)
         if made is None:
             made = self.new[node] = self._copied(node)
         return made
 
     def _leaves_group(self, node: Node) -> bool:
-        """Whether the node is written in the function itself: the root of its group, or what is in no group."""
+        """Whether the outer function holds the node: it is the root of its group, or in no group."""
         member = self.groups[node.index]
         return (member is not None and member.root_node is node) or node.op in ALONE
 
@@ -116,11 +116,11 @@ class _Fusion:
         )
 
     def _ends_group(self, projection: Node) -> bool:
-        """Whether a projection at the end of a group belongs into its function; one of an opaque operator stays outside."""
+        """Whether a projection at the end of a group belongs in its function; a projection of an opaque operator stays outside."""
         return self.groups[projection.operands[0].index] is self.groups[projection.index]
 
     def _function(self, root: Node) -> Node:
-        """The function of a group and the call of it; parameters in order of first use."""
+        """Emit the function of a group and its call; parameters are in order of first use."""
         body = Graph(f"{self.graph.name}.fused.{self.count}", loc=root.loc)
         self.count += 1
         member = self.groups[root.index]

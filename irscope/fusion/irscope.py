@@ -1,19 +1,19 @@
-"""irscope's own fusion policy: which nodes one kernel of irscope's compiler computes.
+"""irscope's own fusion policy: which nodes each kernel of irscope's compiler computes.
 
-Nodes are taken from the last to the first. Each asks the kernels that read it, which are all known by then:
+The policy visits nodes from the last to the first, so that it knows every kernel that reads a node:
 
-* movement (reshape, transpose, slice, reverse, broadcast), counting and scalars belong to whoever reads them; where no strides describe
-  it, a kernel that keeps values for a row or a tile reads it from memory, and a kernel of its own writes it there;
-* a pointwise node goes into the one kernel that reads it, unless that would compute its elements more than once; where several kernels
-  read it, one of them computes it and stores it beside its own result, if nothing runs in a circle then;
-* a contraction, convolution or window takes the pointwise kernel that reads it as its epilogue: results are finished in registers;
-* reductions over trailing axes and what surrounds them become one kernel that goes over rows (softmax, layer normalisation);
-* two contractions with nothing but a softmax between them become one kernel (:mod:`irscope.fusion.attention`);
-* concatenation and padding are places that others write into; sort, scatter, loops and libraries stand alone.
+* movement (reshape, transpose, slice, reverse, broadcast), iota and scalars are computed in each kernel that reads them; where no strides
+  describe the movement, a kernel that keeps values for a row or a tile reads it from memory, and a separate kernel writes it there;
+* a pointwise node fuses into the one kernel that reads it, unless that would compute its elements more than once; if several kernels
+  read it, one of them computes it and stores it beside its own result, provided that this closes no cycle;
+* a contraction, convolution or window takes the pointwise kernel that reads it as its epilogue, so results are finished in registers;
+* reductions over trailing axes and the nodes around them become one kernel over rows (softmax, layer normalisation);
+* two contractions with only a softmax between them become one kernel (:mod:`irscope.fusion.attention`);
+* concatenation and padding are buffers that other kernels write into; sort, scatter, loops and library calls are never fused.
 
-Work is never duplicated but for a few simple operations (:data:`irscope.fusion.fits.MAX_REPEATED`), so every edge that is not fused has
-one of the reasons that :mod:`irscope.fusion.verdicts` lists. A plan counts on what lowering does with it: rows and tiles need loads that
-are strides over their loops, because then each value is computed once and kept. :mod:`irscope.lower.work` counts what became of that.
+The policy repeats no work but a few simple operations (:data:`irscope.fusion.fits.MAX_REPEATED`), so every edge that is not fused has
+one of the reasons in :mod:`irscope.fusion.verdicts`. A plan relies on how it is lowered: rows and tiles need loads whose addresses
+are strides over their loops, because then each value is computed once and kept. :mod:`irscope.lower.work` counts the actual work.
 """
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
 
 MAX_INLINE = 64
-"""Concatenations and paddings of at most this many elements are computed where they are read."""
+"""Concatenations and paddings of at most this many elements are computed inside the kernel that reads them."""
 
 MAX_STEPS = 32
-"""Views that a kernel sees through one behind the other; passes have made one of them where a program is compiled."""
+"""Consecutive views that a kernel reads through; when a program is compiled, passes have merged them already."""
 
 STRUCTURE = hlo.named("parameter constant tuple get-tuple-element")
 PLACES = hlo.named("concatenate pad")
 
 
 class IrscopePolicy:
-    """See the module."""
+    """The policy ``irscope``: the kernels of irscope's own compiler."""
 
     name = "irscope"
 
     def plan(self, graph: Graph) -> Plan:
-        """The kernels of irscope's own compiler."""
+        """The kernels of irscope's compiler, with verdicts on the edges."""
         planner, groups = _planned(graph, thorough=False)
         if groups is None:
             planner, groups = _planned(graph, thorough=True)
@@ -56,14 +56,14 @@ class IrscopePolicy:
 
 
 def _planned(graph: Graph, thorough: bool) -> tuple[_Planner, list[Group] | None]:
-    """The kernels of a graph, and None where the short search for circles has overlooked one."""
+    """The kernels of a graph; None if the bounded search for cycles missed one."""
     planner = _Planner(graph, thorough)
     planner.run()
     return planner, planner.drafts.groups()
 
 
 class _Planner:
-    """One graph being planned; ``drafts`` holds the kernels so far and who reads what."""
+    """Plans one graph; ``drafts`` holds the kernels so far and the users of each node."""
 
     def __init__(self, graph: Graph, thorough: bool = False) -> None:
         self.graph = graph
@@ -82,7 +82,7 @@ class _Planner:
     # ---- one node
 
     def visit(self, node: Node) -> None:
-        """Find the kernel of a node whose readers are all known."""
+        """Choose the kernel of a node; all kernels that read it are known."""
         op = node.op
         if op in (hlo.parameter, hlo.constant):
             return
@@ -106,14 +106,14 @@ class _Planner:
             self._alone(node)
 
     def _tuple(self, node: Node) -> None:
-        """A tuple costs nothing; its parts must be in memory for whoever takes it (a loop, the caller)."""
+        """A tuple costs nothing, but its elements must be in memory for its user (a loop, the caller)."""
         for operand in node.operands:
             self.drafts.store(operand)
             for reader in self.drafts.readers(node):
                 self.drafts.reach(operand, reader, BEHIND)
 
     def _part(self, node: Node) -> None:
-        """A part of several results: those of one operator are stored by the one kernel that computes them."""
+        """An element of several results: the one kernel of the operator stores them all."""
         source = node.operands[0]
         if source.op not in STRUCTURE:
             draft = self.drafts.of_source(source)
@@ -124,7 +124,7 @@ class _Planner:
                 self._refuse(node, reader, Refusal.SEVERAL_RESULTS)
 
     def _free(self, node: Node) -> None:
-        """Movement and counting: whoever reads it sees through it."""
+        """Movement and iota: each kernel that reads one reads through it."""
         drafts = self.drafts
         in_memory = any(reach in (WHOLE, BEHIND) for reaches in drafts.readers(node).values() for reach in reaches)
         if drafts.is_result(node) or (in_memory and not node.operands):
@@ -147,7 +147,7 @@ class _Planner:
                                  else _scalar_step(operand, draft, reach))
 
     def _pointwise(self, node: Node) -> None:
-        """Into the kernel that reads it, or stored beside its result, or a kernel of its own."""
+        """Fuse a pointwise node into the kernel that reads it, store it beside that kernel's result, or start a kernel."""
         draft = self._home(node, lambda draft, reach: pointwise_fits(node, draft, reach))
         if draft is None:
             self._start("map", node)
@@ -155,7 +155,7 @@ class _Planner:
             self._join(node, draft)
 
     def _multiplier(self, node: Node) -> None:
-        """A contraction, convolution or window: takes one pointwise kernel over its own result as epilogue."""
+        """A contraction, convolution or window: takes the one pointwise kernel over its result as epilogue."""
         kind = MULTIPLIERS[node.op]
         draft = self._home(node, lambda draft, reach: epilogue_fits(node, draft, reach))
         if draft is None:
@@ -168,7 +168,7 @@ class _Planner:
             self.drafts.reach(operand, draft, WHOLE)
 
     def _reduce(self, node: Node) -> None:
-        """Rows where the reduced axes are the last ones, else a kernel over the axes that are kept."""
+        """A reduction: a kernel over rows if the reduced axes are the last ones, else a kernel over the kept axes."""
         if isinstance(node.type, TupleType) or len(node.operands) != 2:
             self._variadic_reduction(node)
         elif _is_trailing(node):
@@ -177,7 +177,7 @@ class _Planner:
             self._strided_reduction(node)
 
     def _moving(self, node: Node) -> None:
-        """A gather or dynamic slice, or a small concatenation: computed where it is read, once an element."""
+        """A gather or dynamic slice, or a small concatenation: computed where it is read, once for each element."""
         draft = self._home(node, lambda draft, reach: moving_fits(node, draft, reach))
         if draft is None:
             draft = self._start("map", node, reach_operands=False)
@@ -197,7 +197,7 @@ class _Planner:
                     self.drafts.reach(operand, draft, MOVED)
 
     def _alone(self, node: Node) -> None:
-        """A kernel for one node, which reads whole operands from memory."""
+        """Start a kernel for one node, which reads its whole operands from memory."""
         draft = self.drafts.of_source(node) if isinstance(node.type, TupleType) else self._start("whole", node, reach_operands=False)
         draft.anchor = node
         for operand in node.operands:
@@ -211,7 +211,7 @@ class _Planner:
         x, init = node.operands
         kept, whole = dims_of(node), dims_of(x)
         rows, columns = prod(kept), prod(whole) // max(1, prod(kept))
-        # Loops over a row's axes as they are: movement may be strides along each of them, and none along all in one.
+        # Loops over a row's axes as they are: movement may have strides along each of them, and none along all of them merged.
         axes = whole[len(kept):] if whole[:len(kept)] == kept else (columns,)
         draft = self._home(node, lambda draft, reach: row_fits(node, draft, reach, rows, columns))
         if draft is None:
@@ -243,7 +243,7 @@ class _Planner:
         self.drafts.reach(init, draft, Chain(Repeat(draft.space)) if dims_of(init) == () else WHOLE)
 
     def _variadic_reduction(self, node: Node) -> None:
-        """Several results of one walk: a kernel of its own, which computes its operands on the way."""
+        """Several results of one traversal: a separate kernel, which computes its operands on the fly."""
         draft = self.drafts.of_source(node)
         draft.kind, draft.anchor = "reduction", node
         draft.space = dims_of(next(iter(draft.outputs))) if draft.outputs else ()
@@ -252,10 +252,10 @@ class _Planner:
         for reader in self.drafts.readers(node):
             self._refuse(node, reader, Refusal.STANDS_ALONE)
 
-    # ---- who may join whom
+    # ---- which kernel may take a node
 
     def _home(self, node: Node, fits: object) -> Draft | None:
-        """The kernel that a node can be computed in: its only reader, or the first of several that may store it for the others."""
+        """The kernel that can compute a node: its only reader, or the first of several that may store it for the others."""
         assert callable(fits)
         readers = self.drafts.readers(node)
         only = len(readers) == 1 and not self.drafts.is_stored(node)
@@ -296,7 +296,7 @@ class _Planner:
         return None
 
     def _start(self, kind: str, node: Node, reach_operands: bool = True) -> Draft:
-        """A kernel that begins with one node and stores it."""
+        """Start a kernel with one node, which it stores."""
         draft = self.drafts.new(kind, dims_of(node) if isinstance(node.type, TensorType) else ())
         if isinstance(node.type, TensorType):
             draft.outputs[node] = None
@@ -324,24 +324,24 @@ class _Planner:
 
 
 def is_free(node: Node) -> bool:
-    """Whether a node costs nothing where it is read: movement that is strides, counting, and scalars of little work."""
+    """Whether a node costs nothing where it is read: movement that strides describe, iota, and scalars of little work."""
     if node.op in VIEWS or node.op is hlo.iota:
         return True
     return node.op.kind is Kind.LEAF and not node.operands
 
 
 def _breaks_strides(node: Node, reach: Reach) -> bool:
-    """Whether a kernel's loops walk a view by strides, but not what it is a view of, as a reshape behind a transpose is.
+    """Whether a kernel's loops walk a view by strides, but not the view's operand, as with a reshape of a transpose.
 
-    A kernel that keeps what it computed for the rest of a row, or of a tile, can then only read the view: it goes into memory. So do views
-    of views beyond :data:`MAX_STEPS`.
+    A kernel that keeps what it computed for the rest of a row or tile can then only read the view from memory. The same holds for more
+    than :data:`MAX_STEPS` nested views.
     """
     if node.op not in VIEWS or not isinstance(reach, Chain | None):
         return False
     way = [node, *islice(reach or (), MAX_STEPS + 1)]
     steps = len(way) - 1
     if not any(isinstance(step, Reshape) or (isinstance(step, Node) and step.op is hlo.reshape) for step in way):
-        return steps == MAX_STEPS  # a reshape alone may need copying
+        return steps == MAX_STEPS  # a reshape by itself may need a copy
     if steps > MAX_STEPS or access(reach, node) is None:
         return False
     through, source = Chain(node, reach), node.operands[0]
@@ -353,14 +353,14 @@ def _breaks_strides(node: Node, reach: Reach) -> bool:
 
 
 def _scalar_step(operand: Node, draft: Draft, reach: Reach) -> Reach:
-    """A scalar operand of a node that is no scalar is one value for all loops."""
+    """Whether a scalar operand of a non-scalar node is one value for all loops."""
     if reach in (WHOLE, BEHIND):
         return BEHIND
     return Chain(Repeat(draft.space)) if dims_of(operand) == () else MOVED
 
 
 def _is_trailing(node: Node) -> bool:
-    """Whether the reduced axes come after all that are kept (axes of size 1 do not count, dynamic ones do)."""
+    """Whether the reduced axes come after all kept axes (axes of size 1 do not count, dynamic ones do)."""
     of, reduced = node.operands[0].type, set(Reduce.of(node).dimensions)
     shape = [d if isinstance(d, int) else 2 for d in of.shape] if isinstance(of, TensorType) else []
     kept = [d for d, n in enumerate(shape) if d not in reduced and n > 1]

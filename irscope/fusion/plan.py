@@ -1,4 +1,4 @@
-"""What a fusion policy decides: which nodes make one kernel, and for every edge what became of it and why."""
+"""The result of a fusion policy: which nodes share a kernel, and for every edge a verdict with its reason."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
@@ -9,18 +9,18 @@ from irscope.graph import Graph, Module, Node, Op
 from irscope.ops import hlo
 
 APPLIED = hlo.named("reduce reduce-window scatter select-and-scatter sort map all-reduce reduce-scatter")
-"""Operators whose bodies work on elements."""
+"""Operators that apply their computations to single elements."""
 UNREPORTED = hlo.named("parameter constant tuple get-tuple-element")
-"""Nodes whose edges are no fusion that anybody asks about."""
+"""Nodes whose edges are no fusion decisions and get no verdict."""
 
 
 def applied_bodies(module: Module, ops: frozenset[Op] = APPLIED) -> set[Graph]:
-    """The graphs that operators apply to elements: parts of kernels, which no policy plans by themselves."""
+    """The computations that operators apply to elements: they are parts of kernels, and no policy plans them separately."""
     return {body for graph in module.graphs.values() for node in graph.nodes if node.op in ops for body in node.bodies}
 
 
 def inputs_of(nodes: Collection[Node]) -> list[Node]:
-    """The nodes outside whose values some nodes read, in order."""
+    """The nodes outside a set whose values the set reads, in order."""
     inside = set(nodes)
     return list(dict.fromkeys(o for n in nodes for o in n.operands if o not in inside))
 
@@ -29,7 +29,7 @@ def inputs_of(nodes: Collection[Node]) -> list[Node]:
 class Group:
     """Nodes that one kernel computes.
 
-    ``nodes`` stand in definition order. A node that is cheap to compute again (a broadcast, an iota, a scalar) may belong to several
+    ``nodes`` are in definition order. A node that is cheap to recompute (a broadcast, an iota, a scalar) may belong to several
     groups; every other node belongs to one. ``outputs`` are the nodes whose values leave the kernel, ``inputs`` the nodes outside
     whose values it reads. ``anchor`` is the node that decides how the loops run:
 
@@ -37,12 +37,12 @@ class Group:
     * ``rows``: one or more reductions over the same trailing axes and pointwise nodes around them; the anchor is the last reduction;
     * ``reduction``: one reduction (or several over the same operand space) and what it reads, and pointwise nodes on its result;
     * ``map``: pointwise nodes and movement only; no anchor;
-    * ``attention``: two contractions and the softmax between them; ``parts`` are the three groups that it was joined of;
-    * ``whole``: one node that stands alone (sort, scatter, while, a custom call).
+    * ``attention``: two contractions and the softmax between them; ``parts`` are the three groups that it was merged from;
+    * ``whole``: a single node (sort, scatter, while, a custom call).
 
-    ``space`` is what the loops run over; of ``rows`` groups, the first ``rows`` axes of it are the rows and the others one row.
-    ``chains`` says for each output by which views the loops reach it (None: iteration i is element i). ``aside`` are nodes that the kernel
-    only prepares or finishes, as by a conversion that the compiler puts beside a product; another kernel does their work.
+    ``space`` is the iteration space; of ``rows`` groups, the first ``rows`` axes of it are the rows and the others make up one row.
+    ``chains`` holds for each output the views through which the loops reach it (None: iteration i is element i). ``aside`` are nodes that
+    the kernel only prepares or finishes, such as a conversion that the compiler puts beside a product; another kernel does their work.
     """
 
     kind: str
@@ -67,10 +67,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class EdgeVerdict:
-    """What became of one edge of ``graph``.
+    """The verdict on one edge of ``graph``.
 
-    ``fused`` is ``all`` (the consumer's kernel computes the producer, and nobody else reads it from memory), ``some`` (it does, and
-    the producer is stored or computed again for others) or ``none``. ``reason`` holds the words of the compiler whose policy it is
+    ``fused`` is ``all`` (the consumer's kernel computes the producer, and no other kernel reads it from memory), ``some`` (it does, and
+    the producer is stored or recomputed for others) or ``none``. ``reason`` holds the words of the compiler whose policy it is
     (None: it says none), ``rule`` the short name of the rule that decided, ``cause`` the root cause in irscope's words with the numbers
     that the rule compared, ``counterfactual`` the smallest edit that would have it fused (empty: none is known).
     """
@@ -92,10 +92,10 @@ class EdgeVerdict:
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """The groups of one graph, in an order in which they can run, and the verdicts on its edges.
+    """The groups of one graph in an executable order, and the verdicts on its edges.
 
-    ``decisions`` are the pairs (producer, consumer) in the order in which a compiler that decides one after another fused them; a kernel
-    is called after the instruction that it ends in.
+    ``decisions`` are the pairs (producer, consumer) in the order in which a compiler that decides sequentially fused them; a kernel
+    is named after its last instruction.
     """
 
     graph: Graph
@@ -108,7 +108,7 @@ class Plan:
         return len(self.groups)
 
     def group_of(self, node: Node) -> Group | None:
-        """The first group that gives the node's value to others, or else that computes it."""
+        """The first group that outputs the node's value, or else the first that computes it."""
         inside: Group | None = None
         for group in self.groups:
             if node in group.outputs:
@@ -123,9 +123,9 @@ class Plan:
 
 
 class JudgedLater(Plan):
-    """A plan whose verdicts are found when they are first asked for: most who plan ask for kernels alone, or for edges through memory.
+    """A plan that computes its verdicts on first access: most callers need only the kernels, or only the edges through memory.
 
-    ``judge`` gives the verdicts on all edges, or on those through memory alone.
+    ``judge`` returns the verdicts on all edges, or only on those through memory.
     """
 
     __slots__ = ("_all", "_apart", "_judge")

@@ -1,4 +1,4 @@
-"""The policies: each reads a primitive graph and says what a compiler fuses in it."""
+"""The policies: each takes a primitive graph and decides what one compiler fuses in it."""
 from __future__ import annotations
 
 from importlib import import_module
@@ -16,11 +16,11 @@ POLICIES: dict[str, str] = {
     "xla-cpu": "irscope.fusion.xla_cpu",
     "xla-gpu": "irscope.fusion.xla_gpu",
 }
-"""Name of a policy: the module that has it."""
+"""Name of a policy: the module that defines it."""
 
 
 class Policy(Protocol):
-    """What a module in this room offers."""
+    """The interface of a policy module."""
 
     name: str
 
@@ -30,28 +30,28 @@ class Policy(Protocol):
 
 @runtime_checkable
 class AsWritten(Protocol):
-    """A policy that judges a module as its text has it: layouts, order and fusions included, names as the user sees them.
+    """A policy that judges a module as its text has it, with its layouts, order and fusions, and names nodes as the text does.
 
-    ``version`` says whose decisions it makes (``xla-cpu@jaxlib-0.10.2``).
+    ``version`` names the compiler and release whose decisions it follows (``xla-cpu@jaxlib-0.10.2``).
     """
 
     name: str
     version: str
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
-        """A plan for each computation that the entry runs. Raises UserError for a device that the policy does not know."""
+        """A plan for each computation that the entry runs. Raises UserError for a device that the policy does not support."""
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
-        """How sure the verdicts on this module are: what about its text, or the device, is not what the compiler's pass would see."""
+        """How certain the verdicts on this module are: where its text, or the device, differs from what the compiler's pass would see."""
 
 
 def compiler_of(name: str) -> str:
-    """Whose decisions a policy makes, whatever their release: ``xla-cpu`` of ``xla-cpu@jaxlib-0.4.38``."""
+    """The compiler of a policy, whatever the release: ``xla-cpu`` of ``xla-cpu@jaxlib-0.4.38``."""
     return name.partition("@")[0]
 
 
 def releases_of(name: str) -> dict[str, Policy]:
-    """The releases of a compiler's policy by name (``jaxlib-0.10.2``); irscope's own policy has the version of irscope."""
+    """The releases of a compiler's policy by name (``jaxlib-0.10.2``); irscope's own policy has irscope's version."""
     module = import_module(POLICIES[name])
     if hasattr(module, "RELEASES"):
         return dict(module.RELEASES)
@@ -60,7 +60,7 @@ def releases_of(name: str) -> dict[str, Policy]:
 
 
 def policy_named(name: str) -> Policy:
-    """A policy by name, of the release that it names (``xla-cpu@jaxlib-0.4.38``) or the latest. Raises UserError for an unknown one."""
+    """A policy by name, of the release given (``xla-cpu@jaxlib-0.4.38``) or the latest. Raises UserError for an unknown one."""
     compiler, at, release = name.partition("@")
     if compiler not in POLICIES:
         hint = did_you_mean(compiler, POLICIES) or f"the policies are: {', '.join(POLICIES)}"

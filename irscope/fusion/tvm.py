@@ -1,4 +1,4 @@
-"""The policy ``tvm``: what Relay's FuseOps (TVM 0.7 to 0.19) makes of a graph, and for every edge that stays, the first rule against it."""
+"""The policy ``tvm``: the groups of Relay's FuseOps (TVM 0.7 to 0.19), and for every edge that is not fused the first rule against it."""
 from __future__ import annotations
 
 from itertools import islice
@@ -13,7 +13,7 @@ from irscope.ops.sets import hlo, relay
 
 FUNCTIONS = relay("fn global")
 NO_OPERATORS = hlo("parameter constant") | FUNCTIONS
-"""Nodes that are in no group."""
+"""Nodes that no group holds."""
 
 
 class Tvm:
@@ -25,20 +25,20 @@ class Tvm:
     reads = (RELAY.name, HLO.name)
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
-        """A plan for each function that the entry runs; one that is a kernel already (``Primitive=1``) has none."""
+        """A plan for each function that the entry runs, except functions that are kernels already (``Primitive=1``)."""
         applied = applied_bodies(module)
         return [self.plan(g) for g in callees_first(module, module.main())
                 if g not in applied and not {"Primitive", "Compiler"} & g.notes.get("attrs", {}).keys()]
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
-        """What is not as TVM would see it."""
+        """Where the graph differs from what TVM would see."""
         if module.dialect is not self.dialect:
             return [f"TVM fuses Relay; the kinds of {module.format} operators stand in for those of Relay's"]
         open_ = sum(n.type is UNKNOWN for g in module.graphs.values() for n in g.nodes if n.op not in FUNCTIONS)
         return [f"{open_} values have no type: broadcasts among them are taken for ones that change the shape"] if open_ else []
 
     def plan(self, graph: Graph) -> Plan:
-        """The groups that FuseOps makes of a Relay function, and a verdict on each edge."""
+        """The groups of FuseOps for a Relay function, and a verdict on each edge."""
         partition = Partition(graph)
         groups: dict[Member, list[Node]] = {}
         for node in partition.walk.nodes:
@@ -69,26 +69,26 @@ WAYS: dict[str, str] = {
     "let": "use {p} where it is read, without binding it by let",
     "output": "compute {p} a second time for {c}",
     "multi-consumer": "compute {p} a second time for {c} alone",
-    "reduce-out": "none: TVM begins a kernel behind every reduction",
+    "reduce-out": "none: TVM starts a new kernel after every reduction",
     "tuple": "none is needed: a tuple starts no kernel",
-    "complex-into-shape": "let {c} keep the shape of {p}, and change the shape before or behind the two",
+    "complex-into-shape": "let {c} keep the shape of {p}, and change the shape before or after both",
     "two-complex": "none: a kernel of TVM holds one product, convolution or pooling",
-    "prologue": "apply {p} behind {c} instead, where the arithmetic allows it (a scale behind a product)",
-    "injective-into-reduce": "leave {p} out: reduce over the axes as they lie before it, and move the result",
+    "prologue": "apply {p} after {c} instead, where the arithmetic allows it (a scale after a product)",
+    "injective-into-reduce": "leave {p} out: reduce over its operand's axes, and move the result",
     "depth": "none in the graph: allow more operators in a group (relay.FuseOps.max_depth)",
-    "injective-into-complex": "leave {p} out: give {c} what {p} reads in the shape that it wants",
+    "injective-into-complex": "leave {p} out: compute the operand of {p} in the shape that {c} needs",
     "path": "compute {p} a second time for {c} alone",
 }
-"""The smallest edit that would have an edge fused, by the rule that keeps it apart; ``none`` where there is no such edit of the graph."""
+"""The smallest edit that would have an edge fused, by the rule that refuses it; ``none`` if there is no such edit of the graph."""
 
 
 def way_out(rule: str, producer: Node, consumer: Node) -> str:
-    """The edit, with the names of the edge."""
+    """The edit, with the names of this edge."""
     return WAYS[rule].format(p=f"%{producer.name}", c=f"%{consumer.name}")
 
 
 def why_not(partition: Partition, producer: Node, consumer: Node, lets: set[Node]) -> tuple[str, str]:
-    """The first rule that keeps two nodes apart, and what it met. ``lets`` are the nodes that the text binds by let."""
+    """The first rule that refuses an edge, and its cause. ``lets`` are the nodes that the text binds by let."""
     walk = partition.walk
     at, to = walk.of(producer), walk.of(consumer)
     mine, other = walk.kinds[at], walk.kinds[to]
@@ -101,19 +101,19 @@ def why_not(partition: Partition, producer: Node, consumer: Node, lets: set[Node
     if walk.extern[at]:
         return "output", f"the value of %{producer.name} leaves the function"
     if dominator.parent < 0:
-        return "multi-consumer", f"the ways from %{producer.name} never meet again inside the function"
+        return "multi-consumer", f"the paths from %{producer.name} never meet again inside the function"
     sink = walk.nodes[dominator.parent]
     if sink is not consumer:
-        said = f"%{producer.name} feeds {_consumers(partition, at)}; the ways meet at %{sink.name} ({sink.op.name}) only"
+        said = f"%{producer.name} feeds {_consumers(partition, at)}; the paths meet only at %{sink.name} ({sink.op.name})"
         return "multi-consumer", said
     if mine is TvmKind.COMM_REDUCE:
         return "reduce-out", f"%{producer.name} is a reduction, and a reduction ends its group"
     if other is TvmKind.TUPLE:
-        return "tuple", "results that are gathered in a tuple are not fused"
+        return "tuple", "operands of a tuple are not fused into it"
     if mine is TvmKind.OUT_ELEMWISE_FUSABLE:
         if dominator.kind is not TvmKind.ELEMWISE:
-            return "complex-into-shape", f"behind {producer.op.name} only operators that keep the shape fuse; %{consumer.name} does not"
-        return "two-complex", f"the group of %{consumer.name} is built on another anchor already"
+            return "complex-into-shape", f"only operators that keep the shape fuse into {producer.op.name}; %{consumer.name} does not"
+        return "two-complex", f"the group of %{consumer.name} already has another anchor"
     if other is TvmKind.OUT_ELEMWISE_FUSABLE:
         return "prologue", f"%{producer.name} comes before {consumer.op.name}: TVM fuses what follows it, and nothing into it"
     if other is TvmKind.COMM_REDUCE:
@@ -123,16 +123,16 @@ def why_not(partition: Partition, producer: Node, consumer: Node, lets: set[Node
         return "depth", f"the groups hold {held.size} and {wanted.size} operators, together more than {partition.max_depth}"
     if mine is TvmKind.INJECTIVE and wanted.anchor is not None:
         anchor = f"%{wanted.anchor.name} ({wanted.anchor.op.name})"
-        return "injective-into-complex", f"{producer.op.name} is injective, and the group of %{consumer.name} is built on {anchor}"
-    return "path", f"on the ways from %{producer.name} to %{consumer.name} stands a group of another kind"
+        return "injective-into-complex", f"{producer.op.name} is injective, and the group of %{consumer.name} has the anchor {anchor}"
+    return "path", f"a path from %{producer.name} to %{consumer.name} goes through a group of a kind that does not fuse"
 
 
 MAX_NAMED = 8
-"""So many consumers are named one by one."""
+"""Up to this many consumers are named one by one."""
 
 
 def _consumers(partition: Partition, at: int) -> str:
-    """Who reads a value; of many, some and how many more."""
+    """The consumers of a value by name; of many, some and the number of the others."""
     outputs = partition.walk.outputs[at]
     named = ", ".join(f"%{partition.walk.nodes[to].name}" for to, _ in islice(outputs, MAX_NAMED))
     return named + (f" and {len(outputs) - MAX_NAMED} more" if len(outputs) > MAX_NAMED else "")

@@ -1,4 +1,4 @@
-"""Where all ways from a node meet again, and what kinds of operators stand on them: the post-dominator tree of TVM's FuseOps."""
+"""The post-dominator tree of TVM's FuseOps: where all paths from a node meet again, and the largest operator kind on them."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from irscope.fusion.tvm_walk import Walk
 
 @dataclass(slots=True, eq=False)
 class Dominator:
-    """Where the ways from one place meet: its immediate post-dominator (-1: nowhere) and the largest kind on the ways.
+    """The immediate post-dominator of one position (-1: none) and the largest operator kind on the paths to it.
 
-    ``jump`` is an ancestor further up, and ``over`` the largest kind from here to below it: with them two ways are followed upwards in
-    steps whose number grows with the logarithm of the depth (E. W. Myers, "An applicative random-access stack", 1983).
+    ``jump`` is an ancestor further up, and ``over`` the largest kind from here to below it: they let the search follow two paths upwards in
+    a number of steps that is logarithmic in the depth (E. W. Myers, "An applicative random-access stack", 1983).
     """
 
     parent: int
@@ -26,12 +26,12 @@ class Dominator:
 
 
 Dominator.NOWHERE = Dominator(-1, TvmKind.OPAQUE, 0, -1, TvmKind.OPAQUE)
-"""What stands above every place from which the ways do not meet."""
+"""The root above every position whose paths do not meet."""
 
 
 def dominators(walk: Walk) -> list[Dominator]:
-    """The dominator of each place."""
-    tree = [Dominator.NOWHERE] * (len(walk.nodes) + 1)  # the last one, -1, is nowhere
+    """The dominator of each position."""
+    tree = [Dominator.NOWHERE] * (len(walk.nodes) + 1)  # the last one, -1, has none
     for at in range(len(walk.nodes) - 1, -1, -1):
         outputs = walk.outputs[at]
         if walk.extern[at]:
@@ -44,7 +44,7 @@ def dominators(walk: Walk) -> list[Dominator]:
 
 
 def _under(parent: int, kind: TvmKind, tree: list[Dominator]) -> Dominator:
-    """One more leaf below ``parent``; it jumps as far as its parent's two jumps together when those are equally long."""
+    """Add a leaf below ``parent``; it jumps as far as both of its parent's jumps together if those are equally long."""
     above = tree[parent]
     first, second = tree[above.jump], tree[tree[above.jump].jump]
     if above.depth and above.depth - first.depth == first.depth - second.depth:
@@ -53,7 +53,7 @@ def _under(parent: int, kind: TvmKind, tree: list[Dominator]) -> Dominator:
 
 
 def _meeting(outputs: list[tuple[int, TvmKind]], tree: list[Dominator]) -> tuple[int, TvmKind]:
-    """Where the ways over all outputs meet, and the largest kind met."""
+    """Where the paths over all outputs meet, and the largest kind on them."""
     met, kind = -1, TvmKind.ELEMWISE
     for number, (at, edge) in enumerate(outputs):
         kind = max(kind, edge)
@@ -65,7 +65,7 @@ def _meeting(outputs: list[tuple[int, TvmKind]], tree: list[Dominator]) -> tuple
 
 
 def _joined(left: int, right: int, kind: TvmKind, tree: list[Dominator]) -> tuple[int, TvmKind]:
-    """The nearest place above two others, and the largest kind of ``kind`` and what is passed."""
+    """The nearest common ancestor of two positions, and the largest of ``kind`` and the kinds on the way to it."""
     if tree[left].depth < tree[right].depth:
         left, right = right, left
     level = tree[right].depth

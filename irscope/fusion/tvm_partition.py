@@ -1,7 +1,7 @@
-"""The groups that TVM's FuseOps makes of a graph (src/relay/transforms/fuse_ops.cc of TVM 0.7 to 0.19), decision by decision.
+"""The groups of TVM's FuseOps for a graph (src/relay/transforms/fuse_ops.cc of TVM 0.7 to 0.19), decision by decision.
 
-A node fuses into its immediate post-dominator when the kinds on every way there allow it. Three phases: what follows a convolution, then
-injective operators, then what feeds a tuple inside a group.
+A node fuses into its immediate post-dominator if the kinds on every path to it allow that. There are three phases: nodes after a
+convolution, then injective operators, then producers of a tuple inside a group.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_DEPTH = 256
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """A node's group, joined to others by ``parent``; ``root_node`` is the node whose value leaves it."""
+    """A node's group, merged into another by ``parent``; ``root_node`` is the node whose value leaves it."""
 
     kind: TvmKind
     root_node: Node
@@ -28,7 +28,7 @@ class Member:
     size: int = 1
 
     def root(self) -> Member:
-        """The group that this one has become part of."""
+        """The group that this one was merged into."""
         top = self
         while top.parent is not None:
             top = top.parent
@@ -48,55 +48,55 @@ class Partition:
             Member(kind, node, node if kind is TvmKind.OUT_ELEMWISE_FUSABLE else None)
             for node, kind in zip(self.walk.nodes, self.walk.kinds, strict=True)
         ]
-        # What is opaque, or whose ways meet nowhere, never fuses into anything.
+        # An opaque node, or one whose paths never meet, is not fused into anything.
         fusing = [at for at, d in enumerate(self.dominators) if d.parent >= 0 and self.walk.kinds[at] is not TvmKind.OPAQUE]
         for phase in (self._follow, self._join, self._feed_tuples):
             for at in fusing:
-                # Whatever the phase asks for, a group must not become too large.
+                # In every phase, a group must not become too large.
                 if (limit := phase(at)) is not None and self._between(at) <= max_depth:
                     self._fuse_if(at, *limit)
 
     def group_of(self, node: Node) -> Member:
-        """The group that a node ended in."""
+        """The final group of a node."""
         return self.members[self.walk.place[node.index]].root()
 
-    # ------------------------------------------------------------------ phases: the largest kinds allowed on the ways, and at their end
+    # ------------------------------------------------------------------ phases: the largest kinds allowed on the paths and at their end
 
     def _follow(self, at: int) -> tuple[TvmKind, TvmKind] | None:
-        """First: what follows a convolution and keeps its shape; elementwise operators into what they feed."""
+        """Phase one: fuse what follows a convolution and keeps its shape, and elementwise operators into their users."""
         if self.members[at].kind is TvmKind.OUT_ELEMWISE_FUSABLE:
             wanted = self.dominators[at].kind is TvmKind.ELEMWISE and not self._settled(at)
             return (TvmKind.BROADCAST, TvmKind.BROADCAST) if wanted else None
         return self._pointwise(at)
 
     def _join(self, at: int) -> tuple[TvmKind, TvmKind] | None:
-        """Second: injective operators and tuples too."""
+        """Phase two: fuse injective operators and tuples as well."""
         if self.members[at].kind in (TvmKind.INJECTIVE, TvmKind.TUPLE):
             return None if self._settled(at) else (TvmKind.INJECTIVE, TvmKind.INJECTIVE)
         return self._pointwise(at)
 
     def _feed_tuples(self, at: int) -> tuple[TvmKind, TvmKind] | None:
-        """Third: what feeds a tuple that has become part of a group."""
+        """Phase three: fuse the producers of a tuple that has become part of a group."""
         target = self.members[self.dominators[at].parent]
         if self.members[at].kind > TvmKind.INJECTIVE or target.kind is not TvmKind.TUPLE:
             return None
         return (TvmKind.INJECTIVE, TvmKind.INJECTIVE) if target.root().kind <= TvmKind.INJECTIVE else None
 
     def _pointwise(self, at: int) -> tuple[TvmKind, TvmKind] | None:
-        """Elementwise and broadcasting operators go over injective ones into anything that is not opaque."""
+        """Elementwise and broadcasting operators fuse across injective ones into anything that is not opaque."""
         if self.members[at].kind > TvmKind.BROADCAST or self.dominators[at].kind > TvmKind.COMM_REDUCE or self._settled(at):
             return None
         return TvmKind.INJECTIVE, TvmKind.OUT_ELEMWISE_FUSABLE
 
     def _settled(self, at: int) -> bool:
-        """Whether a place is in the group of its dominator already, or that is a tuple, which waits for the third phase."""
+        """Whether a node is already in its dominator's group, or the dominator is a tuple, which waits for the third phase."""
         target = self.members[self.dominators[at].parent]
         return target.kind is TvmKind.TUPLE or self.members[at].root() is target.root()
 
-    # ------------------------------------------------------------------ ways
+    # ------------------------------------------------------------------ paths
 
     def _fuse_if(self, at: int, on_the_way: TvmKind, at_the_end: TvmKind) -> None:
-        """Join everything between a place and its dominator, when every group on the ways is of an allowed kind."""
+        """Merge everything between a node and its dominator, if every group on the paths is of an allowed kind."""
         sink = self.dominators[at].parent
         if self.members[sink].root().kind > at_the_end:
             return
@@ -106,7 +106,7 @@ class Partition:
                 self._merge(self.members[each].root(), self.members[sink].root())
 
     def _ways(self, source: int, sink: int) -> Iterator[int]:
-        """The places between a source and its sink, on all ways."""
+        """The nodes on all paths between a source and its sink."""
         outputs = self.walk.outputs
         seen: set[int] = set()
         stack = [to for to, _ in outputs[source]] if len(outputs[source]) > 1 else []
@@ -118,9 +118,9 @@ class Partition:
                 stack.extend(to for to, _ in outputs[at])
 
     def _between(self, source: int) -> int:
-        """How many operators come together when a source is fused into its sink, as TVM counts them; counting ends beyond the limit.
+        """How many operators a fusion of a source into its sink would hold, as TVM counts them; counting stops beyond the limit.
 
-        A group that has become part of another one still counts with the size it had then.
+        A group that was merged into another one still counts with its size before the merge.
         """
         sink = self.dominators[source].parent
         count = self.members[sink].root().size + self.members[source].size

@@ -1,4 +1,4 @@
-"""A graph as TVM's FuseOps walks it: nodes depth first from the result, their kinds, and the kind of every edge."""
+"""A graph in the order in which TVM's FuseOps visits it: depth first from the result, with the kind of every node and edge."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -11,25 +11,25 @@ from irscope.ops.sets import hlo as hlo_set
 from irscope.ops.sets import relay
 
 SIMPLE_CONSTANTS = frozenset(("s32", "s64", "f32", "f64", "pred"))
-"""Element types whose scalars are written into the kernel."""
+"""Element types whose scalars are inlined into the kernel as immediates."""
 
 NEEDED = relay("fn if match ref ref_read ref_write constructor field")
-"""Nodes whose operands must be there as values: nothing fuses into them."""
+"""Nodes that need their operands as values: nothing fuses into them."""
 
 CALLS = hlo_set("call") | relay("call")
 """Nodes whose first operand is a function."""
 
 DYNAMIC = relay("dyn.broadcast_to dyn.expand_dims dyn.full dyn.image.resize2d dyn.nn.pad dyn.nn.upsampling dyn.nn.upsampling3d dyn.one_hot "
                 "dyn.ones dyn.reshape dyn.squeeze dyn.strided_slice dyn.tile dyn.zeros")
-"""Operators whose results have a shape that is computed."""
+"""Operators whose result shape is computed at run time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
-    """The nodes in the order of the walk; everything else by their place in it.
+    """The nodes in visiting order; everything else is indexed by position in it.
 
-    ``outputs`` are the consumers with the kind of each edge; ``extern`` says whether something outside of fusion needs the value;
-    ``place`` finds a node's place by its index in the graph (-1: the result does not need it).
+    ``outputs`` are the consumers with the kind of each edge; ``extern`` says whether something outside of fusion uses the value;
+    ``place`` maps a node's index in the graph to its position (-1: the result does not depend on it).
     """
 
     graph: Graph
@@ -40,12 +40,12 @@ class Walk:
     place: list[int]
 
     def of(self, node: Node) -> int:
-        """The place of a node."""
+        """The position of a node."""
         return self.place[node.index]
 
 
 def walk(graph: Graph) -> Walk:
-    """Look at a graph as TVM does."""
+    """Visit a graph in TVM's order."""
     nodes = depth_first(graph)
     place = [-1] * len(graph.nodes)
     for at, node in enumerate(nodes):
@@ -68,7 +68,7 @@ def walk(graph: Graph) -> Walk:
 
 
 def depth_first(graph: Graph) -> list[Node]:
-    """Operands before users, as a walk from the result finds them; parameters first, and before the result what acts without being read."""
+    """Operands before users, depth first from the result; parameters first, and unused nodes with side effects before the result."""
     order = list(graph.params)
     if graph.root is None:
         return order
@@ -108,7 +108,7 @@ def _kind(node: Node) -> TvmKind:
 
 
 def _edges(node: Node, kind: TvmKind) -> Iterable[tuple[Node, TvmKind | None]]:
-    """The operands and the kind of each edge; None: the value is needed outside of fusion."""
+    """The operands with the kind of each edge; None: the value is used outside of fusion."""
     op = node.op
     if op in NEEDED:
         return [(operand, None) for operand in node.operands]
@@ -124,7 +124,7 @@ def _edges(node: Node, kind: TvmKind) -> Iterable[tuple[Node, TvmKind | None]]:
 
 
 def _edge_of_broadcast(result: Type, operand: Type) -> TvmKind:
-    """A broadcast that leaves this operand's shape as it is, is elementwise for it."""
+    """The kind of an operand's edge to a broadcast: elementwise if the broadcast leaves that operand's shape as it is."""
     same = isinstance(result, TensorType) and isinstance(operand, TensorType) and result.shape == operand.shape
     return TvmKind.ELEMWISE if same else TvmKind.BROADCAST
 

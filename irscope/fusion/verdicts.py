@@ -1,4 +1,4 @@
-"""Why two nodes are in different kernels under irscope's own policy, edge by edge."""
+"""Why irscope's own policy puts two nodes in different kernels, edge by edge."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from irscope.ops import hlo
 
 
 class Refusal(Enum):
-    """The rules by which the policy keeps two nodes apart."""
+    """The rules by which the policy refuses to fuse two nodes."""
 
     READ_WHOLE = "reads-whole"
     STANDS_ALONE = "stands-alone"
@@ -29,8 +29,8 @@ class Refusal(Enum):
 
 
 CAUSES: dict[Refusal, str] = {
-    Refusal.READ_WHOLE: "{op} CONSUMER reads PRODUCER from memory: it visits elements many times, or in an order of its own",
-    Refusal.STANDS_ALONE: "{producer_op} is a kernel of its own: its result is complete only when all of it was computed",
+    Refusal.READ_WHOLE: "{op} CONSUMER reads PRODUCER from memory: it visits elements many times, or in a different order",
+    Refusal.STANDS_ALONE: "{producer_op} is a separate kernel: its result is complete only when all of it is computed",
     Refusal.REPEATED: "computing PRODUCER inside would do its work again for every element that it is repeated to; it is stored instead",
     Refusal.READ_TWICE: "the kernel of CONSUMER reads PRODUCER in two orders; computing it twice costs more than storing it",
     Refusal.STORED_FOR_OTHERS: "another kernel that reads PRODUCER computes and stores it; this one reads the result from memory",
@@ -38,25 +38,25 @@ CAUSES: dict[Refusal, str] = {
     Refusal.MOVED: "CONSUMER's kernel reads PRODUCER in an order that no strides describe",
     Refusal.REORDERED: "no strides describe where PRODUCER finds its elements; CONSUMER's kernel, which keeps values for a row or a tile, "
                        "would compute them again for each element, so PRODUCER is stored first",
-    Refusal.RESHAPED: "a reshape stands between PRODUCER and its epilogue, whose loops have another shape",
+    Refusal.RESHAPED: "a reshape is between PRODUCER and its epilogue, whose loops have another shape",
     Refusal.ONE_ANCHOR: "the kernel of CONSUMER already holds a contraction, convolution or window; a kernel holds one",
     Refusal.CYCLE: "another reader of PRODUCER comes before CONSUMER's kernel, so that fusing would make kernels wait for each other",
-    Refusal.LONG_ROW: "a row of CONSUMER's kernel does not stay in the caches, so passes over it are kernels of their own",
+    Refusal.LONG_ROW: "a row of CONSUMER's kernel does not stay in the caches, so passes over it are separate kernels",
     Refusal.TOO_LARGE: "the kernel of CONSUMER has as many operations as one kernel takes",
     Refusal.SEVERAL_RESULTS: "PRODUCER is one of several results of one operator, which stores them all",
 }
 
 
 WAYS: dict[Refusal, str] = {
-    Refusal.READ_WHOLE: "apply PRODUCER to the result of CONSUMER instead, where the arithmetic allows it (a scale behind a product)",
+    Refusal.READ_WHOLE: "apply PRODUCER to the result of CONSUMER instead, where the arithmetic allows it (a scale after a product)",
     Refusal.STANDS_ALONE: "none while PRODUCER is a {producer_op}; what reads it is fused with what follows",
     Refusal.REPEATED: "repeat what PRODUCER reads instead of its result, if it costs little; else none is needed",
     Refusal.READ_TWICE: "compute PRODUCER a second time for the other order",
     Refusal.STORED_FOR_OTHERS: "compute PRODUCER a second time for CONSUMER alone",
     Refusal.OTHER_LOOPS: "compute PRODUCER at the shape at which CONSUMER's kernel runs",
     Refusal.MOVED: "have CONSUMER read PRODUCER in the order in which it is written, and let the next kernel move the result",
-    Refusal.REORDERED: "work on the dimensions of PRODUCER, and reshape the result: the reshape behind PRODUCER joins dimensions that lie "
-                       "apart in memory",
+    Refusal.REORDERED: "work on the dimensions of PRODUCER, and reshape the result: the reshape behind PRODUCER joins dimensions that are "
+                       "not contiguous in memory",
     Refusal.RESHAPED: "let the epilogue work on the shape of PRODUCER, and the next kernel reshape its result",
     Refusal.ONE_ANCHOR: "none: a kernel holds one contraction, convolution or window",
     Refusal.CYCLE: "compute PRODUCER a second time for CONSUMER alone",
@@ -64,7 +64,7 @@ WAYS: dict[Refusal, str] = {
     Refusal.TOO_LARGE: "none: larger kernels compile slowly and gain nothing",
     Refusal.SEVERAL_RESULTS: "none while PRODUCER is one of several results of an operator",
 }
-"""The smallest edit that would have an edge fused; ``none`` where there is no such edit of the graph."""
+"""The smallest edit that would have an edge fused; ``none`` if there is no such edit of the graph."""
 
 
 def way_out(refusal: Refusal, producer: Node, consumer: Node) -> str:
@@ -83,7 +83,7 @@ def _named(text: str, producer: Node, consumer: Node) -> str:
 
 
 def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Group], Refusal], apart: bool = False) -> Iterator[EdgeVerdict]:
-    """A verdict on each edge between nodes that compute or move something, in the order of the text. ``apart``: on those through memory."""
+    """A verdict on each edge between nodes that compute or move something, in text order. ``apart``: only on those through memory."""
     graph = plan.graph
     alive = live(graph)
     homes: dict[Node, list[Group]] = {}
@@ -123,7 +123,7 @@ def _apart(graph: Graph, producer: Node, consumer: Node, mine: list[Group], why:
 
 
 def _source(node: Node) -> Node:
-    """What a chain of movement moves."""
+    """The source of a chain of movement."""
     while node.op in (hlo.reshape, hlo.transpose, hlo.slice, hlo.reverse, hlo.broadcast) and node.operands:
         node = node.operands[0]
     return node

@@ -1,7 +1,7 @@
-"""Movement without copying: what reshape, transpose, slice, reverse and broadcast do to a value's strides.
+"""Movement without copies: how reshape, transpose, slice, reverse and broadcast change a value's strides.
 
-A *chain* is the way from a loop's space back to a node: the view nodes between them. Applied to the strides of a value it gives the
-strides over the loops; where those are row-major, loop iteration i reads element i.
+A *chain* is the sequence of view nodes from a loop's iteration space back to a node. Applied to the strides of a value it yields the
+strides over the loops; if those are row-major, loop iteration i reads element i.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VIEWS = hlo.named("reshape transpose slice reverse broadcast")
 
 
 class Strides(NamedTuple):
-    """Element ``i`` lies at ``offset + sum(i[d] * strides[d])``. Views of no elements stay where their operand lies."""
+    """Element ``i`` is at ``offset + sum(i[d] * strides[d])``. Views without elements keep their operand's offset."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -36,13 +36,13 @@ class Strides(NamedTuple):
         return Strides(tuple(self.shape[d] for d in order), tuple(self.strides[d] for d in order), self.offset)
 
     def sliced(self, parts: Sequence[tuple[int, int, int]]) -> Strides:
-        """HLO's slice: (start, limit, stride) a dimension."""
+        """HLO's slice: (start, limit, stride) for each dimension."""
         shape = tuple(max(0, -(-(limit - start) // step)) for start, limit, step in parts)
         further = sum(start * s for (start, _, _), s in zip(parts, self.strides)) if prod(shape) else 0
         return Strides(shape, tuple(s * step for (_, _, step), s in zip(parts, self.strides)), self.offset + further)
 
     def reversed(self, dimensions: Sequence[int]) -> Strides:
-        """Counting from the end along these dimensions."""
+        """Reverse the order along these dimensions."""
         strides, offset = list(self.strides), self.offset
         for d in dimensions:
             offset += (self.shape[d] - 1) * strides[d] if prod(self.shape) else 0
@@ -62,7 +62,7 @@ class Strides(NamedTuple):
         return None if made is None else Strides(tuple(shape), made, self.offset)
 
     def through(self, node: Node) -> Strides | None:
-        """What a view node makes of it, or None when that takes copying."""
+        """The strides of a view node's result, or None if it needs a copy."""
         assert isinstance(node.type, TensorType)
         shape = node.type.dims()
         match node.op:
@@ -84,21 +84,21 @@ class Strides(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reshape:
-    """A step of a chain that no node of the graph is: the elements in row-major order under another shape."""
+    """A step of a chain that is no node of the graph: the elements in row-major order under another shape."""
 
     shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A step of a chain that no node of the graph is: a row's value for every element of the row."""
+    """A step of a chain that is no node of the graph: broadcasts a row's value to every element of the row."""
 
     shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Permute:
-    """A step of a chain that no node of the graph is: dimension i is dimension ``order[i]`` of the node."""
+    """A step of a chain that is no node of the graph: dimension i is dimension ``order[i]`` of the node."""
 
     order: tuple[int, ...]
 
@@ -122,7 +122,7 @@ class Chain:
 
 
 def seen_through(chain: Chain | None, strides: Strides) -> Strides | None:
-    """The strides of a value over the loops, or None when the chain takes copying."""
+    """The strides of a value over the loops, or None if the chain needs a copy."""
     found: Strides | None = strides
     for step in chain or ():
         if found is None:
@@ -139,13 +139,13 @@ def seen_through(chain: Chain | None, strides: Strides) -> Strides | None:
 
 
 def access(chain: Chain | None, node: Node) -> Strides | None:
-    """How the loops walk a node's elements, numbered row-major; None when no strides say it."""
+    """How the loops walk a node's elements, numbered row-major; None if no strides describe it."""
     assert isinstance(node.type, TensorType)
     return seen_through(chain, Strides.plain(node.type.dims()))
 
 
 def before(node: Node, wanted: Strides) -> Strides | None:
-    """The strides under which the operand of a view node must lie for the result to lie as ``wanted``; None when there are none."""
+    """The strides that the operand of a view node needs for the result to have the strides ``wanted``; None if there are none."""
     operand = node.operands[0].type
     assert isinstance(operand, TensorType)
     match node.op:
@@ -158,7 +158,7 @@ def before(node: Node, wanted: Strides) -> Strides | None:
 
 
 def stored(node: Node) -> Node:
-    """The value whose memory a chain of views shows: the node itself, when it is no view."""
+    """The value whose memory a chain of views refers to: the node itself if it is no view."""
     while node.op in VIEWS:
         node = node.operands[0]
     return node
@@ -174,10 +174,10 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def reshape_strides(old: Sequence[int], strides: Sequence[int], new: Sequence[int]) -> tuple[int, ...] | None:
-    """The strides under which ``new`` walks the elements of (``old``, ``strides``) in row-major order, or None where there are none."""
+    """The strides under which ``new`` walks the elements of (``old``, ``strides``) in row-major order, or None if there are none."""
     if prod(old) == 0:
         return row_major(new)
-    runs: list[tuple[int, int]] = []  # (size, stride of its fastest step), slowest first; neighbours that are one run are joined
+    runs: list[tuple[int, int]] = []  # (size, stride of its fastest step), slowest first; contiguous neighbours are merged
     for n, s in zip(old, strides):
         if n == 1:
             continue

@@ -1,8 +1,8 @@
-"""The policy ``xla-cpu``: what XLA's CPU compiler fuses, decision by decision, in the words in which it logs them.
+"""The policy ``xla-cpu``: what XLA's CPU compiler fuses, decision by decision, in the words of its log.
 
-XLA decides on the HLO that stands right before its ``fusion`` pass, with its layouts and the order of its text; such a text is looked at as
-it is written. A text from before XLA's own rewriting is rewritten first (:mod:`irscope.fusion.canonicalise`), and the kernels are told in
-its own operators. Every computation that runs is fused by itself, bodies of loops and branches included.
+XLA decides on the HLO right before its ``fusion`` pass, with its layouts and text order; such a text is judged as
+it is written. A text from before XLA's own rewriting is rewritten first (:mod:`irscope.fusion.canonicalise`), and the kernels are
+reported in its own operators. Each computation that runs is fused separately, including the bodies of loops and branches.
 """
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from irscope.graph import Graph, Module
 from irscope.graph.collector import collector_paused
 
 NEAR = "in 241 programs known from before and after, 95 % of the edges that XLA decided on were found, 99.9 % of these decided as by XLA"
-"""What ``benchmarks/raw_coverage.py`` gave for the rewriting; docs/fusion/xla.md has the table."""
+"""The result of ``benchmarks/raw_coverage.py`` for the rewriting; docs/fusion/xla.md has the table."""
 
 
 class XlaCpuPolicy:
-    """See the module. XLA changes its rules from month to month; ``release`` is the one whose decisions these are."""
+    """XLA's CPU fusion as a policy. XLA's rules change from month to month; ``release`` is the release that it follows."""
 
     name = "xla-cpu"
     elsewhere = "--policy xla-gpu judges as XLA does on h100, a100, b200 or the device of a target text"
@@ -40,9 +40,9 @@ class XlaCpuPolicy:
         return plan
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
-        """A plan for every computation that runs; the bodies of fusions are told with the computation that has the fusion.
+        """A plan for each computation that runs; fusion bodies are reported with the computation that holds the fusion.
 
-        A text from before XLA's rewriting is planned as XLA would rewrite it, and told in its own nodes.
+        A text from before XLA's rewriting is planned as XLA would rewrite it, and reported in its own nodes.
         """
         _, canonical = self._rewritten(module)
         if canonical is None:
@@ -50,7 +50,7 @@ class XlaCpuPolicy:
         return attribute_plans(canonical, self.plan_as_written(canonical.module), computations(module))
 
     def plan_as_written(self, module: Module, device: str | None = None) -> list[Plan]:
-        """The same without any rewriting: for texts that stand where XLA's pass finds them."""
+        """Plan without any rewriting, for texts from right before XLA's fusion pass."""
         with collector_paused():
             return [self.plan(graph) for graph in computations(module)]
 
@@ -65,11 +65,11 @@ class XlaCpuPolicy:
 
     @property
     def _rewriting(self) -> str:
-        """What to know of the rewriting of early texts, which follows the latest release alone."""
+        """A note on the rewriting of early texts, which follows the latest release only."""
         return "" if self.release is LATEST else f"; the rewriting is that of {LATEST.name}, not of {self.release.name}"
 
     def _rewritten(self, module: Module) -> tuple[list[str], Canonical | None]:
-        """The module as XLA would rewrite it, and what shows that it has not done so yet; None where it has."""
+        """The module as XLA would rewrite it, and the signs that it was not rewritten yet; None if it was."""
         if self._last is None or self._last[0] is not module:
             self._last = (module, *rewrite_early(module, early_signs(module)))
         return self._last[1:]

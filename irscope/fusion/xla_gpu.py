@@ -1,9 +1,9 @@
-"""The policy ``xla-gpu``: what XLA's GPU compiler fuses on a device, by its rules and its cost model.
+"""The policy ``xla-gpu``: what XLA's GPU compiler fuses for a device, by its rules and its cost model.
 
-The graph is looked at as it is written: XLA decides on the HLO that stands right before its ``priority-fusion`` pass. Triton kernels that
-it has made by then are kept and added to; cuBLAS and cuDNN calls are walls. The kernels of a plan are those behind ``multi_output_fusion``;
-the verdicts on edges are those of ``priority-fusion``. Older releases joined kernels side by side behind both, and before priority fusion
-other passes decided (:mod:`irscope.fusion.xla.releases`).
+The graph is judged as it is written: XLA decides on the HLO right before its ``priority-fusion`` pass. Triton kernels that
+exist by then are kept and extended; nothing fuses into cuBLAS and cuDNN calls. A plan has the kernels after ``multi_output_fusion``;
+the verdicts on edges are those of ``priority-fusion``. Older releases also joined kernels horizontally afterwards, and before priority
+fusion existed, other passes decided (:mod:`irscope.fusion.xla.releases`).
 """
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from irscope.graph.collector import collector_paused
 JOINED = "the pass behind this one (MultiOutputFusion) joins both kernels into one of several results, so that nothing is read back"
 
 NEAR = "in 488 programs known from before and after, 94 % of the edges that XLA decided on were found, 99.5 % of these decided as by XLA"
-"""What ``benchmarks/raw_coverage.py`` gave for the rewriting; docs/fusion/xla.md has the table."""
-MORE = "; Triton kernels are told before XLA's autotuner, which may have cuBLAS compute products instead and is not simulated"
-"""What else to know of early texts."""
+"""The result of ``benchmarks/raw_coverage.py`` for the rewriting; docs/fusion/xla.md has the table."""
+MORE = "; Triton kernels are those before XLA's autotuner, which may have cuBLAS compute products instead and is not simulated"
+"""A further note on early texts."""
 
 
 class XlaGpuPolicy:
-    """See the module. ``release`` is the one whose decisions these are."""
+    """XLA's GPU fusion as a policy. ``release`` is the release that it follows."""
 
     name = "xla-gpu"
 
@@ -56,7 +56,7 @@ class XlaGpuPolicy:
         return _report_joined(self._planned(graph, Computation.of(graph), device_named(None)))
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
-        """A plan for every computation that runs on the device. The last ones are kept: who lints a text asks for them more than once."""
+        """A plan for each computation that runs on the device. Keeps the last ones, since linting a text requests them more than once."""
         chosen = device_named(device)
         graphs, last = computations(module), self._last
         if last is not None and last[1] == chosen and len(last[0]) == len(graphs) and all(map(is_, last[0], graphs)):
@@ -73,21 +73,21 @@ class XlaGpuPolicy:
         return list(plans)
 
     def plan_rewritten(self, canonical: Canonical, device: Device) -> tuple[Canonical, list[Plan]]:
-        """The same of a module that is rewritten: the kernels that XLA makes of products and normalisations before are put in place."""
+        """Plan a rewritten module: first adds the kernels that XLA's earlier passes make of products and normalisations."""
         with collector_paused():
             made, prepared = with_kernels(canonical, device, self.release.by_priority)
             return made, [_report_joined(self._planned(graph, computation, device, graph is made.module.main()))
                           for graph, computation in prepared]
 
     def plan_as_written(self, module: Module, device: Device) -> list[Plan]:
-        """The same without any rewriting; where XLA would still make kernels of products, they are put in place."""
+        """Plan without any rewriting; adds the kernels of products that XLA has still to make."""
         first = self.release is GPU_LATEST and is_to_come(module)
         with collector_paused():
             return [self._plan(module, graph, device, lambda computation: put_kernels(computation, device, False) if first else None)
                     for graph in computations(module)]
 
     def _rewritten(self, module: Module, device: Device) -> tuple[list[str], Canonical | None]:
-        """The module as XLA would rewrite it for a device, and what shows that it has not done so yet; None where it has."""
+        """The module as XLA would rewrite it for a device, and the signs that it was not rewritten yet; None if it was."""
         last = self._early
         if last is None or last[0] is not module or last[1] != device:
             last = self._early = (module, device, *rewritten(module, device))
@@ -109,11 +109,11 @@ class XlaGpuPolicy:
         return plan
 
     def fuse(self, computation: Computation, device: Device) -> Outcome:
-        """What the passes that fuse make of a computation, in place."""
+        """Run the passes that fuse on a computation, in place."""
         return gpu.run(computation, device, self._cost(device)) if self.release.by_priority else older_gpu.run(computation, device)
 
     def join(self, computation: Computation, device: Device, entry: bool) -> list[tuple[str, str]]:
-        """What the passes behind make of it, in place: those that join kernels, and of the entry the one that joins copies."""
+        """Run the later passes in place: those that join kernels and, on the entry, the one that joins copies."""
         if not self.release.by_priority:
             older_gpu.drop_dead(computation)
         joined = join_kernels(computation, self._cost(device))
@@ -128,13 +128,13 @@ class XlaGpuPolicy:
 
     @property
     def _rewriting(self) -> str:
-        """What to know of the rewriting of early texts, which follows the latest release alone."""
+        """A note on the rewriting of early texts, which follows the latest release only."""
         same = self.release is GPU_LATEST
         return "" if same else f"; the rewriting, and what is made of products, is that of {GPU_LATEST.name}, not of {self.release.name}"
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
-        """See :mod:`irscope.fusion.xla.stage`; of the latest release what XLA's rewriters of normalisations and products take before; how
-        sure an older one is; what is not known of a device."""
+        """See :mod:`irscope.fusion.xla.stage`; for the latest release also what XLA's rewriters of normalisations and products do; the
+        confidence in an older release; what is unknown about a device."""
         found, chosen = other_release(module, self.version), device_named(device)
         signs, canonical = self._rewritten(module, chosen)
         if canonical is not None:
@@ -156,7 +156,7 @@ class XlaGpuPolicy:
 
 
 def _report_joined(plan: Plan) -> Plan:
-    """Say of the edges that the first pass left and the second put into one kernel that they are in one now; XLA's words stay."""
+    """Add to the verdicts on edges that the first pass refused and the second joined that they share a kernel now; XLA's words stay."""
     kernels: dict[Node, set[int]] = {}
     for number, group in enumerate(plan.groups):
         for node in group.nodes if len(group.outputs) > 1 else ():
@@ -169,7 +169,7 @@ def _report_joined(plan: Plan) -> Plan:
 
 
 def marked(module: Module, computation: Computation) -> Computation:
-    """The computation, its Triton kernels told from other custom fusions."""
+    """The computation, with its Triton kernels marked among the custom fusions."""
     for instruction in computation.instructions:
         if instruction.kind == "kCustom" and instruction.node is not None:
             _mark_triton(instruction, str(module.raw(instruction.node).get("backend_config", "")).replace(" ", ""))
@@ -177,7 +177,7 @@ def marked(module: Module, computation: Computation) -> Computation:
 
 
 def _mark_triton(instruction: Instruction, config: str) -> None:
-    """Tell a Triton kernel that XLA may still add to from other custom fusions, by its backend config."""
+    """Mark a Triton kernel that XLA may still extend, by its backend config."""
     if '"kind":"__triton"' not in config:
         return
     instruction.kind = "triton"

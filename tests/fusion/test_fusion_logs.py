@@ -48,7 +48,7 @@ def test_xla_says_why_and_the_policy_says_what_that_means() -> None:
     apart = edges["exp.1", "mul.6"]
     assert (apart.fused, apart.reason, apart.rule) == ("none", "Fusion is not profitable.", "not-profitable")
     assert "%exp.1 is expensive" in apart.cause and "%exp.1 is from /src/oracle/models.py:100" in apart.cause
-    assert notes[-1] == "xla-cpu@jaxlib-0.10.2 agrees with the log on 2 of 2 edges, and keeps apart 1 of the 1 that the log does"
+    assert notes[-1] == "xla-cpu@jaxlib-0.10.2 agrees with the log on 2 of 2 edges, and on 1 of the 1 that are not fused"
 
 
 def test_one_producer_in_two_kernels() -> None:
@@ -66,7 +66,7 @@ def test_where_the_policy_would_say_otherwise_the_log_stands() -> None:
     edges, notes = told("cpu_exp", "\n".join(kept))
     other = edges["mul.6", "mul.7"]
     assert (other.fused, other.rule) == ("none", "disagreement") and "would have fused it" in other.cause
-    assert "agrees with the log on 1 of 2 edges, and keeps apart 1 of the 2 that the log does" in notes[-1]
+    assert "agrees with the log on 1 of 2 edges, and on 1 of the 2 that are not fused" in notes[-1]
 
 
 def test_a_log_of_several_programs_is_read_for_the_one_that_fits() -> None:
@@ -112,7 +112,7 @@ def test_inductor_agrees_with_its_own_log(case: str) -> None:
     assert edges or case == "inductor_horizontal"
     log = read_log((DATA / f"{case}.log").read_text(), case)
     count = len(log.operations[0])
-    assert f"{count} of the {count} operations of the log were found again" in notes[1]
+    assert f"{count} of the {count} operations of the log were matched" in notes[1]
     assert not [e for e in edges.values() if e.rule == "disagreement"]
 
 
@@ -120,7 +120,7 @@ def test_a_log_of_another_program_is_called_so() -> None:
     """What is not found again is told as the policy sees it, and not counted as agreement."""
     edges, notes = told("inductor_cat", (DATA / "inductor_extern_chain.log").read_text())
     assert "less than half: the log may be of another program, or of a GPU" in notes
-    unseen = [e for e in edges.values() if "were not found again" in e.cause]
+    unseen = [e for e in edges.values() if "were not matched" in e.cause]
     assert len(unseen) == 3 and notes[-1].endswith("agrees with the log on 2 of 2 edges")
 
 

@@ -25,7 +25,7 @@ e = bf16[512,512]{{1,0}} dot(s, wc), {DOT}
 n = f32[512,512]{{1,0}} negate(w)
 ROOT t = (bf16[512,512]{{1,0}}, f32[512,512]{{1,0}}) tuple(e, n)"""
 LAST = ("afterwards XLA's autotuner times each of these kernels on the device, and may have cuBLAS compute the product, with what is around it "
-        "in kernels of its own, which is not simulated; the kernels told here are those without it")
+        "in kernels of its own, which is not simulated; the kernels reported here are those without it")
 
 
 def edges(read: Module) -> dict[tuple[str, str], EdgeVerdict]:
@@ -44,15 +44,15 @@ def test_edges_inside_a_kernel_say_so() -> None:
     for edge in (("c", "d"), ("d", "s")):
         assert told[edge].fused == "none" and told[edge].counterfactual == "none is needed"
         assert told[edge].cause == ("XLA's GemmFusion, which runs before this pass, would compute both in the Triton kernel of %d; "
-                                    "this text is judged as it stands, without that kernel")
+                                    "this text is judged as it is, without that kernel")
 
 
 def test_edges_that_stay_outside_say_why_in_xlas_words() -> None:
     told = edges(module(MODEL))["wc", "e"]
     assert told.reason == "the consumer is not fusible"
     assert told.cause == ("XLA's GemmFusion, which runs before this pass, leaves %wc outside of the Triton kernel of %e: \"Not obviously "
-                          "profitable to fuse as input.\": %wc reads more bytes than it gives, which the kernel would read in its place, and "
-                          "not all that it reads are arrays that nobody else needs (524288 more bytes > 1024)")
+                          "profitable to fuse as input.\": %wc reads more bytes than it writes, which the kernel would read in its place, and "
+                          "not all of its operands are arrays without other readers (524288 more bytes > 1024)")
     assert told.counterfactual == "compute %wc from parameters that are read once, or apply it where its operands are computed"
     between = edges(module(MODEL))["s", "e"]
     assert '"Unimplemented instruction.": a kernel computes one product: %s and %e belong to two' in between.cause
@@ -149,5 +149,5 @@ ENTRY e {
   ROOT t = f32[8,128,512] tanh(f)
 }"""
     [apart] = [v for v in edges(load(text).module()).values() if "leaves %f outside" in v.cause]
-    assert 'outside of the Triton kernel of %d: "Not obviously profitable to fuse as output.": %f gives more bytes' in apart.cause
+    assert 'outside of the Triton kernel of %d: "Not obviously profitable to fuse as output.": %f writes more bytes' in apart.cause
     assert apart.counterfactual == "widen the type where the value is read"

@@ -84,8 +84,8 @@ def test_what_a_product_takes_in_is_fused() -> None:
 def test_the_answer_says_how_sure_it_is() -> None:
     first, *rest = remarks(load(raw("attention")).module(), "xla-gpu")
     assert "confidence: near (" in first and "XLA's autotuner" in first and "before_priority-fusion" in first
-    assert any("SoftmaxRewriterTriton" in told and "the kernels told here are those with it" in told for told in rest)
-    assert any("GemmFusion" in told and told.endswith("the kernels told here are those with it") for told in rest)
+    assert any("SoftmaxRewriterTriton" in told and "the kernels reported here are those with it" in told for told in rest)
+    assert any("GemmFusion" in told and told.endswith("the kernels reported here are those with it") for told in rest)
     low = remarks(module("%p = f32[8,8]{1,0} parameter(0)\n%c = f32[8,8]{1,0} cholesky(%p)\nROOT %n = f32[8,8]{1,0} negate(%c)",
                          "(f32[8,8]{1,0})->f32[8,8]{1,0}"), "xla-gpu")
     assert any("confidence: low around cholesky" in told for told in low)

@@ -1,4 +1,4 @@
-"""Bringing HLO from before XLA's own rewriting near to what its fusion passes see, with a way back to the user's operators."""
+"""XLA's passes before fusion, simulated on HLO from before them, with attribution of each rewritten instruction to the user's operators."""
 from irscope.fusion.canonicalise.attribution import SIMPLIFIED, attribute_plans
 from irscope.fusion.canonicalise.canonical import Canonical, canonicalise
 from irscope.fusion.canonicalise.signs import KEPT_ON_GPU, early_signs, may_be_early, rewrite_early, unfollowed

@@ -1,4 +1,4 @@
-"""Arithmetic that XLA's algebraic simplifier does at compile time or writes in its own way (algebraic_simplifier.cc)."""
+"""Arithmetic that XLA's algebraic simplifier folds or canonicalises (algebraic_simplifier.cc)."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from irscope.ops.attrs import Literal
 
 
 def add(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Sums with constants: the constant is the second operand, and constants are added to each other."""
+    """Canonicalise sums with constants: the constant becomes the second operand, and constants are added to each other."""
     lhs, rhs = instr.operands
     if lhs.op is hlo.constant and rhs.op is not hlo.constant:
         return rewriter.become(instr, hlo.add, (rhs, lhs))
@@ -39,7 +39,7 @@ def add(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def update_of_zeros(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """x + update(0, y, i) is update(x, slice(x, i) + y, i)."""
+    """Rewrite x + update(0, y, i) to update(x, slice(x, i) + y, i)."""
     for x, update in (instr.operands, instr.operands[::-1]):
         if update.op is hlo.dynamic_update_slice and update.operands[0].op is hlo.broadcast and is_all(update.operands[0], 0):
             part = update.operands[1]
@@ -49,7 +49,7 @@ def update_of_zeros(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def distribute(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """a c + b c is (a + b) c where that is exact."""
+    """Rewrite a c + b c to (a + b) c where that is exact."""
     lhs, rhs = instr.operands
     if lhs.op is not hlo.multiply or rhs.op is not hlo.multiply or len(lhs.users) != 1 or len(rhs.users) != 1 or lhs is rhs:
         return False
@@ -66,7 +66,7 @@ def _is_power_of_two(instr: HloInstruction) -> bool:
 
 
 def subtract(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A constant that is subtracted is negated and added."""
+    """Rewrite x - c to x + (-c) for a constant c."""
     lhs, rhs = instr.operands
     constant = unwrapped(rhs) if rhs.op is hlo.broadcast and rhs.operands[0].op is hlo.constant else rhs
     if lhs.op is not hlo.constant and constant.op is hlo.constant:
@@ -78,7 +78,7 @@ def subtract(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def constant_factors(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Constant factors are gathered: (a c) d is a (c d), (a c) spread(b) is a spread(b c)."""
+    """Collect constant factors: (a c) d becomes a (c d), (a c) spread(b) becomes a spread(b c)."""
     for product, other in (instr.operands, instr.operands[::-1]):
         if product.op is not hlo.multiply:
             continue
@@ -100,17 +100,17 @@ def constant_factors(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def invert(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Division by a constant, or by a broadcast: multiplication by what is inverted before it is broadcast."""
+    """Strength-reduce a division by a constant or a broadcast to a multiplication; the inverse is computed before the broadcast."""
     a, b = instr.operands
     if not is_floating(instr.dtype) and instr.dtype not in COMPLEX:
         return False
     constant = b.operands[0] if b.op is hlo.broadcast else b
-    # What is one already is inverted: where the text elides the constant, nothing folds the quotient, and it would be inverted for ever.
+    # One is its own inverse: where the text elides the constant, nothing folds the quotient, and the rule would apply for ever.
     if a.op is not hlo.constant and constant.op is hlo.constant and not is_all(a.operands[0] if a.op is hlo.reshape else a, 1):
         array = array_of(constant)
         if array is None:
             inverse = rewriter.elementwise(hlo.divide, (rewriter.full(1, constant), constant))
-        else:  # XLA inverts the numbers at once (``InvertConstant``)
+        else:  # XLA inverts the numbers directly (``InvertConstant``)
             with np.errstate(all="ignore"):
                 literal = Literal.of((np.ones_like(array) / array).astype(array.dtype), constant.type)
             inverse = rewriter.make(hlo.constant, constant.type, (), {"literal": literal})
@@ -125,7 +125,7 @@ def invert(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def shift(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """An integer divided by a power of two is shifted; a negative one is negated before and after."""
+    """Rewrite an integer division by a power of two to a shift; a negative dividend is negated before and after it."""
     a, b = instr.operands
     value = scalar_of(unwrapped(b))
     if not is_integral(instr.dtype) or not is_power_of_two(value):
@@ -137,7 +137,7 @@ def shift(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _by_magnitude(rewriter: HloComputation, instr: HloInstruction, apply: Callable[[HloInstruction], HloInstruction]) -> bool:
-    """Apply something to the magnitude of the first operand, and give the result its sign."""
+    """Apply a function to the magnitude of the first operand, and give the result that operand's sign."""
     a = instr.operands[0]
     negative = rewriter.compare(a, rewriter.full(0, a), "LT")
     magnitude = rewriter.elementwise(hlo.select, (negative, rewriter.elementwise(hlo.negate, (a,)), a), a.dtype)
@@ -146,7 +146,7 @@ def _by_magnitude(rewriter: HloComputation, instr: HloInstruction, apply: Callab
 
 
 def remainder(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Remainders by powers of two are masks; those that change nothing are removed."""
+    """Rewrite remainders by powers of two to masks, and remove those that change nothing."""
     a, b = instr.operands
     value = scalar_of(unwrapped(b))
     if is_integral(instr.dtype) and is_power_of_two(value):
@@ -160,7 +160,7 @@ def remainder(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def log_of_power(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """log(x ** y) is y log |x|, and 0 where y is 0."""
+    """Rewrite log(x ** y) to y log |x|, and to 0 where y is 0."""
     x = instr.operands[0]
     if x.op is not hlo.power:
         return False
@@ -172,7 +172,7 @@ def log_of_power(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _constants(lhs: HloInstruction, rhs: HloInstruction, op: Op) -> tuple[HloInstruction, HloInstruction, HloInstruction] | None:
-    """For (x op c1) op c2, with both constants scalars that are spread or both arrays: x, c1 and c2."""
+    """x, c1 and c2 of (x op c1) op c2, if both constants are broadcast scalars or both are arrays."""
     if lhs.op != op:
         return None
     x, c1 = lhs.operands

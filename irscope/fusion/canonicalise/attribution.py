@@ -1,4 +1,4 @@
-"""Attribution: the plans of a rewritten module as plans of the text that it was made of."""
+"""Attribution: maps the plans of a rewritten module to plans of the text from which it was made."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -11,18 +11,18 @@ from irscope.graph.trace import to_text
 from irscope.ops import hlo
 
 SIMPLIFIED = "simplified"
-"""The rule of an edge that XLA's simplification removes before anything is fused."""
+"""The rule of an edge that XLA's simplification removes before fusion."""
 MOVED = frozenset((Kind.ELEMENTWISE, Kind.BROADCAST, Kind.INJECTIVE))
-"""Kinds of instructions that do not do the work of a product or convolution which they are put beside."""
+"""Kinds of instructions that do not compute the product or convolution beside which they are put."""
 MAX_STEPS = 64
-"""Nodes that are looked at between two nodes whose edge XLA made a path of."""
+"""Nodes that the search for a path between two nodes visits, where XLA made an edge a path."""
 
 
 def attribute_plans(canonical: Canonical, plans: Sequence[Plan], graphs: Iterable[Graph]) -> list[Plan]:
-    """Plans of the graphs of the text, from plans of the rewritten graphs.
+    """Plans of the graphs of the text, from the plans of the rewritten graphs.
 
-    An edge of the text whose ends XLA merges or drops counts as fused; one that became a path is fused when the whole path is. Edges that
-    only the rewritten module has follow, in its names. A kernel is told with the computation that launches it.
+    An edge of the text whose ends XLA merges or removes counts as fused; one that became a path is fused if the whole path is. Edges that
+    exist only in the rewritten module follow, in its names. A kernel is reported with the computation that launches it.
     """
     edges: dict[tuple[Node, Node], EdgeVerdict] = {}
     for plan in plans:
@@ -47,7 +47,7 @@ def attribute_plans(canonical: Canonical, plans: Sequence[Plan], graphs: Iterabl
 
 
 def _attribute_groups(plans: Sequence[Plan], attributed: Sequence[Plan]) -> None:
-    """Give every kernel to the graph of the text that its result comes from; copies of what several calls share are one there."""
+    """Attribute every kernel to the graph of the text that its result comes from; copies of what several calls share are one there."""
     home_of = {node: plan for plan in attributed for node in plan.graph.nodes}
     seen: set[tuple[Node, ...]] = set()
     for plan in plans:
@@ -65,7 +65,7 @@ def _attribute_groups(plans: Sequence[Plan], attributed: Sequence[Plan]) -> None
 
 
 def _group(group: Group, nodes: list[Node]) -> Group:
-    """A kernel in these nodes of the text."""
+    """A kernel in terms of these nodes of the text."""
     here = set(nodes)
     outputs = [node for node in to_text(group.outputs) if node in here]
     anchor = next((node for node in (group.anchor.origin if group.anchor is not None else ()) if node in here), None)
@@ -77,7 +77,7 @@ def _group(group: Group, nodes: list[Node]) -> Group:
 
 def _verdict(graph: Graph, producer: Node, consumer: Node, canonical: Canonical, edges: dict[tuple[Node, Node], EdgeVerdict],
              used: set[tuple[Node, Node]]) -> EdgeVerdict:
-    """What became of one edge of the text."""
+    """The verdict on one edge of the text."""
     source, target = canonical.trace.result(producer), canonical.trace.result(consumer)
 
     def gone(cause: str) -> EdgeVerdict:
@@ -86,12 +86,12 @@ def _verdict(graph: Graph, producer: Node, consumer: Node, canonical: Canonical,
     if source is None or target is None:
         return gone(f"XLA simplifies %{(producer if source is None else consumer).name} away before it fuses")
     if source is target:
-        return gone(f"XLA makes one instruction of both, %{target.name}, before it fuses")
+        return gone(f"XLA merges both into one instruction, %{target.name}, before it fuses")
     if source.op is hlo.constant:
-        return gone(f"XLA computes %{producer.name} when it compiles")
+        return gone(f"XLA folds %{producer.name} to a constant before it fuses")
     path = _path(source, target, edges)
     if not path:
-        return gone(f"after XLA's simplification %{consumer.name} does not read %{producer.name} any more")
+        return gone(f"after XLA's simplification %{consumer.name} no longer reads %{producer.name}")
     used.update(path)
     verdicts = [edges[edge] for edge in path]
     worst = next((v for v in verdicts if v.fused == "none"), None) or next((v for v in verdicts if v.fused == "some"), verdicts[0])
@@ -103,7 +103,7 @@ def _verdict(graph: Graph, producer: Node, consumer: Node, canonical: Canonical,
 
 
 def _path(source: Node, target: Node, edges: dict[tuple[Node, Node], EdgeVerdict]) -> list[tuple[Node, Node]]:
-    """The shortest way from one node to another over edges that have a verdict; empty where there is none nearby."""
+    """The shortest path from one node to another over edges that have a verdict; empty if there is none nearby."""
     if (source, target) in edges:
         return [(source, target)]
     came: dict[Node, Node] = {target: target}

@@ -1,4 +1,4 @@
-"""Branches: of a known choice, cheap enough to run all, and of results that nobody reads (XLA's ``ConditionalSimplifier``)."""
+"""Conditionals: folds a known choice, runs cheap branches speculatively, removes unused results (XLA's ``ConditionalSimplifier``)."""
 from __future__ import annotations
 
 from irscope.fusion.canonicalise.calls import move_in
@@ -10,13 +10,13 @@ from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
 
 CHEAP = hlo.named("broadcast concatenate dynamic-slice get-tuple-element reduce reshape pad parameter slice tuple constant")
-"""What a branch may hold, besides elementwise arithmetic, that is run whether it is chosen or not."""
+"""Besides elementwise arithmetic, the instructions of a branch that is cheap enough to run whether it is chosen or not."""
 EMPTY = hlo.named("tuple get-tuple-element parameter")
-"""What does nothing: a branch of these alone is faster to jump over than to select from."""
+"""Instructions that compute nothing: a branch of these alone is faster to jump over than to select from."""
 
 
 def simplify_branches(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Simplify a choice, of which each branch takes one value."""
+    """Simplify a conditional whose branches each take one value."""
     if len(instr.operands) != len(instr.calls) + 1 or not instr.calls or has_effect(instr) or any(len(b.params) != 1 for b in instr.calls):
         return False
     if rewriter.on_gpu and _by_truth(rewriter, instr):
@@ -31,7 +31,7 @@ def simplify_branches(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def wrap_branches(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Branches take and give tuples: XLA's ``ConditionalCanonicalizer``."""
+    """Give every branch a tuple as parameter and as result: XLA's ``ConditionalCanonicalizer``."""
     for number, branch in enumerate(instr.calls):
         param = branch.params[0]
         if param.is_array:
@@ -54,7 +54,7 @@ def wrap_branches(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _by_truth(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A choice by a number that is made of a truth value is one by that value, the branches in the other order."""
+    """Replace a branch index that is converted from a predicate by the predicate, with the branches in reverse order."""
     number = instr.operands[0]
     if len(instr.calls) != 2 or number.op is not hlo.convert or number.operands[0].dtype != "pred":
         return False
@@ -64,7 +64,7 @@ def _by_truth(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _merge_results(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Two results that are the same in every branch are one."""
+    """Merge results that are the same value in every branch."""
     if not _only_parts_read(rewriter, instr) or any(b.root.op is not hlo.tuple for b in instr.calls):
         return False
     first: dict[tuple[HloInstruction, ...], int] = {}
@@ -85,7 +85,7 @@ def _only_parts_read(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _drop_results(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Results that nobody reads are not given."""
+    """Remove results without users."""
     if not _only_parts_read(rewriter, instr):
         return False
     assert isinstance(instr.type, TupleType)
@@ -101,7 +101,7 @@ def _drop_results(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _choose(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """The one branch, or the one that a constant chooses, stands where the choice stood."""
+    """Inline the branch of a conditional that has only one, or that a constant selects."""
     number = 0
     if len(instr.calls) > 1:
         chosen = scalar_of(instr.operands[0])
@@ -116,7 +116,7 @@ def _choose(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _select(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Two cheap branches are both run, and what they give is selected."""
+    """Inline two cheap branches, and select between their results."""
     if len(instr.calls) != 2 or instr.operands[0].dtype != "pred":
         return False
     if any(t.op not in CHEAP and t.op not in ELEMENTWISE for b in instr.calls for t in b.instructions):
@@ -139,7 +139,7 @@ def _select(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _drop_operands(rewriter: HloComputation, instr: HloInstruction, number: int) -> bool:
-    """What a branch takes and does not read is not given to it."""
+    """Remove operands that a branch does not use."""
     branch = instr.calls[number]
     param, operand = branch.params[0], instr.operands[number + 1]
     if not isinstance(param.type, TupleType) or not branch.reads_elements(param):

@@ -1,4 +1,4 @@
-"""Broadcasts: merged, made of less, and moved behind the arithmetic that can be done before it."""
+"""Broadcasts: merges them, simplifies their operands, and sinks them below elementwise operations."""
 from __future__ import annotations
 
 from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction
@@ -44,7 +44,7 @@ def broadcast(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _behind_movement(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A scalar that is repeated and then moved or cut is repeated less."""
+    """Sink a broadcast below movement: a scalar that is broadcast and then moved or sliced is broadcast to the final shape."""
     scalar = instr.operands[0]
     for user in list(instr.users):
         moves = user.op in PERMUTES or (user.op is hlo.sort and user.is_array)
@@ -55,7 +55,7 @@ def _behind_movement(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def sink(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Arithmetic on values that are all spread alike is done before they are spread."""
+    """Compute elementwise operations before the broadcast if all operands are broadcast alike."""
     if not instr.dims:
         return False
     source, dimensions = instr.operands[0], Broadcast.of(instr).dimensions
@@ -73,7 +73,7 @@ def sink(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _alike(operand: HloInstruction, source: HloInstruction, dimensions: tuple[int, ...]) -> bool:
-    """Whether an operand is a scalar that is spread, or spread as ``source`` is."""
+    """Whether an operand is a broadcast scalar, or broadcast as ``source`` is."""
     if operand.op is not hlo.broadcast:
         return False
     inner = operand.operands[0]
@@ -82,19 +82,19 @@ def _alike(operand: HloInstruction, source: HloInstruction, dimensions: tuple[in
 
 
 def iota(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Counting to one gives zeros."""
+    """Replace an iota along a dimension of size 1 by zeros."""
     return instr.dims[Iota.of(instr).iota_dimension] <= 1 and rewriter.replace(instr, rewriter.full(0, instr))
 
 
 def constant(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """An array of one value is a scalar that is repeated; one that counts is an iota."""
+    """Replace an array of one value by a broadcast scalar, and an array 0, 1, 2, ... by an iota."""
     if not instr.is_array or instr.elements < 2:
         return False
     array = array_of(instr)
     if array is None:
         return False
     flat = array.reshape(-1)
-    with np.errstate(invalid="ignore"):  # a NaN equals nothing
+    with np.errstate(invalid="ignore"):  # NaN is not equal to itself
         alike = bool((flat == flat[0]).all())
     if alike:
         return rewriter.replace(instr, rewriter.full(flat[0], instr))

@@ -1,4 +1,4 @@
-"""Calls are written out where they stand; tuples and barriers are looked through."""
+"""Call inlining, and forwarding through tuples and barriers."""
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
@@ -10,9 +10,9 @@ from irscope.ops.attributes import CustomCall, GetTupleElement
 
 
 def inline_calls(rewriter: HloComputation, kept: Container[Node] = ()) -> None:
-    """Put what each call computes in its place, calls in calls included (computations never call themselves).
+    """Inline every call, including those in the called computations (HLO has no recursion).
 
-    ``kept`` are the calls that the text forbids to write out.
+    ``kept`` are the calls that the text forbids to inline.
     """
     def open_calls(instrs: Iterable[HloInstruction]) -> list[HloInstruction]:
         return [t for t in instrs if t.op is hlo.call and len(t.calls) == 1 and len(t.calls[0].params) == len(t.operands)
@@ -27,7 +27,7 @@ def inline_calls(rewriter: HloComputation, kept: Container[Node] = ()) -> None:
 
 
 def move_in(rewriter: HloComputation, instr: HloInstruction, called: HloComputation, operands: list[HloInstruction]) -> None:
-    """Replace an instruction by the instructions of a computation that only it runs, over other values of its parameters."""
+    """Replace an instruction by the instructions of a computation that only it calls, with other values for its parameters."""
     for param, operand in zip(called.params, operands, strict=True):
         if called.root is param:
             called.root = operand
@@ -46,22 +46,22 @@ def move_in(rewriter: HloComputation, instr: HloInstruction, called: HloComputat
 
 
 SHARDING = frozenset(("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding"))
-"""Calls that only say where a value lies; on one device they are nothing (``ShardingRemover``)."""
+"""Calls that only annotate sharding; on one device they do nothing (``ShardingRemover``)."""
 
 
 def drop_sharding(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Look through a call that only says where a value lies."""
+    """Forward the operand of a call that only annotates sharding."""
     return CustomCall.of(instr).custom_call_target in SHARDING and len(instr.operands) == 1 and rewriter.replace(instr, instr.operands[0])
 
 
 def get_tuple_element(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A part of a tuple that is put together."""
+    """Forward an element of a tuple that an instruction of the computation builds."""
     source = instr.operands[0]
     return source.op is hlo.tuple and rewriter.replace(instr, source.operands[GetTupleElement.of(instr).index])
 
 
 def tuple_(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A tuple that is taken apart and put together as it was."""
+    """Forward a tuple that is rebuilt from all of its own elements in order."""
     if not instr.operands or instr.operands[0].op is not hlo.get_tuple_element:
         return False
     source = instr.operands[0].operands[0]
@@ -73,7 +73,7 @@ def tuple_(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def open_barriers(rewriter: HloComputation) -> None:
-    """What stands behind a barrier is what stands before it: XLA drops barriers before it fuses."""
+    """Replace every barrier by its operand: XLA removes barriers before it fuses."""
     if rewriter.apply(lambda rewriter, instr: rewriter.replace(instr, instr.operands[0]), hlo.opt_barrier):
         for instr in rewriter.post_order():
             if not instr.erased and instr.op in (hlo.get_tuple_element, hlo.tuple):

@@ -1,4 +1,4 @@
-"""A module as XLA would have rewritten it before fusing, and the way between its nodes and those of the text."""
+"""A module as XLA would rewrite it before fusion, and the mapping between its nodes and those of the text."""
 from __future__ import annotations
 
 from collections.abc import Callable, Container
@@ -11,12 +11,12 @@ from irscope.graph.trace import Trace
 from irscope.ops import hlo
 
 Rewrite = Callable[[HloComputation, Container[Node]], None]
-"""What rewrites a computation and all that it runs; the second argument holds the calls that stay."""
+"""Rewrites a computation and everything that it calls; the second argument holds the calls that must stay."""
 
 
 @dataclass(slots=True, eq=False)
 class Canonical:
-    """The rewritten module; ``trace`` says for each node of the text what stands for it."""
+    """The rewritten module; ``trace`` maps each node of the text to the node that replaced it."""
 
     module: Module
     trace: Trace = field(default_factory=Trace)
@@ -24,12 +24,12 @@ class Canonical:
 
 
 def is_kept_call(module: Module, node: Node) -> bool:
-    """Whether a node is a call that the text forbids to write out."""
+    """Whether a node is a call that the text forbids to inline."""
     return node.op is hlo.call and 'inlineable="false"' in str(module.raw(node).get("frontend_attributes", ""))
 
 
 def canonicalise(module: Module, rewrite: Rewrite = run_cpu) -> Canonical:
-    """The module as XLA's CPU compiler would have rewritten it, or as ``rewrite`` does (:mod:`irscope.fusion.canonicalise.pipeline`)."""
+    """The module as XLA's CPU compiler would rewrite it, or as ``rewrite`` does (:mod:`irscope.fusion.canonicalise.pipeline`)."""
     made = module.derived()
     result = Canonical(made)
     rewriter = HloComputation.of(module.main())
@@ -51,7 +51,7 @@ def canonicalise(module: Module, rewrite: Rewrite = run_cpu) -> Canonical:
 
 
 def _graph_of(rewriter: HloComputation, graphs: dict[HloComputation, Graph], result: Canonical, taken: dict[str, int]) -> Graph:
-    """A computation as a graph. Instructions of the text keep their names; others get one that no node of the text has (``taken``)."""
+    """A computation as a graph. Instructions of the text keep their names; others get names that no node of the text has (``taken``)."""
     graph = Graph(rewriter.name, loc=rewriter.loc)
     here = result.nodes
     own: set[str] = set()
@@ -70,7 +70,7 @@ def _graph_of(rewriter: HloComputation, graphs: dict[HloComputation, Graph], res
 
 
 def _fresh(wanted: str, taken: dict[str, int]) -> str:
-    """A name that is not taken yet."""
+    """A name that is not taken yet; marks it as taken."""
     name = wanted
     while name in taken:
         taken[wanted] = taken.get(wanted, 0) + 1

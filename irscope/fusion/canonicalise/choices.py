@@ -9,7 +9,7 @@ from irscope.ops.attributes import Compare
 
 
 def compare(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A comparison whose answer is known (``HandleCompare``)."""
+    """Fold a comparison whose result is known (``HandleCompare``)."""
     lhs, rhs = instr.operands
     direction = Compare.of(instr).direction
     answer: bool | None = None
@@ -23,7 +23,7 @@ def compare(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def select_of_update(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A selection between an array and an update of it selects in the updated part (``HandleSelect``)."""
+    """Rewrite a selection between an array and an update of it to an update by a selection (``HandleSelect``)."""
     mask, yes, no = instr.operands
     for update, other, first in ((yes, no, True), (no, yes, False)):
         if update.op is hlo.dynamic_update_slice and update.operands[0] is other and len(update.users) == 1:
@@ -36,7 +36,7 @@ def select_of_update(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def bounds(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Two upper bounds of one number are the smaller one (``HandleAnd``)."""
+    """Merge two upper bounds of one number into the smaller one (``HandleAnd``)."""
     lhs, rhs = instr.operands
     a, b = _upper_bound(lhs), _upper_bound(rhs)
     if a is not None and b is not None and a[0] is b[0]:
@@ -62,7 +62,7 @@ def _upper_bound(instr: HloInstruction) -> tuple[HloInstruction, int] | None:
 
 
 def extreme(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A maximum of a maximum, or minimum of a minimum, of one value; a clamp (``HandleMaximum``, ``HandleMinimum``)."""
+    """Simplify nested maxima or minima of one value, and recognise a clamp (``HandleMaximum``, ``HandleMinimum``)."""
     lhs, rhs = instr.operands
     if lhs.op == instr.op and rhs in lhs.operands:
         return rewriter.replace(instr, lhs)
@@ -74,7 +74,7 @@ def extreme(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def is_least(instr: HloInstruction, of_maximum: bool) -> bool:
-    """Whether every element is the value that a maximum (minimum) never gives but to itself; NaN is passed on."""
+    """Whether every element is the neutral element of a maximum (or minimum); NaN propagates."""
     dtype = DTYPES.get(instr.dtype)
     constant = unwrapped(instr)
     if dtype is None or constant.op is not hlo.constant or constant.elements != 1:
@@ -84,7 +84,7 @@ def is_least(instr: HloInstruction, of_maximum: bool) -> bool:
 
 
 def _as_clamp(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """The larger of a bound and the smaller of another bound and x is x, clamped."""
+    """Rewrite max(bound, min(another bound, x)) to a clamp of x."""
     inner_op = hlo.minimum if instr.op is hlo.maximum else hlo.maximum
     for bound, inner in (instr.operands, instr.operands[::-1]):
         if inner.op is not inner_op or not _is_bound(bound):
@@ -103,7 +103,7 @@ def _is_bound(instr: HloInstruction) -> bool:
 
 
 def narrow_binary(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Whole numbers that are widened, added and narrowed again are added as they are (``HandleConvert``)."""
+    """Narrow integer arithmetic: operands that are widened, added and narrowed again are added in the narrow type (``HandleConvert``)."""
     op = instr.operands[0]
     if op.op not in (hlo.add, hlo.subtract, hlo.multiply) or len(op.users) != 1:
         return False
@@ -117,5 +117,5 @@ def narrow_binary(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def preserves(source: str, target: str) -> bool:
-    """Whether every value of an element type can be written in another (``CastPreservesValues``)."""
+    """Whether every value of one element type is representable in another (``CastPreservesValues``)."""
     return source == target or (source in DTYPES and target in DTYPES and DTYPES[target].holds(DTYPES[source]))

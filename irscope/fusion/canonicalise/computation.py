@@ -1,7 +1,7 @@
-"""Computations of HLO while XLA's passes rewrite them, with what builds their instructions.
+"""HLO computations while XLA's passes rewrite them, and the builder of their instructions.
 
-Each instruction remembers the nodes of the text that it stands for, and one that is replaced remembers by what: both ways between the text
-and the result stay open.
+Each instruction keeps the nodes of the text that it stands for, and one that is replaced keeps its replacement, so that the text and
+the result map to each other in both directions.
 """
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from irscope.ops.attrs import Literal
 from irscope.source import UserError
 
 CONTROL = hlo.named("while conditional call")
-"""What runs the computations that it names as they are."""
+"""Operators that run the computations that they name as a whole."""
 MAX_INSTRUCTIONS = 500_000
-"""Instructions that a module may have when its calls are written out."""
+"""The largest number of instructions that a module may have once its calls are inlined."""
 
 _types: dict[tuple[str, tuple[int, ...]], TensorType] = {}
 
 
 def tensor_type(dtype: str, dims: Sequence[int]) -> TensorType:
-    """The type of an array without a layout; equal ones are one object."""
+    """The type of an array without a layout; equal types are one object."""
     key = (dtype, tuple(dims))
     found = _types.get(key)
     if found is None:
@@ -41,22 +41,22 @@ def tensor_type(dtype: str, dims: Sequence[int]) -> TensorType:
 
 
 class HloInstruction(Instruction):
-    """An instruction of HLO. ``calls`` are the computations that a loop or branch runs, each a copy of its own."""
+    """An HLO instruction. ``calls`` are the computations that a loop or branch runs; each instruction has its own copy."""
 
     __slots__ = ()
     calls: tuple[HloComputation, ...]
 
     @property
     def elements(self) -> int:
-        """Elements of an array."""
+        """The number of elements of an array."""
         return prod(self.dims)
 
 
 class HloComputation(Rewriter[HloInstruction]):
-    """A computation of HLO with what builds its instructions.
+    """An HLO computation, and the builder of its instructions.
 
-    ``on_gpu`` says that XLA's GPU compiler rewrites it, whose simplifier leaves a few things as they are. ``at`` is the instruction that is
-    being rewritten: what is built without naming another one stands for the same nodes of the text.
+    ``on_gpu`` says that XLA's GPU compiler rewrites it, whose simplifier skips a few rules. ``at`` is the instruction that is
+    being rewritten: an instruction that is built without an origin gets the origin of ``at``.
     """
 
     def __init__(self, name: str) -> None:
@@ -66,9 +66,9 @@ class HloComputation(Rewriter[HloInstruction]):
 
     @staticmethod
     def of(graph: Graph, budget: int = MAX_INSTRUCTIONS) -> HloComputation:
-        """The instructions of a graph, layouts left out; what loops, branches and calls run is copied for each of them.
+        """The instructions of a graph, without layouts; copies what loops, branches and calls run for each of them.
 
-        Raises UserError when that would make more than ``budget`` instructions, and where the text leaves out what decides.
+        Raises UserError if that makes more than ``budget`` instructions, or if the text elides an attribute that matters.
         """
         if _size(graph) > budget:
             raise UserError(f"written out, the calls of this module are more than {budget:,} instructions",
@@ -97,71 +97,71 @@ class HloComputation(Rewriter[HloInstruction]):
 
     def make(self, op: Op, type: Type, operands: Iterable[HloInstruction], attrs: Mapping[str, Any] = NO_ATTRS,
              bodies: tuple[Graph, ...] = (), at: HloInstruction | None = None) -> HloInstruction:
-        """A new instruction that stands for what ``at`` stands for, which is the instruction that is being rewritten if not given."""
+        """Create an instruction with the origin of ``at``, by default the instruction that is being rewritten."""
         return self.add(HloInstruction(op, type, operands, attrs, bodies, "", (at or self.at).origin))
 
     def like(self, instr: HloInstruction, operands: Sequence[HloInstruction], dims: Sequence[int] | None = None,
              attrs: Mapping[str, Any] = NO_ATTRS) -> HloInstruction:
-        """A copy of an instruction over other operands, of another shape and with other attributes where they are given."""
+        """Copy an instruction with other operands and, if given, another shape and other attributes."""
         type = instr.type if dims is None else tensor_type(instr.dtype, dims)
         made = self.make(instr.op, type, operands, {**instr.attrs, **attrs} if attrs else instr.attrs, instr.bodies, instr)
         made.calls = instr.calls
         return made
 
     def constant(self, value: Any, dtype: str, at: HloInstruction | None = None) -> HloInstruction:
-        """A scalar constant, or one of more dimensions for an array."""
+        """A scalar constant, or a constant array."""
         array = np.asarray(value)
         type = tensor_type(dtype, array.shape)
         return self.make(hlo.constant, type, (), {"literal": Literal.of(array.astype(type.dtype.numpy()), type)}, at=at)
 
     def full(self, value: Any, like: HloInstruction, at: HloInstruction | None = None) -> HloInstruction:
-        """An array (or scalar) of one value, of the shape of ``like``."""
+        """An array (or scalar) filled with one value, of the shape of ``like``."""
         return self.spread(self.constant(value, like.dtype, at), like.dims, at)
 
     def iota(self, dtype: str, dims: Sequence[int], dimension: int) -> HloInstruction:
-        """Numbers that count along a dimension."""
+        """An iota along a dimension."""
         return self.make(hlo.iota, tensor_type(dtype, dims), (), {"iota_dimension": dimension})
 
     def broadcast(self, source: HloInstruction, dims: Sequence[int], dimensions: Sequence[int],
                   at: HloInstruction | None = None) -> HloInstruction:
-        """``source`` repeated over an array of ``dims``, whose ``dimensions`` are those of ``source``."""
+        """Broadcast ``source`` to an array of ``dims``; ``dimensions`` are the positions of its own dimensions in the result."""
         return self.make(hlo.broadcast, tensor_type(source.dtype, dims), (source,), {"dimensions": tuple(dimensions)}, at=at)
 
     def spread(self, scalar: HloInstruction, dims: Sequence[int], at: HloInstruction | None = None) -> HloInstruction:
-        """A scalar repeated over an array of ``dims``; itself where these are none, or its own."""
+        """Broadcast a scalar to an array of ``dims``; returns it as it is if these are none, or its own."""
         return scalar if scalar.dims == tuple(dims) else self.broadcast(scalar, dims, (), at)
 
     def reshape(self, source: HloInstruction, dims: Sequence[int], at: HloInstruction | None = None) -> HloInstruction:
-        """``source`` under another shape; itself where it has it already."""
+        """Reshape ``source``; returns it as it is if it has that shape already."""
         return source if source.dims == tuple(dims) else self.make(hlo.reshape, tensor_type(source.dtype, dims), (source,), at=at)
 
     def transpose(self, source: HloInstruction, order: Sequence[int], at: HloInstruction | None = None) -> HloInstruction:
-        """Result dimension i is dimension ``order[i]``; ``source`` itself where that changes nothing."""
+        """Transpose: result dimension i is dimension ``order[i]``; returns ``source`` if that changes nothing."""
         if is_sorted(order):
             return source
         type = tensor_type(source.dtype, [source.dims[d] for d in order])
         return self.make(hlo.transpose, type, (source,), {"dimensions": tuple(order)}, at=at)
 
     def slice(self, source: HloInstruction, cut: Sequence[tuple[int, int, int]], at: HloInstruction | None = None) -> HloInstruction:
-        """From start to limit by stride, for each dimension."""
+        """Slice each dimension from start to limit by stride."""
         type = tensor_type(source.dtype, [-(-(limit - start) // stride) for start, limit, stride in cut])
         return self.make(hlo.slice, type, (source,), {"slice": tuple(cut)}, at=at)
 
     def slice_along(self, source: HloInstruction, axis: int, start: int, limit: int, at: HloInstruction | None = None) -> HloInstruction:
-        """From start to limit along one dimension, the others whole."""
+        """Slice one dimension from start to limit."""
         return self.slice(source, [(start, limit, 1) if d == axis else (0, n, 1) for d, n in enumerate(source.dims)], at)
 
     def dynamic_slice(self, source: HloInstruction, starts: Sequence[HloInstruction], sizes: Sequence[int]) -> HloInstruction:
-        """So many elements of each dimension, from places that are computed."""
+        """Slice these sizes at computed start indices."""
         return self.make(hlo.dynamic_slice, tensor_type(source.dtype, sizes), (source, *starts), {"dynamic_slice_sizes": tuple(sizes)})
 
     def pad(self, source: HloInstruction, value: HloInstruction, padding: Sequence[tuple[int, int, int]]) -> HloInstruction:
-        """``value`` in front, behind and between the elements of each dimension."""
+        """Pad each dimension in front, behind and between its elements with ``value``."""
         dims = [n + low + high + max(0, n - 1) * inner for n, (low, high, inner) in zip(source.dims, padding, strict=True)]
         return self.make(hlo.pad, tensor_type(source.dtype, dims), (source, value), {"padding": tuple(padding)})
 
     def concatenate(self, pieces: Sequence[HloInstruction], axis: int, at: HloInstruction | None = None) -> HloInstruction:
-        """Pieces behind each other along one dimension; one piece is itself."""
+        """Concatenate pieces along one dimension; returns a single piece as it is."""
         first = pieces[0]
         dims = [sum(p.dims[axis] for p in pieces) if d == axis else n for d, n in enumerate(first.dims)]
         return first if len(pieces) == 1 else \
@@ -172,15 +172,15 @@ class HloComputation(Rewriter[HloInstruction]):
         return self.make(op, tensor_type(dtype or operands[0].dtype, operands[-1].dims), operands)
 
     def compare(self, left: HloInstruction, right: HloInstruction, direction: str) -> HloInstruction:
-        """Truth values."""
+        """Compare two values; the result is of type pred."""
         return self.make(hlo.compare, tensor_type("pred", left.dims), (left, right), {"direction": direction})
 
     def convert(self, source: HloInstruction, dtype: str) -> HloInstruction:
-        """``source`` in another element type; itself where it has it already."""
+        """Convert ``source`` to an element type; returns it as it is if it has that type already."""
         return source if source.dtype == dtype else self.make(hlo.convert, tensor_type(dtype, source.dims), (source,))
 
     def reduce(self, like: HloInstruction, source: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
-        """``source`` reduced over some dimensions by the computation and from the initial value of another reduction."""
+        """Reduce ``source`` over some dimensions with the computation and the initial value of another reduction."""
         dims = without(source.dims, dimensions)
         return self.like(like, (source, like.operands[1]), dims, {"dimensions": tuple(dimensions)})
 
@@ -190,32 +190,32 @@ class HloComputation(Rewriter[HloInstruction]):
                          {"dimensions": tuple(dimensions)}, (_combining(hlo.add, source.dtype),))
 
     def all(self, source: HloInstruction) -> HloInstruction:
-        """Whether all of some truth values hold."""
+        """Whether all elements of a pred array are true, as an instruction."""
         return self.make(hlo.reduce, tensor_type("pred", ()), (source, self.constant(True, "pred")),
                          {"dimensions": tuple(range(source.rank))}, (_combining(hlo.and_, "pred"),))
 
     def tuple(self, parts: Sequence[HloInstruction], at: HloInstruction | None = None) -> HloInstruction:
-        """Several values as one."""
+        """A tuple of values."""
         return self.make(hlo.tuple, TupleType(tuple(part.type for part in parts)), parts, at=at)
 
     def element(self, source: HloInstruction, index: int, at: HloInstruction | None = None) -> HloInstruction:
-        """One of several values."""
+        """An element of a tuple."""
         assert isinstance(source.type, TupleType)
         return self.make(hlo.get_tuple_element, source.type.elements[index], (source,), {"index": index}, at=at)
 
     # ---- tuples
 
     def reads_elements(self, instr: HloInstruction) -> bool:
-        """Whether all that is read of a tuple are elements of it."""
+        """Whether every user of a tuple takes an element of it."""
         return self.root is not instr and all(user.op is hlo.get_tuple_element for user in instr.users)
 
     def elements(self, source: HloInstruction, wanted: Sequence[int], at: HloInstruction | None = None) -> HloInstruction:
-        """A tuple of some elements of another."""
+        """A tuple of some elements of another one."""
         return self.tuple([source.operands[i] if source.op is hlo.tuple else self.element(source, i, at or source) for i in wanted],
                           at or source)
 
     def renumber(self, instr: HloInstruction, wanted: Sequence[int]) -> None:
-        """Make a tuple one of some of its elements; nothing reads the others."""
+        """Reduce a tuple-shaped instruction to some of its elements; the others have no users."""
         assert isinstance(instr.type, TupleType)
         instr.set_type(TupleType(tuple(instr.type.elements[i] for i in wanted)))
         for user in list(instr.users):
@@ -228,7 +228,7 @@ class HloComputation(Rewriter[HloInstruction]):
         return self.replace(instr, self.make(op, instr.type, operands, attrs, at=instr))
 
     def apply(self, rule: Rule, *ops: Op) -> bool:
-        """Apply a rule once to each instruction of some operators; whether it changed any."""
+        """Apply a rule once to each instruction with one of some operators; returns whether it changed any."""
         changed = False
         for instr in [i for i in self.instructions if i.op in ops]:
             self.at = instr
@@ -236,20 +236,20 @@ class HloComputation(Rewriter[HloInstruction]):
         return changed
 
     def is_parameter(self, instruction: HloInstruction) -> bool:
-        """Whether it is a parameter."""
+        """Whether the instruction is a parameter."""
         return instruction.op is hlo.parameter
 
     def has_effect(self, instruction: HloInstruction) -> bool:
-        """Whether it must stay although it has no users."""
+        """Whether the instruction must stay although it has no users."""
         return has_effect(instruction)
 
 
 Rule = Callable[[HloComputation, HloInstruction], bool]
-"""Rewrites one instruction, if it can; whether it changed anything."""
+"""Rewrites one instruction if the rule applies; returns whether it changed anything."""
 
 
 def _size(graph: Graph) -> int:
-    """The nodes of a graph when what its calls, loops and branches run is copied for each of them."""
+    """The number of nodes of a graph once everything that its calls, loops and branches run is copied for each of them."""
     sizes: dict[Graph, int] = {}
     for each in callees_first_of([graph]):
         sizes[each] = len(each.nodes) + sum(sizes[b] for node in each.nodes if node.op in CONTROL for b in node.bodies)
@@ -257,7 +257,7 @@ def _size(graph: Graph) -> int:
 
 
 def _combining(op: Op, dtype: str) -> Graph:
-    """What a reduction by one operator does with two values."""
+    """The scalar function of a reduction by one operator."""
     type = tensor_type(dtype, ())
     graph = Graph("combining")
     graph.params = [graph.add(Node(hlo.parameter, name, type, (), {"number": i})) for i, name in enumerate(("x", "y"))]
@@ -267,11 +267,11 @@ def _combining(op: Op, dtype: str) -> Graph:
 
 EFFECTS = hlo.named("rng rng-get-and-update-state infeed outfeed send send-done recv recv-done after-all all-reduce-start all-gather-start "
     "all-reduce-done all-gather-done collective-permute-start collective-permute-done copy-start copy-done partition-id")
-"""What stays even where nobody reads it."""
+"""Operators whose instructions stay even without users."""
 
 
 def has_effect(instr: HloInstruction) -> bool:
-    """Whether an instruction must stay although nobody reads it."""
+    """Whether an instruction must stay although it has no users."""
     if instr.op in EFFECTS:
         return True
     if instr.op is hlo.custom_call:
@@ -280,7 +280,7 @@ def has_effect(instr: HloInstruction) -> bool:
 
 
 def without_layout(type: Type) -> Type:
-    """The type with its layouts left out."""
+    """The type without layouts."""
     if isinstance(type, TensorType):
         return type if type.layout is None and not type.is_static else \
             tensor_type(type.dtype.name, type.dims()) if type.is_static else TensorType(type.dtype, type.shape)

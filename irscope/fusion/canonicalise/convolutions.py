@@ -1,4 +1,4 @@
-"""Convolutions in the order of dimensions in which XLA's CPU compiler computes them: batch, space, features."""
+"""Convolutions with the dimension order that XLA's CPU compiler uses: batch, space, features."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -11,7 +11,7 @@ from irscope.ops.attributes import Convolution, Pad
 
 
 def convolution(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Zeros around the input are part of the window (``FoldConvInputPad``)."""
+    """Fold zero padding of the input into the window (``FoldConvInputPad``)."""
     source = instr.operands[0]
     attrs = Convolution.of(instr)
     window, dims = attrs.window, attrs.dim_labels
@@ -28,7 +28,7 @@ def convolution(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def canonicalise_convolution(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Transpose operands and results where they are in another order: XLA's ``ConvCanonicalization``."""
+    """Transpose operands and results that have another dimension order: XLA's ``ConvCanonicalization``."""
     dims = Convolution.of(instr).dim_labels
     orders = ((dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature), (*dims.rhs_spatial, dims.rhs_input, dims.rhs_output),
               (dims.out_batch, *dims.out_spatial, dims.out_feature))

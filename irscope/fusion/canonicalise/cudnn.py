@@ -1,7 +1,7 @@
-"""Convolutions as XLA's GPU compiler calls cuDNN for them: batch, space, features; with bias, another summand and ``relu`` inside.
+"""Convolutions as cuDNN calls of XLA's GPU compiler: batch, space, features; with bias, side input and ``relu`` fused.
 
-XLA's ``ConvRewriter``, ``CudnnFusedConvRewriter`` and ``ConvPaddingLegalization`` (jaxlib 0.10.2), with the layouts that it takes: for
-halves, and for f32 from Hopper on, input and result NHWC and filters OHWI, else NCHW and OIHW, whatever the text has.
+XLA's ``ConvRewriter``, ``CudnnFusedConvRewriter`` and ``ConvPaddingLegalization`` (jaxlib 0.10.2), with its layout assignment: for
+f16 and bf16, and for f32 from Hopper on, NHWC input and result and OHWI filters, else NCHW and OIHW, whatever the text has.
 """
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from irscope.ops.attributes import Broadcast, Convolution, CustomCall, GetTupleE
 from irscope.ops.attrs import ConvDims, Window
 
 TYPES = frozenset(("f16", "bf16", "f32", "f64"))
-"""Element types of convolutions that become calls here; others stay as they are."""
+"""Element types of convolutions that become calls here; others are not rewritten."""
 RANKS = (4, 5)
-"""Dimensions of the arrays that cuDNN convolves; with one spatial dimension XLA adds another, which is not followed."""
+"""The rank of the arrays that cuDNN convolves; with one spatial dimension XLA adds another, which is not simulated."""
 TARGET = {"forward": "__cudnn$convForward", "filter": "__cudnn$convBackwardFilter", "input": "__cudnn$convBackwardInput",
           "fused": "__cudnn$convBiasActivationForward"}
 
 
 HOPPER = 90
-"""The compute capability from which on XLA lays out convolutions of f32 with the features last."""
+"""The compute capability from which on XLA assigns f32 convolutions a layout with the features last."""
 
 
 def call_cudnn(device: Device) -> Rule:
-    """Replace convolutions by calls that compute what may follow them too, and give them the layouts that cuDNN gets."""
+    """Replace convolutions by cuDNN calls, fuse what follows them, and give them cuDNN's layouts."""
     def call(rewriter: HloComputation, instr: HloInstruction) -> bool:
         attrs = Convolution.of(instr)
         if attrs.window is None or instr.rank not in RANKS or instr.dtype not in TYPES or attrs.batch_group_count > 1:
@@ -42,7 +42,7 @@ def call_cudnn(device: Device) -> Rule:
 
 
 def _as_call(rewriter: HloComputation, instr: HloInstruction, kind: str) -> HloInstruction:
-    """A convolution as a call with the dimensions of the text."""
+    """A convolution as a call with the dimension numbers of the text."""
     type = TupleType((tensor_type(instr.dtype, instr.dims), tensor_type("u8", (0,))))
     call = rewriter.make(hlo.custom_call, type, instr.operands, {**instr.attrs, "custom_call_target": TARGET[kind]})
     call.take_label(instr)
@@ -61,7 +61,7 @@ def _order(outer: int, spatial: tuple[int, ...], features: int, last: bool) -> t
 
 
 def _lay(rewriter: HloComputation, call: HloInstruction, kind: str, last: bool) -> None:
-    """Give a call its operands in the order that cuDNN gets, and its result in the order of the text."""
+    """Transpose the operands of a call to cuDNN's order, and its result back to the order of the text."""
     own = Convolution.of(call)
     dims, window = own.dim_labels, own.window
     assert window is not None
@@ -70,13 +70,13 @@ def _lay(rewriter: HloComputation, call: HloInstruction, kind: str, last: bool) 
     left = _order(dims.lhs_batch, dims.lhs_spatial, dims.lhs_feature, last)
     right = _order(dims.rhs_output, dims.rhs_spatial, dims.rhs_input, last)
     out = _order(dims.out_batch, dims.out_spatial, dims.out_feature, last)
-    if kind == "filter":  # the batch is what is summed, and the result is a filter
+    if kind == "filter":  # the contraction is over the batch, and the result is a filter
         left = _order(dims.lhs_feature, dims.lhs_spatial, dims.lhs_batch, last)
         right = _order(dims.rhs_input, dims.rhs_spatial, dims.rhs_output, last)
         out = _order(dims.out_feature, dims.out_spatial, dims.out_batch, last)
     elif kind == "input":
         right = _order(dims.rhs_input, dims.rhs_spatial, dims.rhs_output, last)
-        if rhs.op is hlo.reverse:  # cuDNN turns the filter around itself
+        if rhs.op is hlo.reverse:  # cuDNN reverses the filter itself
             rhs = rhs.operands[0]
     rewriter.at = call
     lhs = rewriter.transpose(lhs, left)
@@ -94,11 +94,11 @@ def _lay(rewriter: HloComputation, call: HloInstruction, kind: str, last: bool) 
 
 
 def _kind(instr: HloInstruction, window: Window, dims: ConvDims) -> str:
-    """Whether a convolution is one of inputs, or the gradient of another for its filter or its input (``MatchBackwardFilter`` and
+    """The kind of a convolution: forward, or the gradient of another for its filter or its input (``MatchBackwardFilter`` and
     ``MatchBackwardInput`` of conv_kind_assignment).
 
-    A gradient for the filter has windows larger than what it gives; one for the input reads the filter turned around, or spreads out the
-    gradient under a filter of one element.
+    A gradient for the filter has windows larger than its result; one for the input reads a reversed filter, or dilates the gradient
+    under a filter of one element.
     """
     spread = any(n != 1 for n in window.lhs_dilate)
     dilated = any(n != 1 for n in window.rhs_dilate)
@@ -115,7 +115,7 @@ def _kind(instr: HloInstruction, window: Window, dims: ConvDims) -> str:
 
 
 def _pad_input(rewriter: HloComputation, source: HloInstruction, window: Window, last: bool) -> tuple[HloInstruction, Window]:
-    """Zeros around and between the input, written out where both ends differ or something is between."""
+    """Emit the zero padding around and between the input as a pad if both ends differ or there is interior padding."""
     low, high, spread = window.pad_low, window.pad_high, window.lhs_dilate
     if any(n < 0 for n in (*low, *high)) or (low == high and all(n == 1 for n in spread)):
         return source, window
@@ -126,7 +126,7 @@ def _pad_input(rewriter: HloComputation, source: HloInstruction, window: Window,
 
 
 def _take_in(rewriter: HloComputation, call: HloInstruction) -> HloInstruction:
-    """What reads the result alone goes into the call: a bias, or another array; then ``max(x, 0)``. The call that computes all is given."""
+    """Fuse the only users of the result into the call: a bias or another array, then ``max(x, 0)``. Returns the call that computes all."""
     if Convolution.of(call).feature_group_count > 1:
         return call
     [result] = call.users
@@ -157,14 +157,14 @@ def _only_reader(rewriter: HloComputation, result: HloInstruction) -> HloInstruc
 
 
 def _is_bias(other: HloInstruction, call: HloInstruction) -> bool:
-    """Whether one number for each feature is added."""
+    """Whether the summand is a bias: one number for each feature."""
     return other.op is hlo.broadcast and other.operands[0].rank == 1 \
         and Broadcast.of(other).dimensions == (Convolution.of(call).dim_labels.out_feature,)
 
 
 def _grow(rewriter: HloComputation, result: HloInstruction, user: HloInstruction, bias: HloInstruction | None,
           side: HloInstruction | None) -> HloInstruction:
-    """Let the call whose result is read compute ``user`` too; the result of the new call."""
+    """Let the call whose result is read compute ``user`` too; returns the result of the new call."""
     call = result.operands[0]
     if bias is None:
         size = result.dims[Convolution.of(call).dim_labels.out_feature]

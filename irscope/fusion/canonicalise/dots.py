@@ -1,4 +1,4 @@
-"""Products of matrices in the form in which XLA's CPU compiler multiplies them, and transposes that go into them."""
+"""Dots in the canonical form of XLA's CPU compiler, and transposes folded into them."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,25 +13,25 @@ Places = tuple[int, ...]
 
 
 def places(instr: HloInstruction) -> tuple[Places, Places, Places, Places]:
-    """Batch dimensions of both sides, then contracting dimensions of both sides."""
+    """The batch dimensions of both sides, then the contracting dimensions of both sides."""
     attrs = Dot.of(instr)
     return (*attrs.batch_dims, *attrs.contracting_dims)
 
 
 def with_places(instr: HloInstruction, lhs_batch: Places, rhs_batch: Places, lhs: Places, rhs: Places) -> dict[str, object]:
-    """The attributes of a product with other dimensions."""
+    """The attributes of a dot with other dimension numbers."""
     attrs = {k: v for k, v in instr.attrs.items() if not k.endswith("_dims")}
     attrs |= {"lhs_contracting_dims": lhs, "rhs_contracting_dims": rhs}
     return attrs | ({"lhs_batch_dims": lhs_batch, "rhs_batch_dims": rhs_batch} if lhs_batch else {})
 
 
 def free(instr: HloInstruction, batch: Places, contracted: Places) -> list[int]:
-    """The dimensions of an operand that stay in the result as they are."""
+    """The free dimensions of an operand: neither batch nor contracting."""
     return [d for d in range(instr.rank) if d not in batch and d not in contracted]
 
 
 def decompose(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Products get their batch dimensions first and one dimension of each other kind: XLA's ``DotDecomposer``."""
+    """Give dots their batch dimensions first and one dimension of each other kind: XLA's ``DotDecomposer``."""
     lb, rb, lc, rc = places(instr)
     lhs, rhs = instr.operands
     first = tuple(range(len(lb)))
@@ -44,12 +44,12 @@ def decompose(rewriter: HloComputation, instr: HloInstruction) -> bool:
     b = rewriter.reshape(rewriter.transpose(rhs, [*rb, *rc, *right]), [*batch, size, *n])
     attrs = with_places(instr, first, first, (len(batch) + len(m),), (len(batch),))
     made = rewriter.make(hlo.dot, tensor_type(instr.dtype, (*batch, *m, *n)), (a, b), attrs)
-    # It is reshaped although nothing may change: an array of its own, which is rounded where the type is narrow.
+    # XLA reshapes even where that changes nothing: it makes a separate array, which is rounded if the type is narrow.
     return rewriter.become(instr, hlo.reshape, (made,))
 
 
 def dot(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Simplify a product (``HandleDot``)."""
+    """Simplify a dot (``HandleDot``)."""
     lhs, rhs = instr.operands
     if not lhs.elements or not rhs.elements or not instr.elements:
         return rewriter.replace(instr, rewriter.full(0, instr))
@@ -65,7 +65,7 @@ def dot(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _outer(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Nothing is contracted: the product of both, spread."""
+    """Rewrite a dot without contraction to a product of both sides, broadcast."""
     lhs, rhs = instr.operands
     lb, rb, _, _ = places(instr)
     n = len(lb)
@@ -79,7 +79,7 @@ def _outer(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _inner(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Everything is contracted: the sum of the products."""
+    """Rewrite a dot that contracts everything to a sum of products."""
     lb, rb, lc, rc = places(instr)
     sides = [rewriter.convert(rewriter.transpose(operand, [*batch, *contracted]), instr.dtype)
              for operand, batch, contracted in zip(instr.operands, (lb, rb), (lc, rc), strict=True)]
@@ -88,7 +88,7 @@ def _inner(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _without_ones(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Dimensions of size 1 are left out."""
+    """Drop dimensions of size 1."""
     lb, rb, lc, rc = places(instr)
     maps: list[dict[int, int]] = []
     made = []
@@ -104,7 +104,7 @@ def _without_ones(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _both_transposed(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Both sides transposed alike: the product is transposed instead."""
+    """Transpose the result instead of both sides if both are transposed alike."""
     lhs, rhs = instr.operands
     lb, rb, lc, rc = places(instr)
     rank = instr.rank
@@ -122,7 +122,7 @@ def _both_transposed(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def widen_vector(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A vector beside a matrix becomes a matrix of one column: XLA's ``GemvRewriter``. Beside one transposed matrix it stays a vector."""
+    """Make a vector that multiplies a matrix a matrix of one column: XLA's ``GemvRewriter``. With one transposed matrix it stays."""
     lhs, rhs = instr.operands
     lb, rb, lc, rc = places(instr)
     is_left_matrix, is_right_matrix = lhs.rank == len(lb) + len(lc) + 1, rhs.rank == len(rb) + len(rc) + 1
@@ -136,7 +136,7 @@ def widen_vector(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def fold_transposes(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A transpose of the two matrix dimensions of an operand goes into the product: XLA's ``TransposeFolding``."""
+    """Fold a transpose of an operand's two matrix dimensions into the dot: XLA's ``TransposeFolding``."""
     lb, rb, lc, rc = places(instr)
     sides = [(operand, batch, contracted) for operand, batch, contracted in zip(instr.operands, (lb, rb), (lc, rc), strict=True)]
     if not all(free(*side) for side in sides):
@@ -150,7 +150,7 @@ def fold_transposes(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _swaps_matrix(operand: HloInstruction, batch: Places, contracted: Places) -> bool:
-    """Whether a transpose leaves the batch dimensions and swaps the contracted with the free one."""
+    """Whether a transpose keeps the batch dimensions and swaps the contracting with the free one."""
     kept = free(operand, batch, contracted)
     order = Transpose.of(operand).dimensions
     return len(contracted) == 1 and len(kept) == 1 and all(order[d] == d for d in batch) and order[kept[0]] == contracted[0] \
@@ -158,7 +158,7 @@ def _swaps_matrix(operand: HloInstruction, batch: Places, contracted: Places) ->
 
 
 def upcast_whole_numbers(in_library: Callable[[HloInstruction], bool]) -> Rule:
-    """Operands of products of whole numbers get the element type of the result: XLA's ``OperandUpcaster``."""
+    """Convert the operands of integer dots to the element type of the result: XLA's ``OperandUpcaster``."""
     def upcast(rewriter: HloComputation, instr: HloInstruction) -> bool:
         if in_library(instr) or all(o.dtype == instr.dtype for o in instr.operands):
             return False

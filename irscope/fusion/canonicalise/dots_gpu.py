@@ -1,5 +1,5 @@
-"""What XLA's GPU compiler alone does to products: with a vector they become reductions, with one operand in common they are merged, and
-where few blocks would run they are cut along the contracted dimension."""
+"""Rewrites of dots in XLA's GPU compiler only: strength reduction of products with a vector, merging of dots that share an operand,
+and split-K for dots that would launch few blocks."""
 from __future__ import annotations
 
 from collections import defaultdict
@@ -17,21 +17,21 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Dot
 
 WIDE = {"bf16": "f32", "f16": "f32", "s8": "s32", "u8": "s32", "s4": "s32"}
-"""What a product of narrow numbers is summed in (``GetGemmAccumulatorType``); others in their own type."""
+"""The accumulator type of narrow element types (``GetGemmAccumulatorType``); others accumulate in their own type."""
 FAR = 2_000
-"""Instructions that are looked at to see that of two products neither needs the other; beyond, they count as dependent."""
+"""Instructions that are visited to prove that two dots are independent; beyond that, they count as dependent."""
 NEXT = 64
-"""Products of the same array behind one that it may be merged with; XLA tries all."""
+"""How many later dots of the same array a dot is tried with; XLA tries all."""
 TILE = 128
-"""Rows and columns of the result that a block of the cost model computes (``kMTileSize``, ``kNTileSize``)."""
+"""Rows and columns of the result that one block of the cost model computes (``kMTileSize``, ``kNTileSize``)."""
 SPLITS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
-"""Pieces of the contracted dimension that are tried (``ChooseSplitK``)."""
+"""Numbers of splits that are tried (``ChooseSplitK``)."""
 ALIGNED = 128
-"""Bits of which a piece is a multiple."""
+"""The alignment of a split, in bits."""
 
 
 def reduce_vector(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A product with a vector is a multiplication and a reduction in f32: XLA's ``DotStrengthReduction``."""
+    """Rewrite a dot with a vector to a multiplication and a reduction in f32: XLA's ``DotStrengthReduction``."""
     lb, rb, lc, rc = places(instr)
     lhs, rhs = instr.operands
     is_left = lhs.rank == len(lb) + len(lc)
@@ -51,9 +51,9 @@ def reduce_vector(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def merge_products(rewriter: HloComputation) -> bool:
-    """Products of one array with several become one product with all of these, cut apart again: XLA's ``DotMerger``.
+    """Merge several dots of one array into one dot with all their other operands, and slice its result: XLA's ``DotMerger``.
 
-    How large they are does not matter: jaxlib 0.10.2 merges products of 500 MB, too.
+    The size does not matter: jaxlib 0.10.2 merges even products of 500 MB.
     """
     readers: dict[HloInstruction, list[HloInstruction]] = defaultdict(list)
     place: dict[HloInstruction, int] = {}
@@ -82,7 +82,7 @@ def merge_products(rewriter: HloComputation) -> bool:
 
 
 def _needed(order: list[HloInstruction], dots: dict[HloInstruction, None]) -> dict[HloInstruction, int]:
-    """For each of these products, as bits, those that it needs and itself, itself the lowest bit of all."""
+    """For each of these dots, as a bit set, the dots that it depends on and itself; its own bit is the lowest."""
     bit = {dot: 1 << (len(dots) - 1 - number) for number, dot in enumerate(dot for dot in order if dot in dots)}
     found: dict[HloInstruction, int] = {}
     readers = {instr: len(instr.users) for instr in order}
@@ -100,7 +100,7 @@ def _needed(order: list[HloInstruction], dots: dict[HloInstruction, None]) -> di
 
 def _merge(rewriter: HloComputation, shared: HloInstruction, a: HloInstruction, b: HloInstruction,
            place: dict[HloInstruction, int]) -> HloInstruction | None:
-    """One product in place of two that read ``shared`` on the same side; None where they differ in more than the other operand."""
+    """Merge two dots that read ``shared`` on the same side; None if they differ in more than the other operand."""
     side = 0 if a.operands[0] is shared and b.operands[0] is shared else 1
     if a.operands[side] is not shared or b.operands[side] is not shared or a.operands[1 - side] is b.operands[1 - side]:
         return None
@@ -129,7 +129,7 @@ def _merge(rewriter: HloComputation, shared: HloInstruction, a: HloInstruction, 
 
 
 def _needs(top: HloInstruction, below: HloInstruction, place: dict[HloInstruction, int]) -> bool:
-    """Whether an instruction needs another; also where too many instructions lie between to tell."""
+    """Whether an instruction depends on another; also True if there are too many instructions between them to decide."""
     floor = place.get(below, 0)
     seen = {top}
     stack = [top]
@@ -144,7 +144,7 @@ def _needs(top: HloInstruction, below: HloInstruction, place: dict[HloInstructio
 
 
 def merge_batches(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Several batch dimensions in front become one: XLA's ``DotDimensionMerger``."""
+    """Merge several leading batch dimensions into one: XLA's ``DotDimensionMerger``."""
     lb, rb, lc, rc = places(instr)
     n = len(lb)
     if n < 2 or lb != tuple(range(n)) or rb != lb:
@@ -157,7 +157,7 @@ def merge_batches(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Of the cost model of ``SplitkRewriter``: an operation, a byte of the product, a byte of the reduction behind it, and its launch."""
+    """Weights of ``SplitkRewriter``'s cost model: an operation, a byte of the dot, a byte of the reduction after it, and its launch."""
 
     compute: float
     memory: float
@@ -167,11 +167,11 @@ class Weights:
 
 WEIGHTS = {"ampere": Weights(100, 0.0666955, 467.815, 5.65307e7), "hopper": Weights(100, 0.194136, 193.1384, 4.36e7),
            "blackwell": Weights(100, 0.0848863, 189.711, 1.21563e8)}
-"""By generation (``GetCostWeights``)."""
+"""By GPU generation (``GetCostWeights``)."""
 
 
 def split_products(device: Device) -> Rule:
-    """Cut products along the contracted dimension where XLA's cost model expects a gain: XLA's ``SplitkRewriter``."""
+    """Split dots along the contracting dimension where XLA's cost model expects a gain: XLA's ``SplitkRewriter``."""
     def split(rewriter: HloComputation, instr: HloInstruction) -> bool:
         _, _, lc, rc = places(instr)
         if len(lc) != 1 or len(rc) != 1 or any(o.dtype == "s32" for o in instr.operands):
@@ -183,7 +183,7 @@ def split_products(device: Device) -> Rule:
 
 
 def _pieces(dot: HloInstruction, device: Device) -> int:
-    """How many pieces cost least; the fewest of equal ones."""
+    """The number of splits with the lowest cost; the smallest of equal ones."""
     lhs, rhs = dot.operands
     lb, rb, lc, rc = places(dot)
     batch, k = prod(lhs.dims[d] for d in lb), prod(lhs.dims[d] for d in lc)
@@ -207,7 +207,7 @@ def _pieces(dot: HloInstruction, device: Device) -> int:
 
 
 def _source_bits(operand: HloInstruction) -> int:
-    """The width of what an operand is made of by operations of one operand, which may be computed inside the kernel."""
+    """The width of an operand before unary elementwise operations, which the kernel may compute."""
     while operand.op in ELEMENTWISE and len(operand.operands) == 1:
         operand = operand.operands[0]
     return bits(operand.dtype)
@@ -230,7 +230,7 @@ def _split(rewriter: HloComputation, dot: HloInstruction, pieces: int) -> bool:
         return tuple(d + (d >= at) for d in dims)
 
     left, right = [*moved(lb, lc[0])], [*moved(rb, rc[0])]
-    number = sum(d < lc[0] for d in left)  # the new batch dimension stands where it is on the left side
+    number = sum(d < lc[0] for d in left)  # the new batch dimension has the position that it has on the left side
     left.insert(number, lc[0])
     right.insert(number, rc[0])
     type = tensor_type(WIDE.get(dot.dtype, dot.dtype), (*dot.dims[:number], pieces, *dot.dims[number:]))

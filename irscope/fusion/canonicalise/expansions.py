@@ -1,4 +1,4 @@
-"""Operators that XLA writes out before it simplifies: the logistic function, maps, batch normalisation (``BatchNormExpander``)."""
+"""Operators that XLA expands before it simplifies: the logistic function, maps, batch normalisation (``BatchNormExpander``)."""
 from __future__ import annotations
 
 from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction, Rule
@@ -8,14 +8,14 @@ from irscope.ops.attributes import BatchNorm
 
 
 def expand_logistic(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """One divided by one and the exponential of the negated operand (``LogisticExpander``)."""
+    """Expand logistic(x) to 1 / (1 + exp(-x)) (``LogisticExpander``)."""
     one = rewriter.full(1, instr)
     exponential = rewriter.elementwise(hlo.exponential, (rewriter.elementwise(hlo.negate, instr.operands),))
     return rewriter.become(instr, hlo.divide, (one, rewriter.elementwise(hlo.add, (one, exponential))))
 
 
 def inline_map(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A map of one operator is that operator on arrays (``MapInliner``)."""
+    """Replace a map of one operator by that operator on arrays (``MapInliner``)."""
     graph = next(iter(instr.bodies), None)
     if graph is None:
         return False
@@ -45,11 +45,11 @@ class _Steps:
         return self.rewriter.sum(array, self.others)
 
     def count(self, like: HloInstruction) -> HloInstruction:
-        """How many elements a feature has, as an array."""
+        """The number of elements of a feature, as an array."""
         return self.rewriter.full(self.x.elements // max(1, self.x.dims[self.axis]), like)
 
     def safe(self, variance: HloInstruction) -> HloInstruction:
-        """The variance, kept from zero."""
+        """The variance plus epsilon, so that it is not zero."""
         return self.do(hlo.add, variance, self.rewriter.full(BatchNorm.of(self.instr).epsilon, variance))
 
     def normalised(self, mean: HloInstruction, variance: HloInstruction) -> HloInstruction:
@@ -61,7 +61,7 @@ class _Steps:
 
 
 def expand_training(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Mean and variance of x itself, the variance as the mean of squares without the square of the mean."""
+    """Expand training: mean and variance of x itself, the variance as the mean of squares minus the square of the mean."""
     steps = _Steps(rewriter, instr)
     mean = steps.do(hlo.divide, steps.sum(steps.x), steps.count(instr.operands[1]))
     squares = steps.do(hlo.divide, steps.sum(steps.do(hlo.multiply, steps.x, steps.x)), steps.count(instr.operands[1]))
@@ -70,7 +70,7 @@ def expand_training(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def expand_inference(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """With known statistics scale and offset are joined first: x a + (offset - mean a), where a = scale / deviation."""
+    """Expand inference with known statistics: x a + (offset - mean a), where a = scale / deviation, computed once for each feature."""
     steps = _Steps(rewriter, instr)
     scale, offset, mean, variance = instr.operands[1:]
     factor = steps.do(hlo.multiply, scale, steps.do(hlo.rsqrt, steps.safe(variance)))
@@ -79,7 +79,7 @@ def expand_inference(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def expand_gradient(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """The gradients for x, scale and offset."""
+    """Expand the gradients for x, scale and offset."""
     steps = _Steps(rewriter, instr)
     scale, mean, variance, out = instr.operands[1:]
     centred = steps.do(hlo.subtract, steps.x, steps.spread(mean))
@@ -99,7 +99,7 @@ NORMALISATIONS: dict[Op, Rule] = {
 
 
 def expand_operators(rewriter: HloComputation) -> None:
-    """Write out what is no instruction of XLA's CPU emitter."""
+    """Expand the operators that XLA's CPU emitter does not have."""
     rewriter.apply(expand_logistic, hlo.logistic)
     rewriter.apply(lambda rewriter, instr: NORMALISATIONS[instr.op](rewriter, instr), *NORMALISATIONS)
     rewriter.apply(inline_map, hlo.map)

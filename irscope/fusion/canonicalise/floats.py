@@ -1,6 +1,6 @@
-"""Narrow floats: what the CPU cannot compute in bf16 or 8-bit floats is computed wider, between two conversions.
+"""Narrow floats: computes in a wider type, between two conversions, what the CPU cannot compute in bf16 or 8-bit floats.
 
-XLA's ``FloatNormalization`` and ``ChangeOpDataType``; in bf16, products and reductions that a library takes stay narrow.
+XLA's ``FloatNormalization`` and ``ChangeOpDataType``; in bf16, dots and reductions that a library computes stay narrow.
 """
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from irscope.ops import hlo
 
 WIDER = {"bf16": "f32", "f8e5m2": "f16", "f8e4m3": "f16", "f8e4m3fn": "f16", "f8e4m3b11fnuz": "f16", "f8e5m2fnuz": "f16",
          "f8e4m3fnuz": "f16", "f8e3m4": "f16", "s4": "s8", "u4": "u8", "f4e2m1fn": "f16", "f8e8m0fnu": "f32"}
-"""What each narrow type is computed in."""
+"""The type in which each narrow type is computed."""
 PASSES = hlo.named("call conditional custom-call domain get-tuple-element tuple while opt-barrier parameter constant count-leading-zeros "
     "shift-right-logical shift-right-arithmetic bitcast-convert convert fusion after-all")
-"""What takes values of any type."""
+"""Operators that accept values of any type."""
 
 REDUCTIONS = hlo.named("reduce reduce-window")
 
 
 def normalise_floats(rewriter: HloComputation) -> None:
-    """Compute in a wider type what cannot be computed in a narrow one."""
+    """Float normalisation: compute in a wider type what is not supported in a narrow one."""
     for narrow, wide in WIDER.items():
         if any(t.dtype == narrow if t.is_array else
                any(leaf.dtype.name == narrow for leaf in t.type.leaves() if isinstance(leaf, TensorType)) for t in rewriter.instructions):
@@ -51,7 +51,7 @@ def _normalise(rewriter: HloComputation, instr: HloInstruction, narrow: str, wid
 
 
 def _rounding(graph: Graph, narrow: str, wide: str) -> Graph:
-    """What combines two narrow values by one operation, over wide ones: each result is rounded."""
+    """The reducer of two narrow values by one operation, on wide ones: it rounds each result."""
     op = combiner(graph)
     if not op:
         return graph
@@ -65,7 +65,7 @@ def _rounding(graph: Graph, narrow: str, wide: str) -> Graph:
 
 
 def _narrow_result(rewriter: HloComputation, instr: HloInstruction, narrow: str, wide: str) -> None:
-    """Give an instruction the wide type; its readers read it narrowed."""
+    """Widen the result of an instruction, and narrow it again for its users."""
     users = list(instr.users)
     was_root = rewriter.root is instr
     rewriter.at = instr
@@ -81,7 +81,7 @@ def _narrow_result(rewriter: HloComputation, instr: HloInstruction, narrow: str,
 
 
 def widen_half_product(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A product or convolution of f16 is computed in f32."""
+    """Compute a dot or convolution of f16 in f32."""
     if instr.dtype != "f16":
         return False
     for number, operand in enumerate(list(instr.operands)):
@@ -92,7 +92,7 @@ def widen_half_product(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def join_conversions(rewriter: HloComputation) -> None:
-    """A float that is converted to a float and on to another is converted at once (``SimplifyFPConversions``)."""
+    """Merge consecutive conversions between floats (``SimplifyFPConversions``)."""
     for instr in rewriter.post_order():
         if instr.op is not hlo.convert or instr.erased or not is_floating(instr.dtype):
             continue

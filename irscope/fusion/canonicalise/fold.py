@@ -1,4 +1,4 @@
-"""What depends on constants alone is computed: XLA's ``HloConstantFolding``."""
+"""Constant folding: computes what depends on constants alone (XLA's ``HloConstantFolding``)."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,12 +16,12 @@ from irscope.ops.attrs import Literal
 from irscope.source import UserError
 
 MAX_FOLDED = 1 << 16
-"""Elements of a result up to which it is computed here; XLA computes more, up to 45 million."""
+"""Elements of the largest result that is folded here; XLA folds up to 45 million."""
 KEPT = hlo.named("broadcast iota constant parameter tuple get-tuple-element call fusion while conditional fft custom-call rng")
 
 
 def fold_constants(rewriter: HloComputation) -> bool:
-    """Replace instructions over constants by their values."""
+    """Constant folding: replace instructions over constants by their values."""
     changed = False
     for instr in rewriter.post_order():
         if instr.erased or instr.op in KEPT or not instr.operands or not instr.is_array or instr.elements > MAX_FOLDED or has_effect(instr):
@@ -36,7 +36,7 @@ def fold_constants(rewriter: HloComputation) -> bool:
 
 
 def _is_known(operand: HloInstruction) -> bool:
-    """Whether an instruction is a constant, or one repeated."""
+    """Whether an instruction is a constant, or a broadcast constant."""
     return operand.op is hlo.constant or (operand.op is hlo.broadcast and operand.operands[0].op is hlo.constant)
 
 
@@ -52,7 +52,7 @@ def _array(operand: HloInstruction) -> Any:
 
 
 def value_of(instr: HloInstruction) -> Any:
-    """What an instruction over constants gives; None where the text elides one, or it cannot be computed here."""
+    """The value of an instruction over constants; None if the text elides one, or if it cannot be computed here."""
     graph = Graph("main")
     sources: list[Node] = []
     for operand in instr.operands:

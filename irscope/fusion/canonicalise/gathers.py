@@ -1,4 +1,4 @@
-"""Gathers and scatters in their simple form: one list of places, whole windows.
+"""Gathers and scatters in canonical form: one list of start indices, whole windows.
 
 XLA's ``BatchedGatherScatterNormalizer``, ``GatherExpander`` and ``ScatterExpander`` (of a single window), ``GatherSimplifier`` and
 ``ScatterSimplifier``.
@@ -15,7 +15,7 @@ from irscope.ops.attributes import Gather, Scatter
 
 
 def unbatch(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Write gathers and scatters that have batches of their own as plain ones, which read the number of the batch with each place."""
+    """Rewrite gathers and scatters with batching dimensions as plain ones, which read the batch number with each index."""
     if instr.op is hlo.gather:
         gather = Gather.of(instr)
         at, inside, batches, vector = 1, gather.operand_batching_dims, gather.start_indices_batching_dims, gather.index_vector_dim
@@ -39,7 +39,7 @@ def unbatch(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def simplify_gather(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Write every gather with its places in a matrix and its windows whole; the result is reshaped and transposed back."""
+    """Canonicalise every gather: its indices in a matrix and its windows whole; the result is reshaped and transposed back."""
     source, places = instr.operands
     attrs = Gather.of(instr)
     sizes, offsets, collapsed = attrs.slice_sizes, attrs.offset_dims, attrs.collapsed_slice_dims
@@ -58,7 +58,7 @@ def simplify_gather(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _cut(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A gather of one window is a slice."""
+    """Rewrite a gather of one window as a slice."""
     source, places = instr.operands
     sizes, named = Gather.of(instr).slice_sizes, Gather.of(instr).start_index_map
     flat = rewriter.reshape(places, (len(named),))
@@ -73,7 +73,7 @@ def _cut(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _matrix(rewriter: HloComputation, places: HloInstruction, vector: int) -> HloInstruction:
-    """Places as a matrix: a row for each window, a column for each dimension that it names."""
+    """Start indices as a matrix: a row for each window, a column for each dimension that they index."""
     if vector == places.rank:
         return rewriter.reshape(places, (prod(places.dims), 1))
     rows = rewriter.transpose(places, [d for d in range(places.rank) if d != vector] + [vector])
@@ -81,7 +81,7 @@ def _matrix(rewriter: HloComputation, places: HloInstruction, vector: int) -> Hl
 
 
 def simplify_scatter(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Write every scatter with its places in a matrix, its updates one window a row, and no dimension left out."""
+    """Canonicalise every scatter: its indices in a matrix, its updates one window a row, and no inserted dimension."""
     if len(instr.operands) != 3:
         return False
     target, places, update = instr.operands
@@ -100,16 +100,16 @@ def simplify_scatter(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def expand_scatter(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Write out the scatters, in their simple form, that write one window, unless it would stand over the edge (``ScatterExpander``).
+    """Expand canonical scatters of a single window, which is skipped if it would be out of bounds (``ScatterExpander``).
 
-    XLA's loop over windows runs once and is no loop then.
+    XLA emits a loop over windows, which runs once and is simplified away.
     """
     if len(instr.operands) != 3 or not instr.is_array:
         return False
     target, places, update = instr.operands
     graph = instr.bodies[0] if instr.bodies else None
     op = combiner(graph)
-    # What is written is the update, or one operation of the element that stands there and the update.
+    # The new element is the update, or one operation of the old element and the update.
     is_followed = op is not None or (graph is not None and graph.root is not None and graph.root in graph.params[1:])
     if places.rank != 2 or places.dims[0] != 1 or update.rank != target.rank + 1 or not is_followed:
         return False
@@ -126,7 +126,7 @@ def expand_scatter(rewriter: HloComputation, instr: HloInstruction) -> bool:
             parts.append(flat)
         elif i:
             parts.append(rewriter.slice(flat, [(i, i + 1, 1)]))
-        else:  # XLA reads the first number out of the row, the others out of the numbers in a row.
+        else:  # XLA slices the first index directly out of the row, the others out of the flattened row.
             parts.append(rewriter.reshape(rewriter.slice(places, [(0, 1, 1), (0, 1, 1)]), (1,)))
     starts = [rewriter.reshape(part, ()) for part in parts]
     index = rewriter.concatenate(parts, 0)

@@ -1,4 +1,4 @@
-"""Loops: constants move in, what does not change moves out, what nobody needs goes (XLA's ``WhileLoop*`` passes)."""
+"""While loops: sinks constants, hoists invariants, removes unused values (XLA's ``WhileLoop*`` passes)."""
 from __future__ import annotations
 
 from irscope.fusion.canonicalise.calls import move_in
@@ -10,7 +10,7 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Compare, GetTupleElement
 
 LIGHT = hlo.named("bitcast broadcast constant get-tuple-element iota reshape reverse slice transpose tuple")
-"""What is not worth moving out of a loop by itself (``NotWorthHoistingIndividually``)."""
+"""Operators that are not worth hoisting by themselves (``NotWorthHoistingIndividually``)."""
 
 
 def simplify_loop(rewriter: HloComputation, instr: HloInstruction) -> bool:
@@ -31,7 +31,7 @@ def simplify_loop(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _is_regular(instr: HloInstruction) -> bool:
-    """Whether a loop is over a tuple that its computations only take apart, and that the body puts together."""
+    """Whether a loop carries a tuple that its computations only take apart, and that the body builds."""
     condition, loop = instr.calls
     return isinstance(instr.type, TupleType) and len(condition.params) == len(loop.params) == 1 and loop.root.op is hlo.tuple \
         and instr.operands[0].op is hlo.tuple and len(loop.root.operands) == len(instr.type.elements) \
@@ -40,19 +40,19 @@ def _is_regular(instr: HloInstruction) -> bool:
 
 
 def _place(loop: HloComputation, instr: HloInstruction) -> int:
-    """Which of the values of a loop an instruction inside takes; -1 for anything else."""
+    """The index of the carried value that an instruction inside reads; -1 for anything else."""
     return GetTupleElement.of(instr).index if instr.op is hlo.get_tuple_element and instr.operands[0] is loop.params[0] else -1
 
 
 def _unchanged(instr: HloInstruction) -> dict[int, HloInstruction]:
-    """The values that pass through the loop as they are, by their places."""
+    """The carried values that no iteration changes, by index."""
     loop = instr.calls[1]
     return {place: begin for place, (begin, output) in enumerate(zip(instr.operands[0].operands, loop.root.operands, strict=True))
             if _place(loop, output) == place}
 
 
 def _merge_repeated(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Two values that begin alike and change alike are one."""
+    """Merge carried values that start equal and change equally."""
     if not rewriter.reads_elements(instr):
         return False
     loop = instr.calls[1]
@@ -77,7 +77,7 @@ def _identity(instr: HloInstruction) -> object:
 
 
 def _change(loop: HloComputation, place: int, output: HloInstruction, depth: int = 3) -> object:
-    """How one value of a loop changes, in a form that is equal for values that change alike: what is computed of itself and what else."""
+    """How one carried value changes, as a key that is equal for values that change alike."""
     if _place(loop, output) == place:
         return "itself"
     if not depth or not output.operands or output.calls or output.bodies or not _reads_itself(loop, output, place, depth):
@@ -92,7 +92,7 @@ def _reads_itself(loop: HloComputation, instr: HloInstruction, place: int, depth
 
 
 def _sink_constants(instr: HloInstruction) -> bool:
-    """A constant that passes through a loop is written inside."""
+    """Sink a constant that passes through a loop into its computations."""
     changed = False
     constants = {place: source for place, source in _unchanged(instr).items() if source.op is hlo.constant}
     for place, source in constants.items():
@@ -109,7 +109,7 @@ def _sink_constants(instr: HloInstruction) -> bool:
 
 
 def _move_out(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Loop-invariant code motion: what depends on unchanged values alone is computed before the loop."""
+    """Loop-invariant code motion: compute before the loop what depends on unchanged values alone."""
     loop = instr.calls[1]
     unchanged = _unchanged(instr)
     outside = {part: unchanged[place] for part in loop.params[0].users if (place := GetTupleElement.of(part).index) in unchanged}
@@ -125,7 +125,7 @@ def _move_out(rewriter: HloComputation, instr: HloInstruction) -> bool:
         if inner.op in LIGHT:
             light.add(inner)
             continue
-        # The light instructions that it needs are copied with it.
+        # Copy the cheap instructions that it depends on with it.
         for each in post_order([inner], lambda top: [o for o in reversed(top.operands) if o not in outside]):
             copy = outside[each] = rewriter.make(each.op, each.type, [outside[o] for o in each.operands], each.attrs, each.bodies, each)
             copy.take_label(each)
@@ -138,7 +138,7 @@ def _move_out(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _pass_in(rewriter: HloComputation, instr: HloInstruction, inner: HloInstruction, value: HloInstruction) -> None:
-    """Give a loop one more value that passes through, and let it stand for an instruction inside."""
+    """Pass one more value through a loop, and replace an instruction inside by it."""
     loop = instr.calls[1]
     start, root = instr.operands[0], loop.root
     part = loop.make(hlo.get_tuple_element, inner.type, (loop.params[0],), {"index": len(root.operands)}, at=inner)
@@ -149,7 +149,7 @@ def _pass_in(rewriter: HloComputation, instr: HloInstruction, inner: HloInstruct
 
 
 def _carry(rewriter: HloComputation, instr: HloInstruction, start: HloInstruction, result: HloInstruction) -> None:
-    """Let a loop begin with another tuple, and give another one."""
+    """Replace the initial tuple and the result tuple of a loop."""
     condition, loop = instr.calls
     old_start, old_result = instr.operands[0], loop.root
     instr.set_operand(0, start)
@@ -161,7 +161,7 @@ def _carry(rewriter: HloComputation, instr: HloInstruction, start: HloInstructio
 
 
 def _drop_unused(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Values of a loop go when neither they nor any value that they are computed with or from is read (``TryRemoveDeadWhileParams``)."""
+    """Remove carried values that neither a user of the loop nor any value computed with them reads (``TryRemoveDeadWhileParams``)."""
     condition, loop = instr.calls
     if not rewriter.reads_elements(instr):
         return False
@@ -188,7 +188,7 @@ def _drop_unused(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _reads(loop: HloComputation) -> dict[HloInstruction, frozenset[int]]:
-    """Which of the values of a loop each instruction inside depends on."""
+    """The carried values that each instruction inside depends on."""
     known: dict[HloInstruction, frozenset[int]] = {}
     for instr in loop.post_order():
         place = _place(loop, instr)
@@ -198,7 +198,7 @@ def _reads(loop: HloComputation) -> dict[HloInstruction, frozenset[int]]:
 
 
 def _keep(rewriter: HloComputation, instr: HloInstruction, kept: list[int]) -> None:
-    """Leave only some values in the tuple of a loop; nobody reads the others."""
+    """Keep only some values in the tuple of a loop; the others have no users."""
     loop = instr.calls[1]
     _carry(rewriter, instr, rewriter.elements(instr.operands[0], kept), loop.elements(loop.root, kept))
     for computation, source in ((rewriter, instr), *((inner, inner.params[0]) for inner in instr.calls)):
@@ -211,7 +211,7 @@ def _keep(rewriter: HloComputation, instr: HloInstruction, kept: list[int]) -> N
 
 
 def trip_count(instr: HloInstruction) -> int | None:
-    """How often a loop runs that counts up by a constant and ends below another; None for any other."""
+    """The trip count of a loop that counts up by a constant to a constant limit; None for any other loop."""
     condition, loop = instr.calls
     root = condition.root
     if root.op is not hlo.compare or Compare.of(root).direction != "LT":

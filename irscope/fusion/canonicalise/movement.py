@@ -1,4 +1,4 @@
-"""Reshapes and transposes: merged, cancelled, moved out of the way."""
+"""Reshapes and transposes: merges, cancels and moves them."""
 from __future__ import annotations
 
 from itertools import pairwise
@@ -33,7 +33,7 @@ def reshape(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _of_iota(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Counting under another shape: a count along one dimension, or a sum of several."""
+    """Rewrite a reshaped iota to an iota along one dimension, or to a sum of several."""
     source = instr.operands[0]
     along = Iota.of(source).iota_dimension
     bounds = common_factors(source.dims, instr.dims)
@@ -52,7 +52,7 @@ def _of_iota(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _before_update(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A reshape that only adds or drops dimensions of size 1 goes before an update."""
+    """Move a reshape that only adds or drops dimensions of size 1 above an update."""
     update = instr.operands[0]
     if update.op is not hlo.dynamic_update_slice or len(update.users) != 1:
         return False
@@ -71,7 +71,7 @@ def _before_update(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _hoist_transpose(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """reshape(transpose(reshape(x))) is transpose(reshape(x)) when the outer reshape only merges what lies together in x."""
+    """Rewrite reshape(transpose(reshape(x))) to transpose(reshape(x)) if the outer reshape merges only dimensions contiguous in x."""
     transpose = instr.operands[0]
     if transpose.op is not hlo.transpose or transpose.operands[0].op is not hlo.reshape:
         return False
@@ -111,7 +111,7 @@ def transpose(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _of_dot(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """The transpose of a product is the product of the other order, when nothing else reads it and each side has one free dimension."""
+    """Rewrite the transpose of a dot to the dot with swapped sides, if the dot has no other users and each side has one free dimension."""
     dot, order = instr.operands[0], Transpose.of(instr).dimensions
     if dot.op is not hlo.dot or len(dot.users) != 1:
         return False
@@ -128,7 +128,7 @@ def _of_dot(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def cancel_chain(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A chain of transposes, and reshapes that move one dimension of size 1, that comes back to where it began."""
+    """Cancel a chain of transposes, and of reshapes that move one dimension of size 1, whose product is the identity."""
     if instr.op is hlo.reshape and not _moves_one(instr):
         return False
     order = _effective(instr) if instr.op is hlo.transpose else list(range(sum(n != 1 for n in instr.dims)))
@@ -157,7 +157,7 @@ def _moves_one(instr: HloInstruction) -> bool:
 
 
 def _effective(instr: HloInstruction) -> list[int] | None:
-    """The permutation of a transpose without its dimension of size 1; None when it has several."""
+    """The permutation of a transpose without its dimension of size 1; None if there are several."""
     order = Transpose.of(instr).dimensions
     ones = [d for d, n in enumerate(instr.operands[0].dims) if n == 1]
     if len(ones) > 1:
@@ -168,9 +168,9 @@ def _effective(instr: HloInstruction) -> list[int] | None:
 
 
 def move_rearrangements(rewriter: HloComputation) -> bool:
-    """Arithmetic on values that are all reshaped or transposed alike is done before: XLA's ``ReshapeMover``.
+    """Sink reshapes and transposes below elementwise operations whose operands are all rearranged alike: XLA's ``ReshapeMover``.
 
-    A reshape or transpose moves only when all that reads it can move with it.
+    A reshape or transpose moves only if all of its users can move with it.
     """
     candidates = {t: None for t in rewriter.instructions if _is_candidate(t)}
     removed = True
@@ -196,7 +196,7 @@ def _is_candidate(instr: HloInstruction) -> bool:
 
 
 def _rearrangement(instr: HloInstruction) -> HloInstruction | None:
-    """The first operand that is reshaped or transposed and cannot simply have another shape."""
+    """The first operand that is a reshape or transpose and does not simply adapt to another shape."""
     return next((o for o in instr.operands if o.op in (hlo.reshape, hlo.transpose) and not _adapts(o.operands[0], o)), None)
 
 
@@ -207,7 +207,7 @@ def _alike(a: HloInstruction, b: HloInstruction) -> bool:
 
 
 def _adapts(instr: HloInstruction, moved: HloInstruction) -> bool:
-    """Whether an instruction can simply be made in the shape before ``moved``: a constant, something repeated."""
+    """Whether an instruction can be created in the shape before ``moved`` directly: a constant, or a broadcast."""
     if moved.dims == moved.operands[0].dims and (moved.op is hlo.reshape or is_sorted(Transpose.of(moved).dimensions)):
         return True
     if instr.op is hlo.constant:

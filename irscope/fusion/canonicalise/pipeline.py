@@ -1,4 +1,4 @@
-"""The order in which XLA's compilers rewrite a module before they fuse (cpu_compiler.cc and gpu_compiler.cc of jaxlib 0.10.2)."""
+"""The order of the passes that XLA's compilers run on a module before they fuse (cpu_compiler.cc and gpu_compiler.cc of jaxlib 0.10.2)."""
 from __future__ import annotations
 
 from collections.abc import Container
@@ -29,11 +29,11 @@ from irscope.graph import Node
 from irscope.ops import hlo
 
 MAX_ROUNDS = 20
-"""Rounds of simplification after which it ends although something still changes."""
+"""The limit on rounds of simplification, in case no fixpoint is reached."""
 
 
 def run_cpu(entry: HloComputation, kept: Container[Node] = ()) -> None:
-    """Rewrite a computation and all that it runs, as XLA's CPU compiler would. ``kept`` are calls that the text forbids to write out."""
+    """Rewrite a computation and all that it calls, as XLA's CPU compiler would. ``kept`` are calls that the text forbids to inline."""
     for computation in entry.computations():
         inline_calls(computation, kept)
     for computation in entry.computations():
@@ -66,7 +66,7 @@ def run_cpu(entry: HloComputation, kept: Container[Node] = ()) -> None:
 
 
 def run_common(entry: HloComputation, kept: Container[Node] = ()) -> None:
-    """Rewrite a computation as XLA does for every target: no reduction in tiles, no library, no floats computed wide."""
+    """Rewrite a computation as XLA does for every target: without reductions in tiles, library calls, or floats computed wide."""
     for computation in entry.computations():
         inline_calls(computation, kept)
     for computation in entry.computations():
@@ -82,9 +82,9 @@ def run_common(entry: HloComputation, kept: Container[Node] = ()) -> None:
 
 
 def run_gpu(entry: HloComputation, device: Device, kept: Container[Node] = ()) -> None:
-    """Rewrite a computation and all that it runs, as XLA's GPU compiler would for a device before GemmFusion and what follows it.
+    """Rewrite a computation and everything that it calls, as XLA's GPU compiler would for a device before GemmFusion and what follows it.
 
-    ``kept`` are calls that the text forbids to write out.
+    ``kept`` are calls that the text forbids to inline.
     """
     for computation in entry.computations():
         computation.on_gpu = True
@@ -119,7 +119,7 @@ def run_gpu(entry: HloComputation, device: Device, kept: Container[Node] = ()) -
 
 
 def simplify_all(entry: HloComputation, tiled: bool = True) -> None:
-    """XLA's simplification pipeline, until nothing changes; ``tiled``: with reductions in tiles, as on the CPU."""
+    """XLA's simplification pipeline, to a fixpoint; ``tiled``: with reductions in tiles, as on the CPU."""
     for _ in range(MAX_ROUNDS):
         changed = False
         for computation in entry.computations():
@@ -136,7 +136,7 @@ def simplify_all(entry: HloComputation, tiled: bool = True) -> None:
 
 
 def _simplify_gpu(entry: HloComputation) -> None:
-    """XLA's simplification pipeline, with products of vectors reduced."""
+    """XLA's simplification pipeline, with strength reduction of dots with vectors."""
     for _ in range(MAX_ROUNDS):
         simplify_all(entry, tiled=False)
         changed = False

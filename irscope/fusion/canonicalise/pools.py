@@ -1,4 +1,4 @@
-"""The gradient of a maximum over windows: find where each stood, and scatter there (XLA's ``SelectAndScatterExpander``)."""
+"""The gradient of a maximum over windows: finds the position of each maximum, and scatters there (XLA's ``SelectAndScatterExpander``)."""
 from __future__ import annotations
 
 from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction, tensor_type
@@ -10,7 +10,7 @@ from irscope.ops.attrs import Literal
 
 
 def expand_select_and_scatter(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Write a select-and-scatter as a reduction of windows that keeps the positions, and a scatter to them."""
+    """Expand a select-and-scatter to a windowed reduction that keeps the positions, and a scatter to them."""
     if len(instr.bodies) != 2 or not instr.is_array:
         return False
     source, added, init = instr.operands
@@ -29,7 +29,7 @@ def expand_select_and_scatter(rewriter: HloComputation, instr: HloInstruction) -
 
 
 def _position(select: Graph, dtype: str, rank: int) -> Graph:
-    """Of two elements with their positions, the one that ``select`` takes; one whose first position is -1 stands nowhere."""
+    """Of two elements with their positions, the one that ``select`` picks; an element whose first position is -1 is none yet."""
     graph = Graph("position")
     number, truth, kinds = tensor_type("s32", ()), tensor_type("pred", ()), [tensor_type(dtype, ()), *[tensor_type("s32", ())] * rank]
     graph.params = [graph.add(Node(hlo.parameter, f"{side}{i}", kind, (), {"number": i + at}))

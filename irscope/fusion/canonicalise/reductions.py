@@ -1,4 +1,4 @@
-"""Reductions: over less, over what was not moved, and split in two where XLA's CPU compiler splits them."""
+"""Reductions: simplifies them, computes them before movement, and splits them where XLA's CPU compiler does."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,10 +17,10 @@ TREE_WINDOW = 32
 """Elements that XLA's ``TreeReductionRewriter`` adds in the first of two steps."""
 
 SMALL = 8
-"""Elements of the longest stretch up to which a reduction of several stretches stays one (``ReductionSplitter``)."""
+"""Elements of the longest contiguous group of dimensions up to which a reduction of several groups stays one (``ReductionSplitter``)."""
 
 ASSOCIATIVE = hlo.named("add multiply and or maximum minimum")
-"""What combines the results of two reductions as it combines elements."""
+"""Operators that combine the results of two reductions as they combine elements."""
 
 
 def reduce(rewriter: HloComputation, instr: HloInstruction) -> bool:
@@ -68,7 +68,7 @@ def _reduce(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _of_transpose(rewriter: HloComputation, instr: HloInstruction, dimensions: tuple[int, ...]) -> bool:
-    """What is transposed and then reduced is reduced, and the rest transposed."""
+    """Reduce before a transpose, and transpose the rest."""
     source = instr.operands[0]
     order = Transpose.of(source).dimensions
     reduced = [order[d] for d in dimensions]
@@ -80,7 +80,7 @@ def _of_transpose(rewriter: HloComputation, instr: HloInstruction, dimensions: t
 
 
 def _of_reshape(rewriter: HloComputation, instr: HloInstruction, dimensions: tuple[int, ...]) -> bool:
-    """A reshape of what is reduced away is not needed; one of what is kept comes after."""
+    """Remove a reshape of reduced dimensions; move one of kept dimensions after the reduction."""
     source = instr.operands[0]
     inner = source.operands[0]
     same = {after: before for before, after in unmodified(inner.dims, source.dims)}
@@ -92,7 +92,7 @@ def _of_reshape(rewriter: HloComputation, instr: HloInstruction, dimensions: tup
 
 
 def _of_broadcast(rewriter: HloComputation, instr: HloInstruction, dimensions: tuple[int, ...], op: Op) -> bool:
-    """The sum of what is repeated is a product; its extreme is itself."""
+    """Replace the sum of a broadcast by a product, and the extreme of a broadcast by its operand."""
     source, init = instr.operands
     inner, spread = source.operands[0], Broadcast.of(source).dimensions
     if op in (hlo.maximum, hlo.minimum, hlo.and_, hlo.or_) and not inner.dims and len(dimensions) == source.rank:
@@ -111,7 +111,7 @@ def _same_value(a: HloInstruction, b: HloInstruction) -> bool:
 
 
 def reduce_window(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Windows that see all of a dimension are reductions, paddings go into windows (``HandleReduceWindow``)."""
+    """Turn windows that cover whole dimensions into reductions, and fold paddings into windows (``HandleReduceWindow``)."""
     window = Windowed.of(instr).window
     if len(instr.operands) != 2 or not instr.is_array or window is None:
         return False
@@ -146,9 +146,9 @@ def _fold_pad(rewriter: HloComputation, instr: HloInstruction, window: Window) -
 
 
 def split_reductions(rewriter: HloComputation, left_alone: Callable[[HloInstruction], bool]) -> bool:
-    """Reductions of more than 32 elements add 32 at a time first: XLA's ``TreeReductionRewriter``.
+    """Split reductions of more than 32 elements to add 32 at a time first: XLA's ``TreeReductionRewriter``.
 
-    ``left_alone(instr)`` says which reductions a library computes instead.
+    ``left_alone(instr)`` says which reductions a library computes and stay as they are.
     """
     changed = False
     for instr in rewriter.post_order():
@@ -170,13 +170,13 @@ def split_reductions(rewriter: HloComputation, left_alone: Callable[[HloInstruct
 
 
 def scatter(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """An update with nothing."""
+    """Simplify a scatter of an empty update."""
     count = (len(instr.operands) - 1) // 2
     return count == 1 and not instr.operands[2].elements and rewriter.replace(instr, instr.operands[0])
 
 
 def split_apart(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A reduction over dimensions that do not lie together is one over the longest stretch and one over the rest: ``ReductionSplitter``."""
+    """Split a reduction over non-contiguous dimensions into the longest contiguous group and the rest: ``ReductionSplitter``."""
     if not instr.is_array:
         return False
     source = instr.operands[0]

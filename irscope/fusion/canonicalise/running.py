@@ -1,4 +1,4 @@
-"""Running sums: windows that begin where the array begins are added in tiles of the last dimension (XLA's ``ReduceWindowRewriter``)."""
+"""Prefix sums: computes windows that begin where the array begins in tiles of the last dimension (XLA's ``ReduceWindowRewriter``)."""
 from __future__ import annotations
 
 from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction, tensor_type
@@ -11,7 +11,7 @@ BASE = 16
 
 
 def rewrite_windows(rewriter: HloComputation) -> None:
-    """Rewrite the running sums of one computation, and give windows over vectors a second dimension."""
+    """Rewrite the prefix sums of one computation, and give windows over vectors a second dimension."""
     pending = [t for t in rewriter.instructions if t.op is hlo.reduce_window]
     while pending:
         instr = rewriter.at = pending.pop()
@@ -27,7 +27,7 @@ def rewrite_windows(rewriter: HloComputation) -> None:
 
 
 def _axis(instr: HloInstruction) -> int | None:
-    """The dimension along which a window runs from one end of the array; None where it does not, or the array is short."""
+    """The dimension along which a window computes a prefix sum; None if it does not, or if the array is short."""
     window = ReduceWindow.of(instr).window
     source = instr.operands[0]
     wide = [d for d, n in enumerate(window.size) if n > 1]
@@ -42,7 +42,7 @@ def _axis(instr: HloInstruction) -> int | None:
 
 
 def _move_last(rewriter: HloComputation, instr: HloInstruction, axis: int) -> HloInstruction:
-    """A sum along another dimension than the last changes places with it, and back. Returns the window along the last."""
+    """Transpose so that a sum runs along the last dimension, and transpose its result back. Returns the window along the last."""
     order = list(range(instr.rank))
     order[axis], order[-1] = order[-1], order[axis]
     window = ReduceWindow.of(instr).window
@@ -55,7 +55,7 @@ def _move_last(rewriter: HloComputation, instr: HloInstruction, axis: int) -> Hl
 
 
 def _tile(rewriter: HloComputation, instr: HloInstruction, axis: int) -> HloInstruction:
-    """Sums within tiles, then sums of whole tiles, both added. Returns the window over the whole tiles."""
+    """Sum within tiles, then over whole tiles, and add both. Returns the window over whole tiles."""
     source, init = instr.operands
     window = ReduceWindow.of(instr).window
     forward, length = window.pad_low[axis] > 0, source.dims[axis]
@@ -94,7 +94,7 @@ def _tile(rewriter: HloComputation, instr: HloInstruction, axis: int) -> HloInst
 
 
 def _widen(rewriter: HloComputation, instr: HloInstruction) -> None:
-    """A window over a vector becomes one over a matrix of one column."""
+    """Make a window over a vector one over a matrix of one column."""
     source, init = instr.operands
     window = ReduceWindow.of(instr).window
     two = Window.make((*window.size, 1), (*window.stride, 1), ((window.pad_low[0], window.pad_high[0]), (0, 0)),

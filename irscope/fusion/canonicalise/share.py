@@ -1,4 +1,4 @@
-"""Equal instructions are made one: XLA's ``HloCSE``."""
+"""Common-subexpression elimination: keeps one of several equal instructions (XLA's ``HloCSE``)."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,12 +10,12 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Constant, Iota
 
 NEVER = hlo.named("parameter rng rng-bit-generator rng-get-and-update-state infeed outfeed send recv while conditional custom-call")
-"""What XLA never makes one although it looks alike."""
+"""Operators whose instructions XLA never merges."""
 _EQUALITY = Equality(frozenset(("control_predecessors", "operand_precision")))
 
 
 def share(rewriter: HloComputation) -> bool:
-    """Keep the first of each set of equal instructions."""
+    """Common-subexpression elimination: keep the first of each set of equal instructions."""
     known: dict[Any, HloInstruction] = {}
     numbering = Numbering(_EQUALITY)
     changed = False
@@ -43,5 +43,5 @@ def _key(instr: HloInstruction, numbering: Numbering) -> Any:
 
 
 def _same(operand: HloInstruction) -> Any:
-    """What two operands have in common that count as one: counts alike are kept apart, but not what reads them."""
+    """The key of an operand: equal iotas are not merged themselves, but their users are."""
     return (operand.type, Iota.of(operand).iota_dimension) if operand.op is hlo.iota else id(operand)

@@ -1,4 +1,4 @@
-"""What shows that a text is HLO from before XLA's own rewriting."""
+"""Signs that a text is HLO from before XLA's own rewriting."""
 from __future__ import annotations
 
 from collections import Counter
@@ -18,26 +18,26 @@ from irscope.ops.module_attributes import HloModule
 
 EARLY = hlo.named("reshape logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape rng-bit-generator "
                   "topk cholesky")
-"""What XLA replaces before it fuses: reshapes become bitcasts, batch normalisations are written out."""
+"""Operators that XLA replaces before it fuses: reshapes become bitcasts, batch normalisations are expanded."""
 KEPT_ON_GPU = hlo.named("opt-barrier")
-"""What its GPU compiler keeps until it has fused."""
+"""Operators that its GPU compiler keeps until after fusion."""
 LATE = hlo.named("fusion bitcast")
-"""What only XLA's own passes write."""
+"""Operators that only XLA's own passes emit."""
 UNFOLLOWED = hlo.named("rng rng-bit-generator cholesky triangular-solve reduce-window scan custom-call all-gather all-reduce all-to-all "
                        "collective-permute reduce-scatter fft map dynamic-reshape set-dimension-size")
-"""What XLA may expand or rewrite in ways that are not followed here."""
+"""Operators that XLA may expand or rewrite in ways that are not simulated here."""
 DOUBTED = hlo.named("copy dot tuple get-tuple-element")
-"""Operators whose rules also apply to what XLA leaves before its fusion pass, and so are no sign."""
+"""Operators whose rules also apply to what XLA leaves before its fusion pass, and which are therefore no sign."""
 REARRANGED = hlo.named("parameter copy tuple get-tuple-element")
-"""Operators that come and go without arithmetic being rewritten; one of them less is no sign."""
+"""Operators that come and go without arithmetic being rewritten; fewer of them are no sign."""
 
 
 def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
-    """What shows that a text is HLO from before XLA's own rewriting, for a CPU or for a GPU; empty where nothing does.
+    """The signs that a text is HLO from before XLA's own rewriting, for a CPU or for a GPU; empty if there are none.
 
-    One sign is enough: the name of the dump, an operator that XLA replaces before it fuses, a text without layouts, arithmetic in a
-    laid-out text that XLA would have simplified. What only XLA's passes write (fusions, bitcasts, a schedule) outweighs them. A text that
-    XLA did not print (its first line tells no layout of the entry) is somebody's own, and meant as it stands.
+    One sign is enough: the name of the dump, an operator that XLA replaces before it fuses, a text without layouts, or arithmetic in a
+    text with layouts that XLA would have simplified. What only XLA's passes emit (fusions, bitcasts, a schedule) outweighs them. A text
+    that XLA did not print (its first line has no layout of the entry) was written by hand, and is judged as it is.
     """
     if not may_be_early(module):
         return []
@@ -49,7 +49,7 @@ def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
     if any(node.op is hlo.call and not is_kept_call(module, node) for node in nodes):
         signs.append("call")
     if on_gpu and any(node.op is hlo.custom_call and CustomCall.of(node).custom_call_target in SHARDING for node in nodes):
-        signs.append("calls that say where values lie")
+        signs.append("sharding annotations")
     if not any(isinstance(node.type, TensorType) and node.type.layout is not None for node in nodes):
         signs.append("no layouts")
     if not signs and not _has_complex(nodes) and _simplifies(graphs, on_gpu):
@@ -58,7 +58,7 @@ def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
 
 
 def may_be_early(module: Module) -> bool:
-    """Whether XLA printed a text in which nothing shows that its passes have rewritten it, neither its operators nor its name."""
+    """Whether XLA printed a text that shows no sign, neither in its operators nor in its name, that its passes have rewritten it."""
     name = module.source.name
     attrs = HloModule.of(module)
     return (attrs.entry_computation_layout is not None and not attrs.is_scheduled
@@ -67,9 +67,9 @@ def may_be_early(module: Module) -> bool:
 
 
 def is_rewritten(module: Module, made: Module) -> bool:
-    """Whether rewriting changed more than the order and the copies of a module: the sign that is left for a text without others.
+    """Whether rewriting changed more than the order and the copies of a module: the remaining sign for a text without others.
 
-    A text from right before XLA's fusion pass stays as it is. Custom calls hide it, and complex arithmetic, which XLA writes out late.
+    A text from right before XLA's fusion pass does not change. Custom calls, and complex arithmetic, which XLA expands late, hide the sign.
     """
     graphs = computations(module)
     before, after = _counted(graphs), _counted(computations(made))
@@ -78,7 +78,7 @@ def is_rewritten(module: Module, made: Module) -> bool:
 
 
 def rewrite_early(module: Module, signs: list[str], rewrite: Rewrite = run_cpu) -> tuple[list[str], Canonical | None]:
-    """The module as XLA would rewrite it, and what shows that it has not done so yet, beside ``signs``; None where it has."""
+    """The module as XLA would rewrite it, and the signs that it was not rewritten yet, added to ``signs``; None if it was."""
     if not signs and not may_be_early(module):
         return [], None
     with collector_paused():
@@ -89,7 +89,7 @@ def rewrite_early(module: Module, signs: list[str], rewrite: Rewrite = run_cpu) 
 
 
 def unfollowed(module: Module) -> list[str]:
-    """The operators of a module that XLA may expand or rewrite in ways that are not followed here."""
+    """The operators of a module that XLA may expand or rewrite in ways that are not simulated here."""
     return names_of((node for graph in computations(module) for node in graph.nodes), UNFOLLOWED)
 
 
@@ -98,7 +98,7 @@ def _has_complex(nodes: Iterable[Node]) -> bool:
 
 
 def _counted(graphs: Iterable[Graph]) -> Counter[Op]:
-    """How often each operator stands in what the results of these graphs need."""
+    """How many live instructions of each operator these graphs have."""
     found: Counter[Op] = Counter()
     for graph in graphs:
         needed = {graph.result()}

@@ -1,4 +1,4 @@
-"""The algebraic simplifier: every rule by operator, applied until none applies."""
+"""Algebraic simplification: applies every rule, by operator, to a fixpoint."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -75,19 +75,19 @@ _SEQUENCES: Mapping[str, tuple[str | Rule, ...]] = {
     "get-tuple-element": (calls.get_tuple_element,),
     "tuple": (calls.tuple_,),
 }
-"""What is tried for an operator, in this order: rows of the table of identities, by name, and functions."""
+"""The rules for each operator, in this order: rows of the table of identities, by name, and functions."""
 
 RULES: Mapping[Op, tuple[Identity | Rule, ...]] = {
     get(op): tuple(IDENTITIES[rule] if isinstance(rule, str) else rule for rule in rules) for op, rules in _SEQUENCES.items()
 }
 
 IDENTICAL = frozenset(op for op, rules in RULES.items() if any(isinstance(rule, Identity) for rule in rules))
-"""Operators with rows among their rules."""
+"""Operators that have rows of the table among their rules."""
 _index: dict[tuple[Op | str, ...], tuple[Identity | Rule, ...]] = {}
 
 
 def rules_of(instr: HloInstruction) -> tuple[Identity | Rule, ...]:
-    """The rules for an instruction, without the rows that its element type or the operators of its operands exclude."""
+    """The rules for an instruction, without rows that its element type or its operands' operators exclude."""
     op = instr.op
     if op not in IDENTICAL:
         return RULES.get(op, ())
@@ -102,13 +102,13 @@ def rules_of(instr: HloInstruction) -> tuple[Identity | Rule, ...]:
 
 
 MAX_ROUNDS = 64
-"""Rounds after which simplifying ends although rules still apply: two rules that undo each other must not run for ever."""
+"""The limit on rounds, in case two rules undo each other."""
 
 
 def simplify(rewriter: HloComputation) -> bool:
-    """Algebraic simplification: the rules on every instruction, operands first, until nothing changes.
+    """Algebraic simplification: apply the rules to every instruction, operands first, until nothing changes.
 
-    Rounds after the first look only at what a change may concern.
+    Rounds after the first visit only the worklist: the instructions that a change may affect.
     """
     changed = False
     worklist = rewriter.post_order()
@@ -124,7 +124,7 @@ def simplify(rewriter: HloComputation) -> bool:
 
 
 class _Maker:
-    """Builds the replacement of an instruction: instructions of its type."""
+    """Builds the replacement of an instruction; new instructions have its type."""
 
     __slots__ = ("instr", "rewriter")
 
@@ -133,16 +133,16 @@ class _Maker:
         self.instr = instr
 
     def build(self, op: str, operands: Sequence[HloInstruction]) -> HloInstruction:
-        """An instruction; ``like`` is one with the operator and attributes of the instruction."""
+        """Create an instruction; ``like`` creates one with the operator and attributes of the instruction."""
         return self.rewriter.like(self.instr, operands) if op == "like" else self.rewriter.make(get(op), self.instr.type, operands)
 
     def full(self, value: float) -> HloInstruction:
-        """An array of one value."""
+        """An array filled with one value."""
         return self.rewriter.full(value, self.instr)
 
 
 def simplify_instruction(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Apply the first rule that holds for an instruction; whether there was one."""
+    """Apply the first rule that matches an instruction; returns whether there was one."""
     rewriter.at = instr
     for rule in rules_of(instr):
         if isinstance(rule, Identity):
@@ -155,7 +155,7 @@ def simplify_instruction(rewriter: HloComputation, instr: HloInstruction) -> boo
 
 
 def _concerned(rewriter: HloComputation) -> list[HloInstruction]:
-    """What a change may concern: what was touched, its users and theirs, its operands and their users; operands first."""
+    """The worklist after a change: what was changed, its users and theirs, its operands and their users; operands first."""
     marked: dict[HloInstruction, None] = {}
     for instr in rewriter.worklist:
         if instr.erased:

@@ -1,4 +1,4 @@
-"""Slices, updates, paddings, concatenations and reversals: merged and moved to where there is less to cut."""
+"""Slices, updates, pads, concatenations and reverses: merges them, and moves slices up to smaller operands."""
 from __future__ import annotations
 
 from math import prod
@@ -41,7 +41,7 @@ def slice_(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _of_pad(rewriter: HloComputation, instr: HloInstruction, cut: Cut) -> bool:
-    """A slice of a padding: of what is padded, or of the padding alone."""
+    """Slice the operand of a pad, or only its padding."""
     pad = instr.operands[0]
     inner = pad.operands[0]
     undoes = inside = True
@@ -59,7 +59,7 @@ def _of_pad(rewriter: HloComputation, instr: HloInstruction, cut: Cut) -> bool:
 
 
 def _of_broadcast(rewriter: HloComputation, instr: HloInstruction, cut: Cut) -> bool:
-    """What is repeated is cut before it is repeated."""
+    """Slice the operand of a broadcast instead of its result."""
     source = instr.operands[0]
     inner, dimensions = source.operands[0], Broadcast.of(source).dimensions
     inner_cut = [cut[d] for d in dimensions]
@@ -69,7 +69,7 @@ def _of_broadcast(rewriter: HloComputation, instr: HloInstruction, cut: Cut) -> 
 
 
 def _of_concatenation(rewriter: HloComputation, instr: HloInstruction, cut: Cut) -> bool:
-    """A slice of a concatenation reads the pieces that it meets only."""
+    """Slice only the pieces of a concatenation that the slice overlaps."""
     source = instr.operands[0]
     axis = Concatenate.of(source).axis
     start, limit, _ = cut[axis]
@@ -88,7 +88,7 @@ def _of_concatenation(rewriter: HloComputation, instr: HloInstruction, cut: Cut)
 
 
 def _of_reshape(rewriter: HloComputation, instr: HloInstruction, cut: Cut) -> bool:
-    """A slice of the first dimension goes before a reshape where it is one run of whole parts there too."""
+    """Move a slice of the first dimension above a reshape if it is contiguous whole parts there too."""
     source = instr.operands[0]
     inner = source.operands[0]
     if not inner.dims or any((a, b) != (0, source.dims[d]) for d, (a, b, _) in enumerate(cut) if d):
@@ -101,7 +101,7 @@ def _of_reshape(rewriter: HloComputation, instr: HloInstruction, cut: Cut) -> bo
 
 
 def dynamic_slice(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Simplify a slice at places that are computed (``HandleDynamicSlice``)."""
+    """Simplify a slice at computed start indices (``HandleDynamicSlice``)."""
     source, starts, sizes = instr.operands[0], instr.operands[1:], instr.dims
     if not starts or starts[0].dims:
         return False
@@ -135,7 +135,7 @@ def dynamic_slice(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _start_at_zero(rewriter: HloComputation, instr: HloInstruction, sizes: tuple[int, ...], first: int) -> bool:
-    """A window that is as long as the array starts at zero, whatever its start says. The starts are the operands from ``first`` on."""
+    """Set start indices to zero along dimensions that the window covers wholly. The starts are the operands from ``first`` on."""
     array, starts = instr.operands[0], instr.operands[first:]
     full = [d for d, n in enumerate(sizes) if n == array.dims[d] and not (starts[d].op is hlo.constant and is_all(starts[d], 0))]
     if not full:
@@ -161,7 +161,7 @@ def dynamic_update_slice(rewriter: HloComputation, instr: HloInstruction) -> boo
 
 
 def pad(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Simplify a padding (``HandlePad``)."""
+    """Simplify a pad (``HandlePad``)."""
     source, value = instr.operands
     padding = Pad.of(instr).padding
     if not source.elements:
@@ -207,7 +207,7 @@ def concatenate(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _as_pad(rewriter: HloComputation, instr: HloInstruction, axis: int) -> bool:
-    """A piece beside a scalar that is repeated is a padding."""
+    """Rewrite a concatenation of an array and a broadcast scalar to a pad."""
     low, high = instr.operands
     for value, piece, around in ((low, high, (low.dims[axis], 0, 0)), (high, low, (0, high.dims[axis], 0))):
         if value.op is hlo.broadcast and not value.operands[0].dims:
@@ -217,8 +217,8 @@ def _as_pad(rewriter: HloComputation, instr: HloInstruction, axis: int) -> bool:
 
 
 def _merge_slices(rewriter: HloComputation, instr: HloInstruction, axis: int) -> list[HloInstruction]:
-    """The pieces; neighbours that are slices of one array, each from where the one before ends, are one slice."""
-    runs: list[tuple[HloInstruction, Cut]] = []  # the first slice, and the cut that stands for all; no cut for any other piece
+    """The pieces, with adjacent slices of one array merged into one slice."""
+    runs: list[tuple[HloInstruction, Cut]] = []  # the first slice, and the bounds of all merged; no bounds for any other piece
     for operand in instr.operands:
         cut = Slice.of(operand).slice if operand.op is hlo.slice else ()
         cut = cut if all(step == 1 for _, _, step in cut) else ()
@@ -231,12 +231,12 @@ def _merge_slices(rewriter: HloComputation, instr: HloInstruction, axis: int) ->
 
 
 def _follows(first: Cut, second: Cut, axis: int) -> bool:
-    """Whether one slice starts where another ends, along one dimension, and starts where it does along all others."""
+    """Whether one slice starts where another ends along one dimension, and has the same start along all others."""
     return all(b[0] == (a[1] if d == axis else a[0]) for d, (a, b) in enumerate(zip(first, second, strict=True)))
 
 
 def reverse(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Simplify a reversal (``HandleReverse``)."""
+    """Simplify a reverse (``HandleReverse``)."""
     source, dimensions = instr.operands[0], Reverse.of(instr).dimensions
     if all(instr.dims[d] == 1 for d in dimensions):
         return rewriter.replace(instr, source)

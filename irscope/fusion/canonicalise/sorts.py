@@ -1,4 +1,4 @@
-"""Sorts: of one element, of values that nobody reads (XLA's ``SortSimplifier``), and stable ones."""
+"""Sorts: simplifies sorts of one element and of unused values (XLA's ``SortSimplifier``), and expands stable ones."""
 from __future__ import annotations
 
 from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction, tensor_type
@@ -9,7 +9,7 @@ from irscope.ops.attributes import GetTupleElement, Iota, Sort, TopK
 
 
 def sort(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Sorting one element changes nothing; values that nobody reads are not sorted along."""
+    """Remove a sort of one element, and the unused operands of a sort."""
     source = instr.operands[0]
     if not source.elements or source.dims[Sort.of(instr).axis] > 1:
         return _drop_unread(rewriter, instr)
@@ -37,7 +37,7 @@ def _drop_unread(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _narrow(comparator: Graph, kept: list[int]) -> Graph:
-    """A comparator with only these parameters; it reads no other."""
+    """A comparator with only these parameters; it uses no other."""
     made = Graph(comparator.name, loc=comparator.loc)
     here: dict[Node, Node] = {}
     number_of = {comparator.params[place]: number for number, place in enumerate(kept)}
@@ -52,12 +52,12 @@ def _narrow(comparator: Graph, kept: list[int]) -> Graph:
 
 
 def call_top(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """The largest elements of rows are the work of a function of XLA's runtime (``TopkRewriter``)."""
+    """Replace a topk of the largest elements by a call of XLA's runtime function (``TopkRewriter``)."""
     return TopK.of(instr).largest and rewriter.become(instr, hlo.custom_call, instr.operands, {"custom_call_target": "TopK"})
 
 
 def order_sort(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """A stable sort compares places too, where values are equal; it counts them itself (``StableSortExpander``, ``SortIotaFusion``)."""
+    """Expand a stable sort: an unstable one that compares an iota where values tie (``StableSortExpander``, ``SortIotaFusion``)."""
     attrs = Sort.of(instr)
     along = attrs.axis
     if not attrs.is_stable or not instr.bodies or any(
@@ -82,7 +82,7 @@ def order_sort(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _widen(comparator: Graph) -> Graph:
-    """A comparator with two more parameters, which it does not read."""
+    """A comparator with two more parameters, which it does not use."""
     made = Graph(f"{comparator.name}.stable")
     here: dict[Node, Node] = {}
     for node in comparator.nodes:

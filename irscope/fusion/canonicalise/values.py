@@ -1,4 +1,4 @@
-"""What instructions are known to hold: constants, broadcasts of constants, signs, the small computations that reductions apply."""
+"""Known values of instructions: constants, broadcast constants, signs, the scalar computations of reductions."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,11 +10,11 @@ from irscope.ops.attributes import Constant
 
 COMPLEX = frozenset(("c64", "c128"))
 MAX_LOOKED_AT = 1 << 20
-"""Elements of a constant up to which it is looked whether all are equal."""
+"""Elements of the largest constant that is checked for equal elements."""
 
 
 def is_integral(dtype: str) -> bool:
-    """Whether an element type is one of whole numbers; truth values are not."""
+    """Whether an element type is an integer type; pred is not."""
     return dtype in DTYPES and DTYPES[dtype].is_integer
 
 
@@ -31,7 +31,7 @@ def bits(dtype: str) -> int:
 
 
 def array_of(instr: HloInstruction) -> Any:
-    """The array of a constant; None for anything else, and where the text elides it or it is too large to be looked at."""
+    """The array of a constant; None for anything else, and if the text elides it or it is too large to check."""
     if instr.op is not hlo.constant or not instr.is_array or instr.elements > MAX_LOOKED_AT:
         return None
     literal = Constant.of(instr).known
@@ -42,7 +42,7 @@ def array_of(instr: HloInstruction) -> Any:
 
 
 def scalar_of(instr: HloInstruction) -> Any:
-    """The number that a constant of one element holds; None for anything else."""
+    """The number in a constant of one element; None for anything else."""
     if instr.op is not hlo.constant or instr.elements != 1:
         return None
     array = array_of(instr)
@@ -50,14 +50,14 @@ def scalar_of(instr: HloInstruction) -> Any:
 
 
 def unwrapped(instr: HloInstruction) -> HloInstruction:
-    """What broadcasts repeat."""
+    """The operand below all broadcasts."""
     while instr.op is hlo.broadcast:
         instr = instr.operands[0]
     return instr
 
 
 def is_all(instr: HloInstruction, value: float) -> bool:
-    """Whether every element is known to be ``value``, broadcasts looked through."""
+    """Whether every element is known to be ``value``, looking through broadcasts."""
     instr = unwrapped(instr)
     if instr.op is not hlo.constant:
         return False
@@ -68,14 +68,14 @@ def is_all(instr: HloInstruction, value: float) -> bool:
 
 
 def broadcast_scalar_constant(instr: HloInstruction) -> HloInstruction | None:
-    """The scalar constant that a broadcast repeats; None for anything else."""
+    """The scalar constant of a broadcast; None for anything else."""
     if instr.op is hlo.broadcast and instr.operands[0].op is hlo.constant and not instr.operands[0].dims:
         return instr.operands[0]
     return None
 
 
 def is_non_negative(instr: HloInstruction) -> bool:
-    """Whether no element can be negative, as far as XLA looks (``IsNonNegative``)."""
+    """Whether no element can be negative, as far as XLA checks (``IsNonNegative``)."""
     if any(o.dtype in COMPLEX for o in instr.operands):
         return False
     match instr.op:
@@ -102,7 +102,7 @@ def is_non_negative(instr: HloInstruction) -> bool:
 
 
 def is_positive(instr: HloInstruction) -> bool:
-    """Whether every element is above zero, as far as XLA looks (``IsPositive``)."""
+    """Whether every element is above zero, as far as XLA checks (``IsPositive``)."""
     match instr.op:
         case hlo.power | hlo.abs | hlo.rsqrt | hlo.sqrt:
             return not (instr.op is hlo.power and instr.dtype[:1] == "s") and is_positive(instr.operands[0])
@@ -112,7 +112,7 @@ def is_positive(instr: HloInstruction) -> bool:
 
 
 def combiner(graph: Graph | None) -> Op | None:
-    """The operator of a computation that combines its two parameters by one instruction; None for any other."""
+    """The operator of a computation that combines its two parameters in one instruction; None for any other."""
     if graph is None or graph.root is None or len(graph.params) != 2:
         return None
     root = graph.root
@@ -122,5 +122,5 @@ def combiner(graph: Graph | None) -> Op | None:
 
 
 def is_power_of_two(value: object) -> bool:
-    """Whether a number is one, two, four and so on."""
+    """Whether a number is a power of two."""
     return isinstance(value, int) and value > 0 and not value & (value - 1)

@@ -1,4 +1,4 @@
-"""What XLA's CPU compiler hands to a library before it fuses: products and large reductions go to YNNPACK (ynn_support.cc)."""
+"""The dots, convolutions and reductions that XLA's CPU compiler offloads to YNNPACK before it fuses (ynn_support.cc)."""
 from __future__ import annotations
 
 from collections import deque
@@ -15,29 +15,29 @@ from irscope.ops.attributes import Convolution, Pad, Reduce, Windowed
 from irscope.ops.attrs import Window
 
 MIN_ELEMENTS = 4096
-"""An instruction with no array of this size is not worth a call (``kMinElements``)."""
+"""Elements below which no array of an instruction makes a call worthwhile (``kMinElements``)."""
 MIN_DOT = 8
-"""A product in which no dimension is this large is not worth a call."""
+"""The size that a dimension of a dot needs to make a call worthwhile."""
 MAX_MEMBERS = 64
-"""Instructions that one call takes (``MaxFusionSize``)."""
+"""The most instructions in one call (``MaxFusionSize``)."""
 DOT_TYPES = frozenset((("f64", "f64", "f64"), ("f32", "f32", "f32"), ("bf16", "bf16", "f32"), ("s8", "s8", "s32"), ("u8", "s8", "s32")))
-"""Element types of both sides and the result that the library multiplies."""
+"""Element types of both sides and the result of dots that the library supports."""
 SUM_TYPES = frozenset((("f64", "f64"), ("f32", "f32"), ("f16", "f32"), ("bf16", "f32"), ("s8", "s32"), ("u8", "s32")))
-"""Element types of what is summed and of the sum."""
+"""Element types of the operand and of the sum of reductions that it supports."""
 CONVOLUTION_TYPES = frozenset((("f64", "f64", "f64"), ("f32", "f32", "f32"), ("s8", "s8", "s32")))
-"""Element types of input, filter and result that the library convolves."""
+"""Element types of input, filter and result of convolutions that it supports."""
 MIN_CHANNELS = 16
 """A convolution with no more features than this on either side is not worth a call."""
 ARITHMETIC = hlo.named("abs ceil convert cosine erf exponential exponential-minus-one floor log log-plus-one logistic negate "
                         "round-nearest-even rsqrt sign sine sqrt tanh tan add divide maximum minimum multiply power subtract")
-"""Elementwise instructions that the library computes beside a reduction."""
+"""Elementwise instructions that the library computes next to a reduction."""
 ARITHMETIC_TYPES = frozenset(("f64", "f32", "bf16", "s8", "u8"))
 MOVES = hlo.named("broadcast bitcast reshape pad constant")
-"""What may stand between them."""
+"""Movement that it accepts between them."""
 
 
 def takes_dot(instr: HloInstruction) -> bool:
-    """Whether the library computes a product (in canonical form, with default layouts)."""
+    """Whether the library computes a dot (in canonical form, with default layouts)."""
     lhs, rhs = instr.operands
     if (lhs.dtype, rhs.dtype, instr.dtype) not in DOT_TYPES:
         return False
@@ -46,7 +46,7 @@ def takes_dot(instr: HloInstruction) -> bool:
     m, n, k = prod(lhs.dims[d] for d in mine), prod(rhs.dims[d] for d in theirs), prod(lhs.dims[d] for d in lc)
     if m == 1 or n == 1 or max(m, n, k) < MIN_DOT:
         return False
-    # The contracted dimension must be the last of the left side; a right side with it last is multiplied transposed.
+    # The contracting dimension must be the last of the left side; if it is the last of the right side, the call transposes that.
     return not mine or not lc or max(mine) < min(lc)
 
 
@@ -83,7 +83,7 @@ def takes_reduction(instr: HloInstruction) -> bool:
 
 
 def _is_tiling(window: Window) -> bool:
-    """Whether windows lie side by side, at least along one dimension."""
+    """Whether windows do not overlap, at least along one dimension."""
     wide = [d for d, (n, s) in enumerate(zip(window.size, window.stride, strict=True)) if n > 1 or s > 1]
     return bool(wide) and all(window.size[d] in (1, window.stride[d]) and window.lhs_dilate[d] == window.rhs_dilate[d] == 1
                               and not window.rhs_reversal[d] for d in wide)
@@ -95,11 +95,11 @@ def is_large(instr: HloInstruction) -> bool:
 
 
 TAKES = {hlo.dot: takes_dot, hlo.convolution: takes_convolution, hlo.reduce: takes_reduction, hlo.reduce_window: takes_reduction}
-"""Whether the library computes an instruction, by its operator."""
+"""Whether the library computes an instruction, by operator."""
 
 
 def call_library(rewriter: HloComputation) -> None:
-    """Wrap what the library computes into fusions of kind ``kCustom``; reductions come first and take their neighbours with them."""
+    """Wrap what the library computes into fusions of kind ``kCustom``; starts with reductions, which take in their neighbours."""
     inside: set[HloInstruction] = set()
     order = rewriter.post_order()[::-1]
     for instr in order:
@@ -113,7 +113,7 @@ def call_library(rewriter: HloComputation) -> None:
 
 
 class _Growth:
-    """A library call in the making: an operand joins when nothing else reads it, a reader when it is the only one."""
+    """A library call under construction: it takes in an operand without other users, or a user that is the only one."""
 
     def __init__(self, rewriter: HloComputation, start: HloInstruction, inside: set[HloInstruction]) -> None:
         self.rewriter, self.inside = rewriter, inside
@@ -121,13 +121,13 @@ class _Growth:
         self.root = start
 
     def members_to_root(self) -> list[HloInstruction]:
-        """The reduction and its neighbours that the library takes too, the result last."""
+        """The reduction and its neighbours that the library computes too, the result last."""
         while self._grow():
             pass
         return [*(member for member in self.members if member is not self.root), self.root]
 
     def _grow(self) -> bool:
-        """Take in neighbours, nearest first; whether any came."""
+        """Take in neighbours, nearest first; returns whether there were any."""
         self.queue: deque[tuple[HloInstruction, bool]] = deque()
         self.seen = set(self.members)
         before = len(self.members)

@@ -1,1 +1,1 @@
-"""What torch.compile fuses: Inductor's lowering, loops and scheduler, decision by decision."""
+"""What torch.compile fuses: Inductor's lowering, loops and scheduler, simulated decision by decision."""

@@ -1,4 +1,4 @@
-"""Which operations come before which: a bit for each of the operations shortly before one, a walk for those far away."""
+"""Dependences between operations: a bit set of the operations shortly before each one, and a search for those further away."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from irscope.fusion.inductor.kernels import Kernel
 
 WINDOW = 4096
-"""So many operations back are kept as bits; the answer for those further away is walked for."""
+"""The number of preceding operations in a bit set; dependences on earlier ones are searched for."""
 MASK = (1 << WINDOW) - 1
 
 
 class Ancestors:
-    """Answers for the kernels of single operations that it is made of, and for what is joined of them."""
+    """Dependences between kernels of single operations, and between kernels joined from them."""
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
         place = {name: kernel.low for kernel in kernels for name in kernel.names}
@@ -27,7 +27,7 @@ class Ancestors:
         self._places = place
 
     def before(self, first: Kernel, second: Kernel) -> bool:
-        """Whether something in the second needs something in the first, directly or not."""
+        """Whether an operation in the second kernel depends on one in the first, directly or not."""
         if first.low > second.high:
             return False
         mine = [self._places[b.name] for b in first.buffers]

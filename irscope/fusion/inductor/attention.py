@@ -1,9 +1,9 @@
-"""Attention that is written out as products and a softmax, where PyTorch makes one call of it (fx_passes/fuse_attention.py).
+"""Attention that is written as matrix products and a softmax, which PyTorch replaces by one call (fx_passes/fuse_attention.py).
 
-What torch 2.13 finds on a CPU, of tensors (batch, heads, length, size): the scores divided by a number, perhaps with a mask added behind;
-or multiplied by a number; and, where queries, keys and values all come as (batch, length, heads, size) and are turned, also scores as they
-are, perhaps with a mask added. Each form was tried. A mask that fills or selects, scaled queries, tensors of three dimensions and values
-that something else reads too are not found.
+The patterns that torch 2.13 matches on a CPU, on tensors (batch, heads, length, size): the scores divided by a number, perhaps with a mask
+added afterwards; or multiplied by a number; and, if queries, keys and values are all transposed from (batch, length, heads, size), also
+scores without a scale, perhaps with a mask added. Each pattern was tried. Masks that fill or select, scaled queries, tensors of three
+dimensions, and values with other users do not match.
 """
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Dot, Reduce, Transpose
 
 TURNED = (0, 2, 1, 3)
-"""(batch, length, heads, size) seen as (batch, heads, length, size)."""
+"""The permutation from (batch, length, heads, size) to (batch, heads, length, size)."""
 
 
 def written_out(program: Program, nodes: list[Node], alive: list[bool]) -> list[Unit]:
-    """The attentions of a program, each a unit: first the product of queries and keys, last the one with the values."""
+    """The attentions of a program, each as a unit: from the product of queries and keys to the product with the values."""
     return [unit for node in nodes if node.op is hlo.dot and (unit := _attention(program, node, alive)) is not None]
 
 
 def _attention(program: Program, last: Node, alive: list[bool]) -> Unit | None:
-    """The attention whose result a product is."""
+    """The attention that a product is the result of."""
     chance = last.operands[0]
     if not _is_product(last, 2) or chance.op is not hlo.divide or not operators.is_of(chance, operators.SOFTMAX):
         return None
@@ -52,18 +52,18 @@ def _attention(program: Program, last: Node, alive: list[bool]) -> Unit | None:
 
 
 def _is_product(node: Node, contracted: int) -> bool:
-    """A product of (batch, heads, ...) matrices as ``matmul`` makes them, over dimension ``contracted`` of the second unturned."""
+    """Whether a node is a ``matmul`` of (batch, heads, ...) matrices over dimension ``contracted`` of the untransposed second operand."""
     if node.op is not hlo.dot or not operators.is_of(node, operators.PRODUCTS) or len(shape_of(node)) != 4:
         return False
     if 1 in shape_of(node)[2:]:
-        return False  # has been taken apart into a multiplication and a sum before (decompositions.py)
+        return False  # decompositions.py has turned it into a multiplication and a sum before
     batches, sums = Dot.of(node).batch_dims, Dot.of(node).contracting_dims
     turned = contracted == 3 and node.operands[1].op is not hlo.transpose
     return batches == ((0, 1), (0, 1)) and sums == ((3,), (3 if turned else 2,))
 
 
 def _same_operator(node: Node) -> list[Node]:
-    """The primitives of one written operator that a node consists of, constants left out."""
+    """The primitives of one source operator that a node belongs to, without constants."""
     found = {node: None}
     stack = [node]
     while stack:
@@ -75,12 +75,12 @@ def _same_operator(node: Node) -> list[Node]:
 
 
 def _is_over_last(found: Softmax) -> bool:
-    """Whether a softmax of four dimensions is taken over the last one."""
+    """Whether a softmax of four dimensions is over the last one."""
     return found.largest is not None and Reduce.of(found.largest).dimensions == Reduce.of(found.total).dimensions == (3,)
 
 
 def _only_read_in(program: Program, nodes: list[Node], readers: tuple[Node, ...] | list[Node], alive: list[bool]) -> bool:
-    """Whether nothing else reads these nodes, and none is a result; the first reader may be both."""
+    """Whether these nodes have no other users and none is a result; the first user may have both."""
     known = {*nodes, *readers}
     if (known - {readers[0]}) & program.given:
         return False
@@ -88,7 +88,7 @@ def _only_read_in(program: Program, nodes: list[Node], readers: tuple[Node, ...]
 
 
 def _laid_out(program: Program, matrices: tuple[Node, Node, Node]) -> str:
-    """``turned``: queries, keys and values all are; ``plain``: none has to be copied to be a batch of matrices; else the empty string."""
+    """``turned``: queries, keys and values are all transposed; ``plain``: none needs a copy to be a batch of matrices; else empty."""
     queries, keys, values = matrices
     keys = keys.operands[0] if keys.op is hlo.transpose and Transpose.of(keys).dimensions == (0, 1, 3, 2) else keys
     if all(m.op is hlo.transpose and Transpose.of(m).dimensions == TURNED for m in (queries, keys, values)):

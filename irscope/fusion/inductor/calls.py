@@ -1,4 +1,4 @@
-"""Library calls: matrix products, convolutions, attention, sorts, and all that Inductor has no loops for. Their operands are stored."""
+"""Library calls: matrix products, convolutions, attention, sorts, and all other operators without loops. Realizes their operands."""
 from __future__ import annotations
 
 from itertools import pairwise
@@ -17,15 +17,15 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot, Transpose
 
 CHANNELS_LAST = (1, 3, 2, 0)
-"""The dimensions of an image (N, C, H, W) from the innermost outwards, as oneDNN's convolutions want them."""
+"""The dimensions of an image (N, C, H, W) from the innermost outwards, in the layout of oneDNN's convolutions."""
 
 
 ONE_RESULT = hlo.named("dot convolution scatter")
-"""Calls that write their result themselves; of any other each result is taken out of the call, which is an operation more."""
+"""Calls that write their result directly; of any other call each result is extracted by one more operation."""
 
 
 def lower_call(state: State, unit: Unit) -> None:
-    """One call, and a buffer for each of its results that is read."""
+    """Lower one call, with a buffer for each of its used results."""
     inside = set(unit.nodes)
     asked = read_in_order(unit) if unit.attention else [o for node in unit.nodes for o in node.operands]
     operands = list(dict.fromkeys(_given(unit, o) for o in asked if o not in inside))
@@ -71,19 +71,19 @@ def lower_call(state: State, unit: Unit) -> None:
 
 
 def _given(unit: Unit, operand: Node) -> Node:
-    """The argument of attention that a product inside reads turned: it is the argument that is stored."""
+    """The argument of attention that an inner product reads transposed: the argument itself is realized."""
     turned = unit.attention and operand.op is hlo.transpose and Transpose.of(operand).dimensions == (0, 1, 3, 2)
     return operand.operands[0] if turned else operand
 
 
 def _on_images(node: Node) -> bool:
-    """A convolution over (N, C, H, W)."""
+    """Whether a convolution is over (N, C, H, W)."""
     dims = Convolution.of(node).dim_labels
     return (dims.lhs_batch, dims.lhs_feature, *dims.lhs_spatial) == (0, 1, 2, 3)
 
 
 def _is_argument(tensor: Tensor, operand: Node, unit: Unit) -> bool:
-    """A number that the call takes as it is, or one that only the expansion of the call needs."""
+    """Whether an operand is a number that the call takes directly, or one that only the expansion of the call uses."""
     expression = tensor.storage.expression
     if expression is None or expression.loads:
         return False
@@ -104,7 +104,7 @@ def _leaves(state: State, node: Node, inside: set[Node]) -> bool:
 
 
 def _in_memory(state: State, tensor: Tensor, node: Node) -> Buffer:
-    """The operand stored, and copied where it is a view that no strides describe, or one number many times."""
+    """The realized operand; copies it if it is a view that no strides describe, or a broadcast number."""
     if tensor.storage.expression is not None and not tensor.storage.expression.loads and not tensor.whole():
         return state.copied(tensor, node)
     buffer = _settled(state, tensor)
@@ -112,7 +112,7 @@ def _in_memory(state: State, tensor: Tensor, node: Node) -> Buffer:
 
 
 def _settled(state: State, tensor: Tensor) -> Buffer:
-    """The buffer of a view, which settles its layout: as in the traced program where that has the channels innermost, else row by row
+    """The buffer of a view. Freezes its layout: channels last if the traced program has that, else row-major
     (``convert_to_reinterpret_view``)."""
     buffer = state.realized(tensor)
     if buffer.strides is None and not tensor.whole():
@@ -122,7 +122,7 @@ def _settled(state: State, tensor: Tensor) -> Buffer:
 
 
 def _is_turned(state: State, operand: Node, unit: Unit) -> bool:
-    """Whether what is added to the scores does not lie along their last dimension."""
+    """Whether the summand of the scores is not contiguous along their last dimension."""
     if any(operand in node.operands for node in unit.nodes if node.op is hlo.dot):
         return False
     strides = [s for s, size in zip(state.program.strides[operand.index], shape_of(operand)) if size != 1 and s]
@@ -130,7 +130,7 @@ def _is_turned(state: State, operand: Node, unit: Unit) -> bool:
 
 
 def _as_traced(state: State, tensor: Tensor, operand: Node) -> Buffer:
-    """A copy of which the dimensions lie in memory in the order that they have in the traced program (``require_stride_order``)."""
+    """A copy with the dimension order of the traced program in memory (``require_stride_order``)."""
     copy = state.copied(tensor, operand)
     strides = state.program.strides[operand.index]
     if copy.shape == shape_of(operand) and 0 not in strides:
@@ -139,14 +139,14 @@ def _as_traced(state: State, tensor: Tensor, operand: Node) -> Buffer:
 
 
 def _unrepeated(tensor: Tensor) -> Tensor:
-    """What attention has laid out for it (``sdpa_constraint``): the tensor without repetitions along its dimensions."""
+    """The layout that attention requires of it (``sdpa_constraint``): the tensor without broadcasts along its dimensions."""
     used = set().union(*(variables_of(form) for form in tensor.where))
     shape = tuple(size if i in used else 1 for i, size in enumerate(tensor.shape))
     return Tensor(tensor.storage, tensor.where, shape, tensor.value)
 
 
 def _matrix(state: State, tensor: Tensor, node: Node, dot: Node) -> Buffer:
-    """An operand of a product: seen as matrices, or as a batch of them; copied where its memory does not let itself be seen so."""
+    """An operand of a product viewed as matrices, or as a batch of them; copied if its memory does not allow that view."""
     rank = len(tensor.shape)
     attrs, side = Dot.of(dot), int(node is not dot.operands[0])
     batch, contracted = attrs.batch_dims[side], attrs.contracting_dims[side]
@@ -157,13 +157,13 @@ def _matrix(state: State, tensor: Tensor, node: Node, dot: Node) -> Buffer:
         sizes = (prod(tensor.shape[:-1]), tensor.shape[-1])
     if sizes is not None and viewed(tensor.shape, state.program.strides[node.index], sizes) is None:
         copy = state.copied(tensor, node)
-        copy.strides = row_major(copy.shape)  # it is seen as matrices, which settles its layout
+        copy.strides = row_major(copy.shape)  # viewing it as matrices freezes its layout
         return copy
     return _in_memory(state, tensor, node)
 
 
 def _has_gaps(tensor: Tensor) -> bool:
-    """Whether the convolution reads some channels of an image where they lie, so that its result is laid out row by row."""
+    """Whether the convolution reads some channels of an image in place, so that its result is row-major."""
     strides = strides_of(tensor) if tensor.storage.buffer is not None else None
     if strides is None or any(size < 2 for size in tensor.shape[1:]):
         return False
@@ -172,7 +172,7 @@ def _has_gaps(tensor: Tensor) -> bool:
 
 
 def _channels_last(state: State, tensor: Tensor, convolution: Node) -> Buffer:
-    """An image or a filter with its channels innermost: laid out so where that is still open, else copied."""
+    """An image or a filter in channels-last layout: assigned if the layout is still open, else copied."""
     buffer = _settled(state, tensor)
     wanted = ordered_strides(tensor.shape, CHANNELS_LAST)
     if buffer.strides is None and buffer.into is None and tensor.whole():

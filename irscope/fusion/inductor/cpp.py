@@ -1,4 +1,4 @@
-"""What the C++ backend lets the scheduler join (``CppScheduling`` of codegen/cpp.py): it says no without a word in the log."""
+"""What the C++ backend lets the scheduler join (``CppScheduling`` of codegen/cpp.py); its refusals are not logged."""
 from __future__ import annotations
 
 from math import prod
@@ -9,29 +9,29 @@ from irscope.fusion.inductor.loops import Nest
 
 
 class Cpp:
-    """The rules for two kernels on a CPU. ``after(first, second)`` says whether the second reads what the first makes."""
+    """The C++ backend's rules for two kernels. ``after(first, second)`` says whether the second reads a result of the first."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
 
     def horizontal(self, first: Kernel, second: Kernel) -> str:
-        """Why two kernels that do not read each other stay apart: a rule, or the empty string."""
+        """The rule that refuses two kernels that do not read each other, or the empty string."""
         if len(first.buffers) + len(second.buffers) > self.limits.horizontal:
             return "horizontal-size"
         return "" if self._same_loops(first, second) else "loops"
 
     def vertical(self, first: Kernel, second: Kernel) -> str:
-        """Why a kernel that reads another one is not joined to it."""
+        """The rule that refuses a kernel that reads another one, or the empty string."""
         if (self._same_loops(first, second) and not first.reduces) or self.outer_depth(first, second):
             return ""
         return "reduction-first" if first.reduces else "loops"
 
     def last(self, first: Kernel, second: Kernel, vertical: bool) -> bool:
-        """Whether joining these two waits until nothing else can be joined: they would share outer loops only."""
+        """Whether this join waits until nothing else can be joined, because the two would share only outer loops."""
         return vertical and not (self._same_loops(first, second) and not first.reduces) and self.outer_depth(first, second) > 0
 
     def join(self, first: Kernel, second: Kernel, vertical: bool) -> Kernel:
-        """The two as one kernel."""
+        """Join two kernels into one."""
         if not first.outer and not second.outer and self._alike(first, second) is None:
             aligned = self._aligned(first, second)
             if aligned is not None:
@@ -45,7 +45,7 @@ class Cpp:
 
     @staticmethod
     def _alike(first: Kernel, second: Kernel) -> str | None:
-        """How the loops fit without changing them."""
+        """Whether the loops fit without changes."""
         (loops1, reduced1), (loops2, reduced2) = first.group, second.group
         if loops1 == loops2 and reduced1 == reduced2:
             return "same"
@@ -58,7 +58,7 @@ class Cpp:
 
     @staticmethod
     def _aligned(first: Kernel, second: Kernel) -> list[tuple[Kernel, Nest]] | None:
-        """Loops under which both kernels run alike, when one was a single long loop over the same shape (``compatible ranges``)."""
+        """The loops with which both kernels run alike, if one was a single long loop over the same shape (``compatible ranges``)."""
         (loops1, reduced1), (loops2, reduced2) = first.group, second.group
         if reduced1 or reduced2 or prod(loops1) != prod(loops2) or 1 not in (len(loops1), len(loops2)):
             return None
@@ -78,7 +78,7 @@ class Cpp:
 
     @staticmethod
     def outer_depth(first: Kernel, second: Kernel) -> int:
-        """How many outer loops two kernels could share (``_get_outer_loop_fusion_depth``); 0: none."""
+        """The number of outer loops that two kernels can share (``_get_outer_loop_fusion_depth``); 0 if none."""
         (loops1, reduced1) = (first.outer[-1] if first.outer else first).group
         (loops2, reduced2) = (second.outer[0] if second.outer else second).group
         if not loops1 and not loops2 and reduced1 and reduced2:

@@ -1,10 +1,10 @@
-"""Index expressions: whole numbers made of loop variables, as Inductor compares them.
+"""Index expressions: integer functions of loop variables, compared as Inductor does.
 
 A form is a constant and a sum of atoms, each with a coefficient. Where loops run over other dimensions than a value has, an atom is a
-*digit* of a loop variable: ``(i // low) % extent``. So a reshape of (4, 6) to (24) and back is found to be nothing::
+*digit* of a loop variable: ``(i // low) % extent``. So a reshape of (4, 6) to (24) and back simplifies to nothing::
 
     24 i0                     the flat index of an element of f32[4,6,4] seen as [24,4]
-    -> 24 * (i0 // 6) ...     only where digits do not end at the same places does a quotient stay
+    -> 24 * (i0 // 6) ...     a quotient stays only if digits do not end at the same places
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from irscope.fusion.views import row_major
 
 
 class Digit(NamedTuple):
-    """``(variable // low) % extent``; with low 1 and the extent of the loop, the variable itself."""
+    """``(variable // low) % extent``; the variable itself if low is 1 and extent is that of the loop."""
 
     variable: int
     low: int
@@ -24,7 +24,7 @@ class Digit(NamedTuple):
 
 
 class Part(NamedTuple):
-    """``(inner // divisor) % modulus`` where it does not come apart into digits."""
+    """``(inner // divisor) % modulus`` if it does not decompose into digits."""
 
     inner: Form
     divisor: int
@@ -32,7 +32,7 @@ class Part(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A number below ``extent`` that is read from memory: an index of gather. ``key`` says what is read."""
+    """A number below ``extent`` that is read from memory, such as an index of gather. ``key`` identifies what is read."""
 
     key: Hashable
     extent: int
@@ -57,7 +57,7 @@ def number(value: int) -> Form:
 
 
 def variable(index: int, size: int) -> Form:
-    """A loop variable that runs from 0 below ``size``; a loop of one step, or of none, has none."""
+    """A loop variable that runs from 0 to ``size``; a constant 0 for a loop of at most one iteration."""
     return Form(0, ((Digit(index, 1, size), 1),)) if size > 1 else ZERO
 
 
@@ -67,7 +67,7 @@ def loaded(key: Hashable, extent: int) -> Form:
 
 
 def is_indirect(form: Form) -> bool:
-    """Whether a part of the index is read from memory."""
+    """Whether part of the index is read from memory."""
     return any(isinstance(a, Loaded) or (isinstance(a, Part) and is_indirect(a.inner)) for a, _ in form.terms)
 
 
@@ -85,7 +85,7 @@ def weighted(forms: Sequence[Form], weights: Sequence[int], offset: int = 0) -> 
 
 
 def form_of(constant: int, terms: Iterable[tuple[Atom, int]]) -> Form:
-    """A form of these terms: digits that stand next to each other joined, in order."""
+    """The form of these terms, with adjacent digits merged, in order."""
     kept = {atom: coefficient for atom, coefficient in terms if coefficient}
     if len(kept) > 1:
         kept = _joined(kept)
@@ -93,7 +93,7 @@ def form_of(constant: int, terms: Iterable[tuple[Atom, int]]) -> Form:
 
 
 def _joined(terms: dict[Atom, int]) -> dict[Atom, int]:
-    """``i % 4 + 4 * (i // 4 % 3)`` is ``i % 12``."""
+    """Merges adjacent digits: ``i % 4 + 4 * (i // 4 % 3)`` is ``i % 12``."""
     digits = sorted(atom for atom in terms if isinstance(atom, Digit))
     out: dict[Atom, int] = {atom: coefficient for atom, coefficient in terms.items() if not isinstance(atom, Digit)}
     last: Digit | None = None
@@ -116,7 +116,7 @@ def _order(term: tuple[Atom, int]) -> tuple[int, int, int, int, str]:
 
 
 def span(form: Form) -> tuple[int, int]:
-    """The smallest and the largest value that the form takes (or bounds of them)."""
+    """The smallest and the largest value of the form, or bounds of them."""
     low = high = form.constant
     for atom, coefficient in form.terms:
         reach = coefficient * ((atom.modulus if isinstance(atom, Part) else atom.extent) - 1)
@@ -125,7 +125,7 @@ def span(form: Form) -> tuple[int, int]:
 
 
 def divided(form: Form, divisor: int) -> tuple[Form, Form]:
-    """The quotient and the remainder by a positive number."""
+    """The quotient and the remainder for a positive divisor."""
     if divisor == 1:
         return form, ZERO
     above: dict[Atom, int] = {}
@@ -150,7 +150,7 @@ def divided(form: Form, divisor: int) -> tuple[Form, Form]:
 
 
 def digit_of(form: Form, low: int, extent: int) -> Form:
-    """``(form // low) % extent``; where there are no elements at all, 0."""
+    """``(form // low) % extent``; 0 if there are no elements."""
     if extent < 1 or low < 1:
         return ZERO
     quotient = divided(form, low)[0]
@@ -159,7 +159,7 @@ def digit_of(form: Form, low: int, extent: int) -> Form:
 
 
 def replaced(form: Form, values: Sequence[Form]) -> Form:
-    """The form with each loop variable standing for a form of other variables."""
+    """The form with each loop variable replaced by a form of other variables."""
     if not form.terms:
         return form
     parts: list[Form] = []
@@ -176,7 +176,7 @@ def replaced(form: Form, values: Sequence[Form]) -> Form:
 
 
 def _replaced_key(key: Hashable, values: Sequence[Form]) -> Hashable:
-    """The coordinates within what is read change with the loops; the rest of the key stays."""
+    """The key with the coordinates within what is read replaced; the rest stays."""
     if isinstance(key, Form):
         return replaced(key, values)
     if isinstance(key, tuple):
@@ -185,7 +185,7 @@ def _replaced_key(key: Hashable, values: Sequence[Form]) -> Hashable:
 
 
 def at(form: Form, point: Sequence[int]) -> int:
-    """The value at one iteration; what is read from memory counts as 0."""
+    """The value at one iteration; values read from memory count as 0."""
     total = form.constant
     for atom, coefficient in form.terms:
         if isinstance(atom, Digit):
@@ -196,7 +196,7 @@ def at(form: Form, point: Sequence[int]) -> int:
 
 
 def steps(form: Form, variables: Sequence[int], count: int) -> list[int]:
-    """How far the index moves when one of the variables goes from 0 to 1 and the ``count`` others stay 0."""
+    """How far the index moves when one variable goes from 0 to 1 and the other ``count`` stay 0."""
     point = [0] * count
     origin = at(form, point)
     found = []
@@ -208,7 +208,7 @@ def steps(form: Form, variables: Sequence[int], count: int) -> list[int]:
 
 
 def variables_of(form: Form) -> set[int]:
-    """The loop variables that the index depends on, those that an index in memory is read by left out."""
+    """The loop variables that the index depends on, except those in indices of memory reads."""
     found: set[int] = set()
     stack = [form]
     while stack:
@@ -222,12 +222,12 @@ def variables_of(form: Form) -> set[int]:
 
 @lru_cache(maxsize=10_000)
 def coordinates(shape: tuple[int, ...]) -> tuple[Form, ...]:
-    """A variable for each dimension of a shape."""
+    """One variable for each dimension of a shape."""
     return tuple(variable(i, size) for i, size in enumerate(shape))
 
 
 def unflattened(flat: Form, shape: Sequence[int]) -> tuple[Form, ...]:
-    """The coordinates in a shape of an element that has this number in row-major order."""
+    """The coordinates in a shape of the element with this row-major number."""
     out: list[Form] = []
     for size, step in zip(shape, row_major(shape)):
         out.append(digit_of(flat, step, size) if size != 1 else ZERO)

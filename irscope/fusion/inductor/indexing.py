@@ -1,4 +1,4 @@
-"""Elements picked by indices that are read: gather and scatter."""
+"""Gather and scatter: elements at indices that are read from memory."""
 from __future__ import annotations
 
 from irscope.fusion.inductor.forms import Form, coordinates, loaded, number, weighted
@@ -11,9 +11,9 @@ from irscope.ops.attributes import Gather, Scatter
 
 def components(state: State, indices: Node, dimension: int, where: tuple[Form, ...],
                sizes: tuple[int, ...]) -> tuple[list[Form], Expression]:
-    """The index for each dimension that ``indices`` names, at the batch coordinates ``where``, and what reads them.
+    """The index for each dimension that ``indices`` addresses, at the batch coordinates ``where``, and the expression that reads them.
 
-    ``dimension`` is the one of the index vector; ``sizes`` are those of the dimensions that are indexed.
+    ``dimension`` is that of the index vector; ``sizes`` are those of the indexed dimensions.
     """
     forms: list[Form] = []
     expression = Expression()
@@ -37,7 +37,7 @@ def components(state: State, indices: Node, dimension: int, where: tuple[Form, .
 
 
 def gathered(state: State, node: Node) -> Tensor:
-    """One element of the table for each of the result, at coordinates that are read."""
+    """One element of the table for each element of the result, at coordinates that are read."""
     table, indices = (state.tensors[node.operands[0]], node.operands[1])
     shape = shape_of(node)
     where = coordinates(shape)
@@ -63,7 +63,7 @@ def gathered(state: State, node: Node) -> Tensor:
 
 
 def scattered(state: State, node: Node) -> Tensor:
-    """The operand copied, and the updates written into it where the indices say: two operations, and nothing fuses across the second."""
+    """Copies the operand and writes the updates into it at the indices: two operations, and nothing fuses across the second."""
     count = (len(node.operands) - 1) // 2
     updates, indices = state.tensors[node.operands[-1]], node.operands[count]
     base = state.tensors[node.operands[0]]

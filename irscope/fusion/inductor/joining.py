@@ -1,4 +1,4 @@
-"""Concatenation: each piece computed where it belongs in the result, so that the concatenation itself does nothing (``ConcatKernel``)."""
+"""Concatenation: each piece is computed in its part of the result, so that the concatenation itself does nothing (``ConcatKernel``)."""
 from __future__ import annotations
 
 from irscope.fusion.inductor.forms import coordinates, digit_of
@@ -11,9 +11,9 @@ from irscope.ops.attributes import Concatenate
 
 
 def joined(state: State, node: Node) -> Tensor:
-    """The pieces, written into the result: computed there where nothing holds them yet, else copied.
+    """The pieces, written into the result: computed there unless a buffer holds them already, else copied.
 
-    One piece many times over is a repetition, which loops express (the decomposition of ``aten.cat``).
+    A piece that occurs many times is a repetition, which loops express (the decomposition of ``aten.cat``).
     """
     shape = shape_of(node)
     dimension = Concatenate.of(node).axis

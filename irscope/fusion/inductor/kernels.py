@@ -1,4 +1,4 @@
-"""Nodes of the scheduler: one buffer's loops, or several that were joined, with what they read and write."""
+"""Nodes of the scheduler: the loops of one buffer, or several joined, with their reads and writes."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from irscope.fusion.inductor.loops import Access, Nest, access, nest_of
 from irscope.fusion.inductor.values import Buffer
 
 Group = tuple[tuple[int, ...], tuple[int, ...]]
-"""The loops of a kernel: sizes of those that run over results, and of those that reduce."""
+"""The loops of a kernel: sizes of the result loops, and of the reduction loops."""
 
 
 class Star(NamedTuple):
@@ -26,9 +26,9 @@ Dependence = Access | Star
 
 @dataclass(slots=True, eq=False)
 class Loops:
-    """The loops of one buffer before anything is joined: ``sizes`` and ``reduced`` without ones; its accesses, the store first.
+    """The loops of one buffer before any join: ``sizes`` and ``reduced`` without ones; its accesses, the store first.
 
-    ``buffers`` names the buffer of each access; ``counts`` are forms that keep loops apart as accesses do.
+    ``buffers`` names the buffer of each access; ``counts`` are forms that, like accesses, prevent loops from being merged.
     """
 
     sizes: tuple[int, ...]
@@ -39,17 +39,17 @@ class Loops:
     counts: tuple[Form, ...] = ()
 
     def nest(self, also: Iterable[Form] = ()) -> Nest:
-        """The loops after reordering and joining; ``also`` are forms of another kernel that keep loops apart."""
+        """The loops after reordering and merging; ``also`` are forms of another kernel that prevent merging."""
         return nest_of(self.sizes, self.reduced, self.forms, range(len(self.forms)), also=[*self.counts, *also])
 
 
 @dataclass(slots=True, eq=False)
 class Kernel:
-    """What the scheduler joins. ``buffers`` are the operations inside, in order; ``group`` the loops.
+    """A node of the scheduler. ``buffers`` are its operations, in order; ``group`` its loops.
 
-    ``reads`` and ``writes`` are kept in order; ``needs``: reads of what other operations write. ``single``: the loops of the one buffer
-    inside (None for several), ``parts`` the kernels of one buffer each that were joined. ``outer``: kernels that only share their outer
-    loops, ``depth`` of them. ``low`` and ``high``: the first and the last place of the operations in the order of the program.
+    ``reads`` and ``writes`` are in order; ``needs``: reads of results of other operations. ``single``: the loops of the only buffer
+    (None for several), ``parts`` the joined kernels of one buffer each. ``outer``: kernels that share only their ``depth`` outer
+    loops. ``low`` and ``high``: the first and the last position of the operations in program order.
     """
 
     buffers: tuple[Buffer, ...]
@@ -78,7 +78,7 @@ class Kernel:
 
 
 def loops_of(buffer: Buffer) -> Loops:
-    """The loops that fill a buffer, sizes of one left out of the numbering."""
+    """The loops that compute a buffer, without loops of size one."""
     sizes = buffer.iterated if buffer.iterated is not None else buffer.shape
     where = buffer.where if buffer.where is not None else coordinates(sizes)
     reads = [(read.name, read.flat(at)) for read, at in buffer.expression.loads]
@@ -103,7 +103,7 @@ def kernel_of(buffer: Buffer, order: int) -> Kernel:
 
 
 def looped(kernel: Kernel, nest: Nest) -> None:
-    """Give a kernel of one buffer these loops, and the accesses that follow from them."""
+    """Set the loops of a kernel of one buffer, and the accesses that follow from them."""
     loops = kernel.single
     assert loops is not None
     buffer = kernel.buffers[0]
@@ -119,7 +119,7 @@ def looped(kernel: Kernel, nest: Nest) -> None:
 
 
 def fused(first: Kernel, second: Kernel, outer: tuple[Kernel, ...] = (), depth: int = 0) -> Kernel:
-    """Two kernels as one (FusedSchedulerNode)."""
+    """Join two kernels into one (FusedSchedulerNode)."""
     buffers = (*first.buffers, *second.buffers)
     writes = {**first.writes, **second.writes}
     reads = {d: None for d in (*first.reads, *second.reads) if d not in writes}

@@ -1,7 +1,7 @@
-"""The loops of a kernel: in which order they run, which of them join into one, and what an access looks like then.
+"""The loops of a kernel: their order, which of them are merged, and the form of an access over them.
 
     c[i, j] = a[i, j] + b[j, i]      over (4, 6), all row-major
-    loops (4, 6): they stay apart, because b is not read in the order of one long loop
+    loops (4, 6): not merged, because b is not read in the order of one long loop
     c[i, j] = a[i, j] * 2            loops (24)
 """
 from __future__ import annotations
@@ -17,7 +17,7 @@ from irscope.fusion.views import row_major
 class Nest(NamedTuple):
     """Loops in order, the reduced ones innermost, and the index of each access over them.
 
-    Variable v of a form is loop v; ``accesses`` stand in the order in which they were given.
+    Variable v of a form is loop v; ``accesses`` are in the order given.
     """
 
     iterated: tuple[int, ...]
@@ -27,10 +27,10 @@ class Nest(NamedTuple):
 
 def nest_of(iterated: Sequence[int], reduced: Sequence[int], accesses: Sequence[Form], deciding: Sequence[int], merge: bool = True,
             also: Sequence[Form] = ()) -> Nest:
-    """The loops that Inductor makes (``simplify_and_reorder`` of ir.py): reordered by the strides of ``deciding``, then joined.
+    """The loops of ``simplify_and_reorder`` (ir.py): reordered by the strides of ``deciding``, then merged.
 
-    ``iterated`` and ``reduced`` are sizes; variables are numbered through both. ``deciding`` picks the accesses whose strides give the
-    order; ``also`` are forms that keep loops apart as accesses do.
+    ``iterated`` and ``reduced`` are sizes; variables are numbered through both. ``deciding`` selects the accesses whose strides decide the
+    order; ``also`` are forms that, like accesses, prevent loops from being merged.
     """
     sizes = [*iterated, *reduced]
     forms = [*accesses, *also]
@@ -48,7 +48,7 @@ def nest_of(iterated: Sequence[int], reduced: Sequence[int], accesses: Sequence[
 
 
 def picked_order(strides: Sequence[Sequence[int]], sizes: Sequence[int]) -> list[int]:
-    """Dimensions from the one that is best innermost to the outermost (``pick_loop_order`` of scheduler.py).
+    """Dimensions from the best innermost one to the outermost (``pick_loop_order`` of scheduler.py).
 
     ``strides`` has a row for each access. The dimension with the smaller stride in more accesses goes further in; ties keep the order
     of the dimensions.
@@ -66,7 +66,7 @@ def picked_order(strides: Sequence[Sequence[int]], sizes: Sequence[int]) -> list
 
 
 def _merged(order: list[int], sizes: list[int], forms: list[Form]) -> tuple[list[int], list[Form]]:
-    """Join loops of which every form needs the combined count only; ``sizes`` is changed in place."""
+    """Merge loops of which every form depends on the combined index only; changes ``sizes`` in place."""
     strides = row_major([sizes[v] for v in order])
     forms = [*forms, weighted([Form(0, ((Digit(v, 1, sizes[v]), 1),)) for v in order], strides)]
     alive: list[int | None] = list(order)
@@ -88,7 +88,7 @@ def _merged(order: list[int], sizes: list[int], forms: list[Form]) -> tuple[list
 
 
 def _joins(form: Form, inner: int, outer: int, sizes: Sequence[int]) -> bool:
-    """Whether the form depends on ``outer * size + inner`` alone."""
+    """Whether the form depends only on ``outer * size + inner``."""
     step_in = step_out = 0
     for atom, coefficient in form.terms:
         if isinstance(atom, Part):
@@ -129,9 +129,9 @@ def _renamed(form: Form, names: dict[int, int]) -> Form:
 
 
 class Access(NamedTuple):
-    """One way to reach the elements of a buffer: Inductor's MemoryDep. Equal ones visit the same elements in the same order.
+    """One access to the elements of a buffer: Inductor's MemoryDep. Equal accesses visit the same elements in the same order.
 
-    ``form`` is over loops of ``sizes``. ``mode`` tells atomic additions from plain stores.
+    ``form`` is over loops of ``sizes``. ``mode`` distinguishes atomic additions from plain stores.
     """
 
     buffer: str
@@ -141,7 +141,7 @@ class Access(NamedTuple):
 
     @property
     def elements(self) -> int:
-        """How many elements are visited, as Inductor counts: the product of the loops that the index depends on."""
+        """The number of elements visited, as Inductor counts them: the product of the loops that the index depends on."""
         count = 1
         for v in variables_of(self.form):
             count *= self.sizes[v]
@@ -149,9 +149,9 @@ class Access(NamedTuple):
 
 
 def access(buffer: str, form: Form, sizes: Sequence[int], numbers: dict[object, int], merge: bool = True, mode: str = "") -> Access:
-    """An access with its loops joined as far as this index alone allows, and loops that it does not need left out at the end.
+    """An access with its loops merged as far as this index allows, without trailing loops that it does not depend on.
 
-    Indices that are read from memory are told apart by their number within the kernel only, as in Inductor: ``numbers`` hands them out.
+    As in Inductor, indices read from memory are distinguished only by their number within the kernel: ``numbers`` assigns them.
     """
     form = _numbered(form, numbers)
     order = [v for v, size in enumerate(sizes) if size != 1]

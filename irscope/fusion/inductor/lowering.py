@@ -1,6 +1,6 @@
-"""From primitives to buffers: which values are computed where they are read, and which are stored.
+"""Lowering from primitives to buffers: which values are inlined into their users, and which are realized.
 
-A pointwise value is an expression that every reader computes again, until it is *realized*: because a library call or a concatenation needs
+A pointwise value is an expression that every user recomputes, until it is *realized*: because a library call or a concatenation needs
 it in memory, because it is read twice and is costly, or because it has grown. The rules are those of ``GraphLowering.run_node`` (graph.py)
 and ``StorageBox`` (ir.py) in torch 2.13; :mod:`irscope.fusion.inductor.limits` has their numbers.
 """
@@ -24,7 +24,7 @@ from irscope.ops.attributes import GetTupleElement
 
 
 def lowered(program: Program, limits: Limits) -> State:
-    """Everything lowered, in order, then what the graph gives stored."""
+    """Lower everything in order, then realize the results of the graph."""
     state = State(program, limits)
     for unit in program.units:
         _lower(state, unit)
@@ -69,14 +69,14 @@ def _lower(state: State, unit: Unit) -> None:
 
 
 def _rule(state: State, node: Node) -> Callable[[State, Node], Tensor] | None:
-    """How the value of a single primitive is lowered; None: by a library call."""
+    """The lowering rule of a single primitive; None: a library call."""
     if node in state.program.copied:
         return copying_view
     return elementwise if node.op.kind is Kind.ELEMENTWISE else RULES.get(node.op)
 
 
 def _result(state: State, node: Node) -> Buffer:
-    """What the graph gives: in memory, with PyTorch's strides where they are still open (``require_exact_strides``)."""
+    """Realize a result of the graph, with PyTorch's strides if its layout is still open (``require_exact_strides``)."""
     tensor = state.tensors[node]
     buffer = state.realized(tensor)
     if buffer.strides is None and buffer.into is None and tensor.whole():
@@ -88,12 +88,12 @@ def _result(state: State, node: Node) -> Buffer:
 
 
 def _lies_as(buffer: Buffer, strides: tuple[int, ...]) -> bool:
-    """Whether a buffer has these strides, those of single elements left out."""
+    """Whether a buffer has these strides, dimensions of size one ignored."""
     return buffer.strides is None or all(a == b for a, b, size in zip(buffer.strides, strides, buffer.shape) if size != 1)
 
 
 def _repeat(state: State, node: Node, tensor: Tensor) -> None:
-    """Before it is repeated, a costly value is stored (``expand`` of lowering.py)."""
+    """Realize a costly value before it is broadcast (``expand`` of lowering.py)."""
     expression = tensor.storage.expression
     if node.op is not hlo.broadcast or expression is None or elements(shape_of(node)) < 2 * max(1, elements(tensor.shape)):
         return
@@ -102,12 +102,12 @@ def _repeat(state: State, node: Node, tensor: Tensor) -> None:
 
 
 def is_heavy(expression: Expression, limits: Limits) -> bool:
-    """Whether an operation in it is one that a CPU does not repeat."""
+    """Whether the expression has an operation that a CPU does not repeat."""
     return any(not isinstance(step, str) and step.op in limits.heavy for step, _ in expression.steps)
 
 
 def _settle(state: State, node: Node, made: Tensor) -> None:
-    """Store a value that is only an expression where Inductor would."""
+    """Realize a value that is still an expression, if Inductor would."""
     expression = made.storage.expression
     if expression is None or _is_inside(state.program, node):
         return
@@ -122,13 +122,13 @@ def _settle(state: State, node: Node, made: Tensor) -> None:
 
 
 def _is_inside(program: Program, node: Node) -> bool:
-    """Whether the value is only a step within an operator that Inductor lowers as one."""
+    """Whether the value is only a step within an operator that Inductor lowers as a whole."""
     users = program.users[node.index]
     return operators.is_of(node, operators.AT_ONCE) and bool(users) and all(u.origin and u.origin[0] is node.origin[0] for u in users)
 
 
 def _is_needed(state: State, node: Node, expression: Expression) -> bool:
-    """Whether something that reads the value wants it in memory."""
+    """Whether a user needs the value in memory."""
     program = state.program
     if node in program.means and not operators.is_of(node, operators.DEVIATIONS):
         return True
@@ -137,7 +137,7 @@ def _is_needed(state: State, node: Node, expression: Expression) -> bool:
 
 
 def _is_costly(state: State, node: Node, expression: Expression) -> bool:
-    """Whether computing the value where it is read would be too much: it is read again, or has grown."""
+    """Whether inlining the value would be too expensive: it has several users, or too many operations."""
     limits = state.limits
     operations, reads = expression.operations(), len(expression.loads)
     large = operations > limits.operations
@@ -147,7 +147,7 @@ def _is_costly(state: State, node: Node, expression: Expression) -> bool:
 
 
 def _leaves(root: Node) -> list[Node]:
-    """The arrays that a result consists of."""
+    """The arrays in a result."""
     found: list[Node] = []
     stack = [root]
     while stack:

@@ -1,4 +1,4 @@
-"""The operators of PyTorch that Inductor lowers in ways of their own."""
+"""PyTorch operators with a special lowering in Inductor."""
 from __future__ import annotations
 
 from irscope.graph import Node
@@ -15,11 +15,11 @@ PRODUCTS = torchscript("matmul bmm")
 SOFTMAX = torchscript("softmax _softmax")
 ADAPTIVE = torchscript("adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool1d _adaptive_avg_pool2d "
                        "_adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d")
-"""Poolings to a given size, which PyTorch keeps as one operator."""
+"""Poolings to a given size, which PyTorch does not decompose."""
 AT_ONCE = torchscript("mean addcmul addcdiv avg_pool1d avg_pool2d avg_pool3d")
-"""Operators of several primitives that PyTorch does not take apart."""
+"""Operators of several primitives that PyTorch does not decompose."""
 FILLED = torchscript("zeros ones full zeros_like ones_like full_like new_zeros new_ones new_full")
-"""Operators that make a tensor of one number: a tensor of that shape, not a number that is repeated."""
+"""Operators that fill a tensor with one number: a tensor of that shape, not a broadcast number."""
 LIBRARY = ATTENTION | LINEAR | torchscript(
     "addmm mm bmm baddbmm addbmm mv addmv dot _convolution convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
     "conv_transpose3d lstm cumprod cummax cummin logcumsumexp sort argsort topk kthvalue median nanmedian mode _unique2 unique_consecutive "
@@ -27,11 +27,11 @@ LIBRARY = ATTENTION | LINEAR | torchscript(
 """Operators that stay calls of PyTorch's library on a CPU (addmm, convolution, flash attention, mkldnn_rnn_layer, ...): lowering.py
 gives them no loops of their own, or the C++ backend has none (scans, sorts)."""
 MOMENTS = LAYER_NORMS | DEVIATIONS | torchscript("group_norm native_group_norm instance_norm batch_norm var_mean std_mean")
-"""Operators that PyTorch takes apart with ``var_mean``, which gives mean and variance at once."""
+"""Operators that PyTorch decomposes with ``var_mean``, which computes mean and variance at once."""
 SPLITS = torchscript("chunk split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split")
 PARTED = ATTENTION | torchscript(
     "lstm max_pool1d max_pool2d max_pool3d max_pool2d_with_indices sort topk kthvalue mode median cummax cummin")
-"""Views, and others, with several results in the traced program: each is taken out by a ``getitem``, which keeps its place."""
+"""Views, and others, with several results in the traced program: each is extracted by a ``getitem``, which keeps its position."""
 _READ = (
     (torchscript("upsample_nearest1d upsample_nearest2d upsample_nearest3d"), 1), (torchscript("upsample_linear1d"), 2),
     (torchscript("upsample_bilinear2d"), 4), (torchscript("upsample_trilinear3d"), 8), (torchscript("upsample_bicubic2d"), 16),
@@ -39,7 +39,7 @@ _READ = (
 TOGETHER = LIBRARY | ADAPTIVE | torchscript(
     "upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d upsample_trilinear3d "
     "upsample_bicubic2d _upsample_bilinear2d_aa _upsample_bicubic2d_aa")
-"""Operators of which all primitives are lowered at once."""
+"""Operators whose primitives are lowered together."""
 
 
 def is_of(node: Node, ops: OpSet) -> bool:
@@ -49,5 +49,5 @@ def is_of(node: Node, ops: OpSet) -> bool:
 
 
 def elements_read(node: Node) -> int:
-    """How many elements each element of an interpolation reads at places that are worked out; 0 for anything else."""
+    """How many elements each element of an interpolation reads at computed positions; 0 for anything else."""
     return next((count for ops, count in _READ if is_of(node, ops)), 0)

@@ -1,7 +1,7 @@
-"""The policy ``inductor``: what torch.compile fuses on a CPU, decision by decision, in the words in which its scheduler logs them.
+"""The policy ``inductor``: what torch.compile fuses on a CPU, decision by decision, in the words of its scheduler's log.
 
-Any graph is judged through its primitives; operators of TorchScript are told by their own names. torch 2.13's C++ backend is followed,
-with default settings and static shapes.
+Any graph is judged through its primitives; operators of TorchScript are reported by their own names. The policy follows torch 2.13's
+C++ backend, with default settings and static shapes.
 """
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from irscope.fusion.plan import Plan, applied_bodies
 from irscope.graph import Graph, Module, callees_first
 
 VERSION = "torch-2.13"
-"""The release whose decisions these are."""
+"""The release whose decisions the policy follows."""
 
 
 class Prepared(NamedTuple):
-    """A program, what lowering made of it, and the scheduler that has it."""
+    """A program, its lowered form, and its scheduler."""
 
     program: Program
     state: State
     scheduler: Scheduler
 
     def plan(self) -> Plan:
-        """What the scheduler has made so far."""
+        """The plan of the scheduler's current state."""
         report = Report(self.program, self.state, self.scheduler)
         return Plan(self.program.graph, report.groups(), list(verdicts(report)), self.scheduler.joined)
 
 
 class InductorPolicy:
-    """See the module."""
+    """Inductor's CPU fusion as a policy."""
 
     name = "inductor"
     version = f"inductor@{VERSION}"
     dialect = TORCHSCRIPT
     elsewhere = "it decides as torch.compile does on a CPU; for a GPU run the program with TORCH_LOGS=fusion, and give that log by " \
         "--fusion-log (docs/fusion/logs.md), or ask --policy xla-gpu"
-    """What to do for devices that are not simulated."""
+    """The help for devices that are not simulated."""
     def plan(self, graph: Graph) -> Plan:
         """The kernels of one primitive graph."""
         prepared = self.prepared(graph)
@@ -55,7 +55,7 @@ class InductorPolicy:
         return prepared.plan()
 
     def prepared(self, graph: Graph, limits: Limits = CPU) -> Prepared:
-        """A primitive graph, lowered, before anything is joined."""
+        """Lower a primitive graph, before any joins."""
         program = program_of(graph)
         state = lowered(program, limits)
         inputs: dict[str, Buffer] = {}
@@ -67,13 +67,13 @@ class InductorPolicy:
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for the primitives of each computation that runs."""
-        # HLO may be inlined further; what is made of other formats is expanded all the way.
+        # An expanded module of another format has primitives only; HLO may still have calls to inline.
         primitive = module if module.is_primitive and not module.dialect.primitive else expand(module, outline=True)
         applied = applied_bodies(primitive)
         return [self.plan(graph) for graph in callees_first(primitive, primitive.main()) if graph not in applied]
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
-        """What about this text torch.compile would see otherwise."""
+        """Where torch.compile would see a different program."""
         if module.dialect is not self.dialect:
             return [f"{module.format} operators stand in for those of PyTorch"]
         return []

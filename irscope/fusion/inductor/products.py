@@ -1,4 +1,4 @@
-"""Matrix products so small that PyTorch takes them apart into multiplications and a sum (Inductor's decomposition.py, on a CPU)."""
+"""Small matrix products that PyTorch decomposes into multiplications and a sum (Inductor's decomposition.py, on a CPU)."""
 from __future__ import annotations
 
 from math import prod
@@ -15,13 +15,13 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Dot
 
 SMALL_ROW = 16
-"""A row times a matrix of no more rows and columns than this is a sum (``addmm``)."""
+"""A row times a matrix with at most this many rows and columns becomes a sum (``addmm``)."""
 FEW = 32
-"""A column times a row of so many elements together is a multiplication (``mm``)."""
+"""A column times a row of this many elements together becomes a multiplication (``mm``)."""
 
 
 def taken_apart(state: State, unit: Unit) -> bool:
-    """Lower a unit of one small product; False where it stays a library call."""
+    """Lower a unit of one small product; False if it stays a library call."""
     dots = [node for node in unit.nodes if node.op is hlo.dot]
     if len(dots) != 1 or len(Dot.of(dots[0]).lhs_contracting_dims) != 1 or state.limits.device != "cpu":
         return False
@@ -29,7 +29,7 @@ def taken_apart(state: State, unit: Unit) -> bool:
     batch, rows, length, columns = _sizes(dot)
     added = any(node.op is hlo.add for node in unit.nodes)
     if Dot.of(dot).lhs_batch_dims:
-        small = 1 in (rows, columns, length)  # the lowering of bmm itself (tuned_bmm of kernel/bmm.py)
+        small = 1 in (rows, columns, length)  # the lowering of bmm (tuned_bmm of kernel/bmm.py)
     elif added:
         small = rows == 1 and (columns == 1 or max(length, columns) <= SMALL_ROW)
     else:
@@ -84,5 +84,5 @@ def _summed(state: State, dot: Node, length: int) -> Tensor:
         return state.computed(dot, made)
     buffer = state.stored(dot, shape, expression, (length,))
     if len(attrs.lhs_batch_dims) > 1:
-        buffer.strides = row_major(shape)  # PyTorch makes one batch of them, and a view of its result
+        buffer.strides = row_major(shape)  # PyTorch makes one batch of them, and views its result
     return whole(buffer)

@@ -1,4 +1,4 @@
-"""A graph as Inductor sees it: units of primitives, and what lowering has to know of each value before it begins."""
+"""A graph as Inductor sees it: units of primitives, and the facts about each value that lowering needs."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ VIEWS = hlo.named("reshape transpose slice reverse broadcast")
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """Primitives that are lowered together, in order; the last one has the value (or several have). ``call``: by a call of a library."""
+    """Primitives that are lowered together, in order; the last one has the value (or several have). ``call``: lowered to a library call."""
 
     nodes: list[Node]
     call: bool = False
@@ -23,12 +23,12 @@ class Unit:
 class Program:
     """A graph as Inductor sees it.
 
-    ``units`` in order; ``strides`` by node index, as PyTorch would have them; ``uses`` by node index: by how many operators of the traced
-    program a value is read, the program's result counted as one (counting ends at two); ``called``: nodes that a library call or an opaque
-    primitive reads; ``given``: nodes that are results of the graph; ``copied``: views that have to copy; ``tuples``: concatenations that
-    only put indices together for gather or scatter; ``second``: for the second moment of a ``var_mean`` the reduction that makes the first
-    one; ``means``: the nodes that hold a mean, and that reduction; ``squares``: what is summed for second moments;
-    ``pixels``: values around convolutions, which are laid out with their channels innermost.
+    ``units`` in order; ``strides`` by node index, as in PyTorch; ``uses`` by node index: the number of operators of the traced
+    program that read a value, the program's result counted as one (counting stops at two); ``called``: nodes that a library call or an
+    opaque primitive reads; ``given``: results of the graph; ``copied``: views that need a copy; ``tuples``: concatenations that
+    only assemble indices for gather or scatter; ``second``: for the second moment of a ``var_mean`` the reduction of the first
+    one; ``means``: the nodes that hold a mean, with that reduction; ``squares``: the summands of second moments;
+    ``pixels``: values around convolutions, which get the channels-last layout.
     """
 
     graph: Graph
@@ -48,13 +48,13 @@ class Program:
 
 
 def seen_through(node: Node) -> Node:
-    """What a value is, before it was repeated, reshaped or converted."""
+    """The value below broadcasts, reshapes and conversions."""
     while node.op in (hlo.reshape, hlo.broadcast, hlo.convert):
         node = node.operands[0]
     return node
 
 
 def is_number(node: Node) -> bool:
-    """Whether a value is one number that the program has written down."""
+    """Whether a value is one number in the program's text."""
     node = seen_through(node)
     return node.op is hlo.constant and not shape_of(node)

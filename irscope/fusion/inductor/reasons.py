@@ -1,4 +1,4 @@
-"""Why two operators are in different kernels: the test of the scheduler that refused them, what it met, and what would change it."""
+"""Why two operators are in different kernels: the scheduler's test that refused them, the compared numbers, and the smallest edit."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -27,14 +27,14 @@ WAYS = {
     LITTLE: "none is needed: they share too few bytes to gain anything",
     "horizontal-size": "none in the graph: torch._inductor.config.cpp.max_horizontal_fusion_size",
 }
-"""The smallest edit for the tests whose edit does not depend on the edge; ``none`` where there is no such edit of the graph."""
+"""The smallest edit for tests whose edit does not depend on the edge; ``none`` if there is no such edit of the graph."""
 
 OF_A_LIBRARY = hlo.named("dot convolution")
-"""What a library call of several written operators is named by."""
+"""The name of a library call that computes several source operators."""
 
 
 class Reason(NamedTuple):
-    """``words`` are Inductor's own (None: it says nothing)."""
+    """``words`` are Inductor's own (None: it logs nothing)."""
 
     words: str | None
     rule: str
@@ -43,10 +43,10 @@ class Reason(NamedTuple):
 
 
 def verdicts(report: Report) -> Iterator[EdgeVerdict]:
-    """A verdict on each edge between two operators as the user wrote them, in the order of the text.
+    """A verdict on each edge between two operators of the user's program, in text order.
 
-    Views are no operators here: they cost nothing, and an edge goes through them. Primitives of one written operator count as that
-    operator; an edge of which some primitives are fused and others are not is fused ``some``.
+    Views do not count as operators: they cost nothing, and an edge goes through them. Primitives of one source operator count as that
+    operator; an edge of which only some primitives are fused is fused ``some``.
     """
     found: dict[tuple[Node, Node], list[tuple[str, Reason | None]]] = {}
     for producer, consumer in _edges(report):
@@ -61,7 +61,7 @@ def verdicts(report: Report) -> Iterator[EdgeVerdict]:
 
 
 def _edges(report: Report) -> Iterator[tuple[Node, Node]]:
-    """Pairs of nodes that compute something, the second reading the first, perhaps through views."""
+    """Pairs of nodes that compute something, the second reading the first, possibly through views."""
     for node in report.program.graph.nodes:
         if node not in report.homes or report.is_view(node):
             continue
@@ -90,7 +90,7 @@ def _judge(report: Report, producer: Node, consumer: Node) -> tuple[str, Reason 
 
 
 def reason(report: Report, producer: Node, consumer: Node) -> Reason:
-    """The first thing that keeps an edge from being fused."""
+    """The first reason that an edge is not fused."""
     first, second = _stored(report, producer), _reading(report, producer, consumer)
     for node, buffer in ((producer, first), (consumer, second)):
         if buffer is not None and buffer.kind == "extern":
@@ -99,8 +99,8 @@ def reason(report: Report, producer: Node, consumer: Node) -> Reason:
         return Reason(None, "concatenation", f"{named(producer)} is put together in memory from pieces that are written one by one",
                       f"read the pieces of {named(producer)} instead")
     if first is None or second is None:
-        return Reason(None, "not-tried", f"{named(producer)} and {named(consumer)} are not computed by loops of their own",
-                      "none: no loops of the two stand in the program")
+        return Reason(None, "not-tried", f"{named(producer)} and {named(consumer)} are not computed by loops",
+                      "none: the program has no loops of the two")
     refused = report.scheduler.refused.get((first.number, second.number))
     test = refused.test if refused is not None else ""
     numbers = refused.numbers if refused is not None else ""
@@ -126,7 +126,7 @@ def _reading(report: Report, producer: Node, consumer: Node) -> Buffer | None:
 
 
 def _call(report: Report, node: Node, producer: Node) -> Reason:
-    """``node`` is a call of a library, the producer of the edge or what reads it."""
+    """The reason if ``node``, the producer of the edge or its user, is a library call."""
     name = written(node).op.name
     edit = f"none while {named(node)} is a call of a library"
     if node is producer and node.op in (hlo.dot, hlo.add) and "conv" not in name:
@@ -162,7 +162,7 @@ def _explained(report: Report, test: str, numbers: str, ends: tuple[Node, Node],
                 f"free what {a} alone reads before {b} is computed, or let the two read more in common")
     if test == CYCLE:
         return (f"another kernel needs {a} and is needed by {b}: the two would wait for each other",
-                f"let {b} not need what stands between, or compute it from something else than {a}")
+                f"remove the dependence of {b} on what is between, or compute that without {a}")
     if test:
         return f"the scheduler refuses {a} and {b}: {test} {numbers}".strip(), WAYS.get(test, "none is known")
     attempts = report.scheduler.limits.attempts
@@ -171,7 +171,7 @@ def _explained(report: Report, test: str, numbers: str, ends: tuple[Node, Node],
 
 
 def _between(report: Report, first: Kernel, second: Kernel) -> Node | None:
-    """What the second kernel needs that needs the first."""
+    """A kernel that the second depends on and that depends on the first."""
     for need in second.needs:
         home = report.scheduler.home[need.buffer]
         if home is not first and home is not second and report.scheduler.ancestors.before(first, home):
@@ -185,7 +185,7 @@ def _loops(kernel: Kernel) -> str:
 
 
 def _accesses(first: Kernel, second: Kernel) -> str:
-    """The sizes of the loops of the write and of the read that do not fit."""
+    """The loop sizes of the write and the read that do not match."""
     for write in first.writes:
         for read in second.reads:
             if isinstance(read, Access) and isinstance(write, Access) and read.buffer == write.buffer:

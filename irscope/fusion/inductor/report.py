@@ -1,4 +1,4 @@
-"""What Inductor's scheduler made of a graph: its kernels as groups, and which nodes each computes."""
+"""The result of Inductor's scheduler on a graph: its kernels as groups, and the nodes that each computes."""
 from __future__ import annotations
 
 from irscope.fusion.inductor.kernels import Kernel
@@ -12,7 +12,7 @@ from irscope.ops import hlo
 
 
 class Report:
-    """The kernels of one graph, and which nodes each computes. ``homes``: for each node its kernels."""
+    """The kernels of one graph, and the nodes that each computes. ``homes``: for each node its kernels."""
 
     def __init__(self, program: Program, state: State, scheduler: Scheduler) -> None:
         self.program = program
@@ -30,7 +30,7 @@ class Report:
         self.results = set(state.results)
 
     def _nodes(self, kernel: Kernel) -> list[Node]:
-        """What a kernel computes, and the views through which it reads, in definition order."""
+        """The nodes that a kernel computes, and the views through which it reads, in definition order."""
         found: dict[Node, None] = {}
         for buffer in kernel.buffers:
             found.update(buffer.members)
@@ -43,7 +43,7 @@ class Report:
         return sorted(found, key=lambda n: n.index)
 
     def is_view(self, node: Node) -> bool:
-        """Whether a node only reads another one in its own way."""
+        """Whether a node is a view of another one."""
         return node.op in VIEWS and node not in self.program.copied
 
     def groups(self) -> list[Group]:
@@ -61,12 +61,12 @@ class Report:
         return Group(kind, nodes, kept, inputs_of(nodes), dot)
 
     def leaves(self, buffer: Buffer, kernel: Kernel) -> bool:
-        """Whether a buffer is read by another kernel, or given back."""
+        """Whether another kernel reads a buffer, or the graph returns it."""
         return buffer in self.results or any(home is not kernel for home in self.readers.get(buffer.name, ()))
 
 
 def written(node: Node) -> Node:
-    """The operator of the user that a primitive belongs to."""
+    """The source operator that a primitive belongs to."""
     return node.origin[0] if node.origin and node.op.is_primitive else node
 
 
@@ -76,5 +76,5 @@ def named(node: Node) -> str:
 
 
 def is_place(kernel: Kernel) -> bool:
-    """A concatenation that does nothing itself, or one of several results of a call."""
+    """Whether a node is a concatenation that does nothing itself, or one of several results of a call."""
     return (kernel.extern and kernel.buffers[0].kind == "nop") or kernel.buffers[0].part

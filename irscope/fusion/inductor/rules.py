@@ -1,4 +1,4 @@
-"""How each primitive that has loops of its own is lowered: pointwise values become expressions, reductions become buffers."""
+"""The lowering of each primitive with loops: pointwise values become expressions, reductions become buffers."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -22,19 +22,19 @@ from irscope.ops.attrs import Window
 
 
 def parameter(state: State, node: Node) -> Tensor:
-    """An input, with the strides that its type says."""
+    """An input, with the strides of its type."""
     return state.given(node, state.program.strides[node.index])
 
 
 def constant(state: State, node: Node) -> Tensor:
-    """One number is part of what reads it; more of them are in memory."""
+    """A constant: one number is inlined into its users; an array is in memory."""
     if prod(shape_of(node)) > 1:
         return state.given(node)
     return state.computed(node, Expression({}, {(node, ()): None}), whole_number(node))
 
 
 def whole_number(node: Node) -> Form | None:
-    """The value of one whole number, where the text gives it."""
+    """The value of a single integer, if the text has it."""
     literal = Constant.of(node).known
     if literal is None or not isinstance(node.type, TensorType) or not node.type.dtype.is_integer or prod(shape_of(node)) != 1:
         return None
@@ -52,20 +52,20 @@ def elementwise(state: State, node: Node) -> Tensor:
         tensor = state.tensors[operand]
         expression.take(tensor.read(where if tensor.shape else ()))
     if not expression.loads and all(not at for _, at in expression.steps):
-        expression.steps = {(node, ()): None}  # known numbers make a known number
+        expression.steps = {(node, ()): None}  # constant operands make a constant
     elif not _is_free(state, node):
         expression.steps[node, where] = None
     return state.computed(node, expression, _value(state, node, where))
 
 
 def _is_free(state: State, node: Node) -> bool:
-    """The absolute value of what is only squared: PyTorch's norms leave it out."""
+    """Whether the node is an absolute value that is only squared: PyTorch's norms do not compute it."""
     squared = (u.op is hlo.multiply and u.operands[0] is u.operands[1] for u in state.program.users[node.index])
     return node.op is hlo.abs and all(squared)
 
 
 def _value(state: State, node: Node, where: tuple[Form, ...]) -> Form | None:
-    """Whole numbers that follow from the loops alone stay known (``IndexPropagation``): a gather by them is no gather."""
+    """The known value of integers that follow from the loops alone (``IndexPropagation``): a gather by them is no gather."""
     if not isinstance(node.type, TensorType) or node.type.dtype.kind not in ("int", "uint"):
         return None
     known = [state.tensors[o] for o in node.operands]
@@ -88,7 +88,7 @@ def _value(state: State, node: Node, where: tuple[Form, ...]) -> Form | None:
 
 
 def copying_view(state: State, node: Node) -> Tensor:
-    """A view that copies. A reshape that no strides describe has its operand copied and is a view of that."""
+    """A view that copies. If no strides describe a reshape, copies its operand and views the copy."""
     tensor = state.tensors[node.operands[0]]
     given = node.operands[0]
     if node.op is not hlo.reshape or viewed(shape_of(given), state.program.strides[given.index], shape_of(node)) is not None:
@@ -103,14 +103,14 @@ def copying_view(state: State, node: Node) -> Tensor:
 
 
 def iota(state: State, node: Node) -> Tensor:
-    """Numbers that the loops know."""
+    """A value that follows from the loop variables."""
     where = coordinates(shape_of(node))
     value = where[Iota.of(node).iota_dimension]
     return state.computed(node, Expression({}, {(node, where): None}, {node: None}, {value: None}), value)
 
 
 def reduction(state: State, node: Node) -> Tensor:
-    """A reduction; one of few elements is written out (``Reduction.create`` of ir.py). One with several results is one for each."""
+    """A reduction; a small one is unrolled (``Reduction.create`` of ir.py). One with several results becomes one for each."""
     if isinstance(node.type, TupleType):
         state.parts[node] = [_reduced(state, node) if wanted else state.computed(node, Expression()) for wanted in _wanted(state, node)]
         return state.parts[node][-1]
@@ -137,7 +137,7 @@ def _reduced(state: State, node: Node) -> Tensor:
     first = state.program.second.get(node)
     made = state.tensors[first].storage.buffer if first is not None else None
     if made is not None and in_one_pass(state, shape, reduced):
-        # Welford's: the second moment comes in one pass with the first, from the same reads.
+        # Welford's algorithm: the second moment comes from the same pass and reads as the first.
         expression = Expression(dict(made.expression.loads), dict(made.expression.steps), {**made.expression.members, node: None})
     else:
         expression = tensor.read(at)
@@ -147,12 +147,12 @@ def _reduced(state: State, node: Node) -> Tensor:
 
 
 def in_one_pass(state: State, shape: tuple[int, ...], reduced: tuple[int, ...]) -> bool:
-    """Whether a variance is made by Welford's algorithm (``use_two_step_variance`` of lowering.py)."""
+    """Whether a variance uses Welford's algorithm (``use_two_step_variance`` of lowering.py)."""
     return prod(reduced) > state.limits.two_steps or prod(shape) == 1
 
 
 def mean_of_moments(state: State, node: Node, first: Node) -> Tensor | None:
-    """Where Welford's algorithm makes the mean, dividing the sum is no operation of its own."""
+    """If Welford's algorithm computes the mean, the division of the sum is no separate operation."""
     made = state.tensors[first].storage.buffer
     if made is None or not made.reduced or not in_one_pass(state, made.shape, made.reduced):
         return None
@@ -172,7 +172,7 @@ def _unrolled(state: State, node: Node, tensor: Tensor, shape: tuple[int, ...], 
 
 
 def window(state: State, node: Node) -> Tensor:
-    """Pooling: the window written out. Running sums and large windows are library calls."""
+    """Pooling: the unrolled window. Prefix sums and large windows are library calls."""
     taps = Windowed.of(node).window or Window.make(())
     tensor = state.tensors[node.operands[0]]
     running = any(size > 1 and size == length and low + high == size - 1
@@ -180,7 +180,7 @@ def window(state: State, node: Node) -> Tensor:
     where = coordinates(shape_of(node))
     summed = tensor.storage.expression
     if running and summed is not None and not summed.loads and all(not at for _, at in summed.steps):
-        # A running sum of one number is a multiple of the place (``pointless_cumsum_replacement`` of fx_passes/joint_graph.py).
+        # A prefix sum of one number is a multiple of the position (``pointless_cumsum_replacement`` of fx_passes/joint_graph.py).
         along = next(i for i, size in enumerate(taps.size) if size > 1)
         one = tensor.value.constant if tensor.value is not None else None
         value = weighted((where[along],), (one,), one) if one is not None else None
@@ -204,7 +204,7 @@ def window(state: State, node: Node) -> Tensor:
 
 
 def adaptive(state: State, unit: Unit) -> None:
-    """Pooling to a given size: a mean where that is one, else a window written out, or a library call."""
+    """Pooling to a given size: a mean if it is one, else an unrolled window, or a library call."""
     node = unit.nodes[-1]
     shape = shape_of(node)
     inside = set(unit.nodes)
@@ -243,7 +243,7 @@ def adaptive(state: State, unit: Unit) -> None:
 
 
 def upsampled(state: State, unit: Unit) -> None:
-    """Interpolation: elements at places that are worked out, weighted; one expression."""
+    """Interpolation: a weighted sum of elements at computed positions; one expression."""
     node = unit.nodes[-1]
     shape = shape_of(node)
     inside = set(unit.nodes)
@@ -258,7 +258,7 @@ def upsampled(state: State, unit: Unit) -> None:
 
 
 def pad(state: State, node: Node) -> Tensor:
-    """The operand where it is, else the padding value, under a condition."""
+    """The operand inside its bounds, else the padding value: a conditional."""
     tensor = state.tensors[node.operands[0]]
     where = coordinates(shape_of(node))
     padding = Pad.of(node).padding
@@ -272,7 +272,7 @@ def pad(state: State, node: Node) -> Tensor:
 
 
 def update(state: State, node: Node) -> Tensor:
-    """Elements of a slice replaced: both sources are read, under a condition."""
+    """Replaces the elements of a slice: reads both sources, under a condition."""
     where = coordinates(shape_of(node))
     partial = [where[i] for i, (a, b) in enumerate(zip(shape_of(node), shape_of(node.operands[1]))) if a != b]
     expression = Expression({}, {(node, where): None}, {node: None}, dict.fromkeys(partial))
@@ -283,7 +283,7 @@ def update(state: State, node: Node) -> Tensor:
 
 
 def cut(state: State, node: Node) -> Tensor:
-    """A slice that begins where a value says."""
+    """A slice with a computed start."""
     tensor = state.tensors[node.operands[0]]
     where = coordinates(shape_of(node))
     expression = Expression({}, {(node, where): None}, {node: None})
@@ -321,4 +321,4 @@ RULES: dict[Op, Callable[[State, Node], Tensor]] = {
     hlo.parameter: parameter, hlo.constant: constant, hlo.iota: iota, hlo.reduce: reduction, hlo.reduce_window: window, hlo.pad: pad,
     hlo.dynamic_update_slice: update, hlo.dynamic_slice: cut, hlo.gather: gathered, hlo.scatter: scattered, hlo.concatenate: joined,
 }
-"""Primitives that are neither elementwise nor views: how each is lowered."""
+"""The lowering of primitives that are neither elementwise nor views."""

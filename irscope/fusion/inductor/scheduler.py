@@ -1,7 +1,7 @@
-"""The scheduler: pairs of kernels are scored and joined, best first, in rounds, until nothing more can be joined.
+"""The scheduler: scores pairs of kernels and joins them, best first, in rounds, until nothing more can be joined.
 
-The tests stand in the order of ``Scheduler._can_fuse`` (scheduler.py of torch 2.13), their words are those of its log; where a backend
-refuses, the log says nothing.
+The tests are in the order of ``Scheduler._can_fuse`` (scheduler.py of torch 2.13), and their words are those of its log; refusals of a
+backend are not logged.
 """
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ MEMORY = "Fusion will increase peak memory"
 FAR = "Nodes are too far away. Fusing them may increase peak memory."
 LITTLE = "score_fusion_memory_threshold"
 SIMILAR = 16
-"""Scores of bytes further apart than this decide alone (``FusionScore`` of choices.py)."""
+"""A larger ratio between two scores in bytes decides alone (``FusionScore`` of choices.py)."""
 
 
 class Backend(Protocol):
-    """What a device adds to the scheduler's own tests. The answers are words of the log or the backend's rule, empty for yes."""
+    """A device's additions to the scheduler's tests. The results are words of the log or the backend's rule, empty for yes."""
 
     def horizontal(self, first: Kernel, second: Kernel) -> str:
-        """Two kernels that do not read each other."""
+        """Test two kernels that do not read each other."""
 
     def vertical(self, first: Kernel, second: Kernel) -> str:
-        """The second reads the first."""
+        """Test a kernel (the second) that reads another (the first)."""
 
     def last(self, first: Kernel, second: Kernel, vertical: bool) -> bool:
-        """Whether the pair is joined only when no other is."""
+        """Whether the pair is joined only if no other pair is left."""
 
     def join(self, first: Kernel, second: Kernel, vertical: bool) -> Kernel:
-        """The two as one."""
+        """Join two kernels into one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why two kernels were not joined: the words of the log (None: it says nothing), the test, and what it compared."""
+    """Why two kernels were not joined: the words of the log (None: it logs nothing), the test, and what it compared."""
 
     words: str | None
     test: str
@@ -58,7 +58,7 @@ class Refused:
 
 @total_ordering
 class Score:
-    """How much a fusion is worth: kernels of one kind before mixed ones, then shared bytes, then nearness."""
+    """The score of a fusion: kernels of one kind before mixed ones, then shared bytes, then proximity."""
 
     __slots__ = ("alike", "near", "shared")
 
@@ -77,10 +77,10 @@ class Score:
 
 
 class Scheduler:
-    """Joins the operations of a lowered program.
+    """The scheduler on a lowered program.
 
-    ``kernels`` are what is left; ``joined`` the pairs in order; ``refused`` the last reason for each pair of operations that was looked at;
-    ``said`` what Inductor's log would say of them.
+    ``kernels`` are the current kernels; ``joined`` the pairs in order; ``refused`` the last reason for each tested pair of operations;
+    ``said`` the lines of Inductor's log about them.
     """
 
     def __init__(self, buffers: Iterable[Buffer], inputs: Iterable[Buffer], results: Iterable[Buffer], limits: Limits,
@@ -98,7 +98,7 @@ class Scheduler:
         self.said: list[str] = []
 
     def run(self) -> None:
-        """All rounds, and the last one that looks for other orders of loops."""
+        """Run all rounds, and the last one, which tries other loop orders."""
         for _ in range(self.limits.rounds):
             before = len(self.kernels)
             self._round()
@@ -138,7 +138,7 @@ class Scheduler:
         return self.home[kernel.buffers[0].name]
 
     def _candidates(self) -> Iterable[tuple[Kernel, Kernel]]:
-        """Pairs that touch one buffer, each with those that come next in order."""
+        """Pairs that access one buffer, each kernel with those that come next in order."""
         touching: dict[str, list[Kernel]] = {}
         for kernel in self.kernels:
             if not kernel.extern:
@@ -155,7 +155,7 @@ class Scheduler:
     def _vertical(self, first: Kernel, second: Kernel) -> bool:
         return self.ancestors.before(first, second)
 
-    # ------------------------------------------------------------------ may two be joined
+    # ------------------------------------------------------------------ may two kernels be joined
 
     def _refusal(self, first: Kernel, second: Kernel) -> Refused | None:
         refused = self._tested(first, second)
@@ -196,14 +196,14 @@ class Scheduler:
         return Refused(None, rule) if rule else None
 
     def shared(self, first: Kernel, second: Kernel) -> int:
-        """Bytes of accesses that both have (``score_fusion_memory``)."""
+        """Bytes of accesses that both kernels have (``score_fusion_memory``)."""
         mine, theirs = {**first.reads, **first.writes}, {**second.reads, **second.writes}
         if len(mine) > len(theirs):
             mine, theirs = theirs, mine
         return sum(size_of(d, self.buffers) for d in mine if d in theirs)
 
     def _kept_longer(self, first: Kernel, second: Kernel) -> int:
-        """Elements of buffers that could have been used again between the two (``can_fusion_increase_peak_memory``)."""
+        """Elements of buffers that could have been reused between the two (``can_fusion_increase_peak_memory``)."""
         sizes = []
         for kernel in (first, second):
             read = [self.buffers[d.buffer] for d in kernel.reads]
@@ -211,7 +211,7 @@ class Scheduler:
         return sum(elements for _, elements in sizes[0] & sizes[1])
 
     def _unmatched(self, first: Kernel, second: Kernel) -> str:
-        """What the second needs, and does not find in the first as it was written (``can_fuse_vertical``)."""
+        """The dependence of the second on the first that does not match the first's writes (``can_fuse_vertical``)."""
         left: list[Dependence] = []
         for need in second.needs:
             if isinstance(need, Access) and any(isinstance(w, Access) and _reads_what_is_written(need, w) for w in first.writes):
@@ -224,7 +224,7 @@ class Scheduler:
         return ""
 
     def _cycles(self, first: Kernel, second: Kernel) -> bool:
-        """Whether kernels joined since make a way from one to the other."""
+        """Whether kernels joined since then make a path from one to the other."""
         if not (self._reaches(second, first) or self._reaches(first, second)):
             return False
         self.said.append(f"cannot fuse {first.label} with {second.label}: {CYCLE}")
@@ -232,7 +232,7 @@ class Scheduler:
         return True
 
     def _reaches(self, start: Kernel, goal: Kernel) -> bool:
-        """Whether ``start`` needs ``goal`` through a kernel between them."""
+        """Whether ``start`` depends on ``goal`` through a kernel between them."""
         stack = [home for d in start.needs if (home := self.home[d.buffer]) not in (start, goal)]
         seen: set[Kernel] = set(stack)
         while stack:
@@ -253,7 +253,7 @@ class Scheduler:
         return Score(first.reduces == second.reduces, self.shared(first, second), near)
 
     def _sorted(self, kernels: list[Kernel]) -> list[Kernel]:
-        """Operands first, else in the given order (``topological_sort_schedule``)."""
+        """Topological order, otherwise stable (``topological_sort_schedule``)."""
         done: set[Kernel] = set()
         order: list[Kernel] = []
         for kernel in kernels:
@@ -278,14 +278,14 @@ def _needed(kernel: Kernel) -> list[str]:
 
 
 def _reads_what_is_written(read: Access, write: Access) -> bool:
-    """The same elements in the same order; loops that the read has beyond those of the write repeat it."""
+    """Whether a read visits the written elements in the same order; additional loops of the read repeat them."""
     if read.buffer != write.buffer or write.mode == "atomic_add" or is_indirect(read.form):
         return False
     return read.form == write.form and read.sizes[:len(write.sizes)] == write.sizes
 
 
 def _alive(buffers: list[Buffer], results: Iterable[Buffer]) -> list[Buffer]:
-    """The operations that something needs."""
+    """The operations that are not dead."""
     wanted = {b.name for b in results}
     kept: list[Buffer] = []
     for buffer in reversed(buffers):
@@ -297,7 +297,7 @@ def _alive(buffers: list[Buffer], results: Iterable[Buffer]) -> list[Buffer]:
 
 
 def _count_readers(kernels: list[Kernel], results: Iterable[Buffer]) -> dict[str, int]:
-    """How many operations read each buffer; being a result counts as one."""
+    """The number of operations that read each buffer; being a result counts as one."""
     counts: dict[str, int] = {}
     for kernel in kernels:
         for name in {d.buffer for d in kernel.reads}:

@@ -1,4 +1,4 @@
-"""What lowering has made so far: a tensor for each node, and the buffers in the order of their making."""
+"""The state of lowering: a tensor for each node, and the buffers in order of creation."""
 from __future__ import annotations
 
 from math import prod
@@ -13,7 +13,7 @@ from irscope.graph import Node, TensorType
 
 
 class State:
-    """Buffers and tensors of a program that is being lowered. ``buffers`` are operations, in order; ``results`` what the graph gives;
+    """Buffers and tensors of a program that is being lowered. ``buffers`` are operations, in order; ``results`` are those of the graph;
     ``parts``: the several results of one reduction."""
 
     def __init__(self, program: Program, limits: Limits) -> None:
@@ -25,7 +25,7 @@ class State:
         self.parts: dict[Node, list[Tensor]] = {}
 
     def realized(self, tensor: Tensor) -> Buffer:
-        """The buffer of a tensor's storage, made now where there is none."""
+        """The buffer of a tensor's storage; creates it if there is none."""
         storage = tensor.storage
         if storage.buffer is None:
             assert storage.expression is not None
@@ -35,25 +35,25 @@ class State:
 
     def stored(self, node: Node, shape: tuple[int, ...], expression: Expression, reduced: tuple[int, ...] = (),
                itemsize: int = 0) -> Buffer:
-        """A new buffer that loops fill."""
+        """Create a buffer that loops compute."""
         kind = "reduction" if reduced else "pointwise"
         return self.add(Buffer("", kind, node, shape, itemsize or itemsize_of(node), expression=expression, reduced=reduced,
                                members=dict(expression.members)))
 
     def add(self, buffer: Buffer) -> Buffer:
-        """Enter a buffer as the next operation."""
+        """Add a buffer as the next operation."""
         buffer.number = len(self.buffers)
         buffer.name = f"buf{buffer.number}"
         self.buffers.append(buffer)
         return buffer
 
     def computed(self, node: Node, expression: Expression, value: Form | None = None, shape: tuple[int, ...] | None = None) -> Tensor:
-        """A tensor that is only an expression yet."""
+        """A tensor that is an expression so far."""
         shape = shape_of(node) if shape is None else shape
         return Tensor(Storage(node, shape, itemsize_of(node), expression=expression), coordinates(shape), shape, value)
 
     def given(self, node: Node, strides: tuple[int, ...] | None = None) -> Tensor:
-        """A tensor that is in memory from the beginning."""
+        """A tensor that is in memory from the start."""
         shape = shape_of(node)
         return whole(Buffer(f"%{node.name}", "input", node, shape, itemsize_of(node), strides=strides or row_major(shape)))
 
@@ -63,16 +63,16 @@ class State:
 
 
 def whole(buffer: Buffer) -> Tensor:
-    """The tensor that is all of a buffer."""
+    """The tensor that covers a whole buffer."""
     return Tensor(Storage(buffer.node, buffer.shape, buffer.itemsize, buffer=buffer), coordinates(buffer.shape), buffer.shape)
 
 
 def itemsize_of(node: Node) -> int:
-    """Bytes of one element of a value."""
+    """The size of one element of a value, in bytes."""
     type = node.type
     return max(1, type.dtype.bits // 8) if isinstance(type, TensorType) else 4
 
 
 def elements(shape: tuple[int, ...]) -> int:
-    """How many elements a shape has."""
+    """The number of elements of a shape."""
     return prod(shape)

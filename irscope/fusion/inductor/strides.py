@@ -1,7 +1,7 @@
-"""The strides that PyTorch gives to each value when it runs the program: they decide where a reshape has to copy.
+"""The strides of each value when PyTorch runs the program: they decide where a reshape needs a copy.
 
-Inductor traces the program with these strides before it lowers anything, so that ``x.transpose(1, 2).reshape(...)`` reaches it as a view
-and a copy. Inputs have the strides that their types say, else row-major ones.
+Inductor traces the program with these strides before it lowers anything, so that ``x.transpose(1, 2).reshape(...)`` is a view
+and a copy to it. Inputs have the strides of their types, or row-major ones.
 """
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from irscope.ops.attributes import Broadcast, Slice, Transpose
 from irscope.source import UserError
 
 KEEPS_ORDER = hlo.named("pad select-and-scatter dynamic-update-slice scatter reduce-window")
-"""Results that keep the memory order of the first operand where that is a permutation of row-major."""
+"""Operators whose results keep the memory order of the first operand if that is a permutation of row-major."""
 STEPS = 64
 """The expansion of attention has fewer primitives than this between its two products."""
 
 
 def shape_of(node: Node) -> tuple[int, ...]:
-    """The sizes of a value, bounded ones at their bound; () for one that is no array. Raises UserError for an open size."""
+    """The sizes of a value, bounded ones at their bound; () for anything but an array. Raises UserError for an unbounded size."""
     type = node.type
     if not isinstance(type, TensorType):
         return ()
@@ -32,7 +32,7 @@ def shape_of(node: Node) -> tuple[int, ...]:
 
 
 def traced_strides(graph: Graph, queries: Mapping[Node, Node] = MappingProxyType({})) -> list[tuple[int, ...]]:
-    """For each node, by index, the strides of its result; ``queries``: those of results of attention that is written out."""
+    """The strides of each node's result, by index; ``queries``: the queries of results of attention that the program writes out."""
     found: list[tuple[int, ...]] = []
     for node in graph.nodes:
         query = queries.get(node) or _queries(node)
@@ -42,7 +42,7 @@ def traced_strides(graph: Graph, queries: Mapping[Node, Node] = MappingProxyType
 
 
 def asks_for_copy(node: Node) -> bool:
-    """Whether a view of the program was followed by ``contiguous()`` or ``clone()``."""
+    """Whether ``contiguous()`` or ``clone()`` followed a view in the program."""
     return bool(node.origin) and node.origin[0].op in operators.COPIES
 
 
@@ -69,7 +69,7 @@ def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ..
     origin = node.origin[0] if node.origin else node
     said = getattr(origin.type, "strides", None)
     if operators.elements_read(origin) and shape_of(origin) == shape and said is not None and len(said) == len(shape):
-        return tuple(said)  # as the image that it reads
+        return tuple(said)  # in the layout of the image that it reads
     if op is hlo.transpose:
         return tuple(given[0][d] for d in Transpose.of(node).dimensions)
     if op is hlo.broadcast:
@@ -97,7 +97,7 @@ def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ..
 
 
 def _queries(node: Node) -> Node | None:
-    """The queries of attention, when the node is its result: the result lies in memory as they do (``empty_like`` in its meta function)."""
+    """The queries of attention, if the node is its result: the result has their memory order (``empty_like`` in its meta function)."""
     origin = node.origin[0] if node.origin else node
     if origin.op not in operators.ATTENTION or node.op is not hlo.dot or len(shape_of(node)) != 4:
         return None
@@ -114,7 +114,7 @@ def _queries(node: Node) -> Node | None:
 
 
 def channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether an image (N, C, H, W) lies in memory with its channels innermost and without gaps, and not row-major as well."""
+    """Whether an image (N, C, H, W) is in channels-last layout without gaps, and not row-major as well."""
     if len(shape) != 4 or len(strides) != 4:
         return False
     wanted = ordered_strides(shape, (1, 3, 2, 0))
@@ -123,7 +123,7 @@ def channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def like_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether PyTorch takes an image (N, C, H, W) for one with its channels innermost (``are_strides_like_channels_last``)."""
+    """Whether PyTorch treats an image (N, C, H, W) as channels-last (``are_strides_like_channels_last``)."""
     if len(shape) != 4 or len(strides) != 4 or 0 in shape or strides[1] == 0:
         return False
     least = 0
@@ -135,7 +135,7 @@ def like_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def ordered_strides(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
-    """Strides without gaps; ``order`` names the dimensions from the innermost to the outermost."""
+    """Strides without gaps; ``order`` lists the dimensions from the innermost to the outermost."""
     strides = [0] * len(shape)
     step = 1
     for d in order:
@@ -145,9 +145,9 @@ def ordered_strides(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ..
 
 
 def _like(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """What an elementwise operator gives: row-major where all operands are, else the order of their dimensions in memory.
+    """The strides of an elementwise result: row-major if all operands are, else the order of their dimensions in memory.
 
-    The order is that of TensorIterator: dimensions are compared by the stride of the first operand that tells them apart.
+    The order is that of TensorIterator: it compares dimensions by the stride of the first operand that distinguishes them.
     """
     if all(row_major_already(sizes, row) for sizes, row in zip(shapes, strides)):
         return row_major(shape)
@@ -165,7 +165,7 @@ def _like(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]],
 
 
 def _compared(a: int, b: int, strides: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> int:
-    """1 where dimension a belongs further out than b, -1 where further in, 0 where no operand tells."""
+    """1 if dimension a belongs further out than b, -1 if further in, 0 if no operand distinguishes them."""
     for row in strides:
         if row[a] == 0 or row[b] == 0 or row[a] == row[b]:
             if row[a] == row[b] and row[a] != 0 and shape[a] > shape[b]:
@@ -176,12 +176,12 @@ def _compared(a: int, b: int, strides: Sequence[tuple[int, ...]], shape: tuple[i
 
 
 def row_major_already(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether a value lies in memory row by row without gaps."""
+    """Whether a value is row-major without gaps."""
     return all(a == b for a, b, size in zip(strides, row_major(shape), shape) if size != 1)
 
 
 def viewed(shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
-    """The strides of the same memory under another shape, or None where it has to be copied first (``computeStride`` of ATen)."""
+    """The strides of the same memory under another shape, or None if it needs a copy first (``computeStride`` of ATen)."""
     if 0 in shape:
         return row_major(wanted)
     blocks: list[tuple[int, int]] = []

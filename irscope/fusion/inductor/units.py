@@ -1,7 +1,7 @@
-"""What Inductor is given: the primitives of a graph put together to the operators that torch.compile lowers.
+"""Inductor's input: the primitives of a graph grouped into the operators that torch.compile lowers.
 
 PyTorch's decompositions stop earlier than irscope's expansions: a linear layer with its bias, attention, a recurrent net and a sort are
-one library call each, and the mean and the variance of a normalisation come from one operator. A *unit* is what is lowered at once:
+one library call each, and the mean and the variance of a normalisation come from one operator. A *unit* is what Inductor lowers at once:
 one primitive, or all primitives of such a call.
 """
 from __future__ import annotations
@@ -15,16 +15,16 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, Dot, Gather, Reduce
 
 WIDE = 1000
-"""Calls of more operands than this are not looked through for the order of their arguments."""
+"""The argument order of calls with more operands than this is not determined."""
 OPAQUE = hlo.named(
     "dot convolution sort fft while conditional call custom-call triangular-solve cholesky rng rng-bit-generator select-and-scatter "
     "infeed outfeed send recv all-reduce all-gather all-to-all reduce-scatter collective-permute map topk scan")
-"""Primitives that are kernels of their own wherever they come from."""
+"""Primitives that are always separate kernels."""
 STRUCTURE = hlo.named("parameter constant tuple get-tuple-element after-all")
 
 
 def program_of(graph: Graph) -> Program:
-    """Everything that lowering has to know of a graph before it begins."""
+    """Everything about a graph that lowering needs."""
     alive = live(graph)
     nodes = [node for node in graph.nodes if alive[node.index]]
     program = Program(graph, strides=traced_strides(graph), users=graph.users())
@@ -55,7 +55,7 @@ def program_of(graph: Graph) -> Program:
 
 
 def _group(program: Program, nodes: list[Node]) -> None:
-    """A unit for each node; the nodes of one library call share theirs until something else reads it."""
+    """A unit for each node; the nodes of one library call share a unit, up to those that something else reads."""
     open_: dict[int, Unit] = {}
     closed: set[Unit] = set()
     turned: set[int] = set()
@@ -71,7 +71,7 @@ def _group(program: Program, nodes: list[Node]) -> None:
             if unit in closed:
                 unit = None
             if node.op in VIEWS and not any(program.home[o] is unit for o in node.operands):
-                unit = None  # an earlier view, written down where it is read
+                unit = None  # an earlier view, recorded where it is read
             elif unit is None:
                 unit = open_[id(node.origin[0])] = Unit([], True, operators.is_of(node, operators.ATTENTION))
         if unit is None:
@@ -82,14 +82,14 @@ def _group(program: Program, nodes: list[Node]) -> None:
 
 
 def _is_turned_linear(program: Program, dot: Node) -> bool:
-    """A linear layer over more than rows, which do not lie one after the other: PyTorch makes a product, and adds the bias afterwards."""
+    """A linear layer over non-contiguous rows: PyTorch makes a product, and adds the bias afterwards."""
     rows = dot.operands[0]
     shape = shape_of(rows)
     return operators.is_of(dot, operators.LINEAR) and len(shape) > 2 and not row_major_already(shape, program.strides[rows.index])
 
 
 def _add_to_products(program: Program, nodes: list[Node], alive: list[bool]) -> None:
-    """A product of two matrices that only an addition reads, and the addition, are one call (``addmm`` of fx_passes/post_grad.py)."""
+    """Merge a product of two matrices and an addition that is its only user into one call (``addmm`` of fx_passes/post_grad.py)."""
     for node in nodes:
         if node.op is not hlo.add or len(shape_of(node)) != 2 or len(program.home[node].nodes) > 1 or program.home[node].call:
             continue
@@ -108,21 +108,21 @@ def _add_to_products(program: Program, nodes: list[Node], alive: list[bool]) -> 
 
 
 def _is_matrix_product(node: Node) -> bool:
-    """A product of two matrices that gives numbers of their own kind."""
+    """A product of two matrices that keeps the element type."""
     if node.op is not hlo.dot or Dot.of(node).lhs_batch_dims or any(len(shape_of(o)) != 2 for o in node.operands):
         return False
     return len({type.dtype for o in (node, *node.operands) if isinstance(type := o.type, TensorType)}) == 1
 
 
 def is_view(program: Program, node: Node) -> bool:
-    """Whether a node moves nothing: the value is the operand's memory (or the operand's expression) seen another way."""
+    """Whether a node moves nothing: its value is the operand's memory (or expression) under other indices."""
     return node.op in VIEWS and node not in program.copied and not program.home[node].call
 
 
 def _count_uses(program: Program, nodes: list[Node]) -> None:
-    """How many operators read each value, as ``len(node.users)`` of the traced program tells it; counting ends at two.
+    """Count how many operators read each value, as ``len(node.users)`` of the traced program; counting stops at two.
 
-    A broadcast that an operator does by itself is no operator; any other view is one, and its readers count as the value's own.
+    An implicit broadcast is no operator; any other view is one, and its users count as the value's own.
     """
     graph = program.graph
     readers: list[set[object]] = [set() for _ in graph.nodes]
@@ -153,13 +153,13 @@ def _count_uses(program: Program, nodes: list[Node]) -> None:
 
 
 def is_mask(unit: Unit, operand: Node) -> bool:
-    """Whether attention reads a mask of truth values: PyTorch makes numbers of it for each call."""
+    """Whether attention reads a boolean mask: PyTorch converts it to numbers for each call."""
     type = operand.type
     return unit.attention and isinstance(type, TensorType) and type.dtype.kind == "pred"
 
 
 def _indexes(node: Node, user: Node) -> bool:
-    """Whether the user takes this concatenation for the indices of its elements."""
+    """Whether a user takes this concatenation as the indices of its elements."""
     if user.op not in (hlo.gather, hlo.scatter) or Concatenate.of(node).axis != Gather.of(user).index_vector_dim:
         return False
     place = 1 if user.op is hlo.gather else (len(user.operands) - 1) // 2
@@ -167,14 +167,14 @@ def _indexes(node: Node, user: Node) -> bool:
 
 
 def _implicit(node: Node) -> bool:
-    """A broadcast, or a reshape that only adds or drops dimensions of one element: what operators do with operands of fewer dimensions."""
+    """A broadcast, or a reshape that only adds or drops dimensions of size one: operators imply these for operands of lower rank."""
     if node.op is hlo.broadcast:
         return True
     return node.op is hlo.reshape and [s for s in shape_of(node) if s != 1] == [s for s in shape_of(node.operands[0]) if s != 1]
 
 
 def _find_moments(program: Program, nodes: list[Node]) -> None:
-    """Pairs of sums over the same elements, of ``x`` and of ``(x - mean)**2``, that one ``var_mean`` of PyTorch makes."""
+    """Find pairs of sums over the same elements, of ``x`` and of ``(x - mean)**2``, that one ``var_mean`` of PyTorch computes."""
     for node in nodes:
         if node.op is not hlo.reduce or not operators.is_of(node, operators.MOMENTS):
             continue
@@ -195,7 +195,7 @@ def _find_moments(program: Program, nodes: list[Node]) -> None:
 
 
 def _around_convolutions(program: Program, nodes: list[Node]) -> set[Node]:
-    """What a convolution reads or makes, directly or not, up to the last one (``find_nodes_prefer_channels_last`` of graph.py)."""
+    """The values before or after convolutions, up to the last convolution (``find_nodes_prefer_channels_last`` of graph.py)."""
     found: set[Node] = set()
     last: Node | None = None
     for node in reversed(nodes):
@@ -217,9 +217,9 @@ def _is_batched(node: Node) -> bool:
 
 
 def near_readers(program: Program) -> list[Unit]:
-    """The units, each as near before its first reader as it can be (``reorder_for_locality`` of fx_passes/post_grad.py).
+    """The units, each moved as close before its first user as possible (``reorder_for_locality`` of fx_passes/post_grad.py).
 
-    Inputs, and results that are taken out of operators with several, keep their place.
+    Inputs, and results that are extracted from operators with several, keep their position.
     """
     units = [*program.units]
     place = {unit: i + 1 for i, unit in enumerate(units)}
@@ -250,7 +250,7 @@ def near_readers(program: Program) -> list[Unit]:
 
 
 def read_in_order(unit: Unit) -> list[Node]:
-    """What a unit reads, as the arguments of the call stand: what products read before what is added to them."""
+    """The operands of a unit in the argument order of the call: the operands of products before the summands."""
     if len(unit.nodes) == 1:
         return list(unit.nodes[0].operands)
     inside = set(unit.nodes)

@@ -1,4 +1,4 @@
-"""Values while they are lowered: an expression that is still to be computed wherever it is read, or a buffer in memory."""
+"""Values during lowering: an expression that is recomputed wherever it is read, or a buffer in memory."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from irscope.fusion.views import row_major
 from irscope.graph import Node
 
 Load = tuple["Buffer", tuple[Form, ...]]
-"""A read of one element: of which buffer, at which coordinates."""
+"""A read of one element: the buffer and the coordinates."""
 Step = tuple[Node | str, tuple[Form, ...]]
 """An operation at an iteration: equal ones are computed once."""
 
 
 @dataclass(slots=True, eq=False)
 class Expression:
-    """What computes one element: reads, operations, and the primitives that it stands for (``members``).
+    """The computation of one element: reads, operations, and the primitives that it stands for (``members``).
 
-    ``counts`` are numbers that the loops make (iota, the conditions of padding): like reads they keep loops apart.
+    ``counts`` are values of the loop variables (iota, the conditions of padding): like reads they prevent loops from being merged.
     """
 
     loads: dict[Load, None] = field(default_factory=dict)
@@ -30,14 +30,14 @@ class Expression:
     counts: dict[Form, None] = field(default_factory=dict)
 
     def take(self, other: Expression) -> None:
-        """Compute what another expression computes as well."""
+        """Add the computation of another expression."""
         self.loads.update(other.loads)
         self.steps.update(other.steps)
         self.members.update(other.members)
         self.counts.update(other.counts)
 
     def at(self, values: Sequence[Form]) -> Expression:
-        """The expression with its variables standing for other coordinates."""
+        """The expression with other coordinates for its variables."""
         return Expression(
             {(buffer, tuple(replaced(f, values) for f in where)): None for buffer, where in self.loads},
             {(node, tuple(replaced(f, values) for f in where)): None for node, where in self.steps},
@@ -46,22 +46,22 @@ class Expression:
         )
 
     def operations(self) -> int:
-        """How many operations Inductor counts: each read and each operation once."""
+        """The number of operations as Inductor counts them: each read and each operation once."""
         return len(self.loads) + len(self.steps)
 
     def moving(self) -> int:
-        """How many of the reads are no constants of the loops."""
+        """How many of the reads depend on the loops."""
         return sum(any(f.terms for f in where) for _, where in self.loads)
 
 
 @dataclass(slots=True, eq=False)
 class Buffer:
-    """A value in memory, and what computes it: a node of the scheduler.
+    """A value in memory, and its computation: a node of the scheduler.
 
-    ``kind`` is ``input``, ``extern`` (a library call), ``nop`` (a place that others write), ``pointwise``, ``reduction`` or ``scatter``.
+    ``kind`` is ``input``, ``extern`` (a library call), ``nop`` (memory that others write), ``pointwise``, ``reduction`` or ``scatter``.
     ``expression`` computes an element over ``shape`` and ``reduced``; ``reads`` are what an extern or nop reads as a whole. ``strides`` are
-    None while the layout is open. ``into`` says of which buffer this one is a part, and where it begins there. ``shape`` are the sizes of
-    the value, ``number`` the place among all operations. A scatter runs over ``iterated`` and writes to ``where``, by ``mode``.
+    None while the layout is open. ``into`` is the buffer of which this one is a part, and the offset in it. ``shape`` are the sizes of
+    the value, ``number`` the position among all operations. A scatter runs over ``iterated`` and writes to ``where``, by ``mode``.
     ``part`` marks one of several results of a call.
     """
 
@@ -87,7 +87,7 @@ class Buffer:
         return weighted(where, self.strides if self.strides is not None else row_major(self.shape))
 
     def freeze(self) -> None:
-        """Settle the strides: those of a ``get_fill_order`` over what is read, innermost first (ir.py), else row-major."""
+        """Freeze the layout: the strides of ``get_fill_order`` over the reads, innermost first (ir.py), else row-major."""
         if self.strides is not None:
             return
         self.strides = row_major(self.shape)
@@ -97,13 +97,13 @@ class Buffer:
             self.strides = ordered_strides(sizes, picked_order(rows, sizes))
 
     def order(self, order: Sequence[int]) -> None:
-        """Settle the strides, the dimensions named from the innermost to the outermost."""
+        """Freeze the layout with the dimensions in this order, from the innermost to the outermost."""
         self.strides = ordered_strides(self.shape, order)
 
 
 @dataclass(slots=True, eq=False)
 class Storage:
-    """Where a value is: in a buffer, or only as an expression."""
+    """The storage of a value: a buffer, or only an expression."""
 
     node: Node
     shape: tuple[int, ...]
@@ -114,8 +114,8 @@ class Storage:
 
 
 class Tensor(NamedTuple):
-    """A value as an operator sees it: a storage, and for each element the coordinates in it. ``value`` is the element itself where it is
-    a number that the loops know (iota)."""
+    """A value as an operator sees it: a storage, and the coordinates in it for each element. ``value`` is the element itself if it is
+    a number that the loops determine (iota)."""
 
     storage: Storage
     where: tuple[Form, ...]
@@ -123,7 +123,7 @@ class Tensor(NamedTuple):
     value: Form | None = None
 
     def read(self, at: Sequence[Form]) -> Expression:
-        """What gives the element at these coordinates."""
+        """The expression that reads the element at these coordinates."""
         straight = tuple(at) == coordinates(self.shape)
         where = self.where if straight else tuple(replaced(f, at) for f in self.where)
         if self.storage.buffer is not None:
@@ -135,17 +135,17 @@ class Tensor(NamedTuple):
         return expression.at(where)
 
     def viewed(self, old: Sequence[Form], shape: tuple[int, ...]) -> Tensor:
-        """The same memory under other coordinates: ``old`` gives those of this tensor in terms of the new ones."""
+        """The same memory under other coordinates: ``old`` maps the new coordinates to those of this tensor."""
         value = replaced(self.value, old) if self.value is not None else None
         return Tensor(self.storage, tuple(replaced(f, old) for f in self.where), shape, value)
 
     def whole(self) -> bool:
-        """Whether this is its storage, seen as it is."""
+        """Whether this is the whole storage, unchanged."""
         return self.shape == self.storage.shape and self.where == coordinates(self.shape)
 
 
 def strides_of(tensor: Tensor) -> tuple[int, ...] | None:
-    """The strides of a tensor whose storage is a buffer; None where no strides describe it."""
+    """The strides of a tensor whose storage is a buffer; None if no strides describe it."""
     buffer = tensor.storage.buffer
     assert buffer is not None
     flat = buffer.flat(tensor.where)

@@ -1,1 +1,1 @@
-"""What a compiler wrote about its own fusions: read, replayed on a graph, and told in the names of the user."""
+"""A compiler's log of its own fusion: read, replayed on a graph, and reported in the user's names."""

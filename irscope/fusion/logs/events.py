@@ -1,4 +1,4 @@
-"""A compiler's log of its fusion, as steps in order."""
+"""A compiler's log of its fusion, as a sequence of steps."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decision. ``made`` names what the two became (None: they stay apart, and ``words`` say why).
+    """One decision. ``made`` is the name of the fused result (None: not fused, and ``words`` say why).
 
-    ``consumer`` is empty where a producer is refused whatever reads it. ``times``: microseconds with and without the fusion, where the
+    ``consumer`` is empty if a producer is refused for every user. ``times``: microseconds with and without the fusion, if the
     compiler estimates them.
     """
 
@@ -21,10 +21,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation that Inductor's scheduler began with.
+    """An initial operation of Inductor's scheduler.
 
-    ``kind`` is ``extern``, ``nop``, ``pointwise``, ``reduction`` or ``scatter``; ``sizes`` those of the loops (of a reduction: of what is
-    reduced); ``origins`` the nodes of the traced graph, ``lines`` the places in the user's program.
+    ``kind`` is ``extern``, ``nop``, ``pointwise``, ``reduction`` or ``scatter``; ``sizes`` are those of the loops (of a reduction, of the
+    reduced loops); ``origins`` the nodes of the traced graph, ``lines`` the places in the user's program.
     """
 
     name: str
@@ -36,10 +36,10 @@ class Operation:
 
 @dataclass(slots=True)
 class FusionLog:
-    """What was read of one run of a fusion pass. ``policy``: irscope's policy for the same compiler. ``name``: where the text came from.
+    """The log of a fusion pass. ``policy``: irscope's policy for the same compiler. ``name``: the source of the text.
 
-    ``runs`` are the steps of each run that the text holds, in order: a process that compiles several programs writes one log.
-    ``operations``: what each run of Inductor began with. ``device``: a target text of XLA inside the log, or the empty string.
+    ``runs`` are the steps of each run in the text, in order: a process that compiles several programs writes one log.
+    ``operations``: the initial operations of each run of Inductor. ``device``: an XLA target text inside the log, or the empty string.
     """
 
     policy: str

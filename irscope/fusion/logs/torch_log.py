@@ -1,4 +1,4 @@
-"""Inductor's scheduler, as it logs itself: ``TORCH_LOGS=fusion``.
+"""The log of Inductor's scheduler: ``TORCH_LOGS=fusion``.
 
     ===== attempting fusion (1/10): 7 nodes =====
     fuse_nodes_once, candidates:
@@ -28,7 +28,7 @@ def sniff(text: str) -> bool:
 
 
 def read(text: str, name: str) -> FusionLog:
-    """The steps of each graph that was compiled, and the operations that its first round lists."""
+    """The steps of each compiled graph, and the operations that its first round lists."""
     log = FusionLog("inductor", name, "Inductor")
     listing = False
     for line in text.splitlines():

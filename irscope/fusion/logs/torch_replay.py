@@ -1,4 +1,4 @@
-"""Inductor's steps done again on the operations that irscope's own lowering makes of a graph."""
+"""Replays Inductor's steps on the operations of irscope's own lowering of a graph."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
@@ -10,23 +10,23 @@ from irscope.fusion.inductor.values import Buffer
 from irscope.fusion.logs.events import Operation, Step
 
 MOST = 2000
-"""More differences than this are not looked for: the log is of another program."""
+"""The search stops at more differences than this: the log is of another program."""
 
 
 def matched(operations: Sequence[Operation], kernels: Sequence[Kernel]) -> dict[str, str]:
-    """For operations of the log the names of our buffers: as many of one kind over the same sizes as there are, both in order."""
+    """For operations of the log the names of irscope's buffers: as many as possible of one kind and the same sizes, both in order."""
     theirs = [(o.kind, tuple(s for s in o.sizes if s != 1)) for o in operations]
     ours = [_kind(kernel.buffers[0]) for kernel in kernels]
     return {operations[a].name: kernels[b].buffers[0].name for a, b in aligned(theirs, ours)}
 
 
 def aligned(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Places of equal elements in two sequences, both in order, as many as there can be.
+    """The longest in-order matching of equal elements in two sequences, as pairs of positions.
 
     The greedy algorithm of Myers, "An O(ND) difference algorithm and its variations" (1986). Sequences with more than ``MOST`` differences
     are aligned by their longest common runs instead.
     """
-    reach = [0]  # reach[k + rounds]: how far in ``first`` a way on diagonal k (place in first minus place in second) has come
+    reach = [0]  # reach[k + rounds]: how far in ``first`` a path on diagonal k (position in first minus position in second) has come
     rounds: list[list[int]] = []
     n, m = len(first), len(second)
     for differences in range(min(n + m, MOST) + 1):
@@ -50,7 +50,7 @@ def aligned(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple
 
 
 def _traced(rounds: list[list[int]], differences: int, k: int, x: int) -> list[tuple[int, int]]:
-    """The pairs on the way that ended at ``x`` on diagonal ``k``, from the last back to the first."""
+    """The pairs on the path that ended at ``x`` on diagonal ``k``, from the last to the first."""
     pairs: list[tuple[int, int]] = []
     for left in range(differences, -1, -1):
         start = 0
@@ -75,7 +75,7 @@ def _kind(buffer: Buffer) -> tuple[str, tuple[int, ...]]:
 
 
 def replayed(scheduler: Scheduler, names: dict[str, str], steps: Sequence[Step]) -> None:
-    """Join in ``scheduler``, which has joined nothing yet, what the log joins, and enter the reasons that it gives."""
+    """Replay the joins of the log in ``scheduler``, which has joined nothing yet, and record the reasons that the log has."""
     for step in steps:
         first, second = _kernel(scheduler, names, step.producer), _kernel(scheduler, names, step.consumer)
         if first is None or second is None or first is second:

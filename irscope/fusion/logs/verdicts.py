@@ -1,7 +1,7 @@
-"""The verdicts of a compiler's own log on the edges of a module, beside those of irscope's policy for that compiler.
+"""The verdicts of a compiler's own log on the edges of a module, compared with those of irscope's policy for that compiler.
 
-The log is the truth: its word on an edge stands. The root cause and the smallest edit are the policy's where it agrees; where it does
-not, that is said.
+The log is authoritative: its decision on an edge is reported. The root cause and the smallest edit are the policy's if it agrees; if it
+does not, the verdict says so.
 """
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from irscope.source import UserError
 from irscope.source.files import read_bytes
 
 INSIDE = APPLIED | {hlo.fusion}
-"""Operators whose bodies the pass does not look into: kernels of the text, and functions of elements."""
-UNSEEN = "the log's operations here were not found again: this is the policy's own answer"
+"""Operators whose computations the pass does not fuse in: kernels of the text, and functions of elements."""
+UNSEEN = "the log's operations here were not matched: this is the policy's own verdict"
 READERS = (xla_dump, xla_vlog, torch_log)
 
 
 def read_log(text: str, name: str) -> FusionLog:
-    """A log by its content. Raises UserError for a text that is none, or that holds no run of a fusion pass."""
+    """Read a log, recognised by its content. Raises UserError for any other text, and for one without a run of a fusion pass."""
     reader: ModuleType | None = next((r for r in READERS if r.sniff(text)), None)
     if reader is None:
-        raise UserError(f"{name} is no log of a fusion pass", "XLA's VLOG (TF_CPP_VMODULE=instruction_fusion=5,cpu_instruction_fusion=3), "
+        raise UserError(f"{name} is not a fusion log", "XLA's VLOG (TF_CPP_VMODULE=instruction_fusion=5,cpu_instruction_fusion=3), "
                         "a priority_fusion_dump.txt, or TORCH_LOGS=fusion")
     log: FusionLog = reader.read(text, name)
     if not log.runs:
-        raise UserError(f"{name} tells of no decision", "the log may be cut off, or its level too low")
+        raise UserError(f"{name} holds no decision", "the log may be cut off, or its level too low")
     return log
 
 
@@ -48,7 +48,7 @@ def load_log(path: str) -> FusionLog:
 
 
 def verdicts_by_log(module: Module, log: FusionLog, device: str | None = None) -> tuple[list[EdgeVerdict], list[str]]:
-    """The log's verdicts on the edges of a module, and what a reader should know of how they were found."""
+    """The log's verdicts on the edges of a module, and remarks on how they were matched."""
     policy = policy_named(log.policy)
     assert isinstance(policy, AsWritten)
     if log.policy == "inductor":
@@ -60,7 +60,7 @@ def verdicts_by_log(module: Module, log: FusionLog, device: str | None = None) -
     run = max(runs, key=lambda r: len(r.known) - len(r.unknown))
     looked_at = {graph.name for graph in graphs}
     logged = [_xla(v, run, module, policy.version) if v.graph.name in looked_at else v for v in own]
-    remarks = [f"{log.name} is the truth; causes and edits are those of {policy.version} where it agrees"]
+    remarks = [f"the verdicts are those of {log.name}; causes and edits are those of {policy.version} where it agrees"]
     if run.unknown:
         some = ", ".join(f"%{name}" for name in sorted(run.unknown)[:3])
         remarks.append(f"{len(run.unknown)} instructions of the log are not in this text ({some}): it may not be what the pass saw")
@@ -78,7 +78,7 @@ def _xla(own: EdgeVerdict, run: Replay, module: Module, version: str) -> EdgeVer
 
 
 def _words(run: Replay, producer: Node, consumer: Node) -> tuple[str | None, str]:
-    """What the log says of an edge that is not fused, and the times that it compared."""
+    """The log's reason for an edge that is not fused, and the times that it compared."""
     refusals = run.refusals
     step = refusals.pairs.get((producer, consumer)) or refusals.producers.get(producer)
     if step is not None:
@@ -90,10 +90,10 @@ def _words(run: Replay, producer: Node, consumer: Node) -> tuple[str | None, str
 
 
 def _merged(own: EdgeVerdict, fused: str, words: str | None, module: Module, version: str, more: str = "") -> EdgeVerdict:
-    """The log's verdict with the policy's cause, or with what the policy would have said instead."""
+    """The log's verdict with the policy's cause, or with the policy's own verdict if they differ."""
     agrees = own.fused == fused
     if fused != "none":
-        note = "" if agrees else f"{version} would have said otherwise: fused {own.fused}" + (f", {own.reason}" if own.reason else "")
+        note = "" if agrees else f"{version} disagrees: fused {own.fused}" + (f", {own.reason}" if own.reason else "")
         return EdgeVerdict(own.graph, own.producer, own.consumer, fused, None, "" if agrees else "disagreement", note)
     parts = [more] if more else []
     if agrees and own.cause:
@@ -110,7 +110,7 @@ def _merged(own: EdgeVerdict, fused: str, words: str | None, module: Module, ver
 
 
 def _places(module: Module, *ends: Node) -> str:
-    """Where in the user's program the two stand."""
+    """Where in the user's program the two nodes come from."""
     said = []
     for node in ends:
         stack = module.call_stack(node)
@@ -120,10 +120,10 @@ def _places(module: Module, *ends: Node) -> str:
 
 
 def _agreement(own: Sequence[EdgeVerdict], logged: Sequence[EdgeVerdict], version: str) -> list[str]:
-    """How many edges the policy sees as the log does, and how many of those that are apart: most edges fuse, whoever is asked."""
+    """On how many edges the policy agrees with the log, and on how many of those that are not fused: most edges fuse in both."""
     right = sum(a.fused == b.fused for a, b in zip(own, logged))
     apart = [a.fused for a, b in zip(own, logged) if b.fused == "none"]
-    kept = f", and keeps apart {apart.count('none')} of the {len(apart)} that the log does" if apart else ""
+    kept = f", and on {apart.count('none')} of the {len(apart)} that are not fused" if apart else ""
     return [f"{version} agrees with the log on {right} of {len(own)} edges{kept}"] if own else []
 
 
@@ -150,8 +150,8 @@ def _by_inductor(module: Module, log: FusionLog) -> tuple[list[EdgeVerdict], lis
             continue
         merged.append(_merged(verdict, said.fused, said.reason, module, policy.version))
         covered.append((verdict, merged[-1]))
-    remarks = [f"{log.name} is the truth; causes and edits are those of {policy.version} where it agrees",
-               f"{len(found)} of the {len(operations)} operations of the log were found again in what irscope makes of this text"]
+    remarks = [f"the verdicts are those of {log.name}; causes and edits are those of {policy.version} where it agrees",
+               f"{len(found)} of the {len(operations)} operations of the log were matched in irscope's lowering of this text"]
     if 2 * len(found) < len(operations):
         remarks.append("less than half: the log may be of another program, or of a GPU")
     return merged, remarks + _agreement([mine for mine, _ in covered], [theirs for _, theirs in covered], policy.version)

@@ -1,10 +1,10 @@
-"""XLA's GPU fusion pass, as it dumps itself: ``*.priority_fusion_dump.txt``, a FusionProcessDumpProto in text form.
+"""The dump of XLA's GPU fusion pass: ``*.priority_fusion_dump.txt``, a FusionProcessDumpProto in text form.
 
     fusion_steps { producer_ineligible { producer_name: "fusion.5" reason: "No users to fuse" } }
     fusion_steps { update_priority { producer_name: "add.10.0" consumer_names: "add.11.0" us_fused: 1.021 us_unfused: 2.034 } }
     fusion_steps { fusion { fusion_name: "fusion.4" producer_name: "mul.14.0" consumer_name: "mul.15.0" } }
 
-The file is written beside the HLO with ``XLA_FLAGS="--xla_dump_to=D --xla_dump_hlo_pass_re=.*fusion.*"``.
+XLA writes the file next to the HLO with ``XLA_FLAGS="--xla_dump_to=D --xla_dump_hlo_pass_re=.*fusion.*"``.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sniff(text: str) -> bool:
 
 
 def read(text: str, name: str) -> FusionLog:
-    """The steps of the one run that a dump holds; none where nothing was joined or refused."""
+    """The steps of the one run in a dump; none if nothing was joined or refused."""
     log = FusionLog("xla-gpu", name, "XLA", device=name if "gpu_device_info" in text else "")
     log.runs.append([step for kind, fields in _steps(text) for step in _read(kind, fields)])
     return log

@@ -1,4 +1,4 @@
-"""XLA's steps done again on the graph of its text: which instructions ended up in which kernels."""
+"""Replays XLA's steps on the graph of its text: which instructions ended up in which kernels."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from irscope.graph import Effect, Graph, Node
 
 @dataclass(slots=True, eq=False)
 class Cluster:
-    """Instructions that one kernel computes; ``root`` is the one whose value it gives."""
+    """Instructions that one kernel computes; ``root`` is the one whose value it returns."""
 
     root: Node
     members: set[Node]
@@ -18,7 +18,7 @@ class Cluster:
 
 @dataclass(slots=True, eq=False)
 class Refusals:
-    """Why instructions stayed apart: by producer and reader, and by producer alone; the last word counts."""
+    """Why instructions were not fused: by producer and consumer, and by producer alone; the last reason counts."""
 
     pairs: dict[tuple[Node, Node], Step] = field(default_factory=dict)
     producers: dict[Node, Step] = field(default_factory=dict)
@@ -28,8 +28,8 @@ class Refusals:
 class Replay:
     """The steps of one run on the graphs of a module.
 
-    ``known`` are the instructions of the text that the log speaks of, ``unknown`` the names in it that the text does not have and the log
-    did not make.
+    ``known`` are the instructions of the text that the log mentions, ``unknown`` the names in it that neither the text has nor the log
+    created.
     """
 
     def __init__(self, graphs: Sequence[Graph], steps: Sequence[Step]) -> None:
@@ -69,7 +69,7 @@ class Replay:
         return found
 
     def _alive(self) -> dict[Node, list[Cluster]]:
-        """For each instruction the kernels that compute it, from what is needed down."""
+        """For each live instruction the kernels that compute it."""
         inside: dict[Node, list[Cluster]] = {}
         stack: list[Node] = []
         for graph in self.graphs:
@@ -86,10 +86,10 @@ class Replay:
         return inside
 
     def fused(self, producer: Node, consumer: Node) -> str:
-        """``all`` where every kernel with the consumer computes the producer, ``none`` where none does, else ``some``."""
+        """``all`` if every kernel with the consumer computes the producer, ``none`` if none does, else ``some``."""
         found = {producer in kernel.members for kernel in self.kernels.get(consumer, ())}
         return "none" if not found or found == {False} else "all" if found == {True} else "some"
 
     def knows(self, node: Node) -> bool:
-        """Whether the instruction is part of what the pass looked at."""
+        """Whether the pass saw the instruction."""
         return node in self.kernels

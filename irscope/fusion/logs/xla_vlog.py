@@ -1,4 +1,4 @@
-"""XLA's CPU fusion pass, as it logs itself: ``TF_CPP_VMODULE=instruction_fusion=5,cpu_instruction_fusion=3``.
+"""The log of XLA's CPU fusion pass: ``TF_CPP_VMODULE=instruction_fusion=5,cpu_instruction_fusion=3``.
 
     Considering fusion of: %add.11 = f32[32,128]{1,0} add(%mul.15, %add.10), ... with operand add.10
     not fusing operand %rsqrt.0 = f32[32]{0} rsqrt(%add.0), ... because Fusion is not profitable.
@@ -14,7 +14,7 @@ from irscope.fusion.logs.events import FusionLog, Step
 LINE = re.compile(r"instruction_fusion\.cc:\d+\] ?(.*)")
 NAMED = re.compile(r"\s*%?([\w.\-]+)")
 END = "Fusion count:"
-"""Closes one run of the pass."""
+"""The line that ends one run of the pass."""
 
 
 def sniff(text: str) -> bool:
@@ -23,7 +23,7 @@ def sniff(text: str) -> bool:
 
 
 def read(text: str, name: str) -> FusionLog:
-    """The steps of each run. Lines of other passes between them are passed over."""
+    """The steps of each run. Skips lines of other passes."""
     log = FusionLog("xla-cpu", name, "XLA")
     steps: list[Step] = []
     considered = ""
@@ -60,7 +60,7 @@ def read(text: str, name: str) -> FusionLog:
 
 
 def _refused(text: str) -> tuple[str, str]:
-    """The instruction and the reason of ``INSTRUCTION because REASON``; one reason has the word itself ("Bailing because ...")."""
+    """The instruction and the reason of ``INSTRUCTION because REASON``; one reason contains that word itself ("Bailing because ...")."""
     said, _, reason = text.rpartition(" because ")
     before, own, word = said.rpartition(" because ")
     return (before, f"{word} because {reason}") if own and word == "Bailing" else (said, reason)

@@ -1,1 +1,1 @@
-"""What the policies of XLA share: instructions that can be fused into each other, and what XLA's passes ask of them."""
+"""What the XLA policies share: fusible instructions, and the tests and transformations of XLA's passes."""

@@ -1,13 +1,13 @@
-"""What comes before what among kernels that are joined, so that no join closes a circle."""
+"""Reachability between kernels that are joined, so that no join closes a cycle."""
 from __future__ import annotations
 
 from irscope.fusion.xla.instructions import Computation, Instruction
 
 
 class Above:
-    """For each instruction a set of those that it needs, by any way, as the bits of a number.
+    """For each instruction the set of instructions that it depends on, directly or not, as a bit set.
 
-    Only who shares a producer with another, and such producers, have a bit: nothing else is ever asked for, or joined.
+    Only users that share a producer, and such producers, have a bit: no other pair is ever queried or joined.
     """
 
     def __init__(self, computation: Computation) -> None:
@@ -22,16 +22,16 @@ class Above:
             self.needs[instruction] = needed
 
     def are_connected(self, first: Instruction, second: Instruction) -> bool:
-        """Whether one of two readers of a value needs the other."""
+        """Whether one of two users of a value depends on the other."""
         return bool(self.needs[first] & self.bits[second] or self.needs[second] & self.bits[first])
 
     def has_detour(self, producer: Instruction, consumer: Instruction) -> bool:
-        """Whether a reader of ``producer`` needs it by way of another reader too."""
+        """Whether a user of ``producer`` also depends on it through another user."""
         needed = self.needs[consumer]
         return any(user is not consumer and needed & self.bits.get(user, 0) for user in producer.users)
 
     def join(self, kept: Instruction, other: Instruction, fusion: Instruction) -> None:
-        """Both are one fusion now. Who reads it has the bit of one of them already; what it needs is handed on."""
+        """Replace both by one fusion. Its users have the bit of one of them already; its dependences are propagated to them."""
         bits = self.bits.pop(kept, 0) | self.bits.pop(other, 0)
         self.bits[fusion] = bits
         needed = self.needs[fusion] = (self.needs.pop(kept) | self.needs.pop(other)) & ~bits

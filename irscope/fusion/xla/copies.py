@@ -1,7 +1,7 @@
 """How often a fusion would emit the code of each instruction: XLA's ``FusionNodeIndexingEvaluation``.
 
-XLA computes an operand anew for every index that it is read at. Elementwise readers share an index, movement makes a new one; so the
-copies of an instruction are the sum over those of its readers that came by different indices.
+XLA recomputes an operand for every index at which it is read. Elementwise users share an index, movement makes a new one; so the
+number of copies of an instruction is the sum over those of its users that have different indices.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_COPIES = 15
 
 
 class Copies:
-    """The copies that one fusion emits, kept while instructions are fused into it."""
+    """The copies that one fusion emits, updated while instructions are fused into it."""
 
     __slots__ = ("fusion", "times", "users")
 
@@ -29,11 +29,11 @@ class Copies:
                 self._count(instruction)
 
     def emitted(self, producer: Instruction) -> int:
-        """How often the code of an operand of the fusion would stand in it."""
+        """How often the fusion would contain the code of an operand."""
         return sum(self.times[user] for user in self.users.get(producer, ()))
 
     def too_many(self, producer: Instruction) -> str:
-        """Why an operand would be emitted too often, in numbers; empty when it would not."""
+        """Why an operand would be emitted too often, in numbers; empty if it would not be."""
         if producer.op is hlo.broadcast:
             return ""
         emitted = self.emitted(producer)
@@ -47,11 +47,11 @@ class Copies:
         return f"{producer.op} read {users} > 1 times" if users > 1 else ""
 
     def take_operand(self, operand: Instruction) -> dict[Instruction, None]:
-        """Forget an operand that is about to be fused; what reads it is given back."""
+        """Remove an operand that is about to be fused; returns its users."""
         return self.users.pop(operand, {})
 
     def add(self, copy: Instruction, users: dict[Instruction, None]) -> None:
-        """Count what was fused: ``users`` is what :meth:`take_operand` gave for the original."""
+        """Count a fused instruction: ``users`` is the result of :meth:`take_operand` for the original."""
         self.users[copy] = users
         self._count(copy)
 
@@ -74,7 +74,7 @@ class Copies:
 
 
 def reader_count(instruction: Instruction) -> int:
-    """Who reads an instruction, those inside fusions counted one by one."""
+    """The number of users of an instruction, those inside fusions counted one by one."""
     total = 0
     for user in instruction.users:
         total += len(user.body.params[user.operands.index(instruction)].users) if user.body is not None else 1
@@ -82,7 +82,7 @@ def reader_count(instruction: Instruction) -> int:
 
 
 class AllCopies(dict[Instruction, Copies]):
-    """The copies of each fusion, counted when it is first asked for."""
+    """The copies of each fusion, computed on first use."""
 
     def __missing__(self, fusion: Instruction) -> Copies:
         found = self[fusion] = Copies(fusion)

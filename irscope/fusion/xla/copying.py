@@ -1,6 +1,6 @@
-"""XLA's pass that gives the results of a kernel twice: copies of what a kernel writes are written by that kernel (``CopyFusion``).
+"""XLA's pass that duplicates the results of kernels: a kernel also writes the copies of its results (``CopyFusion``).
 
-It runs late, on the entry alone, where XLA has inserted copies so that results do not share a buffer. (copy_fusion.cc)
+It runs late, on the entry only, after XLA has inserted copies so that results do not share a buffer. (copy_fusion.cc)
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irscope.ops.attributes import GetTupleElement
 
 
 def fuse_copies(computation: Computation, device: Device) -> list[tuple[str, str]]:
-    """Put copies into the kernels whose results they copy, in place; the pairs (copy, kernel)."""
+    """Fuse copies into the kernels whose results they copy, in place; returns the pairs (copy, kernel)."""
     fused: list[tuple[str, str]] = []
     for fusion in computation.post_order():
         if fusion.op is not hlo.fusion or fusion.body is None or fusion.kind in ("kCustom", "triton") or not _computes_alike(fusion.body):
@@ -33,7 +33,7 @@ def fuse_copies(computation: Computation, device: Device) -> list[tuple[str, str
 
 
 def _computes_alike(body: Computation) -> bool:
-    """Whether all that depends on what a kernel reads is elementwise (or a bitcast), so that it may write where it reads."""
+    """Whether everything that depends on a kernel's parameter is elementwise (or a bitcast), so that it may write where it reads."""
     seen: set[Instruction] = set()
     stack = list(body.params)
     while stack:
@@ -47,7 +47,7 @@ def _computes_alike(body: Computation) -> bool:
 
 
 def _copy_behind(fusion: Instruction, user: Instruction, outputs: list[Instruction], device: Device) -> list[Instruction]:
-    """The way from a reader of a kernel to a copy of its result; empty where there is none that it could write."""
+    """The path from a user of a kernel to a copy of its result; empty if there is none that the kernel could write."""
     chain = [user]
     if user.op is hlo.get_tuple_element and len(user.users) == 1:
         if is_unnested_reduction(outputs[GetTupleElement.of(user).index]):
@@ -64,7 +64,7 @@ def _copy_behind(fusion: Instruction, user: Instruction, outputs: list[Instructi
 
 
 def _write_twice(computation: Computation, fusion: Instruction, chains: list[list[Instruction]]) -> None:
-    """Compute the copies inside the kernel; who read a copy reads a part of the kernel's results."""
+    """Compute the copies inside the kernel; users of a copy read an element of the kernel's results instead."""
     body = fusion.body
     assert body is not None
     fusion.traits = None

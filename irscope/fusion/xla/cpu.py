@@ -1,4 +1,4 @@
-"""XLA's CPU fusion pass on one computation: greedy, consumers first, what was fused is looked at again. So was its GPU pass once."""
+"""XLA's CPU fusion pass on one computation: greedy, consumers first, with fusions queued again. XLA's older GPU pass shares the engine."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ from irscope.fusion.xla.unfusible import globally_unfusible
 
 @dataclass(slots=True)
 class Outcome:
-    """What the pass made of a computation: the changed computation, every decision that it took (producer, consumer), in order,
-    and why each pair of kernels that ends up apart was kept apart."""
+    """The result of the pass on a computation: the changed computation, each fusion decision (producer, consumer), in order,
+    and the refusal for each pair that ends up in different kernels."""
 
     computation: Computation
     fused: list[tuple[str, str]] = field(default_factory=list)
@@ -22,7 +22,7 @@ class Outcome:
 
 
 def run(computation: Computation, release: CpuRelease = LATEST, rules: Rules | None = None) -> Outcome:
-    """Fuse a computation in place, as a release of XLA does; other ``rules`` may take the place of those of its CPU compiler."""
+    """Fuse a computation in place, as a release of XLA does; other ``rules`` may replace those of its CPU compiler."""
     rules = rules or CpuRules(computation, release)
     outcome = Outcome(computation)
     queue: list[Instruction | None] = list(computation.post_order())
@@ -51,9 +51,9 @@ def run(computation: Computation, release: CpuRelease = LATEST, rules: Rules | N
 class _Kernel:
     """A consumer that takes in one operand after the other, and the operands that it may still take.
 
-    XLA puts a fusion back at the end of its queue whenever it took something in, so that it is done with before anything else, and then
-    tries its operands again from the last to the first. Those that were refused for a reason that lasts need no second question;
-    ``fresh`` are those that were not asked yet, by their places in the queue, ``again`` those that are asked again.
+    XLA puts a fusion back at the end of its queue whenever it took an operand, so that it finishes it before anything else, and then
+    retries its operands from the last to the first. Operands that were refused for a lasting reason are not tried again;
+    ``fresh`` are those that were not tried yet, by their places in the queue, ``again`` those that are retried.
     """
 
     def __init__(self, consumer: Instruction, place: dict[Instruction, int]) -> None:
@@ -69,14 +69,14 @@ class _Kernel:
         heapify(self.fresh)
 
     def take(self, producer: Instruction, rules: Rules) -> None:
-        """Put an operand into the kernel, and ask for those that come with it."""
+        """Fuse an operand into the kernel, and queue the operands that come with it."""
         changed = self.fusion.body is None
         before = len(self.fusion.operands)
         self.fusion = rules.fuse(producer, self.fusion)
         operands = self.fusion.operands if changed else self.fusion.operands[before - 1:]
         self.met.discard(producer)
         if changed:
-            # A single instruction may read an operand twice; a kernel reads each once, and asks each anew.
+            # A single instruction may read an operand twice; a kernel reads each operand once, and tries all of them again.
             self.fresh, self.again, self.met = [], [], set()
         for operand in operands:
             if operand not in self.met and operand in self.place:
@@ -85,7 +85,7 @@ class _Kernel:
 
 
 def _fuse_one(kernel: _Kernel, rules: Rules, unfusible: dict[Instruction, str], outcome: Outcome) -> Instruction | None:
-    """Fuse the first operand of a kernel that may be fused, the last in the queue first; None when none may."""
+    """Fuse the first fusible operand of a kernel, the last in the queue first; None if there is none."""
     asked: list[tuple[int, int, Instruction]] = []
     old = iter(kernel.again)
     repeated = next(old, None)

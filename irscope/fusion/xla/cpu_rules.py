@@ -15,7 +15,7 @@ from irscope.ops.attributes import Concatenate, Dot, Reduce
 MAX_CONCATENATED = 8
 """XLA's ``kMaxConcatenateArguments``."""
 MAX_MINOR_CONCATENATION = 128
-"""From this size on, a concatenation along the minor dimension is left to itself."""
+"""From this size on, a concatenation along the minor dimension is not fused."""
 MAX_REDUCTIONS = 5
 """XLA's ``kMaxReductionsInFusion``."""
 SMALL_VECTOR_BYTES = 16 * 1024
@@ -24,15 +24,15 @@ SMALL_VECTOR_BYTES = 16 * 1024
 NOT_FUSIBLE = Rule(
     "operand-not-fusible", "Operand (...) is not fusible",
     "XLA never fuses a {producer_op} into anything: it has side effects, or control in it",
-    "none while {producer} is a {producer_op}; what does not depend on its side effects can stand outside of it")
+    "none while {producer} is a {producer_op}; move what does not depend on its side effects out of it")
 CONSUMER_NOT_FUSIBLE = Rule(
     "consumer-not-fusible", "[consumer is not fusible: {consumer_op}]",
     "XLA never fuses anything into a {consumer_op}: it has side effects, or control in it",
     "compute {producer} inside of what {consumer} runs, where it runs a body; else none")
 CAN_NOT_DUPLICATE = Rule(
     "can-not-duplicate", "operand can not be duplicated",
-    "{producer} reads more than one large operand, so that XLA fuses it into all that need it or into none, and one way is closed",
-    "open that way, or copy {producer} by hand for {consumer}")
+    "{producer} reads more than one large operand, so that XLA fuses it into all that need it or into none, and one path is not fused",
+    "make that path fusible, or copy {producer} by hand for {consumer}")
 CUSTOM = Rule(
     "library-call", "Don't fuse instructions from custom fusions/calls",
     "{consumer} is a library call (kind=kCustom); nothing fuses into it in this pass",
@@ -42,7 +42,7 @@ LARGE_CONSTANT = Rule("large-constant", "Don't fuse non-scalar constants.", "{pr
 OUTPUT_FUSED = Rule(
     "output-fused", "Bailing because producer can be output-fused into some operand.",
     "{producer} adds to a matrix-vector product and goes into the kernel of that product instead",
-    "none is needed: {producer} costs no kernel of its own; for another reader, compute it a second time")
+    "none is needed: {producer} costs no separate kernel; for another reader, compute it a second time")
 NOT_LOOP_FUSIBLE = Rule(
     "not-loop-fusible", "Producer is not loop-fusible.",
     "XLA's CPU loops cannot compute {producer}, a {producer_op}, element by element; its result is written to memory first",
@@ -94,14 +94,14 @@ RULES: tuple[Rule, ...] = (
     NOT_FUSIBLE, CONSUMER_NOT_FUSIBLE, CAN_NOT_DUPLICATE, CUSTOM, LARGE_CONSTANT, OUTPUT_FUSED, NOT_LOOP_FUSIBLE, CONCATENATE,
     NOT_PROFITABLE, ROOT, EXPENSIVE_TWICE, *IN_PLACE.values(), REDUCTIONS, LONE_CONSTANT, PRODUCER_IS_FUSION, TOO_MANY_COPIES,
     MAJOR_REDUCTION, NO_CASE)
-"""All rules in test order; which of them a release has says :mod:`irscope.fusion.xla.releases`."""
+"""All rules in test order; :mod:`irscope.fusion.xla.releases` says which of them a release has."""
 LASTING = frozenset((NOT_FUSIBLE, CAN_NOT_DUPLICATE, CUSTOM, LARGE_CONSTANT, NOT_LOOP_FUSIBLE, CONCATENATE,
                      NOT_PROFITABLE, ROOT, REDUCTIONS))
-"""Rules that say no again whatever else is fused into the same kernel: they need not be asked twice."""
+"""Rules whose refusal holds whatever else is fused into the same kernel: they are not tested twice."""
 
 
 WRITES_IN_PLACE = hlo.named("tuple dynamic-update-slice scatter")
-"""Roots behind which a kernel may write into a buffer that it reads."""
+"""Roots that let a kernel write into a buffer that it reads."""
 
 
 class CpuRules:
@@ -118,7 +118,7 @@ class CpuRules:
         self.easy: dict[Instruction, bool] = {}
 
     def refusal(self, consumer: Instruction, producer: Instruction, number: int) -> Refusal | None:
-        """Why an operand does not go into ``consumer``; None when it does. ``number`` is its place in anything but a fusion."""
+        """Why an operand is not fused into ``consumer``; None if it is. ``number`` is its operand number outside fusions."""
         if consumer.kind == "kLoop" and consumer.body is not None and consumer.body.root.op not in WRITES_IN_PLACE \
                 and self._is_easy(producer) and producer is not self.computation.root:
             numbers = self.copies[consumer].too_many(producer)
@@ -149,9 +149,9 @@ class CpuRules:
         return self._in_kernel(producer, consumer, number)
 
     def _is_easy(self, producer: Instruction) -> bool:
-        """Whether a loop that writes nothing in place takes a producer but for the number of copies: no other test can say no.
+        """Whether a loop without in-place writes takes a producer unless it has too many copies: no other test can refuse.
 
-        This is asked once a producer; most edges of real graphs are of this kind, and XLA copies some producers into hundreds of kernels.
+        Tested once for each producer; most edges of real graphs are of this kind, and XLA copies some producers into hundreds of kernels.
         """
         found = self.easy.get(producer)
         if found is None:
@@ -162,7 +162,7 @@ class CpuRules:
         return found
 
     def _in_kernel(self, producer: Instruction, consumer: Instruction, number: int) -> Refusal | None:
-        """The tests that look at what the consumer's kernel holds already."""
+        """The tests that depend on what the consumer's kernel already contains."""
         if consumer.body is not None:
             if producer.op is hlo.reduce and self.release.reduction_limit:
                 held = sum(i.op is hlo.reduce for i in consumer.body.instructions)
@@ -185,7 +185,7 @@ class CpuRules:
         return Refusal(NO_CASE)
 
     def fuse(self, producer: Instruction, consumer: Instruction) -> Instruction:
-        """Put ``producer`` into the kernel of ``consumer``, which is returned (a new fusion where it was none)."""
+        """Fuse ``producer`` into the kernel of ``consumer``, which is returned (a new fusion if there was none)."""
         kind = "kOutput" if producer.op is hlo.dot and can_be_output_fused(producer, consumer) else "kLoop"
         if consumer.body is None:
             fusion = self.computation.wrap(consumer, kind)
@@ -204,13 +204,13 @@ def loop_fusible(instruction: Instruction) -> bool:
 
 
 def can_be_output_fused(producer: Instruction, consumer: Instruction) -> bool:
-    """Whether a matrix-vector product is finished by the addition that alone reads it."""
+    """Whether a matrix-vector product is finished by an addition that is its only user."""
     return (consumer.op is hlo.add and producer.op is hlo.dot and len(producer.dims) <= 1 and not Dot.of(producer).lhs_batch_dims
             and not _is_complex(producer) and len(producer.users) == 1 and sum(o is producer for o in consumer.operands) == 1)
 
 
 def inefficient_concatenation(instruction: Instruction) -> str:
-    """What is too large about a concatenation, in numbers; empty for one that is fine."""
+    """What is too large about a concatenation, in numbers; empty if nothing is."""
     if instruction.op is not hlo.concatenate:
         return ""
     if len(instruction.operands) > MAX_CONCATENATED:
@@ -222,7 +222,7 @@ def inefficient_concatenation(instruction: Instruction) -> str:
 
 
 def major_reduction(instruction: Instruction) -> str:
-    """The dimensions of a reduction that keeps the minor one of what it reads; empty for all else."""
+    """The reduced dimensions of a reduction that keeps the minor dimension of its operand; empty for anything else."""
     if instruction.op is not hlo.reduce:
         return ""
     reduced, minor = Reduce.of(instruction).dimensions, instruction.operands[0].minor
@@ -230,7 +230,7 @@ def major_reduction(instruction: Instruction) -> str:
 
 
 def is_expensive(instruction: Instruction, release: CpuRelease = LATEST) -> bool:
-    """XLA's ``CpuInstructionFusion::IsExpensive``. Lately with a slip: division looks for a constant in the dividend, not the divisor."""
+    """XLA's ``CpuInstructionFusion::IsExpensive``. Recent releases have a bug: division tests the dividend for a constant."""
     op = instruction.op
     if op in CPU_CHEAP:
         return False
@@ -244,7 +244,7 @@ def is_expensive(instruction: Instruction, release: CpuRelease = LATEST) -> bool
 
 
 def always_duplicable(instruction: Instruction) -> bool:
-    """What gets cheaper the more it is copied: a conversion that widens, a broadcast."""
+    """Whether duplication makes it cheaper: a widening conversion, a broadcast."""
     if instruction.op is hlo.broadcast:
         return True
     return instruction.op is hlo.convert and _bytes(instruction.operands[0]) < _bytes(instruction)

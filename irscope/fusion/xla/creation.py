@@ -1,4 +1,4 @@
-"""In which order instructions of a text were made, as far as their names tell: XLA fuses the youngest of producers that gain alike."""
+"""The order in which instructions of a text were created, by their names: of producers with equal gain XLA fuses the youngest."""
 from __future__ import annotations
 
 import re
@@ -10,10 +10,10 @@ NAME = re.compile(r"(.*?)((?:\.\d+)*)")
 
 
 def by_age(order: Sequence[Instruction]) -> list[Instruction]:
-    """A post-order in which instructions of one stem stand by their numbers, each stem on the places that it had.
+    """A post-order in which instructions of one stem are sorted by number, each stem within the positions that it had.
 
-    XLA numbers instructions of one stem (``mul.3``, ``mul.4``) as it makes them, and dumps print operands first. How old instructions of
-    different stems are does not show; operands are mostly older than what reads them.
+    XLA numbers instructions of one stem (``mul.3``, ``mul.4``) as it creates them, and dumps print operands first. The relative age of
+    instructions of different stems is not visible; operands are mostly older than their users.
     """
     stems: dict[tuple[str, int], list[int]] = {}
     numbers: list[tuple[int, ...]] = []

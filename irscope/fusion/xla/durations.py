@@ -1,4 +1,4 @@
-"""Durations as XLA's cost models keep them: in quarters of a nanosecond, divided in numbers of 32 bits (``absl::Duration``)."""
+"""Durations as XLA's cost models store them: in quarters of a nanosecond, divided in 32-bit floats (``absl::Duration``)."""
 from __future__ import annotations
 
 from ctypes import c_float
@@ -8,15 +8,15 @@ TICKS = 4e9
 
 
 def single(value: float) -> float:
-    """The nearest number of 32 bits."""
+    """The nearest 32-bit float."""
     return c_float(value).value
 
 
 def ticks(nanoseconds: float) -> float:
-    """Nanoseconds as XLA keeps them. It divides by the ticks of a second and multiplies again, and at times rounds otherwise for it."""
+    """Nanoseconds as XLA stores them. XLA divides by the ticks of a second and multiplies again, which sometimes rounds differently."""
     return int(nanoseconds * 4 / TICKS * TICKS + 0.5) / 4
 
 
 def duration(bytes_: float, bandwidth: float) -> float:
-    """Nanoseconds that bytes take at so many bytes a second."""
+    """Nanoseconds to move bytes at a bandwidth in bytes a second."""
     return int(single(single(bytes_) / single(bandwidth)) * TICKS + 0.5) / 4 if bytes_ else 0.0

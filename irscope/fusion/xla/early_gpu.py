@@ -1,7 +1,7 @@
-"""What XLA's GPU compiler makes of a module before ``priority-fusion``: the text rewritten, and Triton kernels in place.
+"""A module as XLA's GPU compiler has it before ``priority-fusion``: the text rewritten, with Triton kernels in place.
 
-Which of XLA's passes have run shows in the text: one from before its rewriting is rewritten first; where products are left that GemmFusion
-would take, it and the softmax rewriter, which follows it, are still to come; a text that holds their kernels is judged as it stands.
+The text shows which of XLA's passes have run: one from before its rewriting is rewritten first; if it still has dots that GemmFusion
+would take, that pass and the softmax rewriter after it have yet to run; a text with their kernels is judged as it is.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from irscope.graph.trace import Trace
 
 
 def rewritten(module: Module, device: Device) -> tuple[list[str], Canonical | None]:
-    """The module as XLA's GPU compiler would rewrite it, and what shows that it has not done so yet; None where it has."""
+    """The module as XLA's GPU compiler would rewrite it, and the signs that it was not rewritten yet; None if it was."""
     signs = early_signs(module, on_gpu=True)
     if not signs and may_be_early(module) and is_early(module):
         signs = ["a product of other than two matrices"]
@@ -29,15 +29,15 @@ def rewritten(module: Module, device: Device) -> tuple[list[str], Canonical | No
 
 
 def put_kernels(computation: Computation, device: Device, early: bool, normalises: bool = True) -> None:
-    """Triton kernels in place of products and, where GemmFusion is still to come, of normalisations.
+    """Put Triton kernels in place of dots and, if GemmFusion has yet to run, of normalisations.
 
-    ``early``: the text is from before XLA's rewriting, so that it is to come even where there are no products. ``normalises``: kernels of
-    normalisations are made, as priority fusion wants them.
+    ``early``: the text is from before XLA's rewriting, so that GemmFusion has yet to run even if there are no dots. ``normalises``: make
+    kernels of normalisations, as priority fusion expects them.
     """
     made = any(product.is_made for product in rewrite(computation, device))
     for instruction in computation.instructions:
         if instruction.kind == "triton" and instruction.node is None:
-            instruction.kind = "kCustom"  # priority-fusion adds nothing to the kernel of a product
+            instruction.kind = "kCustom"  # priority-fusion adds nothing to the kernel of a dot
     if made or early:
         if normalises:
             softmax.rewrite(computation, device)
@@ -49,7 +49,7 @@ def put_kernels(computation: Computation, device: Device, early: bool, normalise
 
 
 def with_kernels(canonical: Canonical, device: Device, normalises: bool = True) -> tuple[Canonical, list[tuple[Graph, Computation]]]:
-    """A module with Triton kernels in place: its computations, callees first, each with a graph that has a node for each instruction."""
+    """A module with its Triton kernels: its computations, callees first, each with a graph that has a node for each instruction."""
     module = canonical.module.derived()
     made = Canonical(module)
     graphs: dict[Graph, Graph] = {}

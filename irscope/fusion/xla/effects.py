@@ -1,4 +1,4 @@
-"""What has side effects, so that it is never computed inside another kernel, nor twice."""
+"""Side effects: an instruction that has any is never computed inside another kernel, nor twice."""
 from __future__ import annotations
 
 from irscope.fusion.xla.opcodes import COLLECTIVES, SIDE_EFFECTS
@@ -10,7 +10,7 @@ from irscope.ops.attributes import Collective, CustomCall
 
 
 def is_effect(op: Op, node: HasAttrs) -> bool:
-    """Whether an instruction, whose operator is ``op``, has side effects by itself."""
+    """Whether an instruction with operator ``op`` has side effects by itself."""
     if op in SIDE_EFFECTS or op is hlo.rng or op is hlo.rng_get_and_update_state:
         return True
     if op in COLLECTIVES:

@@ -1,4 +1,4 @@
-"""XLA's pass behind its older GPU fusion pass: a kernel goes into all the kernels that read it, or into none (``FusionMerger``).
+"""XLA's pass after its older GPU fusion pass: fuses a kernel into all the kernels that read it, or into none (``FusionMerger``).
 
 As of jaxlib 0.4.35 (fusion_merger.cc, gpu_fusible.cc).
 """
@@ -15,7 +15,7 @@ from irscope.fusion.xla.refusal import Refusal, Rule
 from irscope.ops import hlo
 
 MOSTLY = 0.5
-"""A kernel that turns this share of its elements turns most of them."""
+"""A kernel that transposes this share of its elements transposes most of them."""
 
 NO_LOOP = Rule("not-a-loop", "not a loop fusion",
                "{producer}'s kernel is made for a reduction, a transposition or a scatter, and goes into no other",
@@ -27,26 +27,26 @@ CUSTOM = Rule("library-call", "not fusing custom fusions", "some reader of {prod
 REDUCTIONS = Rule("other-reduction", "tiled reductions with different shapes",
                   "{producer}'s kernel and its reader's reduce arrays of different shapes", "reduce both in the same way")
 TRANSPOSES = Rule("other-transpose", "tiled transposes with different shapes",
-                  "{producer}'s kernel and its reader's turn arrays of different shapes", "turn both in the same way")
+                  "{producer}'s kernel and its reader's transpose arrays of different shapes", "transpose both in the same way")
 BOTH = Rule("reduce-and-transpose", "MOF-fusion of a transpose and a reduction",
-            "one of {producer}'s kernel and its reader's reduces, and the other turns: one kernel has tiles for one of them alone",
-            "reduce along the dimension as it lies in memory")
+            "one of {producer}'s kernel and its reader's reduces, and the other transposes: one kernel has tiles for only one of them",
+            "reduce along the dimension in memory order")
 UNTILED = Rule("untiled", "tiled transpose would become untiled",
-               "{consumer}'s kernel reads what {producer} turns by more than steps that take each element once",
-               "turn the array where it is read")
+               "{consumer}'s kernel reads the transpose in {producer} by more than steps that take each element once",
+               "transpose the array where it is read")
 MOSTLY_TURNED = Rule("uncoalesced", "would read mostly uncoalesced",
-                     "a reader of {producer} reduces, and {producer}'s kernel turns most of what it reads",
-                     "reduce along the dimension as it lies in memory, and turn the result")
+                     "a reader of {producer} reduces, and {producer}'s kernel transposes most of its data",
+                     "reduce along the dimension in memory order, and transpose the result")
 SLOWER = Rule("slower", "will execute slower if fused",
               "XLA's cost model expects that computing {producer} in all its readers takes longer than reading it",
               "none is needed if the estimate is right; else compute {producer} where it is small")
 
 RULES: tuple[Rule, ...] = (NO_LOOP, BITCAST, CUSTOM, REDUCTIONS, TRANSPOSES, BOTH, UNTILED, MOSTLY_TURNED, SLOWER)
-"""The rules of this pass alone, in test order: those of a pair stand before MOSTLY_TURNED, budget and code size behind it."""
+"""The rules of this pass only, in test order: the rules of a pair come before MOSTLY_TURNED, budget and code size after it."""
 
 
 class Merger:
-    """``FusionInstructionMerger`` on one computation. ``merged`` are the pairs (producer, reader) that became one, in order."""
+    """``FusionInstructionMerger`` on one computation. ``merged`` are the merged pairs (producer, user), in order."""
 
     def __init__(self, computation: Computation, cost: MergerCost) -> None:
         self.computation, self.cost = computation, cost
@@ -59,7 +59,7 @@ class Merger:
                 self._merge(producer)
 
     def refusal(self, producer: Instruction) -> Refusal | None:
-        """Why a kernel goes into none of its readers; None when it goes into all."""
+        """Why a kernel is not fused into its users; None if it is fused into all."""
         if producer.kind != "kLoop":
             return Refusal(NO_LOOP)
         mine = Loop.of(producer)
@@ -100,7 +100,7 @@ def _of_one(refusal: Refusal, producer: Instruction, user: Instruction) -> Refus
 
 
 def _apart(mine: Loop, theirs: Loop, producer: Instruction, user: Instruction) -> Refusal | None:
-    """``FusionHeroesAreCompatible``: what decides how the two kernels run does not go together."""
+    """``FusionHeroesAreCompatible``: refuses two kernels whose heroes need different emitters or tiles."""
     if None not in (mine.reduces, theirs.reduces) and mine.reduces != theirs.reduces:
         return Refusal(REDUCTIONS)
     if None not in (mine.moves, theirs.moves) and mine.moves != theirs.moves:
@@ -113,7 +113,7 @@ def _apart(mine: Loop, theirs: Loop, producer: Instruction, user: Instruction) -
 
 
 def _straight(parameter: Instruction) -> bool:
-    """Whether one way leads from a parameter to the result of its kernel, by steps that take each element once and read nothing else."""
+    """Whether a single path leads from a parameter to its kernel's result, by steps that take each element once and read nothing else."""
     current = parameter
     while current.users:
         if len(current.users) > 1:
@@ -125,6 +125,6 @@ def _straight(parameter: Instruction) -> bool:
 
 
 def turns_most(kernel: Instruction) -> bool:
-    """``TransposesMostData``: instructions that turn an array give together half as many elements as the kernel, or more."""
+    """``TransposesMostData``: whether the transposing instructions have together at least half as many elements as the kernel."""
     assert kernel.body is not None
     return sum(i.elements for i in kernel.body.instructions if is_turning(i)) >= MOSTLY * kernel.elements

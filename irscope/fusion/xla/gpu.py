@@ -1,4 +1,4 @@
-"""XLA's GPU fusion pass on one computation: the producer that gains most goes into all its readers, again and again."""
+"""XLA's GPU fusion pass on one computation: repeatedly fuses the producer with the largest gain into all its users."""
 from __future__ import annotations
 
 from heapq import heappop, heappush
@@ -19,14 +19,14 @@ FIRST = float("inf")
 
 
 def run(computation: Computation, device: Device, cost: CostModel | None = None) -> Outcome:
-    """Fuse a computation in place; ``cost`` is the cost model of the device, where it is not today's."""
+    """Fuse a computation in place; ``cost`` is the device's cost model, if not the current one."""
     queue = _Queue(computation, device, cost)
     queue.run()
     return queue.outcome
 
 
 class _Queue:
-    """The producers that may be fused, the one with the largest gain first."""
+    """The producers that may be fused, largest gain first."""
 
     def __init__(self, computation: Computation, device: Device, cost: CostModel | None = None) -> None:
         self.computation = computation
@@ -69,7 +69,7 @@ class _Queue:
         return None
 
     def _update(self, producer: Instruction) -> None:
-        """Compute the priority of a producer anew."""
+        """Recompute the priority of a producer."""
         self.priority.pop(producer, None)
         priority = self._priority(producer)
         if priority >= 0:
@@ -92,7 +92,7 @@ class _Queue:
         return unfused - fused
 
     def _is_blocked(self, producer: Instruction) -> bool:
-        """Whether some reader cannot take a producer, or all only give it another shape. Readers are asked again when they change."""
+        """Whether some user cannot take a producer, or all users are bitcasts. Users are tested again when they change."""
         users = producer.users
         refusing = self.refusing.get(producer)
         if refusing:
@@ -132,7 +132,7 @@ class _Queue:
         return known[consumer]
 
     def _fuse(self, producer: Instruction) -> None:
-        """Put a producer into its readers, and look again at all that this touches."""
+        """Fuse a producer into its users, and update the priorities that this affects."""
         consumers = list(producer.users)
         if is_free_bitcast(producer):
             consumers = [c for c in consumers if self._refusal(producer, c) is None]
@@ -203,7 +203,7 @@ class _Queue:
                 self.refusing[operand].pop(instruction, None)
 
     def _constants(self) -> None:
-        """Constants of one element go into every kernel that reads them, but not into a scatter as what it writes into."""
+        """Fuse constants of one element into every kernel that reads them, except as the scattered operand of a scatter."""
         for constant in [i for i in self.computation.instructions
                          if i.op is hlo.constant and i.is_array and not any(d != 1 for d in i.dims)]:
             for user in list(constant.users):
@@ -219,7 +219,7 @@ class _Queue:
                     self.outcome.refusals[instruction.name, consumer] = refusal
 
     def _final_refusal(self, producer: Instruction, consumer: Instruction) -> Refusal | None:
-        """Why two kernels are apart: by themselves, or because another reader cannot take the producer."""
+        """Why two kernels were not fused: for a reason of the pair, or because another user cannot take the producer."""
         whole = self.whole.get(producer)
         if whole is not None and (whole.rule is ONLY_BITCASTS or is_free_bitcast(consumer)):
             return whole

@@ -1,4 +1,4 @@
-"""XLA's GPU cost model: what a kernel reads, writes and computes, and how long that takes (gpu_performance_model*.cc)."""
+"""XLA's GPU cost model: how much a kernel reads, writes and computes, and how long that takes (gpu_performance_model*.cc)."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -17,26 +17,26 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate
 
 LAUNCH = 1000.0
-"""Nanoseconds that a launch costs (``kKernelLaunchOverhead``)."""
+"""Nanoseconds of a launch (``kKernelLaunchOverhead``)."""
 L2_SPEEDUP = 2.5
 L1_SPEEDUP = 8.0
 OVERLAP = 0.95
 """The share of the shorter of computing and memory access that hides behind the longer (``kMemoryComputeParallelism``)."""
 MAX_IR = 10000
-"""``kMaxIRSize``. (jaxlib 0.10.2 does not count splits of blocks: its library has no such words, and its test wants such code fused.)"""
+"""``kMaxIRSize``. (jaxlib 0.10.2 does not count basic-block splits: its binary has no such strings, and its test expects such a fusion.)"""
 EVEN_CONCATENATION = 6.0
-"""Work of an element of a concatenation: a comparison and a branch ..."""
+"""The cost of an element of a concatenation: a comparison and a branch ..."""
 UNEVEN_CONCATENATION = 400.0
-"""... and where it is not along the first dimension and the first piece is no multiple of a warp: both branches are taken
+"""... and if it is not along the first dimension and the first piece is no multiple of a warp: both branches are taken
 (``GpuHloCostAnalysis::HandleConcatenate``)."""
 
 
 @dataclass(slots=True)
 class Facts:
-    """What the cost analysis knows of one instruction: per operand how often it is used and the bytes read; work; size of its code.
+    """Cost analysis of one instruction: per operand the number of uses and the bytes read; operations; code size.
 
-    Of a fusion, ``share`` and ``times`` say how often it computes an element, and how often it has the code, of what is read at indices of
-    its own; ``roots`` from which of these each operand is read at the same indices. ``exact``: all of it in whole numbers.
+    For a fusion, ``share`` and ``times`` say how often it computes an element, and how often it contains the code, of what is read at
+    separate indices; ``roots`` from which of these each operand is read at the same indices. ``exact``: all of it in integers.
     """
 
     flops: float
@@ -53,7 +53,7 @@ class Facts:
 
 @dataclass(slots=True)
 class Before:
-    """A producer and the kernel that is about to take it in: facts and operands of both, and which operand the producer is."""
+    """A producer and the kernel that is about to take it: facts and operands of both, and the operand number of the producer."""
 
     producer: Facts
     fusion: Facts
@@ -65,7 +65,7 @@ class Before:
 
 @dataclass(slots=True)
 class Run:
-    """The time of one kernel in nanoseconds, and of what it is made."""
+    """The time of one kernel in nanoseconds, and its components."""
 
     flops: float
     written: float
@@ -75,10 +75,10 @@ class Run:
 
 @dataclass(slots=True)
 class Sums:
-    """The times of all readers of one producer, by themselves and with the producer inside, and of each reader.
+    """The summed times of all users of one producer, separately and with the producer fused, and of each user.
 
-    Times are whole quarters of a nanosecond, so that adding and taking away again is exact. ``changed`` are readers that may have come,
-    gone or changed since the sums were made.
+    Times are whole quarters of a nanosecond, so that addition and subtraction are exact. ``changed`` are users that may have been added,
+    removed or changed since the sums were made.
     """
 
     changed: dict[Instruction, None]
@@ -87,7 +87,7 @@ class Sums:
     of: dict[Instruction, tuple[float, float]] = field(default_factory=dict)
 
     def drop(self, user: Instruction) -> None:
-        """Leave out a reader that changed, or reads no more."""
+        """Remove a user that has changed, or that no longer reads the producer."""
         self.changed[user] = None
         known = self.of.pop(user, None)
         if known is not None:
@@ -96,7 +96,7 @@ class Sums:
 
 
 class CostModel:
-    """Times on one device. Answers are kept until :meth:`forget`."""
+    """Times on one device. Results are cached until :meth:`forget`."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -108,7 +108,7 @@ class CostModel:
         self._plain: dict[object, Facts] = {}
 
     def forget(self, instruction: Instruction) -> None:
-        """Drop what was known of an instruction that changed, or goes."""
+        """Invalidate what is cached of an instruction that changes or is removed."""
         self.tiles.forget(instruction)
         self._facts.pop(instruction, None)
         self._runs.pop(instruction, None)
@@ -123,7 +123,7 @@ class CostModel:
         if sums is None:
             sums = self._sums[producer] = Sums(dict.fromkeys(producer.users))
         users = producer.users
-        # Which of the readers that look alike XLA times for all of them is not in the text; most read something else, too.
+        # The text does not show which of several identical users XLA times for all of them; most also read something else.
         alike = len(sums.changed) > 1 and producer.kind == "triton"
         for user in sorted(sums.changed, key=lambda u: -len(set(u.operands))) if alike else sums.changed:
             if user in users:
@@ -134,7 +134,7 @@ class CostModel:
         return LAUNCH * (len(users) + 1) + self.run(producer).time + sums.apart, LAUNCH * len(users) + sums.fused
 
     def run(self, instruction: Instruction) -> Run:
-        """One kernel by itself."""
+        """The time of one kernel by itself."""
         found = self._runs.get(instruction)
         if found is None:
             facts = self.facts(instruction)
@@ -151,12 +151,12 @@ class CostModel:
         return found
 
     def with_output(self, producer: Instruction, consumer: Instruction) -> tuple[float, float]:
-        """Nanoseconds of two kernels, and of one that gives the results of both (``EstimateRunTimesForMultiOutputFusion``)."""
+        """Nanoseconds of two kernels, and of one that computes the results of both (``EstimateRunTimesForMultiOutputFusion``)."""
         apart = 2 * LAUNCH + self.run(producer).time + self.run(consumer).time
         return apart, LAUNCH + self._fuse(producer, consumer, self.run(producer).write)
 
     def _fuse(self, producer: Instruction, consumer: Instruction, more: float = 0.0) -> float:
-        """The time of the kernel of ``consumer`` with ``producer`` inside; ``more`` is what else it takes to write."""
+        """The time of the kernel of ``consumer`` with ``producer`` fused; ``more`` is the additional time to write."""
         if "triton" in (producer.kind, consumer.kind) and consumer.op is not hlo.bitcast \
                 and (tiled := self.tiles.together(producer, consumer)):
             return tiled.time
@@ -166,7 +166,7 @@ class CostModel:
         used = b.used[number]
         kind = kind_of(consumer, producer)
         blocks, threads = self._launch(producer, consumer, kind)
-        # Who reads a value twice, as in x * x, is thought to compute it twice, but to read for it once.
+        # The model assumes that a user that reads a value twice, as in x * x, computes it twice but reads its operands once.
         times = used if consumer.body is not None else sum(b.used[i] for i, o in enumerate(consumer.operands) if o is producer)
         compute = self._compute(mine.flops * times + theirs.flops, blocks, threads)
         coalesced = reads_coalesced(kind, producer, consumer)
@@ -223,7 +223,7 @@ class CostModel:
         return ticks(single(single(flops) / max(1, int(device.operations * units))))
 
     def _combined(self, compute: float, memory: float) -> float:
-        """Nanoseconds of computing and of memory access, as far as the one hides behind the other."""
+        """Nanoseconds of computing and of memory access, overlapped as far as the model assumes."""
         return compute + memory - ticks(min(compute, memory) * OVERLAP)
 
     # ---- work
@@ -237,9 +237,9 @@ class CostModel:
         return found
 
     def before(self, producer: Instruction, fusion: Instruction) -> Before | None:
-        """What a kernel and what it takes in are, for :meth:`after`; None where the whole must be looked at anew.
+        """A kernel and its producer before fusion, for :meth:`after`; None if the fused kernel must be analysed again as a whole.
 
-        That is so where work is not all in whole numbers, or the producer computes something at indices of its own.
+        That is so if some cost is no integer, or if the producer computes something at separate indices.
         """
         if fusion.kind == "triton" or producer.kind == "triton" or not producer.operands:
             return None
@@ -250,7 +250,7 @@ class CostModel:
         return Before(a, b, list(producer.operands), list(fusion.operands), fusion.operands.index(producer), producer.body is None)
 
     def after(self, fusion: Instruction, before: Before) -> None:
-        """The facts of a kernel that has taken a producer in, from those of both: a long chain is not walked again at each step."""
+        """Update the facts of a kernel with a fused producer from those of both, so that long chains are not walked again at each step."""
         a, b, number = before.producer, before.fusion, before.number
         assert b.share is not None and b.times is not None
         mine, copies = b.roots[number], b.emitted[number]
@@ -276,7 +276,7 @@ class CostModel:
             tuple(emitted), tuple(roots), b.share, b.times, True)
 
     def too_large(self, producer: Instruction, consumer: Instruction) -> str:
-        """Why the code of both would be too large, in numbers; empty when it would not."""
+        """Why the code of both would be too large, in numbers; empty if it would not be."""
         a, b = self.facts(producer), self.facts(consumer)
         times = b.emitted[consumer.operands.index(producer)] if consumer.body is not None else 1.0
         code = a.code * times + b.code
@@ -300,7 +300,7 @@ class CostModel:
             used[0] = out / max(1, counts[0])
             read[0] = written
         elif op is hlo.dynamic_update_slice:
-            # Who reads the result does not see what of the buffer was written over.
+            # Users of the result do not see how much of the buffer was overwritten.
             used[0], read[0] = 1 - counts[1] / max(1, out), 0.0
             written = float(sizes[1])
         elif op is hlo.scatter:
@@ -368,7 +368,7 @@ class CostModel:
                      tuple(emitted[p] for p in body.params), tuple(frozenset(roots[p]) for p in body.params), share, times, exact)
 
     def _body(self, instruction: Instruction) -> float:
-        """Work of the computation that a reduction applies to one element."""
+        """The operations of a reduction's computation for one element."""
         graph: Graph | None = instruction.bodies[0] if instruction.bodies else None
         if graph is None:
             return float(cycles(self.device.capability, hlo.add, instruction.dtype))

@@ -1,10 +1,10 @@
-"""Clock cycles of one element of an elementwise instruction, as XLA measured them (hlo_op_profiles_data.h, as jaxlib 0.10.2 holds it)."""
+"""Clock cycles for one element of an elementwise instruction, as XLA measured them (hlo_op_profiles_data.h of jaxlib 0.10.2)."""
 from __future__ import annotations
 
 from irscope.graph import Op
 
 DEFAULT = 3
-"""What nobody measured."""
+"""The default for operations without a measurement."""
 
 Cycles = dict[str, dict[str, int]]
 
@@ -198,11 +198,11 @@ _SM103: Cycles = {
 CYCLES: dict[str, Cycles] = {
     "sm_60": _SM60, "sm_70": _SM70, "sm_75": _SM75, "sm_80": _SM80,
     "sm_86": _SM86, "sm_90": _SM90, "sm_100": _SM100, "sm_103": _SM103}
-"""By compute capability, element type and opcode. What a GPU was not measured for takes the default, not the cycles of another GPU."""
+"""By compute capability, element type and opcode. Operations that were not measured on a GPU take the default, not another GPU's cycles."""
 UNMEASURED = "sm_86"
-"""Whose cycles XLA takes for a GPU that it has none of (``GetProfile``; a compilation for an sm_89 logged times by these)."""
+"""The GPU whose cycles XLA uses for one without measurements (``GetProfile``; a compilation for an sm_89 logged times by these)."""
 
 
 def cycles(capability: str, op: Op, dtype: str) -> int:
-    """Cycles of one element on a GPU."""
+    """Cycles for one element on a GPU."""
     return CYCLES.get(capability, CYCLES[UNMEASURED]).get(dtype, {}).get(op.name, DEFAULT)

@@ -1,4 +1,4 @@
-"""The GPUs that XLA's cost model knows here: the numbers of XLA's own target texts."""
+"""The GPUs that XLA's cost model supports here: the numbers of XLA's own target texts."""
 from __future__ import annotations
 
 import re
@@ -11,9 +11,9 @@ from irscope.source import UserError, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What the cost model reads of a GPU. ``bandwidth`` in bytes a second, ``clock`` in GHz; ``capability`` picks the cycle table.
+    """The parameters of a GPU in the cost model. ``bandwidth`` in bytes a second, ``clock`` in GHz; ``capability`` selects the cycle table.
 
-    ``whole_rate``: a unit is thought to do whole operations in a nanosecond, as XLA had it until the end of 2024.
+    ``whole_rate``: truncates the operations of a unit in a nanosecond to an integer, as XLA did until the end of 2024.
     """
 
     name: str
@@ -32,12 +32,12 @@ class Device:
 
     @property
     def operations(self) -> float:
-        """How many operations a unit does in a nanosecond (``ComputeTime``)."""
+        """Operations of a unit in a nanosecond (``ComputeTime``)."""
         return int(self.clock * 2) if self.whole_rate else single(self.clock) * 2
 
     @property
     def threads(self) -> int:
-        """How many threads run at once."""
+        """The number of threads that run at once."""
         return self.cores * self.threads_per_core
 
 
@@ -46,7 +46,7 @@ DEVICES: dict[str, Device] = {
     "a100": Device("a100", 108, 64, 1.41, 2039040000000, 41943040, capability="sm_80"),
     "b200": Device("b200", 148, 128, 1.965, 7672320000000, 132644864, capability="sm_100"),
 }
-"""H100 SXM, A100 SXM 80 GB and B200, as XLA's target texts describe them."""
+"""H100 SXM, A100 SXM 80 GB and B200, from XLA's target texts."""
 
 
 def device_named(name: str | None) -> Device:
@@ -67,7 +67,7 @@ def device_of(text: str, name: str) -> Device:
     def number(key: str) -> float:
         found = re.search(rf"^\s*{key}:\s*([0-9.eE+]+)", text, re.MULTILINE)
         if found is None:
-            raise UserError(f"{name} is no target text of XLA: it has no {key}", "it begins with gpu_device_info {")
+            raise UserError(f"{name} is not a target text of XLA: it has no {key}", "it begins with gpu_device_info {")
         return float(found[1])
 
     major = re.search(r"\bmajor:\s*(\d+)", text)

@@ -1,7 +1,7 @@
-"""Narrow floats on a GPU: what it cannot compute in bf16 or 8-bit floats is computed wider, between two conversions.
+"""Narrow floats on a GPU: computes in a wider type, between two conversions, what the device cannot compute in bf16 or 8-bit floats.
 
-XLA's ``FloatNormalization`` with ``GpuFloatSupport`` (gpu_float_support.cc of jaxlib 0.10.2), behind the rewriters of products and
-normalisations, inside their kernels too; then ``SimplifyFPConversions`` joins conversions that follow each other.
+XLA's ``FloatNormalization`` with ``GpuFloatSupport`` (gpu_float_support.cc of jaxlib 0.10.2), after the rewriters of dots and
+normalisations, inside their kernels too; then ``SimplifyFPConversions`` merges consecutive conversions.
 """
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from irscope.ops import hlo
 
 WIDER = {"bf16": "f32", "f8e5m2": "f16", "f8e4m3": "f16", "f8e4m3fn": "f16", "f8e4m3b11fnuz": "f16", "f8e5m2fnuz": "f16",
          "f8e4m3fnuz": "f16", "f8e3m4": "f16"}
-"""What each narrow type is computed in where the device cannot compute it."""
+"""The type in which each narrow type is computed if the device does not support it."""
 MOVES = PASSES | hlo.named(
     "broadcast concatenate copy dynamic-slice dynamic-update-slice gather pad reshape reverse scatter select select-and-scatter slice "
     "transpose bitcast compare reduce-precision xor convolution sort")
-"""What moves or compares values of any type."""
+"""Operators that move or compare values of any type."""
 SINCE = {hlo.exponential: 0, hlo.log: 0, hlo.dot: 0, hlo.abs: 80, hlo.maximum: 80, hlo.minimum: 80, hlo.negate: 80, hlo.add: 90,
          hlo.multiply: 90, hlo.subtract: 90}
-"""The compute capability from which on bf16 is computed as it is, by operator."""
+"""The compute capability from which on bf16 is native, by operator."""
 
 
 def widen_floats(computation: Computation, device: Device) -> None:
-    """Compute in a wider type what the device cannot compute in a narrow one."""
+    """Float normalisation: compute in a wider type what the device does not support in a narrow one."""
     number = device.capability.removeprefix("sm_")
     capability = int(number) if number.isdecimal() else 0
     wide: dict[tuple[Instruction, str], Instruction] = {}
@@ -43,7 +43,7 @@ def widen_floats(computation: Computation, device: Device) -> None:
 
 
 def is_native(instruction: Instruction, narrow: str, capability: int) -> bool:
-    """Whether a device of a compute capability computes an instruction in a narrow type (``GpuFloatSupport::IsSupported``)."""
+    """Whether a device of a compute capability supports an instruction in a narrow type (``GpuFloatSupport::IsSupported``)."""
     if instruction.op in MOVES:
         return True
     if instruction.op is hlo.reduce:
@@ -57,7 +57,7 @@ def _is_computed(op: Op, narrow: str, capability: int) -> bool:
 
 
 def _converted(computation: Computation, source: Instruction, dtype: str, wide: dict[tuple[Instruction, str], Instruction]) -> Instruction:
-    """A wide copy of a value; one for all that want it."""
+    """A converted copy of a value; one for all its users."""
     if source.op is hlo.convert and source.operands[0].dtype == dtype:
         return source.operands[0]
     found = wide.get((source, dtype))
@@ -75,7 +75,7 @@ def _typed(like: Instruction, dtype: str) -> TensorType:
 
 
 def _join(computation: Computation) -> None:
-    """Conversions between floats that follow each other are one, or none; what nobody reads then goes."""
+    """Merge or cancel consecutive conversions between floats, and remove those without users."""
     for instruction in computation.post_order():
         if instruction.op is not hlo.convert or not _is_float(instruction):
             continue

@@ -1,4 +1,4 @@
-"""Which of XLA's GPU emitters a kernel would use, and the instruction that decides it (hlo_fusion_analysis.cc)."""
+"""The XLA GPU emitter that a kernel would use, and its hero: the instruction that decides it (hlo_fusion_analysis.cc)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +25,7 @@ class Emitter(Enum):
 
 
 class Whole:
-    """A consumer with (or without) a producer inside, walked as if they were one kernel already."""
+    """A consumer with (or without) a producer fused, traversed as one kernel."""
 
     def __init__(self, consumer: Instruction, producer: Instruction | None) -> None:
         self.consumer, self.producer = consumer, producer
@@ -35,7 +35,7 @@ class Whole:
         return list(root.operands) if root.op is hlo.tuple and self.consumer.body is not None else [root]
 
     def operand(self, instruction: Instruction, number: int = 0) -> Instruction | None:
-        """An operand inside the kernel; None when it is read from memory."""
+        """An operand inside the kernel; None if it is read from memory."""
         operand, consumer, producer = instruction.operands[number], self.consumer, self.producer
         if consumer.body is not None and operand in consumer.body.instructions:
             if operand.op is not hlo.parameter:
@@ -49,7 +49,7 @@ class Whole:
         return producer if producer.body is None else producer.body.root
 
     def users(self, instruction: Instruction) -> Iterable[Instruction]:
-        """Who reads an instruction inside the kernel."""
+        """The users of an instruction inside the kernel."""
         consumer, producer = self.consumer, self.producer
         if instruction is not producer and (producer is None or producer.body is None or instruction is not producer.body.root):
             alone = instruction is consumer or (consumer.body is not None and instruction is consumer.body.root)
@@ -58,7 +58,7 @@ class Whole:
         return (consumer,) if consumer.body is None else consumer.body.params[consumer.operands.index(producer)].users
 
     def readers(self, source: Instruction) -> Iterable[Instruction]:
-        """Who reads, inside the kernel, what an operand of one of its instructions stands for."""
+        """The users, inside the kernel, of the value that an operand of one of its instructions refers to."""
         outer = self._outer(source)
         for part in (self.producer, self.consumer):
             if part is None or outer not in part.operands:
@@ -69,7 +69,7 @@ class Whole:
                 yield from part.body.params[part.operands.index(outer)].users
 
     def _outer(self, source: Instruction) -> Instruction:
-        """What a parameter stands for outside of the kernel."""
+        """The value outside of the kernel that a parameter refers to."""
         for part in (self.consumer, self.producer):
             if part is not None and part.body is not None and source in part.body.instructions:
                 return part.operands[part.body.params.index(source)]
@@ -89,7 +89,7 @@ def _is_intermediate(instruction: Instruction, operands: int = 1) -> bool:
 
 
 def _hero(whole: Whole, root: Instruction) -> Instruction:
-    """The instruction that decides how a root is computed: past trivial steps a reduction, transpose or concatenation, or the root."""
+    """The hero of a root: past trivial steps a reduction, transpose or concatenation, else the root."""
     hero = root
     while _is_intermediate(hero):
         below = whole.operand(hero)
@@ -103,7 +103,7 @@ def _hero(whole: Whole, root: Instruction) -> Instruction:
 
 
 def _only_below(whole: Whole, start: Instruction, wanted: Callable[[Instruction], bool]) -> Instruction | None:
-    """The one wanted instruction that a root reaches through elementwise steps, unless a kernel of it is also read by other steps."""
+    """The one instruction of the wanted kind that a root reaches through elementwise steps, unless other steps read one as well."""
     found: Instruction | None = None
     stack, seen = [start], {start}
     while stack:
@@ -124,7 +124,7 @@ def _only_below(whole: Whole, start: Instruction, wanted: Callable[[Instruction]
 
 
 def _leads_through_others(whole: Whole, hero: Instruction) -> bool:
-    """Whether a step that is not elementwise stands between a hero and some result of the kernel."""
+    """Whether a step that is not elementwise is between a hero and some result of the kernel."""
     stack, seen = [hero], {hero}
     while stack:
         for user in whole.users(stack.pop()):
@@ -145,12 +145,12 @@ def heroes_of(consumer: Instruction, producer: Instruction | None = None) -> lis
 
 
 def is_real_reduction(root: Instruction, hero: Instruction) -> bool:
-    """XLA's ``IsRealReductionHero``: whether a kernel made for the hero computes the root."""
+    """XLA's ``IsRealReductionHero``: whether the reduction emitter of the hero computes the root."""
     return is_unnested_reduction(hero) and (root is hero or is_race_free(hero))
 
 
 def kind_of(consumer: Instruction, producer: Instruction | None = None) -> Emitter:
-    """The emitter of a kernel, or of what it would be with ``producer`` fused into it."""
+    """The emitter of a kernel, or of the kernel with ``producer`` fused into it."""
     if consumer.kind == "triton" or (producer is not None and producer.kind == "triton"):
         return Emitter.TRITON
     if consumer.kind == "kCustom" or (producer is not None and producer.kind == "kCustom"):
@@ -183,12 +183,12 @@ def _kind_of(consumer: Instruction, producer: Instruction | None) -> Emitter:
 
 
 def kind_with(consumer: Instruction, producer: Instruction | None) -> str:
-    """``ChooseKind``: ``kInput`` where a reduction, a transposition, a scatter or a concatenation decides how the kernel runs."""
+    """``ChooseKind``: ``kInput`` if a reduction, a transpose, a scatter or a concatenation decides the emitter."""
     return "kInput" if kind_of(consumer, producer) is Emitter.CONCATENATE else earlier_kind(consumer, producer)
 
 
 def earlier_kind(consumer: Instruction, producer: Instruction | None) -> str:
-    """``ChooseFusionKind``: the same, but that of a concatenation is a loop as any other."""
+    """``ChooseFusionKind``: the same, except that a concatenation is a loop."""
     return "kInput" if is_input_fusible(consumer) or (producer is not None and is_input_fusible(producer)) else "kLoop"
 
 
@@ -212,19 +212,19 @@ def members(instruction: Instruction) -> Iterator[Instruction]:
 
 
 MAX_PIECES = 4
-"""Pieces of a concatenation up to which each has a loop of its own in one kernel (``UseConcatenateFusion``)."""
+"""Pieces of a concatenation up to which each has a separate loop in one kernel (``UseConcatenateFusion``)."""
 UNROLLED_NEVER = hlo.named("reduce-window sort dot sine cosine tan power atan2")
 MAX_UNROLLED_PIECES = 10
 
 
 @dataclass(slots=True)
 class Traits:
-    """What a kernel holds, kept until something is fused into it.
+    """Properties of a kernel, cached until something is fused into it.
 
-    ``plain``: nothing that asks for an emitter of its own. ``moves_minor``: a transpose of the fastest dimension; ``turns``: one that may
-    read something repeated, so that it matters what else the kernel holds. ``unroll_stops``: something that XLA does not unroll.
-    ``reductions``: how many deserve a kernel. ``significant``, ``shared_memory``:
-    what the rules ask of all parts, kept once it was asked.
+    ``plain``: nothing that needs a special emitter. ``moves_minor``: a transpose of the minor dimension; ``turns``: one that may
+    read a broadcast, so that the rest of the kernel matters. ``unroll_stops``: something that XLA does not unroll.
+    ``reductions``: how many need a reduction kernel. ``significant``, ``shared_memory``:
+    results of the rules over all parts, cached on first use.
     """
 
     plain: bool
@@ -265,7 +265,7 @@ def traits(instruction: Instruction) -> Traits:
 
 
 def traits_of_both(producer: Instruction, fusion: Instruction) -> Traits | None:
-    """The traits that a kernel will have with a producer inside; None where that must be looked at anew: transposes see what they read."""
+    """The traits of a kernel with a producer fused; None if they must be recomputed, because transposes look at their operands."""
     a, b = traits(producer), traits(fusion)
     if a.turns or b.turns:
         return None
@@ -276,7 +276,7 @@ def traits_of_both(producer: Instruction, fusion: Instruction) -> Traits | None:
 
 
 def _moves_minor(instruction: Instruction) -> bool:
-    """Whether a transpose, and not one of something repeated, puts another dimension last."""
+    """Whether a transpose, other than of a broadcast, puts another dimension last."""
     if not moves_minor(instruction):
         return False
     source = instruction.operands[0]

@@ -1,4 +1,4 @@
-"""How XLA launches a kernel on a GPU: blocks, threads, and whether neighbours read neighbours."""
+"""How XLA launches a kernel on a GPU: blocks, threads, and whether its reads are coalesced."""
 from __future__ import annotations
 
 from itertools import zip_longest
@@ -16,20 +16,20 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Scatter
 
 THREADS = 128
-"""Threads of a block of a loop."""
+"""Threads in a block of a loop."""
 MAX_UNROLLED = 4
 """Elements that one thread of a loop computes (``MaxUnrollFactor``) ..."""
 WIDE_LOADS = frozenset(("sm_100", "sm_103"))
 VECTOR_BITS = 128
 """... on Blackwell as many as fill a load of 128 bits ..."""
 MAX_UNROLLED_WIDE = 8
-"""... and 8 where a kernel moves elements, or reads wider ones than it makes: XLA's test of a pad wants 8 of 8 bits, and so much was logged
-of comparisons; arithmetic on 8 bits was logged with 16."""
+"""... and 8 if a kernel moves elements, or reads wider ones than it writes: XLA's test of a pad expects 8 of 8 bits, and so was logged
+for comparisons; arithmetic on 8 bits was logged with 16."""
 SIDE_BY_SIDE = hlo.named("parameter constant broadcast iota bitcast reshape tuple get-tuple-element")
 
 
 def launch(device: Device, producer: Instruction | None, consumer: Instruction, kind: Emitter) -> tuple[int, int]:
-    """Blocks and threads of a block of a kernel of some kind."""
+    """Blocks, and threads in a block, for a kernel of some kind."""
     if kind is Emitter.TRITON:
         kernel = consumer if producer is None or consumer.kind == "triton" else producer
         blocks = 1
@@ -49,19 +49,19 @@ def launch(device: Device, producer: Instruction | None, consumer: Instruction, 
 
 
 def _in_loop(elements: int, by: int) -> tuple[int, int]:
-    """Blocks and threads of a loop over elements, so many a thread (``CalculateLaunchDimensions``)."""
+    """Blocks and threads of a loop over elements with several elements a thread (``CalculateLaunchDimensions``)."""
     count = max(1, elements // by)
     threads = min(THREADS, count)
     return -(-count // threads), threads
 
 
 def _largest_piece(producer: Instruction | None, consumer: Instruction) -> Instruction:
-    """Over what a kernel of a concatenation loops."""
+    """The piece that the launch of a concatenation kernel is sized for: the largest one."""
     return max(heroes_of(consumer, producer)[0][1].operands, key=lambda piece: piece.elements)
 
 
 def _scattered(device: Device, producer: Instruction | None, consumer: Instruction) -> tuple[int, int]:
-    """A scatter loops over its updates; where they come in the order of their places, each warp adds up some of one place."""
+    """A scatter loops over its updates; if their indices are sorted, each warp adds up several updates."""
     scatter = _first(consumer)
     results = len(scatter.operands) // 2
     target, places, update = scatter.operands[0], scatter.operands[results], scatter.operands[results + 1]
@@ -80,9 +80,9 @@ def _scattered(device: Device, producer: Instruction | None, consumer: Instructi
 
 
 def unroll_factor(device: Device, producer: Instruction | None, consumer: Instruction, count: int | None = None) -> int:
-    """How many elements one thread of a loop computes (``ComputeLoopFusionConfig``): several where there is work for every thread.
+    """How many elements one thread of a loop computes (``ComputeLoopFusionConfig``): several if there is work for every thread.
 
-    ``count`` are the elements of the loop; by default those of the first result.
+    ``count`` is the number of elements of the loop; by default those of the first result.
     """
     if count is None:
         count = _results(consumer)
@@ -99,7 +99,7 @@ def unroll_factor(device: Device, producer: Instruction | None, consumer: Instru
 
 
 def _contiguous(kernel: Instruction, wide: int) -> int:
-    """So many elements, or fewer, that a thread finds side by side: no reduction, and behind a transpose no more than stay together."""
+    """The largest vector up to a size that a thread reads contiguously: 1 for a reduction, at most the contiguous run of a transpose."""
     for member in members(kernel):
         if member.op is hlo.reduce:
             return 1
@@ -113,13 +113,13 @@ def _contiguous(kernel: Instruction, wide: int) -> int:
 
 
 def _first(kernel: Instruction) -> Instruction:
-    """What gives the first result of a kernel."""
+    """The instruction that computes the first result of a kernel."""
     root = kernel if kernel.body is None else kernel.body.root
     return root.operands[0] if kernel.body is not None and root.op is hlo.tuple else root
 
 
 def _results(kernel: Instruction) -> int:
-    """Elements of the first result of a kernel; a reduction may give several at once."""
+    """Elements of the first result of a kernel; a variadic reduction counts all its results."""
     first = _first(kernel)
     return first.elements // max(1, sum(1 for _ in first.type.leaves()))
 

@@ -1,6 +1,6 @@
-"""XLA's pass behind its GPU fusion pass: kernels that read the same, or a kernel and what it reads, become one kernel of several results.
+"""XLA's pass after its GPU fusion pass: joins kernels that share an operand, or a kernel and its producer, into one with several results.
 
-``MultiOutputFusion`` (multi_output_fusion.cc, gpu_fusible.cc). It changes how many kernels run, not which producer was computed in which.
+``MultiOutputFusion`` (multi_output_fusion.cc, gpu_fusible.cc). It changes the number of kernels, but no verdict on an edge.
 """
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Reduce, Slice
 
 SMALL = 1024
-"""Bytes below which slices of a shared operand that do not overlap are no reason to stay apart."""
+"""Bytes below which non-overlapping slices of a shared operand do not prevent a join."""
 
 
 def join_kernels(computation: Computation, cost: CostModel) -> list[tuple[str, str]]:
-    """Join kernels of a computation in place; the pairs that were joined (which went, which stayed), in order."""
+    """Join kernels of a computation in place; returns the joined pairs (removed, kept), in order."""
     joiner = _Joiner(computation, cost)
     for producer in reversed(computation.post_order()):
         if producer.op is not hlo.constant and producer.kind not in ("kCustom", "triton") and producer in computation.instructions:
@@ -36,7 +36,7 @@ def join_kernels(computation: Computation, cost: CostModel) -> list[tuple[str, s
 
 
 class _Joiner:
-    """The kernels of one computation while they are joined. ``above`` says what comes before what."""
+    """Joins the kernels of one computation. ``above`` holds which kernels depend on which."""
 
     def __init__(self, computation: Computation, cost: CostModel) -> None:
         self.computation, self.cost = computation, cost
@@ -45,7 +45,7 @@ class _Joiner:
         self.above = Above(computation)
 
     def join_siblings(self, parent: Instruction) -> None:
-        """Join readers of one value. Only kernels over equally many elements can be one, so that others need not be tried."""
+        """Join users of one value. Only kernels over equally many elements can become one, so no others are tried."""
         if parent.elements == 1 and parent.is_array:
             return
         siblings = sorted((user for user in parent.users if _is_sibling(user)), key=_rank, reverse=True)
@@ -60,7 +60,7 @@ class _Joiner:
                 others[:] = self._join_alike(kept, others, parent)
 
     def _join_alike(self, kept: Instruction, others: list[Instruction], parent: Instruction) -> list[Instruction]:
-        """Join to one kernel all that it takes; the rest."""
+        """Join into one kernel everything that it takes; returns the rest."""
         left: list[Instruction] = []
         for place, other in enumerate(others):
             if is_full(kept):
@@ -74,7 +74,7 @@ class _Joiner:
         return left
 
     def join_reader(self, producer: Instruction) -> None:
-        """Join a value and what reads it: kernels of several results first, then kernels; of equals the first reader."""
+        """Join a value with a user: kernels with several results first, then kernels; of equal ones the first."""
         candidates = [consumer for consumer in producer.users if self._takes(producer, consumer)] if _may_give(producer) else []
         if candidates:
             chosen = max(candidates, key=_rank)
@@ -116,8 +116,8 @@ class _Joiner:
 class Loop:
     """What decides whether one loop can compute the results of two kernels (``ShapesCompatibleForMultiOutputFusion``).
 
-    ``reduces`` and ``moves`` say how the hero reduces or transposes (None: it does not), ``shape`` and ``layout`` what the loop runs over,
-    ``parts`` the same of several arrays; ``in_memory`` are the sizes as they lie in memory, without those of 1.
+    ``reduces`` and ``moves`` say how the hero reduces or transposes (None: it does not), ``shape`` and ``layout`` are those of the loop,
+    ``parts`` the same of several arrays; ``in_memory`` are the sizes in memory order, without those of 1.
     """
 
     reduces: Hashable
@@ -146,11 +146,11 @@ class Loop:
         return Loop(reduces, moves, over.dims, over.minor, parts, in_memory, over.elements)
 
     def beside(self, other: Loop) -> Loop:
-        """The loop of a kernel that gives the results of both: that of its first reduction or transposition, else of its first result."""
+        """The loop of a kernel with the results of both: that of its first reduction or transpose, else of its first result."""
         return other if self.reduces is None and self.moves is None and (other.reduces, other.moves) != (None, None) else self
 
     def takes(self, other: Loop) -> bool:
-        """Whether both are one loop: the same shape, or one that lies alike in memory."""
+        """Whether both are one loop: they have the same shape, or the same order in memory."""
         if None not in (self.reduces, other.reduces) and self.reduces != other.reduces:
             return False
         if None not in (self.moves, other.moves) and self.moves != other.moves:
@@ -172,12 +172,12 @@ def _rank(instruction: Instruction) -> int:
 
 
 def has_outputs(instruction: Instruction) -> bool:
-    """Whether a kernel gives several results."""
+    """Whether a kernel has several results."""
     return instruction.body is not None and instruction.body.root.op is hlo.tuple
 
 
 def kind(instruction: Instruction) -> str:
-    """XLA's kind of a kernel, or of what is none yet."""
+    """XLA's kind of a kernel, or of an instruction that is no kernel yet."""
     return instruction.kind if instruction.body is not None else kind_with(instruction, None)
 
 
@@ -187,7 +187,7 @@ def one_loop(first: Instruction, second: Instruction) -> bool:
 
 
 def is_input_reduction(kernel: Instruction) -> bool:
-    """``IsInputFusibleReduction``: a kernel made for one of its reductions."""
+    """``IsInputFusibleReduction``: whether a kernel uses the reduction emitter."""
     return any(is_real_reduction(root, hero) for root, hero in heroes_of(kernel))
 
 
@@ -208,7 +208,7 @@ def _is_sibling(instruction: Instruction) -> bool:
 
 
 def is_nested_variadic(instruction: Instruction) -> bool:
-    """``IsNestableVariadicReduction``: a reduction of several arrays that is computed in a loop."""
+    """``IsNestableVariadicReduction``: a variadic reduction that a loop computes."""
     if instruction.is_array:
         return False
     if instruction.op is hlo.reduce:
@@ -217,7 +217,7 @@ def is_nested_variadic(instruction: Instruction) -> bool:
 
 
 def _is_decisive(root: Instruction, hero: Instruction) -> bool:
-    """Whether a root is computed as its hero wants: a reduction made for it, a tiled transpose."""
+    """Whether a root uses the emitter of its hero: a real reduction, a tiled transpose."""
     return is_real_reduction(root, hero) or tiled_transpose(hero) is not None
 
 
@@ -233,7 +233,7 @@ def hero_of(kernel: Instruction) -> Instruction:
 
 
 def _overlap(first: Instruction, second: Instruction, parent: Instruction) -> bool:
-    """Whether two readers of a large array read anything in common, as far as their slices tell."""
+    """Whether two users of a large array read overlapping parts, as far as their slices show."""
     if not parent.is_array or parent.size < SMALL:
         return True
     a, b = _slice_of(parent, first), _slice_of(parent, second)
@@ -243,7 +243,7 @@ def _overlap(first: Instruction, second: Instruction, parent: Instruction) -> bo
 
 
 def _slice_of(parent: Instruction, reader: Instruction) -> tuple[tuple[int, int, int], ...] | None:
-    """The one slice through which something reads a value; None where it is not the only way."""
+    """The only slice through which an instruction reads a value; None if it also reads it in another way."""
     while reader.body is not None:
         places = [i for i, o in enumerate(reader.operands) if o is parent]
         if len(places) != 1:
@@ -256,7 +256,7 @@ def _slice_of(parent: Instruction, reader: Instruction) -> tuple[tuple[int, int,
 
 
 def _may_give(producer: Instruction) -> bool:
-    """Whether a reader may compute a value that is stored: it has more readers than one (a single one has refused it already)."""
+    """Whether a user may compute a value that is also stored: the value has several users (a single one has refused it already)."""
     if not producer.users or producer.op is hlo.bitcast:
         return False
     if len(producer.users) == 1 and not has_outputs(next(iter(producer.users))):
@@ -265,7 +265,7 @@ def _may_give(producer: Instruction) -> bool:
 
 
 def can_give(producer: Instruction) -> bool:
-    """``IsProducerMultiOutputFusible``: a loop of one result that turns nothing and writes nothing in place."""
+    """``IsProducerMultiOutputFusible``: a loop with one result that transposes nothing and writes nothing in place."""
     if has_outputs(producer) or not producer.is_fusible or in_place_operands(producer):
         return False
     loops = kind(producer) == "kLoop" if producer.body is not None else producer.op is not hlo.constant and for_reader(producer)
@@ -273,5 +273,5 @@ def can_give(producer: Instruction) -> bool:
 
 
 def is_turning(kernel: Instruction) -> bool:
-    """``IsPhysicallyTransposing``: a copy, or a transpose that moves anything."""
+    """``IsPhysicallyTransposing``: a copy, or a transpose that moves data."""
     return any(m.op is hlo.copy or (m.op is hlo.transpose and not transpose_is_bitcast(m)) for m in members(kernel))

@@ -1,4 +1,4 @@
-"""The tests of XLA's GPU fusion pass in the order in which it makes them (``PriorityFusion::CanFuse`` and what it asks)."""
+"""The tests of XLA's GPU fusion pass in the order in which it makes them (``PriorityFusion::CanFuse`` and its callees)."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ FUSIBLE = hlo.named(
     "copy iota constant reduce broadcast concatenate dynamic-slice dynamic-update-slice gather pad reduce-window reshape reverse scatter "
     "slice transpose")
 SIGNIFICANT = 16
-"""A reduction of at least this many elements to one is not fused into another."""
+"""A reduction of at least this many elements to one is not fused into another reduction."""
 MAX_REDUCTIONS = 8
 """``kMaxUnnestedReductionOutputsPerFusion``."""
 MAX_BUFFERS = 96
@@ -29,7 +29,7 @@ ROOT = Rule("root", "not fusing into the output of the root instruction", "{prod
             "compute {producer} a second time for {consumer}")
 PRODUCER = Rule(
     "producer-not-fusible", "the producer is not fusible",
-    "XLA's GPU emitters compute no {producer_op} inside another kernel; {producer} is a kernel or library call of its own",
+    "XLA's GPU emitters compute no {producer_op} inside another kernel; {producer} is a separate kernel or library call",
     "none while {producer} is a {producer_op}; what follows it is fused with what reads it")
 CONSUMER = Rule(
     "consumer-not-fusible", "the consumer is not fusible",
@@ -106,7 +106,7 @@ class GpuRules:
         self.cost = cost
 
     def refusal(self, producer: Instruction, consumer: Instruction) -> Refusal | None:
-        """Why ``producer`` does not go into ``consumer``; None when it may."""
+        """Why ``producer`` is not fused into ``consumer``; None if it may be."""
         if producer is self.computation.root:
             return Refusal(ROOT)
         if not is_fusible(producer):
@@ -132,7 +132,7 @@ class GpuRules:
         return None
 
     def _triton(self, producer: Instruction, consumer: Instruction) -> Refusal | None:
-        """Beside a Triton kernel everything must become part of it."""
+        """A producer or consumer of a Triton kernel must become part of it."""
         for part in (producer, consumer):
             for instruction in members(part) if not is_triton(part) else ():
                 if not _in_triton(instruction):
@@ -144,7 +144,7 @@ class GpuRules:
 
 
 def budget_refusal(producer: Instruction, consumer: Instruction, device: Device, into: bool = True) -> Refusal | None:
-    """``FusionFitsInBudget``; ``into`` says that the producer goes into the consumer, else both stay results."""
+    """``FusionFitsInBudget``; ``into`` says that the producer is fused into the consumer, otherwise both stay results."""
     needed, limit = shared_memory(producer) + shared_memory(consumer), device.shared_memory
     if needed > limit:
         rule = Rule(SHARED_MEMORY.name, f"shared memory usage would be over the budget of {limit}B", SHARED_MEMORY.cause,
@@ -165,22 +165,22 @@ def budget_refusal(producer: Instruction, consumer: Instruction, device: Device,
 
 
 def fits_budget(first: Instruction, second: Instruction, device: Device) -> bool:
-    """Whether one kernel can give the results of both."""
+    """Whether one kernel can have the results of both."""
     return budget_refusal(first, second, device, into=False) is None
 
 
 def is_full(kernel: Instruction) -> bool:
-    """Whether a kernel has so many buffers that it takes no other, which would bring one at least."""
+    """Whether a kernel has so many buffers that it takes no other kernel, which would add at least one."""
     return len(kernel.operands) + _buffers(kernel) + 1 > MAX_BUFFERS
 
 
 def is_triton(instruction: Instruction) -> bool:
-    """Whether an instruction is a kernel that XLA wrote in Triton and may still add to."""
+    """Whether an instruction is a Triton kernel of XLA's that may still be extended."""
     return instruction.kind == "triton"
 
 
 def is_free_bitcast(instruction: Instruction) -> bool:
-    """A bitcast that keeps the width of elements: it is no work at all."""
+    """A bitcast that keeps the element width: it costs nothing."""
     if instruction.op is not hlo.bitcast:
         return False
     mine, source = instruction.type, instruction.operands[0].type
@@ -188,7 +188,7 @@ def is_free_bitcast(instruction: Instruction) -> bool:
 
 
 def is_fusible(instruction: Instruction) -> bool:
-    """What XLA's GPU emitters can compute as part of a kernel."""
+    """Whether XLA's GPU emitters can compute an instruction as part of a kernel."""
     if not instruction.is_fusible:
         return False
     if instruction.op is hlo.fusion:
@@ -207,7 +207,7 @@ def _in_triton(instruction: Instruction) -> bool:
 
 
 def splits_rows(instruction: Instruction) -> bool:
-    """Whether a reshape merges the last dimension with others or splits it: a tile that holds whole rows then has no simple shape."""
+    """Whether a reshape merges or splits the last dimension: a tile of whole rows then has no simple shape."""
     ours, theirs = [[d for d in i.dims if d != 1] for i in (instruction, instruction.operands[0])]
     return bool(ours and theirs) and ours[-1] != theirs[-1]
 
@@ -234,7 +234,7 @@ def _is_scatter(instruction: Instruction) -> bool:
 
 
 def _reduces(instruction: Instruction) -> bool:
-    """Whether a kernel holds a reduction that is significant."""
+    """Whether a kernel contains a significant reduction."""
     known = traits(instruction)
     if known.significant is None:
         known.significant = any(i.op is hlo.reduce and i.is_array and prod(i.operands[0].dims) // max(1, prod(i.dims)) >= SIGNIFICANT
@@ -243,7 +243,7 @@ def _reduces(instruction: Instruction) -> bool:
 
 
 def shared_memory(instruction: Instruction) -> int:
-    """Bytes of shared memory that the parts of a kernel would take."""
+    """Bytes of shared memory that the parts of a kernel would need."""
     known = traits(instruction)
     if known.shared_memory is None:
         known.shared_memory = sum(_shared_by(part) for part in members(instruction) if part.op in (hlo.reduce, hlo.transpose, hlo.copy))

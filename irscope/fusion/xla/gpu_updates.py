@@ -1,4 +1,4 @@
-"""Kernels that write into the buffer they read: a loop over what is written, not over the whole (in_place_dynamic_update_slice.cc)."""
+"""Kernels that write into a buffer they read: they loop over the update, not the whole buffer (in_place_dynamic_update_slice.cc)."""
 from __future__ import annotations
 
 from irscope.fusion.xla.gpu_kinds import Whole
@@ -7,10 +7,10 @@ from irscope.ops import hlo
 
 
 def updated(producer: Instruction | None, consumer: Instruction) -> Instruction | None:
-    """The update that a kernel of updates in place loops over; None where it writes its whole results.
+    """The update that an in-place kernel loops over; None if it writes its whole results.
 
-    XLA's ``CanEmitFusedDynamicUpdateSliceInPlace``, which here, before buffers are assigned, takes for granted that a result may lie where
-    its operand lies: each result is an update of one shape, of something from outside that is read nowhere but at the places written.
+    XLA's ``CanEmitFusedDynamicUpdateSliceInPlace``. Before buffer assignment, as here, it assumes that a result may alias its operand:
+    each result must be an update of one shape, of a value from outside that is read only at the updated indices.
     """
     whole = Whole(consumer, producer)
     updates = [_update_of(whole, root) for root in whole.roots()]
@@ -31,7 +31,7 @@ def _same_shape(a: Instruction, b: Instruction) -> bool:
 
 
 def _update_of(whole: Whole, root: Instruction) -> Instruction | None:
-    """The update that a result is, behind nothing but a bitcast."""
+    """The update behind a result, through at most a bitcast."""
     found: Instruction | None = root
     if root.op is hlo.bitcast:
         found = whole.operand(root)
@@ -39,7 +39,7 @@ def _update_of(whole: Whole, root: Instruction) -> Instruction | None:
 
 
 def _leads_out(whole: Whole, update: Instruction) -> bool:
-    """Whether an update is read by one bitcast at most."""
+    """Whether only the result, possibly through one bitcast, uses an update."""
     readers = list(whole.users(update))
     while readers:
         if len(readers) > 1 or readers[0].op not in (hlo.bitcast, hlo.tuple):
@@ -49,7 +49,7 @@ def _leads_out(whole: Whole, update: Instruction) -> bool:
 
 
 def _is_safe(whole: Whole, update: Instruction, shape: Instruction) -> bool:
-    """Whether nothing of the buffer is read in the kernel but where the update writes."""
+    """Whether the kernel reads the buffer only where the update writes."""
     below = whole.operand(update)
     if below is not None and (below.op is not hlo.bitcast or whole.operand(below) is not None):
         return False

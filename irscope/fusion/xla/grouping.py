@@ -1,6 +1,6 @@
-"""Reduced dimensions that lie together are one, as XLA's GPU compiler has them: ``f32[2,63,768]`` over 0, 1 is ``f32[126,768]`` over 0.
+"""XLA's GPU compiler merges adjacent reduced dimensions: ``f32[2,63,768]`` over 0, 1 becomes ``f32[126,768]`` over 0.
 
-XLA's ``ReductionDimensionGrouper``, which runs behind the rewriters of products and normalisations.
+XLA's ``ReductionDimensionGrouper``, which runs after the rewriters of dots and normalisations.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irscope.ops.attributes import Reduce
 
 
 def group_reductions(computation: Computation) -> None:
-    """Let every reduction of one array read it with the fewest reduced dimensions, through a bitcast where there were more."""
+    """Merge adjacent reduced dimensions of every reduction of one array, through a bitcast of its operand."""
     for reduce in [i for i in computation.instructions if i.op is hlo.reduce and i.is_array and len(i.operands) == 2]:
         source = reduce.operands[0]
         if source.minor != tuple(range(len(source.dims) - 1, -1, -1)):

@@ -1,7 +1,7 @@
-"""XLA's pass that computed small kernels side by side in one, though they share nothing (``HorizontalLoopFusion``).
+"""XLA's pass that joined small independent kernels into one (``HorizontalLoopFusion``).
 
-It ran behind the other fusion passes, and saves launches (horizontal_loop_fusion.cc, gpu_fusible.cc). Kernels of one shape become one loop
-of several results; the rest one kernel that writes all results into one array and gives slices of it.
+It ran after the other fusion passes, to save launches (horizontal_loop_fusion.cc, gpu_fusible.cc). Kernels of one shape become one loop
+with several results; the others become one kernel that writes all results into one array, of which slices are read.
 """
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Slice
 
 MAX_ELEMENTS = 8192 * 8192
-"""Elements of a result, and instructions of a kernel, from which on a launch is no longer what a kernel costs (``kShapeThreshold``,
+"""Elements of a result, and instructions of a kernel, from which on the launch does not dominate the cost (``kShapeThreshold``,
 ``kInstrCountThreshold``): in a loop ..."""
 MAX_INSTRUCTIONS = 128
 MAX_ELEMENTS_SLICED = 128 * 2048
-"""... and where results are slices of one array."""
+"""... and if results are slices of one array."""
 MAX_INSTRUCTIONS_SLICED = 30
 MAX_RESULTS_SLICED = 32
-"""A kernel has less results than this (``kMaxFusionBatchSize``): slices of one array, ..."""
+"""A kernel has fewer results than this (``kMaxFusionBatchSize``): slices of one array, ..."""
 MAX_RESULTS_PLAIN = 64
-"""... or results of a loop whose first part is a single instruction; one whose first part is a kernel has a limit for each release."""
+"""... or results of a loop whose first part is a single instruction; if it is a kernel, each release has its own limit."""
 MAX_PARAMETERS = 4000
 """Bytes that the pointers of a kernel may take (``kMaxCudaParamSize``)."""
 POINTER = 8
@@ -36,7 +36,7 @@ SHAPES = PARTS | {hlo.bitcast}
 
 
 def join_side_by_side(computation: Computation, release: SideBySide) -> list[tuple[str, str]]:
-    """Join kernels that one reader reads, in place; the pairs that were joined (a kernel, the first of those that it was joined with)."""
+    """Join kernels with one common user, in place; returns the joined pairs (a kernel, the first of those that it was joined with)."""
     joined: list[tuple[str, str]] = []
     pending = computation.post_order()
     while pending:
@@ -50,7 +50,7 @@ def join_side_by_side(computation: Computation, release: SideBySide) -> list[tup
 
 
 def _groups(consumer: Instruction, root: Instruction, sliced: bool, release: SideBySide) -> list[list[Instruction]]:
-    """The kernels that ``consumer`` reads and that become one, several at a time."""
+    """The kernels that ``consumer`` reads and that become one, in groups."""
     trivial = SHAPES if release.later else PARTS
     found = [kernel for kernel in dict.fromkeys(behind(operand, trivial) for operand in consumer.operands)
              if _is_candidate(kernel) or (release.later and _concatenates(kernel))]
@@ -69,7 +69,7 @@ def _groups(consumer: Instruction, root: Instruction, sliced: bool, release: Sid
 
 
 def _together(kernels: list[Instruction], start: int, sliced: bool, release: SideBySide) -> int:
-    """How many kernels from one on fit together, one at least."""
+    """How many kernels from one on fit together, at least one."""
     first = kernels[start]
     like = outputs_of(first)
     limit = MAX_RESULTS_SLICED if sliced else release.results if first.op is hlo.fusion else MAX_RESULTS_PLAIN
@@ -88,14 +88,14 @@ def _together(kernels: list[Instruction], start: int, sliced: bool, release: Sid
 
 
 def behind(operand: Instruction, trivial: frozenset[Op] = PARTS) -> Instruction:
-    """What a value is a part of (``LatestNonGteAncestor``), or another shape of (``LatestNonTrivialAncestor``)."""
+    """The value below tuple elements (``LatestNonGteAncestor``), or also below bitcasts (``LatestNonTrivialAncestor``)."""
     while operand.op in trivial:
         operand = operand.operands[0]
     return operand
 
 
 def only_read_by(kernel: Instruction, consumer: Instruction, root: Instruction, trivial: frozenset[Op] = PARTS) -> bool:
-    """``IsConsumerTheOnlyNonRootUser``: nobody else reads a kernel, but for the result of the computation."""
+    """``IsConsumerTheOnlyNonRootUser``: whether a kernel has no other user but the root of the computation."""
     pending = [kernel]
     while pending:
         for user in pending.pop().users:
@@ -126,14 +126,14 @@ def _is_candidate(kernel: Instruction) -> bool:
 
 
 def _is_small(kernel: Instruction, sliced: bool) -> bool:
-    """``IsProfitableFusionCandidate``: it takes no longer than its launch."""
+    """``IsProfitableFusionCandidate``: whether a kernel takes no longer than its launch."""
     count = MAX_INSTRUCTIONS_SLICED if sliced else MAX_INSTRUCTIONS
     elements = MAX_ELEMENTS_SLICED if sliced or _concatenates(kernel) else MAX_ELEMENTS
     return outputs_of(kernel)[0].elements <= elements and (kernel.body is None or count_of(kernel) <= count)
 
 
 def _shares(kernel: Instruction, readers: Counter[Instruction], sliced: bool, release: SideBySide) -> bool:
-    """Whether a parameter of the computation, or later a part of a tuple, is read by one of the others too, and that matters."""
+    """Whether another of the kernels reads the same parameter of the computation, or later also tuple element, where that matters."""
     if release.later and not sliced and outputs_of(kernel)[0].op is not hlo.dynamic_update_slice:
         return False
     return any(readers[operand] > 1 and (operand.op is hlo.parameter or (release.later and operand.op in PARTS))
@@ -151,7 +151,7 @@ def _is_row_major(kernel: Instruction) -> bool:
 
 
 def _join(computation: Computation, kernels: list[Instruction], sliced: bool) -> Instruction:
-    """One kernel in place of several; who read them reads parts of it."""
+    """Replace several kernels by one; their users read elements of its result."""
     body = Computation("")
     fusion = Instruction(hlo.fusion, TupleType(()), ())
     fusion.kind, fusion.body, fusion.inside = ("kInput" if sliced else "kLoop"), body, {}
@@ -172,7 +172,7 @@ def _join(computation: Computation, kernels: list[Instruction], sliced: bool) ->
 
 
 def _sliced(body: Computation, results: list[list[Instruction]]) -> list[Instruction]:
-    """Write the results number i of all kernels into one array, and take slices out of it; in the order of kernels, then results."""
+    """Write the results number i of all kernels into one array, and slice it; in the order of kernels, then results."""
     slices: dict[tuple[int, int], Instruction] = {}
     for place in range(len(results[0])):
         flat = []
@@ -190,7 +190,7 @@ def _sliced(body: Computation, results: list[list[Instruction]]) -> list[Instruc
 
 
 def sliced_out(output: Instruction) -> Instruction:
-    """What a slice that this pass made gives: the result that was written there; anything else is itself."""
+    """The result behind a slice that this pass made; anything else is itself."""
     if output.op is not hlo.slice or output.node is not None or output.operands[0].op is not hlo.concatenate:
         return output
     start, at = Slice.of(output).slice[0][0], 0
@@ -207,7 +207,7 @@ def _flat(like: Instruction, elements: int) -> TensorType:
 
 
 def _replace(computation: Computation, kernel: Instruction, parts: list[Instruction]) -> None:
-    """Who reads a kernel, or a part of its results, reads what stands for it."""
+    """Replace a kernel, or its tuple elements, by other values."""
     if kernel.is_array:
         computation.replace_uses(kernel, parts[0])
     else:

@@ -1,4 +1,4 @@
-"""XLA's pass that made one kernel of reductions that share nothing but their reader (``HorizontalInputFusion``).
+"""XLA's pass that joined independent reductions with one common user into one kernel (``HorizontalInputFusion``).
 
 As of jaxlib 0.4.38 (horizontal_input_fusion.cc): reductions of arrays of one shape, along the same dimensions, as far as the budgets allow.
 """
@@ -13,7 +13,7 @@ from irscope.fusion.xla.joining import join_outputs
 
 
 def join_reductions(computation: Computation, device: Device) -> list[tuple[str, str]]:
-    """Join reductions that one reader reads, in place; the pairs that were joined (which went, which stayed), in order."""
+    """Join reductions with one common user, in place; returns the joined pairs (removed, kept), in order."""
     joined: list[tuple[str, str]] = []
     for consumer in computation.post_order():
         if consumer not in computation.instructions:
@@ -35,6 +35,6 @@ def join_reductions(computation: Computation, device: Device) -> list[tuple[str,
 
 
 def _order(kernel: Instruction) -> tuple[int, tuple[int, ...], int]:
-    """Reductions of one shape stand next to each other, those of like size too."""
+    """The sort key that puts reductions of one shape next to each other, and those of similar size too."""
     read = hero_of(kernel).operands[0].dims
     return len(read), read, count_of(kernel)

@@ -1,4 +1,4 @@
-"""Whether fusing would change a buffer that the producer still reads: XLA's ``ShouldFuseInPlaceOp``."""
+"""Whether a fusion would overwrite a buffer that the producer still reads: XLA's ``ShouldFuseInPlaceOp``."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ WORDS = (SAME_BUFFER_TWICE, SEVERAL_MOVES, CONSUMER_MOVES, SEVERAL_UPDATES, SLIC
 
 
 def in_place_operands(instruction: Instruction) -> list[int]:
-    """The operands whose buffers an instruction writes its result into."""
+    """The operands whose buffers an instruction overwrites with its result."""
     if instruction.op is hlo.dynamic_update_slice:
         return [0]
     if instruction.op is hlo.scatter:
@@ -44,7 +44,7 @@ def in_place_operands(instruction: Instruction) -> list[int]:
 
 
 def conflict(producer: Instruction, consumer: Instruction) -> str:
-    """XLA's words for why fusing breaks an update in place; empty when nothing breaks."""
+    """XLA's reason why fusing breaks an in-place update; empty if it does not."""
     for number in in_place_operands(consumer):
         buffer = consumer.operands[number]
         if any(o is buffer for i, o in enumerate(consumer.operands) if i != number):
@@ -55,7 +55,7 @@ def conflict(producer: Instruction, consumer: Instruction) -> str:
 
 
 def _conflict_over(producer: Instruction, consumer: Instruction) -> str:
-    """The conflict over the buffer of the first in-place operand that both touch; XLA looks no further."""
+    """The conflict over the buffer of the first in-place operand that both use; XLA checks no other."""
     moves = extract(producer, _moves)
     if len(moves) > 1:
         return SEVERAL_MOVES
@@ -89,7 +89,7 @@ def _conflict_over(producer: Instruction, consumer: Instruction) -> str:
 
 
 def _consumer_conflict(producer: Instruction, consumer: Instruction) -> str:
-    """Whether something in the consumer that moves elements reads the buffer that an elementwise producer shares."""
+    """Whether an instruction of the consumer that moves elements reads the buffer that an elementwise producer shares."""
     if consumer.body is None:
         return ""
     root = consumer.body.root
@@ -108,7 +108,7 @@ def _consumer_conflict(producer: Instruction, consumer: Instruction) -> str:
 
 
 def _shares(producer: Instruction, consumer: Instruction, update: Instruction) -> bool:
-    """Whether another instruction of the consumer that moves elements reads what the producer gives."""
+    """Whether another instruction of the consumer that moves elements reads the producer's result."""
     if consumer.body is None:
         return False
     stack = [consumer.body.params[i] for i, o in enumerate(consumer.operands) if o is producer]
@@ -136,14 +136,14 @@ def _moves(instruction: Instruction) -> bool:
 
 
 def _outer(fusion: Instruction, operand: Instruction) -> Instruction:
-    """What a parameter of a fusion stands for outside of it."""
+    """The value outside of a fusion that a parameter refers to."""
     if fusion.body is not None and operand.op is hlo.parameter and operand in fusion.body.params:
         return fusion.operands[fusion.body.params.index(operand)]
     return operand
 
 
 def _integer(instruction: Instruction) -> int | None:
-    """The first element of an integer constant; None where it is none, or the text elides it."""
+    """The first element of an integer constant; None if it is no such constant, or the text elides it."""
     if instruction.op is not hlo.constant:
         return None
     literal = Constant.of(instruction).known

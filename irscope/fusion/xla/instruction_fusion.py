@@ -1,7 +1,7 @@
-"""The fusion pass of XLA's GPU compiler before priority fusion: greedy, run once without and once with copying (``GpuInstructionFusion``).
+"""XLA's GPU fusion pass before priority fusion: greedy, run once without and once with duplication (``GpuInstructionFusion``).
 
-The tests are those of jaxlib 0.4.35 (instruction_fusion.cc, gpu_fusible.cc), in the order in which it makes them; the engine that asks
-them is the one under ``xla-cpu``.
+The tests are those of jaxlib 0.4.35 (instruction_fusion.cc, gpu_fusible.cc), in the same order; the engine that calls
+them is that of ``xla-cpu``.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from irscope.ops.attributes import ReduceWindow
 CHEAP_FLOATS = hlo.named("divide sqrt rsqrt exponential")
 """Cheap on a GPU in f32 and f16 (``GpuInstructionFusion::IsExpensive``)."""
 MAX_INPUTS = 10
-"""What computes one element of more than this many is not computed again and again (``kMaxInputsPerOutput``)."""
+"""A producer that computes one element from more than this many is not duplicated (``kMaxInputsPerOutput``)."""
 
 PRODUCER_IS_FUSION = Rule(
     "producer-is-fusion", "the producer is a fusion",
@@ -39,8 +39,8 @@ REUSED = Rule(
     "compute {producer} at the size at which it is read; where it is small, none is needed")
 UNCOALESCED = Rule(
     "uncoalesced", "fusing the producer would break read coalescing",
-    "{consumer} reduces, and {producer} turns what it reads: neighbours would no longer read neighbours",
-    "reduce along the dimension as it lies in memory, and turn the result")
+    "{consumer} reduces, and {producer} transposes its operand: reads would no longer be coalesced",
+    "reduce along the dimension in memory order, and transpose the result")
 HEAVY = Rule(
     "heavy", "the fusion would create a heavy computation",
     "each element of {producer} is made of many, and {consumer}'s kernel would compute elements of it again",
@@ -61,11 +61,11 @@ COPIES = Rule(
     "read {producer} by one slice or gather instead of many")
 
 RULES: tuple[Rule, ...] = (PRODUCER_IS_FUSION, CUSTOM, REUSED, UNCOALESCED, HEAVY, ROOT, SHARED, EXPENSIVE_TWICE, COPIES)
-"""The rules of this pass alone, in test order: those of a pair stand between UNCOALESCED and HEAVY, those of the budget before COPIES."""
+"""The rules of this pass only, in test order: the rules of a pair come between UNCOALESCED and HEAVY, the budget rules before COPIES."""
 
 
 class InstructionRules:
-    """``GpuInstructionFusion::ShouldFuse`` on one computation; ``may_duplicate`` says which of the two runs it is."""
+    """``GpuInstructionFusion::ShouldFuse`` on one computation; ``may_duplicate`` selects which of the two runs it is."""
 
     lasting = frozenset((PRODUCER_IS_FUSION, CUSTOM, ROOT))
 
@@ -77,7 +77,7 @@ class InstructionRules:
         self.copies = AllCopies()
 
     def refusal(self, consumer: Instruction, producer: Instruction, number: int) -> Refusal | None:
-        """Why an operand does not go into ``consumer``; None when it does."""
+        """Why an operand is not fused into ``consumer``; None if it is."""
         if producer.op is hlo.fusion:
             return Refusal(PRODUCER_IS_FUSION)
         if consumer.kind in ("kCustom", "triton"):
@@ -102,7 +102,7 @@ class InstructionRules:
         return None
 
     def fuse(self, producer: Instruction, consumer: Instruction) -> Instruction:
-        """Put ``producer`` into the kernel of ``consumer``, which is returned (a new fusion where it was none)."""
+        """Fuse ``producer`` into the kernel of ``consumer``, which is returned (a new fusion if there was none)."""
         kind = earlier_kind(consumer, producer)
         fusion = self.computation.wrap(consumer, kind) if consumer.body is None else consumer
         self.reused.fusing(producer, fusion)
@@ -114,12 +114,12 @@ class InstructionRules:
 
 
 def costs_much(instruction: Instruction) -> bool:
-    """``GpuInstructionFusion::IsExpensive``: as for any compiler, but divisions, roots and exponentials in f32 and f16 are cheap."""
+    """``GpuInstructionFusion::IsExpensive``: as on any target, but divisions, roots and exponentials in f32 and f16 are cheap."""
     return not (instruction.op in CHEAP_FLOATS and instruction.dtype in ("f32", "f16")) and is_expensive(instruction, OLD)
 
 
 def heavy(producer: Instruction, consumer: Instruction) -> str:
-    """``CreatesHeavyComputation``: of how many elements a producer makes one, where a consumer would compute that again; else empty."""
+    """``CreatesHeavyComputation``: how many elements a producer reads for one, if a consumer would recompute that; else empty."""
     inputs = max(map(_inputs_of_one, members(producer)))
     if inputs <= MAX_INPUTS:
         return ""
@@ -137,7 +137,7 @@ def heavy(producer: Instruction, consumer: Instruction) -> str:
 
 
 def _inputs_of_one(instruction: Instruction) -> int:
-    """``IsExpensiveToRepeat``: how many elements are made into one by a window, or by a reduction that has no kernel made for it."""
+    """``IsExpensiveToRepeat``: how many elements a window, or a reduction without a reduction kernel, combines into one."""
     if instruction.op is hlo.reduce_window:
         return prod(ReduceWindow.of(instruction).window.size)
     if instruction.op is hlo.reduce and not is_unnested_reduction(instruction):

@@ -1,7 +1,7 @@
-"""Instructions that move: a computation of the text as XLA's fusion passes change it.
+"""Mutable instructions: a computation of the text while XLA's fusion passes change it.
 
-The graph of a dump never changes, but fusing does: it replaces a consumer by a fusion, copies producers into it, and drops those that
-nobody reads any more. :class:`Instruction` and :class:`Computation` are what it does that to; each copy remembers the node it is of.
+The graph of a dump is immutable, but fusion replaces a consumer by a fusion, copies producers into it, and removes those that
+have no users left. It works on :class:`Instruction` and :class:`Computation`; each copy keeps its original node.
 """
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from irscope.source import UserError
 NO_ATTRS: Mapping[str, Any] = {}
 _new = object.__new__
 MANY = 64
-"""Operands from which on it is kept where each stands."""
+"""The number of operands from which on an instruction keeps a map of their positions."""
 
 
 class Instruction(rewriter.Instruction):
-    """An instruction that fusion passes change. ``body`` is what a fusion computes; ``node`` is what it is a copy of.
+    """An instruction that fusion passes change. ``body`` is the computation of a fusion; ``node`` is the original of a copy.
 
-    ``absorbed`` are the fusions of the text that were merged into it; ``tile`` and ``warps`` how a Triton kernel runs;
-    ``traits`` is what a policy wants to keep of it until it changes. Of a fusion that a pass made, ``inside`` says which parameter of its
-    body stands for each operand, and ``outside`` the same from the parameter's side.
+    ``absorbed`` are the fusions of the text that were merged into it; ``tile`` and ``warps`` are the launch of a Triton kernel;
+    ``traits`` is what a policy caches of it until it changes. In a fusion that a pass made, ``inside`` maps each operand to its parameter
+    in the body, and ``outside`` the parameter to the operand.
     """
 
     __slots__ = ("absorbed", "body", "effect", "elements", "inside", "kind", "minor", "node", "order", "outside", "places",
@@ -54,7 +54,7 @@ class Instruction(rewriter.Instruction):
         self.places: dict[Instruction, list[int]] | None = None
 
     def clone(self, op: Op | None = None) -> Instruction:
-        """An instruction of the same type (with ``op`` given: of another opcode, and of no node) that reads and is read by nothing."""
+        """A detached instruction of the same type (if ``op`` is given, with that opcode and no node), without operands and users."""
         made = _new(Instruction)
         if op is None:
             made.op, made.node, made.attrs, made.bodies = self.op, self.node, self.attrs, self.bodies
@@ -74,7 +74,7 @@ class Instruction(rewriter.Instruction):
         return made
 
     def set_type(self, type: Type) -> None:
-        """Take another type; ``dims``, ``minor`` (to major) and ``dtype`` are those of an array, empty for anything else.
+        """Set another type; ``dims``, ``minor`` (to major) and ``dtype`` are those of an array, empty for anything else.
 
         ``elements`` and ``size`` (whole bytes an element) are those of all parts.
         """
@@ -91,7 +91,7 @@ class Instruction(rewriter.Instruction):
 
     @property
     def name(self) -> str:
-        """The name of the node it is of; a fusion is called after its root."""
+        """The name of its node; a fusion is named after its root."""
         top: Instruction = self
         while top.node is None and top.body is not None:
             top = top.body.root
@@ -99,7 +99,7 @@ class Instruction(rewriter.Instruction):
 
     @property
     def is_elementwise(self) -> bool:
-        """Whether element i of the result needs element i of each operand, and nothing else."""
+        """Whether element i of the result depends on element i of each operand only."""
         if self.op is hlo.bitcast_convert:
             mine, source = self.type, self.operands[0].type
             return isinstance(mine, TensorType) and isinstance(source, TensorType) and mine.dtype.bits == source.dtype.bits
@@ -120,13 +120,13 @@ class Instruction(rewriter.Instruction):
 
     @property
     def has_side_effect(self) -> bool:
-        """XLA's ``HasSideEffect``, which looks into the computations that are called too."""
+        """XLA's ``HasSideEffect``, which also checks the called computations."""
         if self.effect is None:
             self.effect = is_effect(self.op, self) or any(graph_has_side_effect(g) for g in self.bodies)
         return self.effect
 
     def replace_operand(self, old: Self, new: Self) -> None:
-        """Read ``new`` wherever ``old`` is read; the parameters of a fusion follow."""
+        """Replace the operand ``old`` by ``new`` wherever it is read; the parameters of a fusion follow."""
         if self.body is None and len(self.operands) > MANY:
             self._replace_in_many(old, new)
             old.users.discard(self)
@@ -138,7 +138,7 @@ class Instruction(rewriter.Instruction):
             parameter.outside = new
 
     def _replace_in_many(self, old: Self, new: Self) -> None:
-        """The same for the tuple that ends a program of thousands of results: the places of each operand are kept."""
+        """The same for the root tuple of a program with thousands of results: it keeps the positions of each operand."""
         if self.places is None:
             self.places = {}
             for number, operand in enumerate(self.operands):
@@ -161,9 +161,9 @@ class Computation(rewriter.Rewriter[Instruction]):
 
     @staticmethod
     def of(graph: Graph) -> Computation:
-        """The computation of a graph, fusions with bodies of their own (their graphs are closed, so none is inside another twice).
+        """The computation of a graph, with separate bodies for fusions (their graphs are closed, so none occurs inside another twice).
 
-        Raises UserError where the text leaves out a type or an attribute that decides.
+        Raises UserError if the text elides a type or an attribute that matters.
         """
         made = Computation(graph.name)
         pending: list[tuple[Computation, Graph]] = [(made, graph)]
@@ -189,7 +189,7 @@ class Computation(rewriter.Rewriter[Instruction]):
 
     @property
     def outputs(self) -> list[Instruction]:
-        """The results: the parts of a tuple at the root, or the root."""
+        """The results: the operands of a root tuple, or the root."""
         return list(self.root.operands) if self.root.op is hlo.tuple else [self.root]
 
     def post_order(self) -> list[Instruction]:
@@ -198,12 +198,12 @@ class Computation(rewriter.Rewriter[Instruction]):
                           lambda i: [*reversed(i.predecessors), *i.operands] if i.predecessors else i.operands)
 
     def add(self, instruction: Instruction) -> Instruction:
-        """Enter a new instruction."""
+        """Add a new instruction."""
         self.instructions[instruction] = None
         return instruction
 
     def add_copy(self, source: Instruction, operands: Iterable[Instruction]) -> Instruction:
-        """Enter a copy of an instruction over other operands."""
+        """Add a copy of an instruction with other operands."""
         copy = source.clone()
         copy.operands = list(operands)
         for operand in copy.operands:
@@ -211,18 +211,18 @@ class Computation(rewriter.Rewriter[Instruction]):
         return self.add(copy)
 
     def replace_uses(self, old: Instruction, new: Instruction) -> None:
-        """Let whatever reads ``old`` read ``new``, the result of the computation too."""
+        """Replace all uses of ``old`` by ``new``, including as the result of the computation."""
         old.replace_uses(new)
         if self.root is old:
             self.root = new
 
     def remove(self, instruction: Instruction) -> None:
-        """Drop an instruction that nobody reads."""
+        """Remove an instruction without users."""
         instruction.detach()
         self.instructions.pop(instruction, None)
 
     def drop(self, instruction: Instruction) -> None:
-        """Remove an instruction that nobody reads, and all that was read by it alone; parameters and side effects stay."""
+        """Remove an instruction without users, and all operands that only it used; parameters and side effects stay."""
         pending = [instruction]
         while pending:
             dead = pending.pop()
@@ -233,7 +233,7 @@ class Computation(rewriter.Rewriter[Instruction]):
                 pending += operands
 
     def wrap(self, consumer: Instruction, kind: str) -> Instruction:
-        """A fusion that computes ``consumer`` and stands in its place."""
+        """Replace ``consumer`` by a fusion that computes it."""
         fusion = consumer.clone(hlo.fusion)
         fusion.kind = kind
         fusion.inside = {}
@@ -244,7 +244,7 @@ class Computation(rewriter.Rewriter[Instruction]):
         return fusion
 
     def unwrap(self, fusion: Instruction) -> None:
-        """Put what a fusion computes in its place: the graph before it was fused, as far as the text still shows it."""
+        """Inline a fusion: the graph before it was fused, as far as the text still shows it."""
         body = fusion.body
         assert body is not None
         copies = dict(zip(body.params, fusion.operands, strict=True))
@@ -259,11 +259,11 @@ class Computation(rewriter.Rewriter[Instruction]):
 
 
 NEEDED = {"reduce": "dimensions", "concatenate": "dimensions", "transpose": "dimensions", "reduce-window": "window", "slice": "slice"}
-"""Attributes without which nothing can be said of an instruction."""
+"""Attributes that every analysis of an instruction needs."""
 
 
 def check(node: Node) -> None:
-    """Raise UserError where the text leaves out what decides the fusion of a node."""
+    """Raise UserError if the text elides something that fusion of a node depends on."""
     op = node.op.name.removesuffix(SPOILT)
     missing = NEEDED.get(op)
     if missing is not None and missing not in node.attrs:
@@ -274,18 +274,18 @@ def check(node: Node) -> None:
 
 
 def has_body(node: Node) -> bool:
-    """Whether a node is a fusion that says what it computes, with a parameter for each operand."""
+    """Whether a node is a fusion whose computation the text has, with a parameter for each operand."""
     return node.op is hlo.fusion and bool(node.bodies) and node.bodies[0].root is not None \
         and len(node.bodies[0].params) == len(node.operands)
 
 
 def fuse_into(fusion: Instruction, producer: Instruction) -> Instruction:
-    """Copy ``producer``, an operand of ``fusion``, into its body; the copy is returned."""
+    """Copy ``producer``, an operand of ``fusion``, into its body; returns the copy."""
     return _copy_into(fusion, producer)
 
 
 def copy_into(fusion: Instruction, producer: Instruction) -> list[Instruction]:
-    """Copy what an instruction or a fusion computes into the body of another fusion; the copies of its results."""
+    """Copy an instruction, or the body of a fusion, into the body of another fusion; returns the copies of its results."""
     body, source = fusion.body, producer.body
     assert body is not None
     if source is None:
@@ -299,7 +299,7 @@ def copy_into(fusion: Instruction, producer: Instruction) -> list[Instruction]:
 
 
 def parameter_of(fusion: Instruction, operand: Instruction) -> Instruction:
-    """The parameter of a fusion that stands for an operand, made where there is none."""
+    """The parameter of a fusion for an operand; creates it if there is none."""
     body, inside = fusion.body, fusion.inside
     assert body is not None
     known = inside.get(operand) if inside is not None else \
@@ -318,7 +318,7 @@ def parameter_of(fusion: Instruction, operand: Instruction) -> Instruction:
 
 
 def take_parameter(fusion: Instruction, operand: Instruction) -> Instruction | None:
-    """The parameter that stands for an operand, which the fusion then reads no more; None where it does not read it."""
+    """Remove an operand of a fusion and return its parameter; None if the fusion does not read it."""
     body, inside = fusion.body, fusion.inside
     assert body is not None
     if operand not in inside if inside is not None else operand not in fusion.operands:
@@ -334,7 +334,7 @@ def take_parameter(fusion: Instruction, operand: Instruction) -> Instruction | N
 
 
 def _copy_into(fusion: Instruction, source: Instruction) -> Instruction:
-    """XLA's ``CloneAndAppendInstructionIntoCalledComputation``: operands are parameters, one for each instruction outside."""
+    """XLA's ``CloneAndAppendInstructionIntoCalledComputation``: operands become parameters, one for each instruction outside."""
     fusion.traits = None
     body = fusion.body
     assert body is not None
@@ -342,7 +342,7 @@ def _copy_into(fusion: Instruction, source: Instruction) -> Instruction:
     if copy is None:
         copy = source.clone()
     else:
-        # Who read the parameter reads what it becomes: nothing else needs to change.
+        # Users of the parameter read the copy instead: nothing else changes.
         copy.op, copy.node, copy.attrs, copy.bodies = source.op, source.node, source.attrs, source.bodies
         copy.body, copy.kind, copy.outside, copy.operands = source.body, source.kind, None, []
     body.instructions[copy] = None

@@ -1,4 +1,4 @@
-"""Two kernels made one: a producer with the kernel that reads it, or two that give the results of both."""
+"""Joins two kernels into one: a producer with its user, or two into one with the results of both."""
 from __future__ import annotations
 
 from irscope.fusion.xla.instructions import Computation, Instruction, copy_into, parameter_of, take_parameter
@@ -8,9 +8,9 @@ from irscope.ops.attributes import GetTupleElement
 
 
 def join_outputs(computation: Computation, kept: Instruction, other: Instruction, kind: str) -> Instruction:
-    """One fusion that gives the results of ``kept`` and those of ``other``, which it may read; it is returned.
+    """Create one fusion with the results of ``kept`` and of ``other``, which it may read; returns it.
 
-    Who read either reads a part of its tuple.
+    Users of either read an element of its tuple.
     """
     fusion = kept if kept.body is not None else computation.wrap(kept, kind)
     fusion.kind, fusion.traits = kind, None
@@ -42,7 +42,7 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
 
 
 def set_outputs(computation: Computation, fusion: Instruction, outputs: list[Instruction], types: list[Type]) -> None:
-    """Give a fusion these results; who read its only one before reads a part now."""
+    """Set the results of a fusion; users of a single result read a tuple element from now on."""
     body = fusion.body
     assert body is not None
     if body.root.op is hlo.tuple:
@@ -58,7 +58,7 @@ def set_outputs(computation: Computation, fusion: Instruction, outputs: list[Ins
 
 
 def part_of(computation: Computation, fusion: Instruction, number: int, like: Instruction) -> Instruction:
-    """The instruction that takes one result out of a fusion, made where there is none."""
+    """The tuple element with one result of a fusion; creates it if there is none."""
     for user in fusion.users:
         if user.op is hlo.get_tuple_element and GetTupleElement.of(user).index == number and user.node is None:
             return user
@@ -70,9 +70,9 @@ def part_of(computation: Computation, fusion: Instruction, number: int, like: In
 
 
 def merge_into(fusion: Instruction, producer: Instruction) -> None:
-    """Put the body of ``producer``, a fusion that is an operand of ``fusion``, into the body of ``fusion``.
+    """Merge the body of ``producer``, a fusion that is an operand of ``fusion``, into the body of ``fusion``.
 
-    It is copied while somebody else reads the producer, and moved for its last reader.
+    Copies the body while the producer has other users, and moves it for the last one.
     """
     fusion.traits = None
     body, source = fusion.body, producer.body
@@ -85,7 +85,7 @@ def merge_into(fusion: Instruction, producer: Instruction) -> None:
 
 
 def _copy_body(fusion: Instruction, producer: Instruction) -> Instruction:
-    """Copy what a producer computes; the copy of its result."""
+    """Copy the body of a producer; returns the copy of its result."""
     body, source = fusion.body, producer.body
     assert body is not None and source is not None
     copies = {inner: parameter_of(fusion, outer) for inner, outer in zip(source.params, producer.operands, strict=True)}
@@ -96,7 +96,7 @@ def _copy_body(fusion: Instruction, producer: Instruction) -> Instruction:
 
 
 def _move_body(fusion: Instruction, producer: Instruction) -> Instruction:
-    """Move what a producer computes, the smaller of the two bodies into the larger one; its result."""
+    """Move the body of a producer, the smaller of the two bodies into the larger one; returns its result."""
     body, source = fusion.body, producer.body
     assert body is not None and source is not None
     for inner, outer in zip(source.params, producer.operands, strict=True):

@@ -1,4 +1,4 @@
-"""What one loop of XLA's GPU compiler can compute, for itself, for a reader, or with a producer inside (gpu_fusible.cc)."""
+"""What one loop of XLA's GPU compiler can compute, alone, for a user, or with a producer fused (gpu_fusible.cc)."""
 from __future__ import annotations
 
 from irscope.fusion.xla.gpu_kinds import is_input_fusible
@@ -8,11 +8,11 @@ from irscope.ops import hlo
 
 LOOPS = hlo.named("bitcast broadcast concatenate dynamic-slice dynamic-update-slice gather pad reduce-window reshape reverse slice "
                   "transpose")
-"""Beside elementwise instructions, what a loop computes on either side of an edge (``IsUniversallyLoopFusible``)."""
+"""Besides elementwise instructions, what a loop computes at either end of an edge (``IsUniversallyLoopFusible``)."""
 
 
 def in_any_loop(instruction: Instruction) -> bool:
-    """``IsUniversallyLoopFusible``: a loop can compute it, before or behind others."""
+    """``IsUniversallyLoopFusible``: whether a loop can compute it as producer or consumer."""
     if instruction.op is hlo.copy:
         return tiled_transpose(instruction) is None
     if instruction.op is hlo.fusion and instruction.kind == "kLoop":
@@ -21,7 +21,7 @@ def in_any_loop(instruction: Instruction) -> bool:
 
 
 def for_reader(producer: Instruction) -> bool:
-    """``IsLoopFusibleAsProducer``: a loop can compute it for what reads it."""
+    """``IsLoopFusibleAsProducer``: whether a loop can compute it for a user."""
     if producer.op in (hlo.iota, hlo.constant):
         return True
     if producer.op is hlo.reduce:
@@ -30,7 +30,7 @@ def for_reader(producer: Instruction) -> bool:
 
 
 def with_producer(consumer: Instruction) -> bool:
-    """``IsLoopFusibleAsConsumer``: a loop can compute it with a producer inside."""
+    """``IsLoopFusibleAsConsumer``: whether a loop can compute it with a producer fused."""
     if not consumer.is_fusible or consumer.op is hlo.bitcast:
         return False
     if consumer.op is hlo.reduce or (consumer.kind == "kInput" and not is_input_fusible(consumer)):

@@ -1,4 +1,4 @@
-"""What XLA's GemmFusion makes of the matrix products of a text, told in sentences and edge by edge."""
+"""What XLA's GemmFusion makes of the dots of a text, reported in sentences and edge by edge."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -22,24 +22,24 @@ from irscope.source import UserError
 
 PASS = "XLA's GemmFusion, which runs before this pass"
 SHOWN = 3
-"""Products that are named; a model repeats them layer by layer."""
+"""The number of products that are named; a model repeats them layer by layer."""
 SMALL = 4
-"""Instructions that are named in front of a product, and behind it."""
+"""Instructions that are named before a product, and after it."""
 RUN_BEFORE = ('"__triton_gemm', "__cublas$")
-"""What a text holds where XLA has run the pass already, or given products to cuBLAS."""
-HERE = "the kernels told here are those with it"
-ELSEWHERE = "the kernels told here are those without it"
+"""Operators that show that XLA has run the pass already, or has lowered products to cuBLAS."""
+HERE = "the kernels reported here are those with it"
+ELSEWHERE = "the kernels reported here are those without it"
 THEN = ("afterwards XLA's autotuner times each of these kernels on the device, and may have cuBLAS compute the product, with what is "
         "around it in kernels of its own, which is not simulated")
 UNNAMED = hlo.named("parameter constant broadcast")
-"""What is not named among what a kernel takes in: it costs nothing."""
+"""Operators that are not listed among the fused ones: they cost nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
     """One edge next to a product of the text: ``dot`` is the product; ``no`` why ``left``, one end, stays outside of its kernel (None:
     both are inside). ``is_made`` says whether the product has a kernel at all; ``also`` are the names of both ends in a text that was
-    rewritten first, and where the reader is inside of the kernel, those with the kernel's own.
+    rewritten first and, if the user is inside of the kernel, those with the kernel's own.
     """
 
     graph: str
@@ -53,10 +53,10 @@ class Edge:
 
     @property
     def cause(self) -> str:
-        """What the pass decides of the edge, and why."""
+        """What the pass decides about the edge, and why."""
         dot = f"%{self.dot.name}"
         if self.no is None:
-            return f"{PASS}, would compute both in the Triton kernel of {dot}; this text is judged as it stands, without that kernel"
+            return f"{PASS}, would compute both in the Triton kernel of {dot}; this text is judged as it is, without that kernel"
         words = f'"{self.no.words}": ' if self.no.words else ""
         why = self.no.cause(self.producer, self.consumer) if self.is_made else self.no.cause(self.dot, self.dot)
         left = f"leaves %{self.left.name} outside of the Triton kernel of {dot}" if self.is_made else f"makes no Triton kernel of {dot}"
@@ -64,7 +64,7 @@ class Edge:
 
     @property
     def way_out(self) -> str:
-        """The smallest edit that would have both in one kernel; empty where none is known."""
+        """The smallest edit that would put both into one kernel; empty if none is known."""
         if self.no is None:
             return "none is needed"
         return self.no.way_out(self.producer, self.consumer) if self.is_made else self.no.way_out(self.dot, self.dot)
@@ -72,7 +72,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Multiplied:
-    """What becomes of the products of a module, in the order of the text, and of the edges around them."""
+    """The decisions on the products of a module, in text order, and on the edges around them."""
 
     products: tuple[Product, ...]
     edges: tuple[Edge, ...]
@@ -80,11 +80,11 @@ class Multiplied:
 
 @lru_cache(maxsize=2)
 def products_of(module: Module, device: Device, rewritten: Module | None = None) -> Multiplied:
-    """What the pass makes of a module; nothing where it has no products, where XLA has run the pass already, where it does not run on the
-    device, and where the text leaves out what decides.
+    """The decisions of the pass on a module; empty if it has no products, if XLA has run the pass already, if it does not run on the
+    device, and if the text elides something that matters.
 
-    ``rewritten`` is the module as XLA's GPU compiler rewrites it. Without it, a text from before that is rewritten as XLA does for every
-    target.
+    ``rewritten`` is the module as XLA's GPU compiler rewrites it. Without it, a text from before the rewriting is rewritten as XLA does for
+    every target.
     """
     if not module.dialect.primitive or any(sign in module.source.text for sign in RUN_BEFORE) or bails_out(device):
         return Multiplied((), ())
@@ -105,9 +105,9 @@ def products_of(module: Module, device: Device, rewritten: Module | None = None)
 
 
 def is_to_come(module: Module) -> bool:
-    """Whether XLA printed a text and has yet to make kernels of its products, so that they are put in place before it is judged.
+    """Whether XLA printed a text and has yet to make kernels of its products, so that they are put in place before the verdicts.
 
-    A text that somebody wrote is judged as it stands.
+    A text that was written by hand is judged as it is.
     """
     return HloModule.of(module).entry_computation_layout is not None and \
         not any(sign in module.source.text for sign in RUN_BEFORE)
@@ -130,16 +130,16 @@ def _edges(graph: str, product: Product) -> Iterator[Edge]:
 
 
 def _node(instruction: Instruction) -> Node | None:
-    """The node of the text; of a kernel that was made before, the one whose value it gives."""
+    """The node of the text; for a kernel that was made before, the node whose value it computes."""
     while instruction.node is None and instruction.body is not None:
         instruction = instruction.body.root
     return in_text(instruction.node) if instruction.node is not None else None
 
 
 def report_products(plans: list[Plan], module: Module, device: Device, rewritten: Module | None = None) -> list[Plan]:
-    """Say of the edges that stay apart next to a product what the pass before decides of them; XLA's words of this pass stay.
+    """Add to the unfused edges next to a product the decision of the earlier pass; XLA's words of this pass stay.
 
-    An instruction that several products ask about counts as outside where one of them leaves it there.
+    An instruction next to several products counts as outside if one of them leaves it there.
     """
     known: dict[tuple[str, str, str], Edge] = {}
     for edge in products_of(module, device, rewritten).edges:
@@ -158,7 +158,7 @@ def _with_cause(verdict: EdgeVerdict, known: dict[tuple[str, str, str], Edge]) -
 
 
 def multiplications(module: Module, device: Device, rewritten: Module | None = None) -> list[str]:
-    """One remark on which products become Triton kernels, with what; none where the text has no products or XLA has run the pass."""
+    """One remark on which products become Triton kernels, and with what; none if there are no products or XLA has run the pass."""
     products = products_of(module, device, rewritten).products
     if not products:
         return []
@@ -174,7 +174,7 @@ def multiplications(module: Module, device: Device, rewritten: Module | None = N
 
 
 def _shown(product: Product) -> str:
-    """A product with what goes into its kernel."""
+    """A product with the instructions in its kernel."""
     before: dict[str, None] = {}
     behind: dict[str, None] = {}
     dot = _node(product.dot)

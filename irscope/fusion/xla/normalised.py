@@ -1,4 +1,4 @@
-"""What XLA's softmax rewriter makes of the normalisations of a text, told in sentences."""
+"""What XLA's softmax rewriter makes of the normalisations of a text, reported in sentences."""
 from __future__ import annotations
 
 from functools import lru_cache
@@ -17,15 +17,15 @@ from irscope.ops.module_attributes import HloModule
 from irscope.source import UserError
 
 SHOWN = 4
-"""Normalisations that are named; a model repeats them layer by layer."""
+"""The number of normalisations that are named; a model repeats them layer by layer."""
 
 
 @lru_cache(maxsize=1)
 def decisions(module: Module) -> list[tuple[Node, Decision]]:
-    """What becomes of each reduction of an HLO module that is broadcast back, with its node in the text.
+    """The decision on each reduction of an HLO module that is broadcast back, with its node in the text.
 
-    A text from before XLA's rewriting is rewritten first as XLA does for every target. Raises UserError where the text leaves out what
-    decides.
+    A text from before XLA's rewriting is rewritten first as XLA does for every target. Raises UserError if the text elides something that
+    matters.
     """
     with collector_paused():
         made: list[tuple[Node, Decision]] = []
@@ -38,12 +38,12 @@ def decisions(module: Module) -> list[tuple[Node, Decision]]:
 
 @lru_cache(maxsize=1)
 def judged(module: Module) -> Module:
-    """A module as XLA's rewriters before ``priority-fusion`` see it: rewritten as for every target, where it is from before that."""
+    """A module as XLA's rewriters before ``priority-fusion`` see it: rewritten as for every target, if it is from before that."""
     return canonicalise(module, run_common).module if is_early(module) else module
 
 
 def is_early(module: Module) -> bool:
-    """Whether XLA has yet to rewrite a text: a product of anything but two matrices, batches aside, shows it too."""
+    """Whether XLA has yet to rewrite a text; a dot of anything but two matrices, batches aside, is a sign too."""
     return bool(early_signs(module, on_gpu=True)) or (HloModule.of(module).entry_computation_layout is not None and any(
         _is_loose(node) for graph in module.graphs.values() for node in graph.nodes if node.op is hlo.dot))
 
@@ -64,8 +64,8 @@ def in_text(node: Node) -> Node:
 
 
 def normalisations(module: Module, device: Device, placed: bool = False) -> list[str]:
-    """One remark on what the rewriter takes and what it leaves; none where no reduction is broadcast back, where XLA has run it
-    already, and where the text leaves out what decides. ``placed``: its kernels stand in what is judged."""
+    """One remark on what the rewriter takes and what it leaves; none if no reduction is broadcast back, if XLA has run it
+    already, or if the text elides something that matters. ``placed``: the judged module contains its kernels."""
     if not module.dialect.primitive or '"__triton' in module.source.text:
         return []
     if words := bails_out(device):
@@ -83,7 +83,7 @@ def normalisations(module: Module, device: Device, placed: bool = False) -> list
     if taken:
         ways = [" then ".join(f"%{d.reduce.name} to %{d.root.name}" for d in chain) for chain in chains(taken)]
         parts.append(f"each a Triton kernel where XLA's cost model, which is not simulated, agrees: {_some(ways)}; the kernels "
-                     f"told here are those {'with' if placed else 'without'} it")
+                     f"reported here are those {'with' if placed else 'without'} it")
     if left:
         parts.append("not " + _some([f'%{reduce.name}: "{no.words}" ({no.cause})' for reduce, no in left]))
     return ["; ".join(parts)]

@@ -1,7 +1,7 @@
-"""How XLA estimated times at the end of 2024, and what its fusion merger made of that (``GpuPerformanceModel::EstimateRunTimes``).
+"""XLA's time estimates at the end of 2024, as its fusion merger used them (``GpuPerformanceModel::EstimateRunTimes``).
 
-Other than priority fusion, which compares whole kernels, the merger compares what changes: reading the producer's result again, against
-computing the producer in each reader and reading there what it reads. As of jaxlib 0.4.35 and, but for the merger, 0.4.38
+While priority fusion compares whole kernels, the merger compares the difference: reading the producer's result back, against
+computing the producer in each user and reading its operands there. As of jaxlib 0.4.35 and, except for the merger, 0.4.38
 (gpu_performance_model*.cc, gpu_hlo_cost_analysis.cc).
 """
 from __future__ import annotations
@@ -21,25 +21,25 @@ from irscope.ops import hlo
 COLUMN_TILE = 128
 """Elements of a column that one thread adds (``GetReductionTiling``)."""
 MAX_SPLITS = 10
-"""``kMaxBasicBlockSplitsPerFusion``: each may double the code."""
+"""``kMaxBasicBlockSplitsPerFusion``: each split may double the code."""
 
 
 class EarlierCost(CostModel):
-    """The cost model under priority fusion, as it was."""
+    """The earlier cost model of priority fusion."""
 
     def __init__(self, device: Device) -> None:
         super().__init__(replace(device, whole_rate=True))
 
 
 class MergerCost(EarlierCost):
-    """Times and sizes as the merger sees them."""
+    """Times and sizes in the merger's model."""
 
     def gain(self, producer: Instruction) -> tuple[float, float]:
-        """Nanoseconds without and with fusing ``producer`` into all its users, as far as fusing changes them."""
+        """Nanoseconds without and with fusing ``producer`` into all its users, as far as fusion changes them."""
         return self._into(producer, list(producer.users))
 
     def with_output(self, producer: Instruction, consumer: Instruction) -> tuple[float, float]:
-        """The same of one user, whose kernel then writes what the producer gives, too."""
+        """The same for one user, whose kernel then also writes the producer's result."""
         apart, fused = self._into(producer, [consumer])
         return apart, fused + self.run(producer).write
 
@@ -68,11 +68,11 @@ class MergerCost(EarlierCost):
         return super()._launch(producer, consumer, kind)
 
     def _combined(self, compute: float, memory: float) -> float:
-        """The shorter hides wholly behind the longer (``GpuPerformanceModelOptions``)."""
+        """The shorter time hides completely behind the longer (``GpuPerformanceModelOptions``)."""
         return max(compute, memory)
 
     def _again(self, net: float, total: float, blocks: int) -> float:
-        """``ReadTime``: of bytes that are in the caches, as far as they fit."""
+        """``ReadTime``: the time to read bytes again from the caches, as far as they fit."""
         device = self.device
         bandwidth = device.bandwidth
         if net < device.l2:
@@ -82,7 +82,7 @@ class MergerCost(EarlierCost):
         return duration(total, min(bandwidth, blocks * device.clock * 1e9 * device.transactions))
 
     def too_large(self, producer: Instruction, consumer: Instruction) -> str:
-        """Why the code of both would be too large, in numbers; empty when it would not."""
+        """Why the code of both would be too large, in numbers; empty if it would not be."""
         a, b = self.facts(producer), self.facts(consumer)
         times = b.emitted[consumer.operands.index(producer)] if consumer.body is not None else 1.0
         splits = times * self.splits(producer) + self.splits(consumer)
@@ -92,7 +92,7 @@ class MergerCost(EarlierCost):
         return f"{code:.0f} instructions of IR > {MAX_IR}" if code > MAX_IR else ""
 
     def splits(self, kernel: Instruction) -> float:
-        """How many instructions of a kernel, each as often as it is emitted, start a block of code (``IrBasicBlockSplitCount``)."""
+        """How many instructions of a kernel, each as often as it is emitted, start a basic block (``IrBasicBlockSplitCount``)."""
         if kernel.body is None:
             return float(kernel.op in EMITTED_AGAIN)
         root, total = kernel.body.root, 0.0

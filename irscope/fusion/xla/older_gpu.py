@@ -1,8 +1,8 @@
-"""The fusion passes of XLA's GPU compiler before priority fusion, one behind the other, on one computation.
+"""The fusion passes of XLA's GPU compiler before priority fusion, in sequence, on one computation.
 
-jaxlib ran them by default until 0.4.24; until 0.4.35 they could still be had by ``--xla_gpu_enable_priority_fusion=false``, and as of that
-release they are modelled (fusion_pipeline.cc): twice instruction fusion, first without copying, then the merger, ``MultiOutputFusion`` and
-the two passes that join kernels side by side.
+jaxlib ran them by default until 0.4.24; until 0.4.35 they were available with ``--xla_gpu_enable_priority_fusion=false``, and they are
+modelled as of that release (fusion_pipeline.cc): instruction fusion twice, first without duplication, then the merger,
+``MultiOutputFusion`` and the two passes that join kernels horizontally.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from irscope.ops import hlo
 
 
 def run(computation: Computation, device: Device) -> Outcome:
-    """Fuse a computation in place: producers into readers, kernels into kernels."""
+    """Fuse a computation in place: producers into users, then kernels into kernels."""
     first = cpu.run(computation, rules=InstructionRules(computation, device, may_duplicate=False))
     second = cpu.run(computation, rules=InstructionRules(computation, device, may_duplicate=True))
     merger = Merger(computation, MergerCost(device))
@@ -43,7 +43,7 @@ def _refusal(rules: InstructionRules, producer: Instruction, consumer: Instructi
 
 
 def drop_dead(computation: Computation) -> None:
-    """Drop what nobody reads and nobody would miss (``HloDCE``): XLA joins no such kernels with others."""
+    """Dead-code elimination (``HloDCE``): XLA does not join dead kernels with others."""
     for instruction in reversed(computation.post_order()):
         if not instruction.users and instruction is not computation.root and instruction.op is not hlo.parameter \
                 and not instruction.has_side_effect:
@@ -51,7 +51,7 @@ def drop_dead(computation: Computation) -> None:
 
 
 def join_all(computation: Computation, device: Device, release: SideBySide, entry: bool) -> list[tuple[str, str]]:
-    """Join kernels side by side in place, until there are no more; the pairs that were joined, in order."""
+    """Join kernels horizontally in place, to a fixpoint; returns the joined pairs, in order."""
     joined: list[tuple[str, str]] = []
     made = [("", "")]
     while made:

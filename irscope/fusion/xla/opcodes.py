@@ -1,4 +1,4 @@
-"""Opcodes by what XLA's fusion passes make of them (hlo_instruction.cc, cpu_instruction_fusion.cc, elemental_ir_emitter.cc)."""
+"""Opcodes classified as in XLA's fusion passes (hlo_instruction.cc, cpu_instruction_fusion.cc, elemental_ir_emitter.cc)."""
 from __future__ import annotations
 
 from irscope.ops import hlo
@@ -8,11 +8,11 @@ ELEMENTWISE = hlo.named(
     "cosh erf exponential exponential-minus-one floor imag is-finite log log-plus-one not negate popcnt real reduce-precision rsqrt "
     "logistic sign sine sinh sqrt cbrt tan tanh add atan2 compare complex divide maximum minimum multiply power remainder subtract and "
     "or xor shift-left shift-right-arithmetic shift-right-logical stochastic-convert select clamp constant rng map")
-"""What ``HloInstruction::IsElementwise`` says yes to: constants too, though they have no operands."""
+"""Opcodes for which ``HloInstruction::IsElementwise`` is true, including constants, which have no operands."""
 
 CPU_LOOP_FUSIBLE = hlo.named(
     "bitcast broadcast concatenate dynamic-slice dynamic-update-slice gather iota pad reduce reshape reverse slice transpose")
-"""Beside elementwise instructions, what XLA's CPU emitter computes inside a loop."""
+"""Besides elementwise instructions, what XLA's CPU emitter computes inside a loop."""
 
 CPU_CHEAP = hlo.named(
     "add and bitcast bitcast-convert broadcast ceil clamp count-leading-zeros compare complex concatenate constant copy copy-done "
@@ -20,24 +20,24 @@ CPU_CHEAP = hlo.named(
     "multiply negate not opt-barrier or outfeed pad partition-id popcnt real reduce-precision replica-id reshape reverse "
     "round-nearest-afz round-nearest-even select shift-left shift-right-arithmetic shift-right-logical slice stochastic-convert "
     "subtract transpose tuple xor")
-"""What ``CpuInstructionFusion::IsExpensive`` calls cheap whatever its operands are."""
+"""Opcodes that ``CpuInstructionFusion::IsExpensive`` calls cheap whatever their operands."""
 
 CHEAP_WHEN_REAL = hlo.named("abs sign cosine sine tan")
 """Cheap on real numbers, expensive on complex ones."""
 
 NEVER_FUSIBLE = hlo.named("domain parameter while conditional call")
-"""What ``HloInstruction::IsFusible`` refuses whatever it is used for."""
+"""Opcodes that ``HloInstruction::IsFusible`` always refuses."""
 
 ALWAYS_FUSIBLE = hlo.named("fusion map reduce reduce-window")
-"""What ``IsFusible`` takes without asking for side effects."""
+"""Opcodes that ``IsFusible`` accepts without checking side effects."""
 
 SIDE_EFFECTS = hlo.named(
     "all-gather-start all-gather-done all-reduce-start all-reduce-done collective-broadcast collective-permute-start "
     "collective-permute-done infeed outfeed recv recv-done send send-done")
-"""What ``HasSideEffect`` says yes to whatever its attributes are."""
+"""Opcodes for which ``HasSideEffect`` is true whatever their attributes."""
 
 COLLECTIVES = hlo.named("all-gather all-reduce all-to-all reduce-scatter collective-permute")
-"""What has side effects when it talks over a channel outside of SPMD programs."""
+"""Opcodes with side effects if they use a channel outside of SPMD programs."""
 
 EMITTED_AGAIN = hlo.named("concatenate dot dynamic-update-slice pad reduce reduce-window")
-"""What starts a basic block of its own, so that its value is not found again (``ElementalIrEmitter::OpInvalidatesCache``)."""
+"""Opcodes that start a new basic block, so that their value is not cached (``ElementalIrEmitter::OpInvalidatesCache``)."""

@@ -1,6 +1,6 @@
-"""Whether a producer may go into a consumer at all, for XLA's passes before priority fusion (``IsProducerConsumerFusible``).
+"""Whether a producer may be fused into a consumer at all, in XLA's passes before priority fusion (``IsProducerConsumerFusible``).
 
-Those of jaxlib 0.4.35 (gpu_fusible.cc); priority fusion took the same tests over and parted them.
+As of jaxlib 0.4.35 (gpu_fusible.cc); priority fusion took over the same tests and separated them.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irscope.ops import hlo
 
 NOT_IN_LOOPS = Rule(
     "not-loop-fusible", "the producer is not loop-fusible",
-    "XLA's GPU loops compute no {producer_op} for what reads it; {producer} is a kernel or a call of its own",
+    "XLA's GPU loops compute no {producer_op} for what reads it; {producer} is a separate kernel or call",
     "none while {producer} is a {producer_op}; what follows it is fused with what reads it")
 NOT_RACE_FREE = Rule(
     "reduce-epilogue", "Reduction output fusion only works for race free reductions",
@@ -37,18 +37,18 @@ NOT_A_CONSUMER = Rule(
     "none while {consumer} is a {consumer_op}")
 SEVERAL_RESULTS = Rule(
     "several-results", "the producer is not fusible as it is a multi-output fusion",
-    "{producer} gives several results, and a kernel that does is put into no other", "give each result by a kernel of its own")
+    "{producer} has several results, and XLA fuses a kernel with several results into no other", "compute each result in a separate kernel")
 CONSTANT = Rule(
     "constant", "not fusing constant",
     "a constant goes into a kernel when it has one element and the kernel is one already: {consumer} alone would gain nothing",
     "none is needed: a constant that is read from memory is read from the cache")
 
 RULES: tuple[Rule, ...] = (NOT_IN_LOOPS, NOT_RACE_FREE, EPILOGUE, ONE_READER, NOT_A_CONSUMER, SEVERAL_RESULTS, CONSTANT)
-"""In test order; the rules for scatters stand before NOT_A_CONSUMER, those for updates in place last."""
+"""In test order; the rules for scatters come before NOT_A_CONSUMER, those for updates in place last."""
 
 
 def pair_refusal(producer: Instruction, consumer: Instruction) -> Refusal | None:
-    """Why a producer does not go into a consumer; None when it may."""
+    """Why a producer is not fused into a consumer; None if it may be."""
     if not for_reader(producer) and tiled_transpose(producer) is None:
         return Refusal(NOT_IN_LOOPS)
     if is_input_reduction(producer):
@@ -72,12 +72,12 @@ def pair_refusal(producer: Instruction, consumer: Instruction) -> Refusal | None
 
 
 def _reduction(kernel: Instruction) -> Instruction:
-    """The reduction that a kernel is made for."""
+    """The reduction that decides a kernel's emitter."""
     return next(hero for root, hero in heroes_of(kernel) if is_real_reduction(root, hero))
 
 
 def finishes(step: Instruction) -> bool:
-    """Whether a step of a consumer can be done where a reduction ends: it reads nothing else, and moves nothing (``IsIntermediate``)."""
+    """Whether a step of a consumer can run at the end of a reduction: it reads nothing else, and moves nothing (``IsIntermediate``)."""
     if step.op is hlo.parameter:
         return True
     if len(step.operands) != 1:

@@ -1,4 +1,4 @@
-"""A graph of what a rewriting in place made of a computation, so that kernels can be told in nodes: one for each thing that is computed."""
+"""A graph rebuilt from a computation that passes have changed in place, so that kernels can be reported in nodes."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from irscope.graph import Graph, Node, Op, Type
 
 
 def rebuilt(computation: Computation, source: Graph, bodies: Mapping[Graph, Graph]) -> tuple[Graph, dict[Node, Node]]:
-    """The graph, and for each node of ``source`` what stands for it now, outside of kernels where it stands there.
+    """The graph, and for each node of ``source`` the node that replaced it, if possible outside of kernels.
 
-    Kernels are opened; copies of one value in several are one node. Each instruction becomes one of its new node. ``bodies`` are the graphs
-    that stand for those which loops and branches run.
+    Inlines kernels and merges copies of one value. Sets the node of each instruction to its new node. ``bodies`` maps the graphs
+    that loops and branches run to their replacements.
     """
     made = Graph(source.name, loc=source.loc, notes=source.notes)
     given: dict[Instruction, Node] = {}

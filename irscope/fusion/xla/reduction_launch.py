@@ -1,4 +1,4 @@
-"""How XLA launches a reduction on a GPU: blocks and threads by its sizes and by the width of what it reads (emitters/reduction.cc)."""
+"""How XLA launches a reduction on a GPU: blocks and threads by its sizes and by the width of its operands (emitters/reduction.cc)."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -9,22 +9,22 @@ from irscope.fusion.xla.shapes import WARP, reduction_dims
 from irscope.graph import TensorType, Type
 
 THREADS = 256
-"""Threads of a block that reduces rows: short rows share it (``kThreadsPerBlockTarget``)."""
+"""Threads in a block that reduces rows; short rows share it (``kThreadsPerBlockTarget``)."""
 MAX_THREADS = 1024
-"""Threads that one row is given (``MinThreadsXRowReduction``)."""
+"""Minimum of threads for one row (``MinThreadsXRowReduction``)."""
 COLUMN_THREADS = 1024
-"""Threads of a block that reduces columns."""
+"""Threads in a block that reduces columns."""
 TILE = 16
 """Elements of a row that one thread adds (``kMinorReducedElementsPerThread``)."""
 FEW_THREADS = 128
-"""Threads of a block where few columns are left."""
+"""Threads in a block if few columns are left."""
 WORD, LONG, LONGEST = 32, 64, 128
 """Bits: what is narrower than a word is read four at a time, what is as wide as ``LONG`` one at a time, short rows in loads of ``LONG`` or
 ``LONGEST``."""
 
 
 def reduction_launch(device: Device, producer: Instruction | None, consumer: Instruction, hero: Instruction) -> tuple[int, int]:
-    """Blocks and threads of a block of a kernel whose results are decided by a reduction."""
+    """Blocks, and threads in a block, of a kernel whose results are decided by a reduction."""
     rows, (batch, middle, minor) = reduction_dims(hero)
     read = _narrowest(operand.type for operand in _inputs(producer, consumer))
     if not rows:
@@ -37,7 +37,7 @@ def reduction_launch(device: Device, producer: Instruction | None, consumer: Ins
 
 
 def _columns(batch: int, middle: int, minor: int, read: int) -> tuple[int, int]:
-    """Columns next to each other share a block of 32 rows of threads; where they are few, the block runs along all of them."""
+    """Adjacent columns share a block of 32 rows of threads; if they are few, the block covers all of them."""
     if minor and WARP % minor == 0:
         vector = _vector(middle * minor, WARP, read)
         together = vector * FEW_THREADS // minor
@@ -48,9 +48,9 @@ def _columns(batch: int, middle: int, minor: int, read: int) -> tuple[int, int]:
 
 
 def _shared_rows(device: Device, kept: int, minor: int, read: int, written: int) -> tuple[int, int] | None:
-    """Short rows share a block (``MultiRowReductionFusion``); None where a row needs more than a warp.
+    """Short rows share a block (``MultiRowReductionFusion``); None if a row needs more than a warp.
 
-    Each thread reads so much at a time that there is work for every core.
+    Each thread reads as many elements at a time as leaves work for every core.
     """
     narrow, wide = min(read, written), max(read, written)
     vector = max(1, min(minor, LONG // narrow))
@@ -70,7 +70,7 @@ def _shared_rows(device: Device, kept: int, minor: int, read: int, written: int)
 
 
 def _vector(minor: int, threads: int, bits: int) -> int:
-    """Elements that a thread reads at a time (``GetVectorSizeForMlir``): several where all threads still have work."""
+    """Elements that a thread reads at a time (``GetVectorSizeForMlir``): several if all threads still have work."""
     if minor % 2 or threads * 2 > minor or bits >= LONG:
         return 1
     if bits >= WORD or threads * 4 > minor:
@@ -79,7 +79,7 @@ def _vector(minor: int, threads: int, bits: int) -> int:
 
 
 def _inputs(producer: Instruction | None, consumer: Instruction) -> Iterable[Instruction]:
-    """What a kernel reads from outside."""
+    """The values that a kernel reads from outside."""
     for part in (producer, consumer):
         if part is not None:
             yield from (operand for operand in part.operands if operand is not producer)

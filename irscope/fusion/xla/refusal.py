@@ -1,4 +1,4 @@
-"""Why XLA keeps a producer and a consumer apart: its own words, the rule, the numbers, the root cause and the way out."""
+"""Why XLA does not fuse a producer into a consumer: its own words, the rule, the numbers, the root cause and the smallest edit."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from irscope.graph import Node
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One test that says no. ``words`` are XLA's, verbatim; ``cause`` and ``way_out`` are sentences in which
+    """A test that can refuse an edge. ``words`` are XLA's, verbatim; in the sentences ``cause`` and ``way_out``,
     ``{producer}``, ``{consumer}``, ``{producer_op}`` and ``{consumer_op}`` stand for the names and opcodes of the edge."""
 
     name: str
@@ -21,14 +21,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A rule that said no to one edge, the numbers it saw, and the refusal that it follows from, if it follows from another."""
+    """The rule that refused one edge, the numbers that it compared, and the refusal that it follows from, if any."""
 
     rule: Rule
     numbers: str = ""
     because: str = ""
 
     def words(self, producer: Node, consumer: Node) -> str:
-        """XLA's words; in brackets where it decides without a word."""
+        """XLA's words; in brackets if it decides without a message."""
         return _named(self.rule.words, producer, consumer)
 
     def cause(self, producer: Node, consumer: Node) -> str:
@@ -39,14 +39,14 @@ class Refusal:
         return text + (f" ({self.numbers})" if self.numbers else "")
 
     def way_out(self, producer: Node, consumer: Node) -> str:
-        """The smallest edit that would let this pass fuse the edge; empty where none is known."""
+        """The smallest edit that would let this pass fuse the edge; empty if none is known."""
         return _named(self.rule.way_out, producer, consumer)
 
 
 class Rules(Protocol):
-    """What the greedy engine asks of a compiler: the tests of one fusion pass on one computation.
+    """The interface between the greedy engine and a compiler: the tests of one fusion pass on one computation.
 
-    ``lasting`` are rules that say no again whatever else is fused into the same kernel, so that they need not be asked twice;
+    ``lasting`` are rules whose refusal holds whatever else is fused into the same kernel, so that they are not tested twice;
     ``may_duplicate``: a producer with several readers may be copied into each.
     """
 
@@ -54,10 +54,10 @@ class Rules(Protocol):
     may_duplicate: bool
 
     def refusal(self, consumer: Instruction, producer: Instruction, number: int) -> Refusal | None:
-        """Why an operand does not go into ``consumer``; None when it does. ``number`` is its place in anything but a fusion."""
+        """Why an operand is not fused into ``consumer``; None if it is. ``number`` is its operand number outside fusions."""
 
     def fuse(self, producer: Instruction, consumer: Instruction) -> Instruction:
-        """Put ``producer`` into the kernel of ``consumer``, which is returned (a new fusion where it was none)."""
+        """Fuse ``producer`` into the kernel of ``consumer``, which is returned (a new fusion if there was none)."""
 
 
 def _named(text: str, producer: Node, consumer: Node) -> str:

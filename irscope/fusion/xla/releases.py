@@ -1,8 +1,8 @@
-"""What differs between releases of XLA's fusion passes: the tests that one makes and another does not.
+"""Differences between releases of XLA's fusion passes: tests that one makes and another does not.
 
-Of jaxlib 0.10.2 the source was read (cpu_instruction_fusion.cc) and its log replayed. Of jaxlib 0.4.38 the log was replayed over 229
-programs; each field of a CPU release is a difference that showed there, and with all of them nothing else differs. The GPU releases were
-compared with what the plugins of jaxlib 0.4.35 and 0.4.38 made of 209 and 210 programs (docs/fusion/xla.md has all figures).
+For jaxlib 0.10.2, the source was read (cpu_instruction_fusion.cc) and its log replayed. For jaxlib 0.4.38, the log was replayed over 229
+programs; each field of a CPU release is a difference found there, and with all of them nothing else differs. The GPU releases were
+compared with the results of the plugins of jaxlib 0.4.35 and 0.4.38 on 209 and 210 programs (docs/fusion/xla.md has all figures).
 """
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 class CpuRelease:
     """One release by name (``jaxlib-0.10.2``), and the tests that it makes.
 
-    ``concatenations``: those of many pieces, or along a long minor dimension, are left alone. ``reduction_limit``: a kernel holds only so
-    many reductions. ``major_reductions``: nothing goes into or out of a reduction that keeps the minor dimension. ``narrow_is_expensive``:
-    conversions of f32 to bf16 are. ``divisor``: the operand that makes an integer division cheap when it is constant. ``frames``: its
-    dumps say where in the user's program an instruction comes from by ``stack_frame_id``, else by ``source_file``.
+    ``concatenations``: those of many pieces, or along a long minor dimension, are not fused. ``reduction_limit``: a kernel holds only so
+    many reductions. ``major_reductions``: nothing is fused into or out of a reduction that keeps the minor dimension.
+    ``narrow_is_expensive``: conversions of f32 to bf16 are. ``divisor``: the operand that makes an integer division cheap if it is
+    constant. ``frames``: its dumps refer to the user's program by ``stack_frame_id``, else by ``source_file``.
     """
 
     name: str
@@ -38,11 +38,11 @@ CPU_RELEASES: dict[str, CpuRelease] = {release.name: release for release in (LAT
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """What a release asks of kernels that it joins though they share nothing (horizontal_loop_fusion.cc).
+    """The conditions of a release on independent kernels that it joins (horizontal_loop_fusion.cc).
 
-    ``later``: as jaxlib 0.4.38 does it, in all computations, not in the entry alone; bitcasts between kernels and their reader do not
-    matter, kernels that concatenate are taken too, and they need not have as many instructions nor lie row by row in memory; only those
-    whose results become slices, or update in place, must not share a parameter. ``results``: one loop has less than these.
+    ``later``: as in jaxlib 0.4.38, in all computations, not in the entry alone; bitcasts between kernels and their user do not
+    matter, kernels that concatenate are included, and kernels need not have equally many instructions nor a row-major layout; only kernels
+    whose results become slices, or that update in place, must not share a parameter. ``results``: one loop has fewer than these.
     """
 
     later: bool
@@ -53,10 +53,10 @@ class SideBySide:
 class GpuRelease:
     """One release of the GPU passes by name.
 
-    ``by_priority``: priority fusion decides; else instruction fusion and the merger, which a release may have besides
-    (``--xla_gpu_enable_priority_fusion=false``). ``whole_rate``: its cost model lets a unit do whole operations in a nanosecond and looks
-    at the first piece of a concatenation alone. ``sides``: how it joins kernels side by side, None where it does not. ``frames``: as of a
-    CPU release. ``dump``: how the names of its dumps from before fusion end. ``more``: what else to know of its answers.
+    ``by_priority``: priority fusion decides; else instruction fusion and the merger, which a release may have as an option
+    (``--xla_gpu_enable_priority_fusion=false``). ``whole_rate``: its cost model truncates a unit's operations per nanosecond and looks only
+    at the first piece of a concatenation. ``sides``: how it joins kernels horizontally, None if it does not. ``frames``: as in a
+    CPU release. ``dump``: the suffix of its dumps from before fusion. ``more``: a further note on its results.
     """
 
     name: str

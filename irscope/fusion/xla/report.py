@@ -1,4 +1,4 @@
-"""What an XLA fusion pass did, as a plan: kernels, and a verdict on each edge of the text."""
+"""The result of an XLA fusion pass as a plan: kernels, and a verdict on each edge of the text."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,16 +13,16 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Fusion
 
 PRODUCERS = UNREPORTED - {hlo.tuple}
-"""Producers whose edges are no fusion that anybody asks about."""
+"""Producers whose edges are no fusion decisions and get no verdict."""
 NO_KERNEL = hlo.named("parameter constant tuple get-tuple-element bitcast while conditional call after-all")
-"""What launches nothing by itself."""
+"""Operators that launch no kernel."""
 
 Homes = dict[Node, list[tuple[Instruction, Instruction]]]
 """For each node its copies, each with the kernel that holds it."""
 
 
 def plan_of(graph: Graph, outcome: Outcome) -> Plan:
-    """The plan of one computation and of the bodies of the fusions that its text holds already."""
+    """The plan of one computation and of the bodies of the fusions that its text already has."""
     plan = Plan(graph, decisions=outcome.fused)
     homes: Homes = {}
     for kernel in outcome.computation.post_order():
@@ -46,20 +46,20 @@ def plan_of(graph: Graph, outcome: Outcome) -> Plan:
 
 
 def groups_of(computation: Computation) -> list[Group]:
-    """The kernels of a computation as groups, in an order in which they can run."""
+    """The kernels of a computation as groups, in an executable order."""
     return [_group(kernel, _members(kernel)) for kernel in computation.post_order() if kernel.op not in NO_KERNEL]
 
 
 def _members(kernel: Instruction) -> list[Instruction]:
-    """What a kernel computes, as far as the text has it."""
+    """The nodes of the text that a kernel computes."""
     return [kernel] if kernel.body is None else [i for i in kernel.body.post_order() if i.node is not None]
 
 
 def from_text(plan: Plan, unfused: Outcome) -> None:
-    """Say of the edges between kernels that the text holds already why they are apart.
+    """Add the reason to the verdicts on edges between kernels that the text already has.
 
-    ``unfused`` is what the pass made of the same computation with those kernels taken apart. Where it keeps two instructions apart that
-    the text keeps apart, its reason is the reason; where it does not, the verdict stays.
+    ``unfused`` is the result of the pass on the same computation with those kernels inlined. If it separates two instructions that
+    the text separates, its reason is reported; otherwise the verdict stays.
     """
     homes: dict[Node, Instruction] = {}
     for kernel in unfused.computation.post_order():
@@ -79,7 +79,7 @@ def from_text(plan: Plan, unfused: Outcome) -> None:
 
 
 def taken_apart(graph: Graph) -> Computation:
-    """The computation with the kernels of the text put back into instructions."""
+    """The computation with the kernels of the text inlined."""
     computation = Computation.of(graph)
     for instruction in list(computation.instructions):
         if instruction.node is not None and opened(instruction.node):
@@ -88,12 +88,12 @@ def taken_apart(graph: Graph) -> Computation:
 
 
 def opened(node: Node) -> bool:
-    """Whether a node is a kernel of the text with one result, which can be taken apart."""
+    """Whether a node is a kernel of the text with one result, which can be inlined."""
     return has_body(node) and Fusion.of(node).kind != "kCustom" and node.bodies[0].result().op is not hlo.tuple
 
 
 def _readers(producer: Node, consumer: Node) -> list[Node]:
-    """The instructions that read a value: in the body of a kernel, those behind its parameter."""
+    """The instructions that read a value: in the body of a kernel, the users of its parameter."""
     if not opened(consumer):
         return [consumer]
     body = consumer.bodies[0]
@@ -118,7 +118,7 @@ def _group(kernel: Instruction, members: list[Instruction]) -> Group:
 
 
 def _verdict(graph: Graph, producer: Node, consumer: Node, homes: Homes, outcome: Outcome) -> EdgeVerdict:
-    """What became of one edge over all copies of the consumer."""
+    """The verdict on one edge over all copies of the consumer."""
     fused, apart = 0, None
     for copy, kernel in homes[consumer]:
         source = _source(copy, kernel, producer)
@@ -137,7 +137,7 @@ def _verdict(graph: Graph, producer: Node, consumer: Node, homes: Homes, outcome
 
 
 def _through(graph: Graph, part: Node, consumer: Node, homes: Homes, outcome: Outcome) -> EdgeVerdict:
-    """The edge from an operator with several results to who reads one of them."""
+    """The edge from an operator with several results to a user of one of them."""
     source, kernel = part.operands[0], homes[part][0][1]
     refusal = outcome.refusals.get((source.name, kernel))
     if refusal is None:
@@ -147,14 +147,14 @@ def _through(graph: Graph, part: Node, consumer: Node, homes: Homes, outcome: Ou
 
 def refused_edge(graph: Graph, producer: Node, consumer: Node, fused: str, refusal: Refusal,
          pair: tuple[Node, Node] | None = None) -> EdgeVerdict:
-    """A refusal in the words of the compiler and in ours; ``pair`` are the instructions inside the two kernels, where they are known."""
+    """A refusal in the compiler's words and in irscope's; ``pair`` are the instructions inside the two kernels, if known."""
     inside = pair or (producer, consumer)
     return EdgeVerdict(graph, producer, consumer, fused, refusal.words(*inside) or None, refusal.rule.name,
                        refusal.cause(*inside), refusal.way_out(*inside))
 
 
 def _source(copy: Instruction, kernel: Instruction, producer: Node) -> Instruction | None:
-    """The instruction outside of the kernel from which a copy reads ``producer``; None where it reads a copy inside."""
+    """The instruction outside of the kernel from which a copy reads ``producer``; None if it reads a copy inside."""
     body = kernel.body
     if body is None:
         return next(o for o, n in zip(copy.operands, _operands(copy), strict=True) if n is producer)
@@ -167,7 +167,7 @@ def _source(copy: Instruction, kernel: Instruction, producer: Node) -> Instructi
 
 
 def _written_by(instruction: Instruction) -> Instruction:
-    """What gives a value that is read through what a rewriting put between, as a bitcast."""
+    """The producer of a value, through what a rewriting inserted, such as a bitcast."""
     while instruction.node is None and instruction.op is not hlo.parameter and instruction.body is None:
         instruction = instruction.operands[0]
     return instruction
@@ -179,6 +179,6 @@ def _operands(copy: Instruction) -> tuple[Node, ...]:
 
 
 def _is(instruction: Instruction, node: Node) -> bool:
-    """Whether an instruction of the computation gives the value of a node: it is the node, or a kernel that ends in it."""
+    """Whether an instruction of the computation computes the value of a node: it is the node, or a kernel with it as root."""
     root = instruction.body.root if instruction.node is None and instruction.body is not None else instruction
     return root.node is node

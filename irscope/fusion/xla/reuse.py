@@ -52,7 +52,7 @@ def fusion_reuses(fusion: Instruction, number: int) -> bool:
 
 
 class ReusedOperands:
-    """What each fusion reuses, kept as instructions because the numbers of parameters change."""
+    """The reused operands of each fusion, stored as instructions because parameter numbers change."""
 
     def __init__(self) -> None:
         self.known: dict[Instruction, set[Instruction]] = {}
@@ -66,7 +66,7 @@ class ReusedOperands:
         return found
 
     def fusing(self, producer: Instruction, fusion: Instruction) -> None:
-        """Keep the set of a fusion that ``producer`` is about to be fused into."""
+        """Keep the set of a fusion that is about to take ``producer``."""
         mine = self.of(fusion)
         if producer in mine:
             mine.discard(producer)

@@ -1,4 +1,4 @@
-"""What XLA's GPU passes ask of shapes: reductions that run along memory, transposes that need a tile, bitcasts."""
+"""Shape queries of XLA's GPU passes: reductions of contiguous dimensions, transposes that need a tile, bitcasts."""
 from __future__ import annotations
 
 from math import prod
@@ -9,7 +9,7 @@ from irscope.ops.attributes import Reduce, ReduceWindow
 
 WARP = 32
 RACE_FREE_ROW = 1024 * 16
-"""The longest row that one block reduces alone."""
+"""The longest row that a single block reduces."""
 RACE_FREE_BATCH = 8
 RACE_FREE_COLUMN = 32 * 128
 
@@ -20,20 +20,20 @@ def by_memory(dims: tuple[int, ...], minor: tuple[int, ...]) -> list[int]:
 
 
 def consecutive(order: list[int], chosen: set[int]) -> bool:
-    """Whether some dimensions lie next to each other in memory."""
+    """Whether some dimensions are adjacent in memory."""
     places = [i for i, d in enumerate(order) if d in chosen]
     return not places or places[-1] - places[0] + 1 == len(places)
 
 
 def _around(dims: tuple[int, ...], order: list[int], middle: set[int]) -> tuple[int, int, int]:
-    """Sizes before, in and after the middle dimensions, by memory."""
+    """Sizes before, in and after the middle dimensions, in memory order."""
     places = [i for i, d in enumerate(order) if d in middle]
     first, last = (places[0], places[-1]) if places else (0, -1)
     return (prod(dims[d] for d in order[:first]), prod(dims[d] for d in order[first:last + 1]), prod(dims[d] for d in order[last + 1:]))
 
 
 def _sides(reduce: Instruction) -> tuple[list[int], set[int], set[int]]:
-    """The dimensions of what is reduced from the slowest to the fastest; those that stay, and those that are reduced."""
+    """The dimensions of the operand from the slowest to the fastest; the kept ones and the reduced ones."""
     source, gone = reduce.operands[0], set(Reduce.of(reduce).dimensions)
     return by_memory(source.dims, source.minor), {d for d in range(len(source.dims)) if d not in gone}, gone
 
@@ -58,7 +58,7 @@ def reduction_dims(reduce: Instruction) -> tuple[bool, tuple[int, int, int]]:
 
 
 def is_unnested_reduction(instruction: Instruction) -> bool:
-    """XLA's ``IsReductionFromOrToContiguousDimensions``: a reduction that deserves a kernel made for it."""
+    """XLA's ``IsReductionFromOrToContiguousDimensions``: a reduction that gets a reduction kernel."""
     if instruction.op is not hlo.reduce:
         return False
     order, kept, gone = _sides(instruction)
@@ -81,9 +81,9 @@ def is_race_free(reduce: Instruction) -> bool:
 
 
 def window_reductions(instruction: Instruction, out: int) -> tuple[int, int]:
-    """Elements of a window, and how often it is reduced in all.
+    """The number of elements of a window, and how often it is reduced in total.
 
-    A window of one dimension that shows the whole of it to every result is taken for a reduction that is repeated along it.
+    A window of one dimension that covers all of it for every result counts as a reduction that is repeated along it.
     """
     window = ReduceWindow.of(instruction).window
     count = prod(window.size)

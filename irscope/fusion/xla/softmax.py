@@ -1,12 +1,12 @@
-"""XLA's ``SoftmaxRewriterTriton``: normalisations that become Triton kernels, before ``priority-fusion`` (jaxlib 0.10.2).
+"""XLA's ``SoftmaxRewriterTriton``: turns normalisations into Triton kernels, before ``priority-fusion`` (jaxlib 0.10.2).
 
 The pass looks for *diamonds*: a producer, a reduction of its rows, a broadcast back along them, and an elementwise operation of the
-producer with that. Between the four may stand chains of what costs nothing in a tile that holds whole rows (bitcasts, unary operations,
-binary ones of a value with itself or with a splat). Each diamond becomes a kernel; ``priority-fusion`` then joins those that follow each
-other.
+producer with that. Between the four there may be chains of instructions that cost nothing in a tile of whole rows (bitcasts, unary
+operations, binary ones of a value with itself or with a splat). Each diamond becomes a kernel; ``priority-fusion`` then joins
+consecutive ones.
 
 A reshape or a broadcast that only adds dimensions of one counts as the bitcast that XLA has made of it by then. Whether XLA's cost model
-expects a gain is not simulated: what is taken here XLA takes where it does.
+expects a gain is not simulated: XLA takes the diamonds found here if it does.
 """
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ MAX_TILE = 1048576
 REGISTERS = 65536
 """Registers of a block on compute capabilities 8.0 to 10.3 (``registers_per_block_limit``)."""
 SHARE = 0.4
-"""Of those, what XLA lets a tile take (``kFractionOfRegistersAvailableToStoreTile``): rows of 16,384 fit."""
+"""The share of those that XLA lets a tile use (``kFractionOfRegistersAvailableToStoreTile``): rows of 16,384 fit."""
 WARPS = ((512, 1), (1024, 2), (16384, 4))
-"""Elements of a tile, up to which so many warps compute it (``GetNumWarps``); longer rows do not fit into the registers."""
+"""Elements of a tile, up to which this many warps compute it (``GetNumWarps``); longer rows do not fit into the registers."""
 AMPERE = 80
-"""The compute capability from which on XLA writes Triton kernels."""
+"""The compute capability from which on XLA emits Triton kernels."""
 NEAR = 64
-"""Instructions behind a reduction among which the one that ends its diamond is looked for; the composites of a model have ten at most."""
+"""Instructions after a reduction that are searched for the end of its diamond; the composites of a model have at most ten."""
 
 BACK = "the value that is divided, scaled or shifted has to be the first operand, and what is broadcast back the second"
 NOT_BINARY = Rule("softmax-root", "Root is not elementwise binary.", "{producer} is a {producer_op}: no diamond ends there",
@@ -71,7 +71,7 @@ TOO_LONG = Rule("softmax-too-long", "SymbolicTileAnalysis failed: No valid tilin
                 "a row of {producer} is more than a tensor of Triton may hold", "normalise shorter rows, or in two steps")
 SPILLS = Rule("softmax-spills", "Run time estimate for without applying the custom normalization rewrite is faster.",
               "a kernel holds whole rows, and one of {producer} does not fit into the registers of a block",
-              "normalise shorter rows; XLA reduces such rows in kernels of their own")
+              "normalise shorter rows; XLA reduces such rows in separate kernels")
 
 RULES = (NOT_BINARY, ROOT_UNSUPPORTED, NO_BROADCAST, NO_REDUCTION, LAYOUT, REDUCTION, NOT_ROWS, IDENTITY, SHARED, WRONG_BROADCAST,
          PRODUCER_LAYOUT, NOT_CONNECTED, NOT_TILED, TOO_LONG, SPILLS)
@@ -81,7 +81,7 @@ reader of the root's first operand), never fails: an operand with other readers 
 
 @dataclass(frozen=True, slots=True)
 class Diamond:
-    """``root`` combines ``producer`` with what ``broadcast`` gives back of ``reduce``."""
+    """A diamond: ``root`` combines ``producer`` with the ``broadcast`` of its ``reduce``."""
 
     root: Instruction
     producer: Instruction
@@ -91,7 +91,7 @@ class Diamond:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why no diamond ends in ``root``: the rule, the instruction to blame, numbers; ``reduce`` is its reduction, where one was found."""
+    """Why no diamond ends in ``root``: the rule, the instruction at fault, numbers; ``reduce`` is its reduction, if one was found."""
 
     rule: Rule
     root: Instruction
@@ -122,7 +122,7 @@ Decision = Diamond | Refused
 
 
 def bails_out(device: Device) -> str:
-    """The words with which the pass refuses a device; empty where it runs."""
+    """The message with which the pass refuses a device; empty if it runs."""
     number = device.capability.removeprefix("sm_")
     if not number.isdecimal() or int(number) >= AMPERE:
         return ""
@@ -131,13 +131,13 @@ def bails_out(device: Device) -> str:
 
 
 class Matcher:
-    """The diamonds of one computation. Ends of chains are kept, so that all instructions together take linear time."""
+    """Finds the diamonds of one computation. Ends of chains are cached, so that all instructions together take linear time."""
 
     def __init__(self) -> None:
         self._ends: dict[Instruction, Instruction] = {}
 
     def decide(self, root: Instruction) -> Decision:
-        """Whether a diamond ends in an instruction; the tests in XLA's order, then whether a tile can hold its rows."""
+        """Decide whether a diamond ends in an instruction: XLA's tests in order, then whether a tile can hold its rows."""
         if not root.is_elementwise or len(root.operands) != 2:
             return Refused(NOT_BINARY, root, root)
         if lack := lacking(root):
@@ -172,7 +172,7 @@ class Matcher:
 
 
 def _refused(root: Instruction, broadcast: Instruction, reduce: Instruction) -> Refused | None:
-    """What is wrong with the broadcast or the reduction of a diamond."""
+    """The rule that the broadcast or the reduction of a diamond violates."""
     for one in (broadcast, reduce):
         if not has_default_layout(one):
             return Refused(LAYOUT, root, one, reduce=reduce)
@@ -194,7 +194,7 @@ def _refused(root: Instruction, broadcast: Instruction, reduce: Instruction) -> 
 
 
 def _untiled(diamond: Diamond) -> Refused | None:
-    """Why no tile holds whole rows of a diamond."""
+    """Why no tile can hold whole rows of a diamond."""
     source = diamond.reduce.operands[0]
     for instruction in members(diamond):
         wide = instruction.op in (hlo.bitcast, hlo.reshape) and instruction.elements == source.elements
@@ -215,12 +215,12 @@ def padded(size: int) -> int:
 
 
 def has_default_layout(instruction: Instruction) -> bool:
-    """Whether an array lies row by row in memory; a text without layouts means that."""
+    """Whether an array has the row-major layout; a text without layouts means that."""
     return instruction.is_array and instruction.minor == tuple(range(len(instruction.dims) - 1, -1, -1))
 
 
 def is_splat(instruction: Instruction) -> bool:
-    """A broadcast of a number, or of any parameter."""
+    """Whether an instruction is a broadcast of a number or of a parameter."""
     if instruction.op is not hlo.broadcast:
         return False
     source = instruction.operands[0]
@@ -232,7 +232,7 @@ def _is_unary(instruction: Instruction) -> bool:
 
 
 def is_view(instruction: Instruction) -> bool:
-    """A bitcast, or what XLA has made one of by then: a reshape, and a broadcast that repeats nothing."""
+    """A bitcast, or what XLA has turned into one by then: a reshape, and a broadcast that repeats nothing."""
     if instruction.op is hlo.bitcast:
         return True
     source = instruction.operands[0] if instruction.operands else None
@@ -259,13 +259,13 @@ def is_trivial(instruction: Instruction) -> bool:
 
 
 def next_above(instruction: Instruction) -> Instruction:
-    """The operand that a chain goes on with: the first that is no splat."""
+    """The operand that a chain continues with: the first that is no splat."""
     operands = instruction.operands
     return operands[1] if len(operands) > 1 and is_splat(operands[0]) else operands[0]
 
 
 def _connected(producer: Instruction, consumer: Instruction) -> bool:
-    """XLA's ``IsTriviallyConnectedProducerOf``: behind an instruction of the producer's opcode it goes on with the first operand."""
+    """XLA's ``IsTriviallyConnectedProducerOf``: at an instruction with the producer's opcode it continues with the first operand."""
     while consumer is not producer:
         if not is_trivial(consumer):
             return False
@@ -274,7 +274,7 @@ def _connected(producer: Instruction, consumer: Instruction) -> bool:
 
 
 def members(diamond: Diamond) -> list[Instruction]:
-    """What the kernel of a diamond computes, each behind what reads it: all above the root up to the producer and parameters."""
+    """The instructions in the kernel of a diamond, each after its users: everything above the root up to the producer and parameters."""
     def operands_inside(instruction: Instruction) -> list[Instruction]:
         return [o for o in reversed(instruction.operands) if o is not diamond.producer and o.op is not hlo.parameter]
 
@@ -282,13 +282,13 @@ def members(diamond: Diamond) -> list[Instruction]:
 
 
 def diamonds(computation: Computation) -> list[Diamond]:
-    """The diamonds of a computation that XLA would make kernels of, in post-order."""
+    """The diamonds of a computation that XLA would turn into kernels, in post-order."""
     matcher = Matcher()
     return [found for i in computation.post_order() if isinstance(found := matcher.decide(i), Diamond)]
 
 
 def rewrite(computation: Computation, device: Device) -> list[Instruction]:
-    """Put a Triton kernel in place of each diamond, the last first, as XLA does; the kernels are returned."""
+    """Replace each diamond by a Triton kernel, the last first, as XLA does; returns the kernels."""
     made: list[Instruction] = []
     for diamond in reversed(diamonds(computation) if not bails_out(device) else ()):
         if diamond.root not in computation.instructions:
@@ -307,7 +307,7 @@ def rewrite(computation: Computation, device: Device) -> list[Instruction]:
 
 
 def of_reductions(computation: Computation) -> dict[Instruction, Decision]:
-    """For each reduction that is broadcast back, the diamond that takes it, or the refusal that came nearest to one."""
+    """For each reduction that is broadcast back, the diamond that takes it, or the refusal that came closest."""
     matcher = Matcher()
     decided: dict[Instruction, Decision] = {}
     for reduce in computation.post_order():
@@ -329,7 +329,7 @@ def of_reductions(computation: Computation) -> dict[Instruction, Decision]:
 
 
 def _roots(reduce: Instruction) -> Iterator[Instruction]:
-    """Where a diamond may end: the first operations of two operands behind what is broadcast back of a reduction."""
+    """Candidate roots: the first operations of two operands after the broadcast of a reduction."""
     pending: list[tuple[Instruction, bool]] = [(reduce, False)]
     seen: set[Instruction] = set()
     for instruction, wide in pending:
@@ -348,9 +348,9 @@ def _roots(reduce: Instruction) -> Iterator[Instruction]:
 
 
 def chains(found: Sequence[Diamond]) -> list[list[Diamond]]:
-    """Diamonds that follow each other, in post-order: the producer of one is the root of another, or made of it by unary operations.
+    """Diamonds that follow each other, in post-order: the producer of one is the root of another, or follows from it by unary operations.
 
-    XLA makes a kernel of each; ``priority-fusion`` then joins the kernels of a chain where that gains time.
+    XLA makes a kernel of each; ``priority-fusion`` then joins the kernels of a chain if that saves time.
     """
     by_root: dict[Instruction, list[Diamond]] = {}
     made: list[list[Diamond]] = []

@@ -1,4 +1,4 @@
-"""At which point of XLA's pipeline a text was written, as far as it shows."""
+"""The point of XLA's pipeline at which a text was printed, as far as it shows."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -10,22 +10,22 @@ from irscope.ops.attributes import Fusion
 from irscope.ops.module_attributes import HloModule
 
 REWRITTEN = hlo.named("logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape call")
-"""What XLA's passes replace before they fuse."""
+"""Operators that XLA's passes replace before they fuse."""
 
 
 CONTROL = hlo.named("while conditional call async-start")
-"""What runs the computations that it calls as they are; everything else applies them to elements, and XLA fuses nothing in there."""
+"""Operators that run the computations they call; all others apply them to elements, and XLA fuses nothing in there."""
 
 
 def computations(module: Module) -> list[Graph]:
-    """The computations that XLA's fusion passes look at, callees first; the entry is the last."""
+    """The computations that XLA's fusion passes visit, callees first; the entry is the last."""
     graphs = callees_first(module, module.main())
     applied = {id(body) for graph in graphs for node in graph.nodes if node.op not in CONTROL for body in node.bodies}
     return [graph for graph in graphs if id(graph) not in applied and graph.root is not None]
 
 
 def names_of(nodes: Iterable[Node], ops: frozenset[Op]) -> list[str]:
-    """Which of these operators some nodes have, by name, in order."""
+    """The operators of these that some nodes have, by name, in order."""
     return sorted(op.name for op in {node.op for node in nodes} & ops)
 
 
@@ -33,11 +33,11 @@ HOW = "(XLA_FLAGS=--xla_dump_hlo_pass_re=.*)"
 
 
 def remarks(module: Module, version: str, dump: str, kept: frozenset[Op] = frozenset()) -> list[str]:
-    """What to know of the verdicts on a module that was judged as written: whether it is fused already, or far from what the pass sees.
+    """Remarks on the verdicts on a module that was judged as written: it is fused already, or far from what the pass sees.
 
-    ``kept`` are operators that this compiler does not replace before.
+    ``kept`` are operators that this compiler does not replace before fusion.
 
-    Each says how far the verdicts can be trusted; without a remark they are exact.
+    Each remark says how far the verdicts can be trusted; without a remark they are exact.
     """
     if not module.dialect.primitive:
         return [f"{version} judges the primitives of this {module.format} graph; XLA would first rewrite and lay them out"]
@@ -56,10 +56,10 @@ def remarks(module: Module, version: str, dump: str, kept: frozenset[Op] = froze
 
 
 def other_release(module: Module, version: str) -> list[str]:
-    """That a text looks like the dump of another release than the one of ``version`` (``xla-cpu@jaxlib-0.10.2``), and by which policy to
-    judge it; empty where nothing shows it.
+    """A remark that a text looks like the dump of another release than that of ``version`` (``xla-cpu@jaxlib-0.10.2``), and which policy to
+    use for it; empty if nothing shows that.
 
-    Only texts that XLA printed are looked at (their first line has ``entry_computation_layout``). jaxlib 0.4.38 writes the place in the
+    Only texts that XLA printed are checked (their first line has ``entry_computation_layout``). jaxlib 0.4.38 writes the place in the
     user's program into each instruction (``source_file="..." source_line=4``) and ``jit(main)`` into its name; 0.10.2 numbers the places.
     """
     text = module.source.text
@@ -77,17 +77,17 @@ def other_release(module: Module, version: str) -> list[str]:
 
 
 def early_remarks(module: Module, version: str, exact: str, signs: Sequence[str], unfollowed: Sequence[str], near: str) -> list[str]:
-    """What to know of the verdicts on a module that was rewritten first as XLA would.
+    """Remarks on the verdicts on a module that was rewritten first as XLA would.
 
-    ``signs`` show that XLA has not done so yet; ``unfollowed`` are its operators that XLA rewrites in ways of its own; ``near`` is how
-    often the rewriting was right; ``exact`` names the dump that needs none, and what else to know.
+    ``signs`` show that XLA has not done so yet; ``unfollowed`` are its operators that XLA rewrites in ways not simulated; ``near`` is how
+    often the rewriting was right; ``exact`` names the dump that needs none, and further notes.
     """
-    found = [f"the text is HLO from before XLA's own rewriting ({', '.join(signs)}): {version} judges it rewritten as XLA would, and tells "
-            f"that in its own operators; confidence: near ({near}); exact answers need the dump named {exact}"]
+    found = [f"the text is HLO from before XLA's own rewriting ({', '.join(signs)}): {version} judges it rewritten as XLA would, and "
+            f"reports that in its own operators; confidence: near ({near}); exact answers need the dump named {exact}"]
     if unfollowed:
-        found.append(f"confidence: low around {', '.join(unfollowed)}, which XLA may write out in ways that are not followed here")
+        found.append(f"confidence: low around {', '.join(unfollowed)}, which XLA may expand in ways that are not simulated here")
     if isinstance(parts := HloModule.of(module).num_partitions, int) and parts > 1:
-        found.append(f"confidence: low, for XLA divides the program among {parts} devices first, which is not followed here")
+        found.append(f"confidence: low, for XLA divides the program among {parts} devices first, which is not simulated here")
     return found
 
 

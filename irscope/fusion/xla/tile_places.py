@@ -1,7 +1,7 @@
-"""Which part of an array a tile of a result needs: along each dimension how much, and from where (symbolic_tile_analysis.cc).
+"""The part of an array that a tile of a result needs: along each dimension how much, and from where (symbolic_tile_analysis.cc).
 
-A place is told once for all tiles: a dimension is that of the result, or all of it, or what a reshape makes of such dimensions. With the
-sizes of tiles it becomes concrete: so many elements, and whether they begin at the beginning or somewhere that depends on the block.
+A place is symbolic, the same for all tiles: a dimension is that of the result, or all of it, or a reshape of such dimensions. With the
+sizes of tiles it becomes concrete: the number of elements, and whether they start at zero or at an offset that depends on the block.
 """
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from irscope.ops.attributes import Broadcast, Reduce, Slice, Transpose
 
 Dims = tuple[int, ...]
 Array = Any
-"""An array of numpy, which is imported where it is needed only."""
+"""A numpy array; numpy is imported only where it is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """As much as of a dimension of the result."""
+    """The extent of the tile along a dimension of the result."""
 
     number: int
 
@@ -43,7 +43,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of the dimensions ``wanted`` that a reshape makes of others of sizes ``dims``."""
+    """One of the dimensions ``wanted`` of a reshape of other dimensions of sizes ``dims``."""
 
     of: tuple[Dimension, ...]
     dims: Dims
@@ -56,7 +56,7 @@ Place = tuple[Dimension, ...]
 
 
 def below(instruction: Instruction, number: int, place: Place) -> Place | None:
-    """What an operand must give where an instruction gives a place; None where that is not told."""
+    """The place of an operand that an instruction needs to compute a place of its result; None if that is not known."""
     operand, op = instruction.operands[number], instruction.op
     if not operand.dims:
         return ()
@@ -77,14 +77,14 @@ def below(instruction: Instruction, number: int, place: Place) -> Place | None:
 
 
 def _cut(dimension: Dimension, start: int, stride: int) -> Cut:
-    """A part of a dimension; a part of a part is one of the whole, so that chains of slices do not nest."""
+    """A part of a dimension; a part of a part becomes a part of the whole, so that chains of slices do not nest."""
     if isinstance(dimension, Cut):
         return Cut(dimension.of, start + stride * dimension.start, stride * dimension.stride)
     return Cut(dimension, start, stride)
 
 
 def _reshaped(dims: Dims, wanted: Dims, place: Place) -> Place:
-    """A place in one shape as one in another shape of the same elements; sizes of 1 change nothing."""
+    """A place in one shape as a place in another shape of the same elements; sizes of 1 change nothing."""
     kept = [(part, dim) for part, dim in zip(place, dims, strict=True) if dim != 1]
     sizes = [n for n in wanted if n != 1]
     made: list[Dimension] = []
@@ -103,7 +103,7 @@ def _reshaped(dims: Dims, wanted: Dims, place: Place) -> Place:
 
 
 def _group(parts: tuple[Dimension, ...], dims: Dims, wanted: Dims) -> list[Dimension]:
-    """Dimensions that are one together as others; what was reshaped is put back as it was."""
+    """A group of dimensions reshaped to others of the same product; undoes an earlier reshape if possible."""
     if dims == wanted:
         return list(parts)
     first = parts[0]
@@ -117,9 +117,9 @@ def _group(parts: tuple[Dimension, ...], dims: Dims, wanted: Dims) -> list[Dimen
 
 @dataclass(frozen=True, slots=True)
 class Along:
-    """One dimension for each tile: the size, which dimensions of the result say where it begins (bits), and whether it has a simple shape.
+    """One dimension for each tile: the size, the result dimensions that its start depends on (bits), and whether it has a simple shape.
 
-    ``cuts`` are the beginnings and strides of slices on the way.
+    ``cuts`` are the starts and strides of slices on the way.
     """
 
     size: Array
@@ -130,7 +130,7 @@ class Along:
 
 @dataclass(frozen=True, slots=True)
 class Concrete:
-    """A place for each tile. ``padded`` counts each size as the next power of two; ``counts`` where no other place is the same."""
+    """A place for each tile. ``padded`` rounds each size up to a power of two; ``counts`` where no other place is the same."""
 
     sizes: list[Array]
     elements: Array
@@ -189,7 +189,7 @@ def _same(one: list[Along], other: list[Along], count: int) -> Array:
 
 
 def _regrouped(parts: list[Along], dims: Dims, wanted: Dims) -> list[Along]:
-    """Sizes of dimensions that are one together, as sizes of others; not valid where what is needed does not lie together."""
+    """Sizes of merged dimensions, as sizes of other dimensions; not valid where the needed elements are not contiguous."""
     size, begins, valid, cuts = parts[0].size * 0 + 1, parts[0].begins * 0, parts[0].valid, parts[0].cuts * 0
     whole = valid | True
     for part, dim in zip(reversed(parts), reversed(dims), strict=True):

@@ -1,8 +1,8 @@
 """How XLA times a Triton kernel: each block computes a tile of the result and all that it needs (gpu_indexing_performance_model.cc).
 
-A tile has a size along each dimension of the result. What an instruction computes for it follows from what reads the instruction: as much
-for an elementwise step, whole rows for a reduction of rows, nothing along what a broadcast repeats. An instruction that is read by tiles of
-two sizes is computed for both. Of all tiles whose sizes are powers of two, or a whole dimension, XLA takes the one with the shortest time.
+A tile has a size along each dimension of the result. The part that an instruction computes for it follows from its users: the same
+part for an elementwise step, whole rows for a reduction of rows, nothing along broadcast dimensions. An instruction that tiles of
+two sizes read is computed for both. Of all tiles whose sizes are powers of two, or a whole dimension, XLA takes the fastest.
 """
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from irscope.lazy import np
 from irscope.ops import hlo
 
 SHARE = 0.4
-"""Of the registers of a block, what a tile may take (``kFractionOfRegistersAvailableToStoreTile``)."""
+"""The share of a block's registers that a tile may use (``kFractionOfRegistersAvailableToStoreTile``)."""
 REGISTERS = 65536
 """Registers of a block on compute capabilities 8.0 to 10.3 (``registers_per_block_limit``)."""
 WARPS = ((512, 1), (1024, 2), (16384, 4))
-"""Elements of the largest tile of a kernel, up to which so many warps compute it (``GetNumWarps``) ..."""
+"""Elements of the largest tile of a kernel, up to which this many warps compute it (``GetNumWarps``) ..."""
 MOST_WARPS = 8
 """... and beyond."""
 OVERLAP = 0.95
 """The share of the shorter of computing and memory access that hides behind the longer (``kMemoryComputeParallelism``)."""
 L2_SPEEDUP, L1_SPEEDUP = 2.5, 8.0
 MAX_PLACES = 4096
-"""Different tiles of one kernel beyond which it is not looked at: kernels that XLA makes have some tens."""
+"""The number of different tiles above which a kernel is not analysed: XLA's kernels have some tens."""
 ONLY_MOVED = hlo.named("bitcast broadcast constant copy dynamic-slice dynamic-update-slice gather iota pad parameter slice transpose tuple "
                        "reshape")
-"""What is thought to cost nothing: it only says what is read."""
+"""Operators that count as free: they only decide what is read."""
 DECISIVE = frozenset(("dimensions", "slice", "direction", "padding", "iota_dimension"))
-"""Attributes by which two instructions differ."""
+"""Attributes that distinguish two instructions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tiled:
-    """A tile, the warps that compute it, how many blocks there are, and the time in nanoseconds and the work of all."""
+    """A tile, its number of warps, the number of blocks, and the total time in nanoseconds and work."""
 
     tile: Dims
     warps: int
@@ -51,10 +51,10 @@ class Tiled:
 
 
 class TileModel:
-    """Times of kernels of tiles on one device.
+    """Times of tiled kernels on one device.
 
-    A producer in a consumer is looked at once for all that look alike: the same operators over the same shapes, whatever they read, as in
-    XLA's ``FusionDeduplicationCache``. So ``n * y`` takes the time that was found for ``n * n`` before.
+    Producers in consumers that look alike are timed once: the same operators over the same shapes, whatever they read, as in
+    XLA's ``FusionDeduplicationCache``. So ``n * y`` takes the time found for ``n * n`` before.
     """
 
     def __init__(self, device: Device) -> None:
@@ -64,14 +64,14 @@ class TileModel:
         self._known: dict[tuple[int, int, int], Tiled | None] = {}
 
     def alone(self, kernel: Instruction) -> Tiled | None:
-        """A Triton kernel as it is, with its own tile; None where it has none that fits its result."""
+        """A Triton kernel as it is, with its own tile; None if it has none that fits its result."""
         if len(kernel.tile) != len(kernel.dims):
             return None
         made = _Kernel.of(self.device, kernel, None)
         return made.with_tile(kernel.tile, kernel.warps) if made is not None else None
 
     def together(self, producer: Instruction, consumer: Instruction) -> Tiled | None:
-        """The best tile of a producer in a consumer; None where there is none."""
+        """The best tile of a producer fused into a consumer; None if there is none."""
         key = self._pair(producer, consumer)
         if key not in self._known:
             made = _Kernel.of(self.device, consumer, producer)
@@ -79,15 +79,15 @@ class TileModel:
         return self._known[key]
 
     def likeness(self, producer: Instruction, consumer: Instruction) -> int:
-        """What tells the kernels like one that is about to be made of both; for :meth:`made`."""
+        """The key of the kernel that a fusion of both would make; for :meth:`made`."""
         return self._number(self._pair(producer, consumer))
 
     def made(self, kernel: Instruction, likeness: int) -> None:
-        """A kernel has taken a producer in."""
+        """Record that a kernel has taken a producer."""
         self._alike[kernel] = likeness
 
     def forget(self, kernel: Instruction) -> None:
-        """A kernel has changed, or goes."""
+        """Forget a kernel that has changed, or is removed."""
         self._alike.pop(kernel, None)
 
     def _pair(self, producer: Instruction, consumer: Instruction) -> tuple[int, int, int]:
@@ -104,10 +104,10 @@ class TileModel:
 
 
 class _Kernel:
-    """A kernel, or what a consumer would be with a producer inside: what it computes and reads, for which tiles.
+    """A kernel, or a consumer with a producer fused: what it computes and reads, for which tiles.
 
-    ``work`` is what instructions that are wanted for the same places do for one element; ``reads`` are the places of what is read, and how
-    many arrays are read alike.
+    ``work`` maps places to the operations that instructions needed at these places do for one element; ``reads`` holds the places of what
+    is read, and how many arrays are read alike.
     """
 
     def __init__(self, device: Device, root: Instruction) -> None:
@@ -117,7 +117,7 @@ class _Kernel:
 
     @staticmethod
     def of(device: Device, consumer: Instruction, producer: Instruction | None) -> _Kernel | None:
-        """The kernel of a consumer; None where some tile of it has no simple shape."""
+        """The kernel of a consumer; None if some tile of it has no simple shape."""
         inside = _Inside(consumer, producer)
         kernel = _Kernel(device, inside.root)
         computed: dict[Instruction, set[Place]] = {}
@@ -150,15 +150,15 @@ class _Kernel:
         return kernel
 
     def best(self) -> Tiled | None:
-        """The tile with the shortest time, the first of several; None where no tile fits."""
+        """The fastest tile, the first of equal ones; None if no tile fits."""
         return self._shortest(_possible(self.root.dims))
 
     def with_tile(self, tile: Dims, warps: int) -> Tiled | None:
-        """The kernel with the tile and the warps that the text tells."""
+        """The kernel with the tile and the warps in the text."""
         return self._shortest([tile], warps)
 
     def _shortest(self, tiles: list[Dims], warps: int = 0) -> Tiled | None:
-        """All tiles are timed at once, as arrays with an element for each."""
+        """Time all tiles at once, as arrays with an element for each."""
         device, root = self.device, self.root
         sizes = np.array(tiles, dtype=np.int64).reshape(len(tiles), len(root.dims))
         places = Places(sizes, root.dims)
@@ -195,7 +195,7 @@ class _Kernel:
         return Tiled(tiles[i], int(chosen[i]), int(blocks[i]), float(time[i]), float(flops[i]))
 
     def _coalesced(self, instruction: Instruction, sizes: list[Array], each: int) -> Array:
-        """The share of what is moved that is asked for: lines of memory are moved as a whole."""
+        """The used share of the bytes moved: memory is moved in whole cache lines."""
         run, together = np.full(1, each, dtype=np.int64), np.ones(1, dtype=bool)
         for dimension in reversed(by_memory(instruction.dims, instruction.minor)):
             run = np.where(together, run * sizes[dimension], run)
@@ -224,14 +224,14 @@ def _duration(bytes_: Array, bandwidth: Array) -> Array:
 
 
 class _Inside:
-    """Who reads what in a consumer with (or without) a producer inside."""
+    """The operands of instructions in a consumer with (or without) a producer fused."""
 
     def __init__(self, consumer: Instruction, producer: Instruction | None) -> None:
         self.consumer, self.producer = consumer, producer
         self.root = consumer if consumer.body is None else consumer.body.root
 
     def operand(self, instruction: Instruction, number: int) -> tuple[Instruction, bool]:
-        """What an instruction reads, and whether the kernel computes it."""
+        """The operand of an instruction, and whether the kernel computes it."""
         operand = instruction.operands[number]
         for part in (self.consumer, self.producer):
             if part is None or part.body is None or operand not in part.body.instructions:
@@ -262,7 +262,7 @@ def _work(device: Device, instruction: Instruction) -> float:
 
 
 def _form(instruction: Instruction) -> object:
-    """What instructions that look alike have in common: operators, types and attributes, and how those inside a kernel are connected."""
+    """A key that is equal for instructions that look alike: operators, types, attributes and, in a kernel, their connections."""
     inside = [instruction] if instruction.body is None else instruction.body.post_order()
     number = {member: i for i, member in enumerate(inside)}
     return tuple((member.op, str(member.type), tuple((str(o.type), number.get(o, -1)) for o in member.operands),

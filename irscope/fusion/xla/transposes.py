@@ -1,4 +1,4 @@
-"""Transposes and copies into another layout, as XLA's GPU emitters see them: which need a tile in shared memory, and what kind of tile.
+"""Transposes and copies into another layout in XLA's GPU emitters: which need a tile in shared memory, and which tile.
 
 ``GetDescriptionForTiledTransposeEmitter``, ``GetPackedTransposeTileSizes`` (ir_emission_utils.cc).
 """
@@ -15,11 +15,11 @@ from irscope.ops.attributes import Transpose
 MIN_TILED = 16
 """A tiled transpose swaps dimensions of at least this size (``kMinDimensionToTransposeTiled``) ..."""
 MIN_TILED_SMALL = 8
-"""... or of at least this size (``kMinDimensionToTransposeTiled2``), when their product is at least ``MIN_TILED_TOTAL``."""
+"""... or of at least this size (``kMinDimensionToTransposeTiled2``), if their product is at least ``MIN_TILED_TOTAL``."""
 MIN_TILED_TOTAL = 64 * 128
 """``kMinTotalDimensionsToTransposeTiled``."""
 MAX_MINOR_BITS = 64
-"""A fastest dimension that stays where it is becomes part of the tile up to this size (``kMaxBitsInMostMinorDimension``)."""
+"""A minor dimension that keeps its position becomes part of the tile up to this size (``kMaxBitsInMostMinorDimension``)."""
 BANK_BITS = 32
 """The width of a bank of shared memory: narrower elements are packed."""
 MIN_PACKED = 10
@@ -28,7 +28,7 @@ MIN_PACKED = 10
 
 @dataclass(frozen=True, slots=True)
 class Tiled:
-    """A transpose through tiles: ``dims`` of the result by memory, neighbours that stay together counted as one; result dimension ``i`` is
+    """A tiled transpose: ``dims`` of the result in memory order, with dimensions that stay adjacent merged; result dimension ``i`` is
     operand dimension ``axes[i]``; ``tile`` along each; ``shared_memory`` in bytes for a block."""
 
     dims: tuple[int, ...]
@@ -38,12 +38,12 @@ class Tiled:
 
     @property
     def form(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """What two transposes of one kernel must agree on."""
+        """The properties that all tiled transposes of one kernel must share."""
         return self.dims, self.axes
 
     @property
     def blocks(self) -> int:
-        """How many tiles cover the result."""
+        """The number of tiles that cover the result."""
         count = 1
         for size, by in zip(self.dims, self.tile, strict=True):
             count *= -(-size // by)
@@ -51,17 +51,17 @@ class Tiled:
 
 
 def squeezed(instruction: Instruction) -> list[int]:
-    """Dimensions by memory, without those of size 1."""
+    """Dimensions in memory order, without those of size 1."""
     return [d for d in by_memory(instruction.dims, instruction.minor) if instruction.dims[d] != 1]
 
 
 def axes_of(instruction: Instruction) -> tuple[int, ...]:
-    """The operand's dimension that each dimension of a transpose or copy is."""
+    """The operand dimension of each result dimension of a transpose or copy."""
     return Transpose.of(instruction).dimensions if instruction.op is hlo.transpose else tuple(range(len(instruction.dims)))
 
 
 def transpose_is_bitcast(instruction: Instruction) -> bool:
-    """Whether a transpose or copy leaves every element where it is in memory."""
+    """Whether a transpose or copy keeps every element where it is in memory."""
     axes = axes_of(instruction)
     return [axes[d] for d in squeezed(instruction)] == squeezed(instruction.operands[0])
 
@@ -79,7 +79,7 @@ def moves_minor(instruction: Instruction) -> bool:
 
 
 def tiled_transpose(instruction: Instruction) -> Tiled | None:
-    """How a transpose (or a copy into another layout) goes through tiles in shared memory; None where it does not."""
+    """The tiles of a transpose (or of a copy into another layout) in shared memory; None if it does not use any."""
     if instruction.op not in (hlo.transpose, hlo.copy) or not isinstance(instruction.type, TensorType) or transpose_is_bitcast(instruction):
         return None
     dims, axes = normalised(instruction)
@@ -107,7 +107,7 @@ def tiled_transpose(instruction: Instruction) -> Tiled | None:
 
 
 def normalised(instruction: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Sizes of the result by memory and the operand's dimension of each; without sizes of 1, neighbours in both as one."""
+    """Sizes of the result in memory order and the operand dimension of each; without sizes of 1, dimensions adjacent in both merged."""
     axes, source = axes_of(instruction), instruction.operands[0]
     place = {d: i for i, d in enumerate(squeezed(source))}
     runs: list[tuple[int, int, int]] = []
@@ -122,7 +122,7 @@ def normalised(instruction: Instruction) -> tuple[tuple[int, ...], tuple[int, ..
 
 
 def _packed(dims: tuple[int, ...], axes: tuple[int, ...], bits: int) -> Tiled | None:
-    """Elements narrower than a bank, packed: dimensions that change places at the end, with one that both have before it as it is."""
+    """The tile for elements narrower than a bank, packed: the transpose moves the last dimension, and the one before it may stay."""
     last = len(dims) - 1
     if bits >= BANK_BITS or axes[last] == last:
         return None

@@ -1,6 +1,6 @@
-"""What XLA's Triton emitter computes: opcodes by element type (``xla/backends/gpu/codegen/triton/support.cc``).
+"""The instructions that XLA's Triton emitter supports: opcodes by element type (``xla/backends/gpu/codegen/triton/support.cc``).
 
-The table is that of jaxlib 0.10.2, asked of each operation and type by compiling 641 products in front of which it stands.
+The table is that of jaxlib 0.10.2, determined for each operation and type by compiling 641 dots with the operation as their operand.
 """
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ TYPES = frozenset("pred s4 s8 s16 s32 s64 f16 bf16 f32 f64 f8e5m2 f8e4m3fn".spli
 """``IsTritonSupportedDataType`` on NVIDIA's devices."""
 EIGHT = frozenset(("f8e5m2", "f8e4m3fn"))
 NARROW = frozenset(("f16", "bf16", "f32"))
-"""What a float of 8 bits is converted from and to."""
+"""The types to and from which an 8-bit float is converted."""
 FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
 SIGNED = frozenset(("s8", "s16", "s32", "s64"))
 FOUR_BITS_INTO = frozenset(("s8", "f16", "bf16", "f32", "f64"))
-"""What an integer of 4 bits is converted to; nothing is converted to it."""
+"""The types to which a 4-bit integer is converted; nothing is converted to it."""
 OF_FLOATS = hlo.named(
     "abs copy negate reduce-precision acos acosh asin asinh atanh cbrt ceil cosh cosine erf exponential exponential-minus-one floor log "
     "log-plus-one round-nearest-even rsqrt sine sinh sqrt tan tanh add atan2 compare divide maximum minimum multiply power remainder "
@@ -34,7 +34,7 @@ MOVED = hlo.named("parameter broadcast bitcast reshape slice transpose")
 
 
 def lacking(instruction: Instruction) -> str:
-    """What Triton lacks of an instruction, in XLA's words; empty where it computes it. Tiles are another question."""
+    """What Triton does not support in an instruction, in XLA's words; empty if it supports it. Tiles are checked elsewhere."""
     types = [o.type for o in instruction.operands]
     if instruction.op is not hlo.reduce:
         return _lacking(instruction.op, instruction.type, types)
@@ -75,7 +75,7 @@ def _lacking(op: Op, type: Type, operands: Sequence[Type]) -> str:
 
 
 def _elementwise(dtype: str) -> frozenset[Op]:
-    """What is computed elementwise of a type; comparisons and selections are told by their last operand."""
+    """The elementwise operations of a type; comparisons and selections are classified by their last operand."""
     if dtype in FLOATS:
         return OF_FLOATS
     if dtype in SIGNED:

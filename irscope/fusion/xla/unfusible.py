@@ -1,4 +1,4 @@
-"""Which instructions XLA copies into no reader at all: ``InstructionFusion::ComputeGloballyUnfusible``."""
+"""The instructions that XLA duplicates into no user: ``InstructionFusion::ComputeGloballyUnfusible``."""
 from __future__ import annotations
 
 from math import prod
@@ -10,14 +10,14 @@ from irscope.ops import hlo
 
 
 class Ways:
-    """The ways from one instruction to another, looked up as far as they are asked for."""
+    """The paths from one instruction to another, searched on demand."""
 
     def __init__(self, source: Instruction) -> None:
         self.source = source
         self.known: dict[Instruction, bool] = {source: True}
 
     def reach(self, target: Instruction) -> bool:
-        """Whether ``target`` needs the value of the source. Only instructions between the two are looked at."""
+        """Whether ``target`` depends on the source. Only instructions between the two are visited."""
         known, limit = self.known, self.source.order
         stack = [target]
         while stack:
@@ -46,7 +46,7 @@ class Ways:
 
 
 def globally_unfusible(post_order: list[Instruction], rules: Rules) -> dict[Instruction, str]:
-    """The instructions that must not be duplicated, each with the way that is closed to it."""
+    """The instructions that must not be duplicated, each with the path that is not fused."""
     for place, instruction in enumerate(post_order):
         instruction.order = place
     refused: dict[Instruction, str] = {}
@@ -61,7 +61,7 @@ def globally_unfusible(post_order: list[Instruction], rules: Rules) -> dict[Inst
 
 
 def at_most_unary(instruction: Instruction) -> bool:
-    """Whether it reads at most one operand that is large: copying it then reads no more memory."""
+    """Whether it reads at most one large operand: duplicating it then reads no more memory."""
     rank = max((_true_rank(leaf) for leaf in instruction.type.leaves() if isinstance(leaf, TensorType)), default=0)
     large = 0
     for operand in instruction.operands:
@@ -80,7 +80,7 @@ def reads_more_than_it_gives(instruction: Instruction) -> bool:
 
 
 def _closed_way(producer: Instruction, rules: Rules, refused: dict[Instruction, str]) -> str:
-    """The first edge on a way from ``producer`` to one of its readers that is not fused; empty when all ways are open."""
+    """The first unfused edge on a path from ``producer`` to one of its users; empty if all paths are fused."""
     ways = Ways(producer)
     seen: set[Instruction] = set()
     stack = list(producer.users)
@@ -91,7 +91,7 @@ def _closed_way(producer: Instruction, rules: Rules, refused: dict[Instruction, 
         seen.add(consumer)
         if not consumer.is_fusible:
             return f"it is read by %{consumer.name}, a {consumer.op}, into which nothing is fused"
-        # The direct edge first: the answer is the same, and it spares looking for ways in most cases.
+        # The direct edge first: the result is the same, and it mostly avoids the search for paths.
         for number in sorted(range(len(consumer.operands)), key=lambda i: consumer.operands[i] is not producer):
             operand = consumer.operands[number]
             if operand is not producer and not ways.reach(operand):

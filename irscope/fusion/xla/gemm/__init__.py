@@ -1,1 +1,1 @@
-"""XLA's ``GemmFusion``: matrix products that become Triton kernels with what stands before and behind them, before ``priority-fusion``."""
+"""XLA's ``GemmFusion``: turns dots, with what is before and after them, into Triton kernels, before ``priority-fusion``."""

@@ -1,7 +1,7 @@
-"""A bitcast moved past a broadcast or a transpose: which shapes the others take (bitcast_utils.cc).
+"""Moves a bitcast past a broadcast or a transpose, and computes their new shapes (bitcast_utils.cc).
 
-``bitcast(broadcast(x))`` is ``broadcast(bitcast(x))`` where no dimension of the result is made of both repeated and kept ones; a transpose
-lets a bitcast pass where what it merges or splits lies together on its other side, too.
+``bitcast(broadcast(x))`` is ``broadcast(bitcast(x))`` if no result dimension combines broadcast and kept ones; a bitcast moves past
+a transpose if the dimensions that it merges or splits are adjacent on the other side, too.
 """
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from irscope.ops.attributes import Broadcast, Transpose
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Sizes, and the dimensions in memory, the fastest first."""
+    """Sizes, and the dimensions in memory order, the minor one first."""
 
     dims: tuple[int, ...]
     minor: tuple[int, ...]
 
     @property
     def in_memory(self) -> tuple[int, ...]:
-        """Sizes, the fastest first."""
+        """Sizes, the minor one first."""
         return tuple(self.dims[d] for d in self.minor)
 
 
 Moved = tuple[Form, tuple[int, ...]]
-"""The form of what comes first now, and the dimensions of the broadcast or transpose."""
+"""The form of the operation that is first now, and the dimensions of the broadcast or transpose."""
 
 
 def form_of(instruction: Instruction) -> Form:
@@ -38,7 +38,7 @@ def form_of(instruction: Instruction) -> Form:
 
 
 def reform(instruction: Instruction, form: Form) -> Instruction:
-    """Give an array another form; its element type stays."""
+    """Set the form of an array; its element type stays."""
     assert isinstance(instruction.type, TensorType)
     instruction.set_type(TensorType(instruction.type.dtype, form.dims, Layout(form.minor)))
     return instruction
@@ -67,7 +67,7 @@ def bitcast_above_broadcast(broadcast: Instruction, result: Form) -> Moved | Non
 def broadcast_above_bitcast(broadcast: Instruction, source: Form) -> Moved | None:
     """``broadcast(bitcast(x))`` with ``x`` of form ``source`` as ``bitcast(broadcast(x))``: the form of the broadcast and its dimensions.
 
-    What is repeated comes last in the new broadcast.
+    The broadcast dimensions are last in the new broadcast.
     """
     bitcast = form_of(broadcast.operands[0])
     places = {d: n for n, d in enumerate(broadcast.minor)}
@@ -105,7 +105,7 @@ def transpose_above_bitcast(transpose: Instruction, source: Form) -> Moved | Non
 
 
 def _turned(transpose: Instruction, result: Form, turned: Form, source: Form, permutation: tuple[int, ...]) -> Moved | None:
-    """The form on the other side of a transpose whose result takes another form; the permutation maps that form's dimensions to it."""
+    """The form on the other side of a transpose whose result gets another form; the permutation maps that form's dimensions to it."""
     if transpose.minor != transpose.operands[0].minor:
         return None
     places = {d: n for n, d in enumerate(source.minor)}
@@ -129,12 +129,12 @@ def _turned(transpose: Instruction, result: Form, turned: Form, source: Form, pe
 
 
 def _together(places: list[int]) -> bool:
-    """Whether places follow each other in order."""
+    """Whether positions are consecutive."""
     return places == list(range(places[0], places[0] + len(places))) if places else True
 
 
 def _merged(bounds: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Groups that are empty on one side, made of ones on the other, as part of a neighbour."""
+    """Merges groups that are empty on one side, which consist of ones on the other, into a neighbour."""
     made, at = list(bounds), 0
     while at + 1 < len(made) and len(made) > 2:
         (a, b), (c, d) = made[at], made[at + 1]

@@ -1,8 +1,8 @@
-"""How instructions carry the order of a tensor on, from their result to their operands or from an operand to their result.
+"""Propagation of the dimension order of a tensor through instructions, from results to operands or from an operand to the result.
 
-What a kernel of a product reads lies in memory as some order of pieces (:mod:`irscope.fusion.xla.gemm.orders`). An elementwise operation
-reads its operands as its result lies; a transpose swaps pieces, a reshape cuts them anew, a broadcast drops some, a slice reads a part of
-one (``GetPropagatedDimOrders`` of triton_tiling_propagation.cc). Where that has no simple answer the instruction stays outside.
+What the kernel of a dot reads is in memory as some order of pieces (:mod:`irscope.fusion.xla.gemm.orders`). An elementwise operation
+reads its operands in the order of its result; a transpose swaps pieces, a reshape cuts them differently, a broadcast drops some, a slice
+reads a part of one (``GetPropagatedDimOrders`` of triton_tiling_propagation.cc). Without a simple order, the instruction stays outside.
 """
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Concatenate, Slice, Transpose
 
 CONCATENATED = 64
-"""What the size of each part of a concatenation is a multiple of (``kMinConcatFragmentSize``): no tile is larger there."""
+"""The size of each part of a concatenation must be a multiple of this (``kMinConcatFragmentSize``): no tile is larger there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What is asked of one side of a product: the dimension that survives, the one that may lie in two places (-1: none), and how long the
-    contracted one is. ``DotProperties`` of triton_tiling_propagation.h."""
+    """The properties of one side of a dot: the dimension that is kept, the one that may be in two places (-1: none), and the size of the
+    contracting one. ``DotProperties`` of triton_tiling_propagation.h."""
 
     kept: int
     splittable: int
@@ -53,7 +53,7 @@ Orders = list[Order]
 
 
 def to_operands(instruction: Instruction, order: Order, side: Side) -> Orders | No:
-    """The orders of an instruction's operands, given that of its result."""
+    """The orders of an instruction's operands, given that of its result; or the refusal."""
     op = instruction.op
     if op is not hlo.parameter and any(user.op in (hlo.concatenate, hlo.dynamic_slice) for user in instruction.users):
         return No(SHARED_PATH)
@@ -71,7 +71,7 @@ def to_operands(instruction: Instruction, order: Order, side: Side) -> Orders | 
 
 
 def to_result(instruction: Instruction, order: Order) -> Orders | No:
-    """The order of an instruction's result, given that of its first operand."""
+    """The order of an instruction's result, given that of its first operand; or the refusal."""
     op = instruction.op
     if op in (hlo.transpose, hlo.copy):
         return _moved(instruction, order, [instruction], upwards=False)
@@ -89,7 +89,7 @@ def _unimplemented(op: Op) -> No:
 
 
 def _reshaped(instruction: Instruction, order: Order, target: Instruction) -> Orders | No:
-    """The pieces of a tensor cut anew along the dimensions of another that holds the same elements in the same order of memory."""
+    """The pieces of a tensor cut along the dimensions of another that has the same elements in the same memory order."""
     if instruction.op is hlo.reshape and not is_bitcast(instruction):
         return No(NOT_BITCAST)
     sizes = [target.dims[d] for d in target.minor]
@@ -97,7 +97,7 @@ def _reshaped(instruction: Instruction, order: Order, target: Instruction) -> Or
     pieces: list[Piece] = []
     become: list[list[int]] = []
     at, open_ = 0, 1
-    """``open_`` is how much of the dimension before ``at`` no piece fills yet."""
+    """``open_`` is the part of the dimension before ``at`` that no piece fills yet."""
     for piece in order.pieces:
         mine: list[int] = []
         become.append(mine)
@@ -169,7 +169,7 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
 
 
 def _sources(instruction: Instruction, rank: int, upwards: bool) -> list[int]:
-    """Which dimension of the known side each dimension of the other is."""
+    """The dimension of the known side for each dimension of the other side."""
     if instruction.op is hlo.broadcast:
         return list(Broadcast.of(instruction).dimensions)
     if instruction.op is not hlo.transpose:
@@ -179,7 +179,7 @@ def _sources(instruction: Instruction, rank: int, upwards: bool) -> list[int]:
 
 
 def _by_dimension(order: Order, tensor: Instruction) -> list[list[int]] | None:
-    """For each dimension of a tensor the numbers of its pieces; None where they do not match."""
+    """For each dimension of a tensor the numbers of its pieces; None if they do not match."""
     if len(order.pieces) < len(tensor.dims):
         return None
     groups: list[list[int]] = [[] for _ in tensor.dims]
@@ -198,7 +198,7 @@ def _by_dimension(order: Order, tensor: Instruction) -> list[list[int]] | None:
 
 
 def _laid_out(target: Instruction, groups: list[list[int]], pieces: list[Piece], order: Order, parts: dict[int, Piece]) -> Order:
-    """Pieces in the order in which the dimensions of ``target`` lie; ``parts`` replace whole dimensions, and have no place in theirs."""
+    """Pieces in the memory order of the dimensions of ``target``; ``parts`` replace whole dimensions, and are not among their pieces."""
     laid: list[Piece] = []
     become: dict[int, int] = {}
     for dim in target.minor:
@@ -213,7 +213,7 @@ def _laid_out(target: Instruction, groups: list[list[int]], pieces: list[Piece],
 
 
 def _after(order: Order, other: Order) -> Order:
-    """Two orders of one tensor that a concatenation reads twice: XLA writes both down as one, which no kernel can follow."""
+    """Concatenates two orders of one tensor that a concatenation reads twice, as XLA does; no kernel can follow the result."""
     first = len(order.pieces)
     labels = dict.fromkeys((*order.by_label, *other.by_label))
     return Order((*order.pieces, *other.pieces), {
@@ -221,7 +221,7 @@ def _after(order: Order, other: Order) -> Order:
 
 
 def _drops_part(placed: list[list[int]], pieces: list[Piece], order: Order) -> bool:
-    """Whether a broadcast repeats one piece of a dimension and keeps another."""
+    """Whether a broadcast drops one piece of a dimension and keeps another."""
     kept = {number for group in placed for number in group}
     labels = {pieces[number].label for number in kept if pieces[number].count > 1}
     return any(label in labels and any(n not in kept and pieces[n].count > 1 for n in numbers)
@@ -241,7 +241,7 @@ def _unconcatenated(instruction: Instruction, order: Order, side: Side) -> Order
 
 
 def _dimension_labelled(tensor: Instruction, order: Order, label: int) -> int | None:
-    """The dimension of a tensor that has a piece of a dimension of the product."""
+    """The dimension of a tensor that has a piece of a dimension of the dot."""
     at = 0
     for dim in tensor.minor:
         size = 1
@@ -254,8 +254,8 @@ def _dimension_labelled(tensor: Instruction, order: Order, label: int) -> int | 
 
 
 def is_bitcast(reshape: Instruction) -> bool:
-    """Whether a reshape keeps every element where it is (``ShapeUtil::ReshapeIsBitcast``): each group of dimensions of equal size
-    lies row by row, with the same step, on both sides."""
+    """Whether a reshape keeps every element in place (``ShapeUtil::ReshapeIsBitcast``): each group of dimensions of equal size
+    is contiguous up to one stride on both sides."""
     sides = reshape.operands[0], reshape
     if any(not i.is_array for i in sides):
         return False

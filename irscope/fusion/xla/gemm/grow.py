@@ -1,7 +1,7 @@
-"""The kernel of a product, grown from it: toward the operands, breadth first, then toward what reads it, one reader after the other.
+"""Builds the kernel of a dot, starting from it: towards the operands, breadth first, then towards the users, one after the other.
 
-XLA's ``FuseTowardOperands`` and ``FuseTowardUsers`` (gemm_fusion.cc). What an operand of the product is made of is copied for that operand:
-a value that both sides read is read twice. Every instruction that was asked about is remembered with what was decided.
+XLA's ``FuseTowardOperands`` and ``FuseTowardUsers`` (gemm_fusion.cc). The producers of an operand are copied for that operand:
+a value that both sides read is read twice. Every tested instruction is recorded with the decision.
 """
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Dot
 
 LIMIT = 4
-"""Arrays that one operand of a product is made of inside the kernel (``TritonFusionAnalysis::kMaxParameterPerDotOperand``)."""
+"""The most arrays that one operand of a dot may read inside the kernel (``TritonFusionAnalysis::kMaxParameterPerDotOperand``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One edge next to a product: ``producer`` goes into the kernel with ``consumer``, or does not, and why.
+    """One edge next to a dot: whether ``producer`` and ``consumer`` are both in the kernel, and if not, why.
 
-    ``behind`` says that the kernel grew toward ``consumer``; otherwise it grew toward ``producer``.
+    ``behind`` says that the kernel grew towards ``consumer``; otherwise it grew towards ``producer``.
     """
 
     producer: Instruction
@@ -38,7 +38,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Kernel:
-    """What a kernel computes (``body``), what it reads, and which instruction of the text it stands for."""
+    """A kernel under construction: its ``body``, its operands, and the original of each copied instruction."""
 
     dot: Instruction
     body: Computation
@@ -48,14 +48,14 @@ class Kernel:
     inside: list[Instruction] = field(default_factory=list)
 
     def copy(self, instruction: Instruction, operands: Sequence[Instruction]) -> Instruction:
-        """An instruction of the text inside the kernel."""
+        """Copy an instruction of the text into the kernel."""
         made = Instruction(instruction.op, instruction.type, operands, instruction.node, instruction.attrs)
         made.kind, made.body, made.bodies = instruction.kind, instruction.body, instruction.bodies
         self.inside.append(instruction)
         return self.body.add(made)
 
     def read(self, instruction: Instruction) -> Instruction:
-        """A parameter for an instruction outside; one more even where there is one already."""
+        """Create a parameter for an instruction outside, even if there is one already."""
         made = self.body.add(instruction.clone(hlo.parameter))
         self.body.params.append(made)
         self.inputs.append(instruction)
@@ -63,7 +63,7 @@ class Kernel:
 
 
 def side_of(dot: Instruction, number: int) -> Side:
-    """What is asked of an operand of a product; of a scaled product the third and fourth are the scales."""
+    """The properties of an operand of a dot; of a scaled dot the third and fourth are the scales."""
     operand, attrs, side = dot.operands[number], Dot.of(dot), min(number, 1)
     batch, contracted = attrs.batch_dims[side], attrs.contracting_dims[side]
     kept = [d for d in range(len(operand.dims)) if d not in contracted and d not in batch]
@@ -75,7 +75,7 @@ def side_of(dot: Instruction, number: int) -> Side:
 
 
 def grown(dot: Instruction, device: Device, root: Instruction) -> Kernel:
-    """The kernel of a product that Triton computes. ``root`` is the result of the computation that it stands in."""
+    """The kernel of a dot that Triton supports. ``root`` is the result of its computation."""
     kernel = Kernel(dot, Computation(f"gemm_fusion_{dot.name}_computation"))
     split = NO_SPLIT
     operands = []
@@ -105,9 +105,9 @@ class _Tree:
 
 
 def _tree(top: _Node, limit: int | None, side: Side, split: int, device: Device, asked: list[Asked]) -> _Tree:
-    """What the kernel computes of an instruction and of what it reads, breadth first.
+    """The instructions to compute in the kernel for an operand, breadth first.
 
-    One that would make the kernel read too many arrays waits until others have made them fewer.
+    One that would make the kernel read too many arrays waits until others have reduced their number.
     """
     nodes = [top]
     known: dict[object, int] = {(top.instruction, frozen(strides_of(top.order))): 0}
@@ -150,14 +150,14 @@ def _tree(top: _Node, limit: int | None, side: Side, split: int, device: Device,
 
 
 def _more_arrays(instruction: Instruction) -> int:
-    """Arrays that the kernel reads more for computing an instruction."""
+    """The additional arrays that the kernel reads if it computes an instruction."""
     if instruction.op is hlo.parameter or (instruction.op is hlo.constant and instruction.dims):
         return 0
     return len(instruction.operands) - 1
 
 
 def _copied(tree: _Tree, kernel: Kernel) -> Instruction:
-    """Put what was decided of a tree into the kernel, operands first; its top is returned."""
+    """Copy the chosen instructions into the kernel, operands first; returns the top one."""
     made: dict[int, Instruction] = {}
     stack = [0]
     while stack:
@@ -175,7 +175,7 @@ def _copied(tree: _Tree, kernel: Kernel) -> Instruction:
 
 
 def _grow_down(kernel: Kernel, split: int, device: Device, root: Instruction) -> None:
-    """Take in what reads the product, as long as one instruction does, with what else it reads."""
+    """Fuse the user of the dot, as long as there is only one, with the other operands that it reads."""
     dot = kernel.dot
     side = Side(-1, 0 if split > NO_SPLIT else -1, side_of(dot, 0).contracted)
     last, order = dot, order_of(dot)

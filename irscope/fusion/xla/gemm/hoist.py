@@ -1,7 +1,7 @@
-"""Bitcasts moved out of the kernels of products, to what reads and feeds them: XLA's ``HoistFusedBitcasts``, right behind GemmFusion.
+"""Hoists bitcasts out of the kernels of dots, to their operands and users: XLA's ``HoistFusedBitcasts``, right after GemmFusion.
 
-A bitcast behind the product is undone by one at the kernel's end, so that all of them can be moved the same way: up, through what they are
-made of, to the parameters. One that cannot pass stays where it is.
+A bitcast after the dot is undone by one at the kernel's end, so that all of them move the same way: up, through the instructions
+above them, to the parameters. One that cannot pass stays.
 """
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from irscope.ops import hlo
 
 PRODUCTS = hlo.named("dot scaled-dot")
 ENDS = hlo.named("parameter constant") | BITCASTS
-"""Where a bitcast on its way up ends: what has no operands, and another bitcast, which is moved by itself."""
+"""Where a bitcast on its way up ends: at what has no operands, and at another bitcast, which moves by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """An instruction that takes another form, and with it other dimensions, where it is a broadcast or transpose."""
+    """An instruction that gets another form and, if it is a broadcast or transpose, other dimensions."""
 
     instruction: Instruction
     form: Form
@@ -38,7 +38,7 @@ class _Step:
 
 
 def hoist_bitcasts(computation: Computation) -> bool:
-    """Move bitcasts out of every kernel of a product in a computation; whether anything was moved."""
+    """Move bitcasts out of every dot kernel in a computation; returns whether anything moved."""
     changed = False
     for kernel in [i for i in computation.instructions if i.body is not None]:
         assert kernel.body is not None
@@ -51,7 +51,7 @@ def hoist_bitcasts(computation: Computation) -> bool:
 
 
 def _end_with_bitcast(computation: Computation, kernel: Instruction, dot: Instruction) -> bool:
-    """Give the kernel the form that its result has without the bitcasts behind its product, and undo that outside."""
+    """Give the kernel the form that its result has without the bitcasts after its dot, and undo that outside."""
     body = kernel.body
     assert body is not None
     form = _form_at_root(dot, body.root)
@@ -69,7 +69,7 @@ def _end_with_bitcast(computation: Computation, kernel: Instruction, dot: Instru
 
 
 def _form_at_root(dot: Instruction, root: Instruction) -> Form | None:
-    """The form of a kernel's result if bitcasts behind its product were none; None where one could not be moved past what follows."""
+    """The form of a kernel's result without the bitcasts after the dot; None if one cannot move past what follows."""
     forms: dict[Instruction, Form] = {}
     pending, form = [dot], form_of(dot)
     for instruction in pending:
@@ -89,7 +89,7 @@ def _form_at_root(dot: Instruction, root: Instruction) -> Form | None:
 
 
 def _below(instruction: Instruction, form: Form) -> Form | None:
-    """The form of an instruction whose operand takes a form."""
+    """The form of an instruction whose operand gets a form."""
     if instruction.op in (hlo.broadcast, hlo.transpose):
         found = (broadcast_above_bitcast if instruction.op is hlo.broadcast else transpose_above_bitcast)(instruction, form)
         return form_of(instruction) if found is None else found[0]
@@ -97,7 +97,7 @@ def _below(instruction: Instruction, form: Form) -> Form | None:
 
 
 def _hoist(computation: Computation, kernel: Instruction, bitcast: Instruction) -> bool:
-    """Move one bitcast up and out of a kernel; whether it could be."""
+    """Hoist one bitcast out of a kernel; returns whether that was possible."""
     body, source = kernel.body, bitcast.operands[0]
     assert body is not None
     steps = _plan(bitcast) if source.dtype == bitcast.dtype else None
@@ -116,10 +116,10 @@ def _hoist(computation: Computation, kernel: Instruction, bitcast: Instruction) 
 
 
 def _alone(body: Computation) -> list[Instruction]:
-    """The bitcasts that are the only way from all that they are made of to the result, readers first.
+    """The bitcasts that are the only path from everything above them to the result, users first.
 
-    What such a bitcast is made of stands next to each other in post-order, in front of it, and is read by nothing behind it. Moving
-    another bitcast changes nothing of that.
+    Everything above such a bitcast is next to it in post-order, before it, and has no users after it. Moving
+    another bitcast does not change that.
     """
     order = body.post_order()
     places = {instruction: n for n, instruction in enumerate(order)}
@@ -146,7 +146,7 @@ def _alone(body: Computation) -> list[Instruction]:
 
 
 def _plan(bitcast: Instruction) -> list[_Step] | None:
-    """What takes another form for a bitcast to leave, readers first; None where it meets something that it cannot pass."""
+    """The instructions that get another form if a bitcast is hoisted, users first; None if it meets one that it cannot pass."""
     forms = {bitcast.operands[0]: form_of(bitcast)}
     steps: list[_Step] = []
     above = post_order(bitcast.operands, lambda i: () if i.op in ENDS else i.operands)
@@ -169,6 +169,6 @@ def _plan(bitcast: Instruction) -> list[_Step] | None:
 
 
 def _feed(computation: Computation, kernel: Instruction, number: int, form: Form) -> None:
-    """Have a kernel read one operand through a bitcast."""
+    """Let a kernel read one operand through a bitcast."""
     old = kernel.operands[number]
     kernel.set_operand(number, computation.add(bitcast_of(old, form)))

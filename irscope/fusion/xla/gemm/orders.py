@@ -1,7 +1,7 @@
-"""How a tensor lies in the dimensions of a matrix product: the pieces of its memory, each a part of one dimension of the product.
+"""The dimension order of a tensor in a dot: the pieces of its memory, each a part of one dimension of the dot.
 
-``f32[3,20,5]`` read as the operand ``f32[60,5]`` of a product lies as ``1:5 - 0:20 - 0:3``, fastest first: the rows of the product,
-dimension 0, are two pieces of it that follow each other. XLA calls this a ``DimensionOrder`` and the strides that follow from it a
+``f32[3,20,5]`` read as the operand ``f32[60,5]`` of a dot has the order ``1:5 - 0:20 - 0:3``, minor first: the rows of the dot,
+dimension 0, are two consecutive pieces of it. XLA calls this a ``DimensionOrder`` and the strides that follow from it a
 ``TensorIterationSpec`` (triton_tiling_propagation.cc); a Triton kernel steps along at most two such pieces of a dimension.
 """
 from __future__ import annotations
@@ -14,9 +14,9 @@ from irscope.fusion.xla.instructions import Instruction
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of the product's dimension ``label``: ``count`` elements in memory, of which ``sliced`` from ``start`` on are read.
+    """A part of the dot's dimension ``label``: ``count`` elements in memory, of which ``sliced`` from ``start`` on are read.
 
-    A piece of a concatenation starts below zero: as many elements come from the operands in front of it.
+    A piece of a concatenation starts below zero: that many elements come from the preceding operands.
     """
 
     label: int
@@ -26,18 +26,18 @@ class Piece:
 
     @staticmethod
     def whole(label: int, count: int) -> Piece:
-        """A piece that is read from end to end."""
+        """A piece that is read completely."""
         return Piece(label, count, 0, count)
 
     @property
     def is_sliced(self) -> bool:
-        """Whether only a part is read."""
+        """Whether only part of it is read."""
         return self.count != self.sliced
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The pieces of a tensor in memory, fastest first, and for each dimension of the product the numbers of its pieces, fastest first."""
+    """The pieces of a tensor in memory, minor first, and for each dimension of the dot the numbers of its pieces, minor first."""
 
     pieces: tuple[Piece, ...]
     by_label: Mapping[int, tuple[int, ...]]
@@ -45,9 +45,9 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Stride:
-    """How a kernel steps along one stretch of a dimension: elements between neighbours, how many there are, which of them are read.
+    """How a kernel steps along one contiguous run of a dimension: the stride, the number of elements, and which of them are read.
 
-    ``parts`` are the sizes of the pieces that make up the stretch, those of one element left out.
+    ``parts`` are the sizes of the pieces in the run, without those of one element.
     """
 
     stride: int
@@ -58,19 +58,19 @@ class Stride:
 
 
 Strides = Mapping[int, tuple[Stride, ...]]
-"""For each dimension of the product its stretches, fastest first."""
+"""For each dimension of the dot its runs, minor first."""
 
 
 def order_of(tensor: Instruction) -> Order:
-    """The order of an operand of the product, or of its result: each of its dimensions is one piece."""
+    """The order of an operand of the dot, or of its result: each of its dimensions is one piece."""
     pieces = tuple(Piece.whole(d, tensor.dims[d]) for d in tensor.minor)
     return Order(pieces, {piece.label: (n,) for n, piece in enumerate(pieces)})
 
 
 def strides_of(order: Order) -> Strides:
-    """How a kernel steps along each dimension: neighbours of one dimension are a single stretch, stretches of one element are none.
+    """How a kernel steps along each dimension: adjacent pieces of one dimension are a single run, runs of one element are dropped.
 
-    A dimension keeps its only stretch whatever its size.
+    A dimension keeps its only run whatever its size.
     """
     found: dict[int, list[Stride]] = {}
     step, last = 1, -1
@@ -87,7 +87,7 @@ def strides_of(order: Order) -> Strides:
 
 
 def _joined(stretch: Stride, piece: Piece) -> Stride:
-    """A stretch with one more piece at its slow end."""
+    """A run with one more piece at its major end."""
     parts = stretch.parts[:-1] if stretch.parts and stretch.parts[-1] == 1 else stretch.parts
     if piece.count == 1:
         return Stride(stretch.stride, stretch.count, stretch.start, stretch.sliced, parts)
@@ -96,5 +96,5 @@ def _joined(stretch: Stride, piece: Piece) -> Stride:
 
 
 def frozen(strides: Strides) -> tuple[tuple[int, tuple[Stride, ...]], ...]:
-    """The same as a key: two readers that step alike over an instruction share it inside a kernel."""
+    """A hashable key: two users that step alike over an instruction share it inside a kernel."""
     return tuple(sorted(strides.items()))

@@ -1,7 +1,7 @@
-"""XLA's ``GemmFusion`` (pass ``triton-gemm-rewriter``) over a computation: which products become Triton kernels, and what goes with them.
+"""XLA's ``GemmFusion`` (pass ``triton-gemm-rewriter``) on a computation: which dots become Triton kernels, and what is fused with them.
 
-It runs before layouts are assigned and before ``priority-fusion``. Behind it the autotuner may still take a kernel apart and call cuBLAS;
-what that decides depends on measurements on the device, and is not simulated.
+It runs before layout assignment and before ``priority-fusion``. Afterwards the autotuner may still undo a kernel and call cuBLAS;
+that depends on measurements on the device, and is not simulated.
 """
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Dot
 
 SMALL = 100
-"""Elements of both operands without batch below which a float product is left to a loop (``xla_gpu_gemm_rewrite_size_threshold``)."""
+"""Elements of both operands without batch below which a float dot is left to a loop (``xla_gpu_gemm_rewrite_size_threshold``)."""
 REDUCED = 10_000_000
-"""Elements of both operands below which XLA's simplifier makes a reduction of a product with a vector (``ShouldStrengthReduceDotToReduce``
+"""Elements of both operands below which XLA's simplifier reduces the strength of a dot with a vector (``ShouldStrengthReduceDotToReduce``
 of gpu algebraic_simplifier.cc): 3,162 by 3,161 is reduced, 3,162 by 3,162 is not."""
 LOOPED = frozenset(("f16", "f32", "bf16"))
-"""Results that XLA's loop emitter computes (``IsDotSupportedByClassicalEmitters``)."""
+"""Result types that XLA's loop emitter supports (``IsDotSupportedByClassicalEmitters``)."""
 BARE = hlo.named("bitcast dot parameter reshape")
-"""What makes a kernel a product and nothing else."""
+"""Operators of a kernel that has nothing but the dot."""
 PRODUCTS = hlo.named("dot scaled-dot")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """XLA's options: whether a product with nothing around it becomes a kernel too (``xla_gpu_triton_gemm_any``, on by default), and the
+    """XLA's options: whether a dot without anything to fuse becomes a kernel too (``xla_gpu_triton_gemm_any``, on by default), and the
     size below which none is made; ``by_tiles`` is the pass's second version (:mod:`irscope.fusion.xla.gemm.search`). ``simplified`` says
-    that XLA's simplifier has run, so that every product with a vector is one to stay."""
+    that XLA's simplifier has run, so that the remaining dots with a vector stay."""
 
     any_product: bool = True
     small: int = SMALL
@@ -50,7 +50,7 @@ DEFAULT = Settings()
 
 @dataclass(slots=True)
 class Product:
-    """What becomes of a product: its kernel, or why none is made. ``readers`` are those that it had then."""
+    """The decision on a dot: its kernel, or why there is none. ``readers`` are its users at that time."""
 
     dot: Instruction
     kernel: Kernel | None
@@ -59,17 +59,17 @@ class Product:
 
     @property
     def asked(self) -> list[Asked]:
-        """The edges around the product that were looked at, whether or not the kernel was made in the end."""
+        """The tested edges around the dot, whether or not the kernel was made in the end."""
         return self.kernel.asked if self.kernel is not None else []
 
     @property
     def is_made(self) -> bool:
-        """Whether the product becomes a Triton kernel."""
+        """Whether the dot becomes a Triton kernel."""
         return self.no is None
 
 
 def product_of(dot: Instruction, computation: Computation, device: Device, settings: Settings = DEFAULT) -> Product:
-    """What XLA makes of a product of a computation as it stands now."""
+    """XLA's decision on a dot of a computation in its current state."""
     if dot.op is hlo.dot:
         if (small := _small(dot)) < settings.small and dot.dtype in LOOPED:
             return Product(dot, None, No(TINY, numbers=f"{small} < {settings.small} elements"))
@@ -95,14 +95,14 @@ def _small(dot: Instruction) -> int:
 
 
 def _has_vector(dot: Instruction) -> bool:
-    """Whether one side of a product keeps a single row."""
+    """Whether one side of a dot keeps a single row."""
     attrs = Dot.of(dot)
     return any(all(size == 1 or d in batch or d in contracted for d, size in enumerate(operand.dims))
                for operand, batch, contracted in zip(dot.operands, attrs.batch_dims, attrs.contracting_dims, strict=False))
 
 
 def rewrite(computation: Computation, device: Device, settings: Settings = DEFAULT) -> list[Product]:
-    """Put Triton kernels in place of the products of a computation, in post-order, as XLA does; what became of each is returned."""
+    """Replace the dots of a computation by Triton kernels, in post-order, as XLA does; returns the decision on each."""
     if bails_out(device):
         return []
     made = []
@@ -118,9 +118,9 @@ def rewrite(computation: Computation, device: Device, settings: Settings = DEFAU
 
 
 def put(computation: Computation, kernel: Kernel) -> Instruction:
-    """A kernel in place of the instruction whose value it gives; what nobody reads any more is dropped.
+    """Replace the instruction whose value a kernel computes by the kernel; removes what has no users left.
 
-    It is a custom fusion, to which no later pass adds: those that take more are of the kind ``__triton``, this one is ``__triton_gemm``.
+    It is a custom fusion that no later pass extends: those that are extended have the kind ``__triton``, this one ``__triton_gemm``.
     """
     output = kernel.output
     assert output is not None

@@ -1,6 +1,6 @@
-"""The tests of XLA's GemmFusion that say no, with XLA's words (triton_tiling_propagation.cc, gemm_fusion.cc, support_legacy.cc).
+"""The refusals of XLA's GemmFusion, with XLA's words (triton_tiling_propagation.cc, gemm_fusion.cc, support_legacy.cc).
 
-``{producer}`` and ``{consumer}`` are the ends of the edge that stays outside of the kernel.
+``{producer}`` and ``{consumer}`` are the ends of the edge that is not fused into the kernel.
 """
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ PURE = Rule("gemm-pure", "Pure Matmul", "nothing but {producer} would be in the 
 
 TUPLE = Rule("gemm-tuple", "Unsupported instruction.", "a tuple is no array, and {consumer} would be computed in the kernel")
 REDUCTION = Rule("gemm-reduction", "Reductions are not fused yet.", "a product's kernel computes no reduction",
-                 "none inside this kernel: the reduction is a kernel of its own")
+                 "none inside this kernel: the reduction is a separate kernel")
 PAD = Rule("gemm-pad", "Pads are not fused yet.", "a product's kernel pads nothing: it masks what is outside of the array by itself",
            "pad behind the next elementwise operation, or not at all: sizes need not be multiples of a tile")
 POWER = Rule("gemm-power", "Not fusing power with multiple users because it may result in expensive op duplication.",
-             "{producer} is read elsewhere too, and a power is dear", "write small powers as products")
+             "{producer} has other readers, and a power is expensive", "write small powers as products")
 OPCODE = Rule("gemm-opcode", "Unsupported opcode.", "a product's kernel computes no {op}", "move it in front of what the kernel takes in")
 OUTPUT_TYPE = Rule("gemm-output-type", "Unsupported output data type.", "a product's kernel computes nothing of type {type}",
                    "compute in f32, bf16, f16, s8, s16 or s32")
@@ -71,30 +71,30 @@ SPLIT_CONCATENATION = Rule("gemm-concatenation-split", "Concatenations on split 
 UNEVEN_CONCATENATION = Rule("gemm-concatenation-size", "At least one operand of concatenation can not be perfectly tiled.",
                             "each part of a concatenation has to be whole tiles of 64 rows", "pad each part to a multiple of 64")
 SPLIT_SLICE = Rule("gemm-slice-split", "Slicing of fragmented dimension.", "the dimension that is cut is in pieces", SLICE_OUT)
-BROADCAST = Rule("gemm-broadcast", "Unsupported broadcast", "a part of a dimension is repeated: the kernel would read it in two speeds",
+BROADCAST = Rule("gemm-broadcast", "Unsupported broadcast", "part of a dimension is broadcast: the kernel would read it at two strides",
                  "repeat whole dimensions, or apply it to the result")
 CONFLICT = Rule("gemm-split-conflict", "Conflicting splits of splittable dimension",
                 "the rows of the product are split at another size elsewhere in the kernel", SPLIT_OUT)
 INNER_SLICE = Rule("gemm-slice-inner", "Sliced non-major-most fragment.",
-                   "the cut is not along the slowest piece of its dimension: what is read does not follow each other", SLICE_OUT)
-TRANSPOSED = Rule("gemm-transposed", "Transpose within a dimension.", "the pieces of one dimension lie in another order than it runs",
+                   "the slice is not along the slowest piece of its dimension: the elements read are not contiguous", SLICE_OUT)
+TRANSPOSED = Rule("gemm-transposed", "Transpose within a dimension.", "the pieces of one dimension are in another order in memory",
                   SPLIT_OUT)
 SECOND_SPLIT = Rule("gemm-second-split", "2nd split of a splittable dimension.", "the rows of the product lie in three places", SPLIT_OUT)
 SPLIT = Rule("gemm-split", "Unsupported split of a dimension.",
-             "a dimension of the product lies in two places, with another dimension between; only the rows of a product without batch may",
+             "a dimension of the product is in two places, with another dimension between; only the rows of a product without batch may be",
              SPLIT_OUT)
 NOT_WORTH = "Not obviously profitable to fuse as input."
-MORE = "{producer} reads more bytes than it gives, which the kernel would read in its place, and "
-INPUT = Rule("gemm-input-computed", NOT_WORTH, MORE + "not all that it reads are arrays that nobody else needs",
+MORE = "{producer} reads more bytes than it writes, which the kernel would read in its place, and "
+INPUT = Rule("gemm-input-computed", NOT_WORTH, MORE + "not all of its operands are arrays without other readers",
              "compute {producer} from parameters that are read once, or apply it where its operands are computed")
 INPUT_SHARED = Rule("gemm-input-shared", NOT_WORTH, MORE + "it is read elsewhere too, so that it is computed anyway",
                     "compute {producer} for this product alone")
-INPUT_PRODUCT = Rule("gemm-input-multiplied", NOT_WORTH, MORE + "XLA leaves a multiplication of two arrays outside whoever reads it",
+INPUT_PRODUCT = Rule("gemm-input-multiplied", NOT_WORTH, MORE + "XLA never fuses a multiplication of two arrays into its reader",
                      "multiply by a repeated row, column or number, or scale the result of the product")
 SEVERAL_INPUTS = Rule("gemm-several-inputs", "Has multiple inputs - not properly analyzed yet.",
                       "{consumer} combines the product with a value that is computed: only arrays from outside, and repeated arrays or "
                       "numbers, go into a kernel behind the product", "compute the other side first, or apply it to an operand")
-OUTPUT = Rule("gemm-output-worth", "Not obviously profitable to fuse as output.", "{consumer} gives more bytes than it reads",
+OUTPUT = Rule("gemm-output-worth", "Not obviously profitable to fuse as output.", "{consumer} writes more bytes than it reads",
               "widen the type where the value is read")
 UNTILED = Rule("gemm-untiled", "", "no box of its result needs a box of its operand: a kernel that works by tiles cannot compute it",
                "split or merge dimensions, one at a time")
@@ -107,13 +107,13 @@ RULES = (TINY, VECTOR, UNSUPPORTED, FORM, FOUR_BITS, PURE, TUPLE, REDUCTION, PAD
          RETYPED, SHARED_PATH, DYNAMIC_SLICE, BROADCAST_UP, SLICE_UP, NOT_BITCAST, UNIMPLEMENTED, SECOND, SECOND_KERNEL, BITCAST,
          TO_SCALAR, TRIVIAL, CONCATENATION, SPLIT_CONCATENATION, UNEVEN_CONCATENATION, SPLIT_SLICE, BROADCAST, CONFLICT, INNER_SLICE,
          TRANSPOSED, SECOND_SPLIT, SPLIT, INPUT, INPUT_SHARED, INPUT_PRODUCT, SEVERAL_INPUTS, OUTPUT, UNTILED, PARAMETERS, READERS)
-"""All of them. XLA has three more that never say no: it reaches no reduction (``Unsupported reduction.``, ``Only row reductions are
-supported.``) and nothing else (``Function called on a wrong instruction.``) where it asks them."""
+"""All of them. XLA has three more that never apply: it tests no reduction (``Unsupported reduction.``, ``Only row reductions are
+supported.``) and nothing else (``Function called on a wrong instruction.``) there."""
 
 
 @dataclass(frozen=True, slots=True)
 class No:
-    """A rule that said no, what follows its words in XLA's, the numbers it saw, and what its sentence names: an opcode or a type."""
+    """The rule that refused, the rest of XLA's message, the numbers that it compared, and what its sentence names: an opcode or a type."""
 
     rule: Rule
     more: str = ""
@@ -123,7 +123,7 @@ class No:
 
     @property
     def words(self) -> str:
-        """XLA's words; empty where it decides without any."""
+        """XLA's words; empty if it decides without a message."""
         return self.rule.words + self.more
 
     def cause(self, producer: Node, consumer: Node) -> str:
@@ -131,7 +131,7 @@ class No:
         return Refusal(self._named(), self.numbers).cause(producer, consumer)
 
     def way_out(self, producer: Node, consumer: Node) -> str:
-        """The smallest edit; empty where none is known."""
+        """The smallest edit; empty if none is known."""
         return Refusal(self.rule).way_out(producer, consumer)
 
     def _named(self) -> Rule:

@@ -1,7 +1,7 @@
 """The second version of XLA's GemmFusion (``xla_gpu_experimental_gemm_fusion_v2``, off by default in jaxlib 0.10.2).
 
-It first marks out everything around a product that Triton computes, moves the bitcasts in there away from the product, and then takes
-in what can be computed tile by tile: operands breadth first, then readers. It asks for no gain.
+It first finds everything around a dot that Triton supports, moves the bitcasts in there away from the dot, and then fuses
+what can be computed tile by tile: operands breadth first, then users. It does not test for a gain.
 """
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Pad
 
 OUTSIDE = hlo.named("fusion dot parameter reduce dynamic-slice scaled-dot")
-"""What is never part of the kernel, whatever Triton computes (``AllowedInGemmFusion``; dynamic slices are not enabled yet)."""
+"""Operators that are never part of the kernel, whatever Triton supports (``AllowedInGemmFusion``; dynamic slices are not enabled yet)."""
 
 
 def searched(dot: Instruction, computation: Computation) -> Kernel:
-    """The kernel that is found around a product that Triton computes. Bitcasts that it leaves outside are put into ``computation``."""
+    """The kernel found around a dot that Triton supports. Adds the bitcasts that it leaves outside to ``computation``."""
     space, origins, inner = _space(dot)
     Shepherd(space, inner, origins).move()
     asked: list[Asked] = []
@@ -59,7 +59,7 @@ def _is_included(instruction: Instruction) -> bool:
 
 
 def _space(dot: Instruction) -> tuple[Computation, Origins, Instruction]:
-    """A copy of all around a product that Triton computes; what each copy is of, and the product in it."""
+    """A copy of everything around a dot that Triton supports; the original of each copy, and the dot in it."""
     output = dot
     while len(output.users) == 1 and _is_included(next(iter(output.users))):
         output = next(iter(output.users))
@@ -87,7 +87,7 @@ def _space(dot: Instruction) -> tuple[Computation, Origins, Instruction]:
 
 
 def _take_operands(space: Computation, fusion: Instruction, candidates: list[Instruction], asked: list[Asked]) -> None:
-    """Take in what a kernel reads, breadth first, however many arrays it reads then."""
+    """Fuse the operands of a kernel, breadth first, whatever the number of arrays that it then reads."""
     queue = deque(candidates)
     while queue:
         candidate = queue.popleft()
@@ -103,7 +103,7 @@ def _take_operands(space: Computation, fusion: Instruction, candidates: list[Ins
 
 
 def _take_user(space: Computation, fusion: Instruction, user: Instruction) -> Instruction:
-    """The kernel that computes a reader with what it reads; it takes the place of the reader."""
+    """The kernel of a user and its operands; it replaces the user."""
     made = space.wrap(user, "triton")
     merge_into(made, fusion)
     fusion.detach()
@@ -112,7 +112,7 @@ def _take_user(space: Computation, fusion: Instruction, user: Instruction) -> In
 
 
 def _outside(operand: Instruction, form: Form, origins: Origins, computation: Computation) -> Instruction:
-    """What a kernel reads, in the text: the instruction of it, through a bitcast where the kernel reads another form."""
+    """The operand of a kernel in the text: the original instruction, through a bitcast if the kernel reads another form."""
     added = 0
     while operand not in origins:
         operand = operand.operands[0]

@@ -1,6 +1,6 @@
-"""Bitcasts moved away from a product: above what its operands are made of, below what reads it (``ShepherdBitcastsAwayFromDot``).
+"""Moves bitcasts away from a dot: above its operands, below its users (``ShepherdBitcastsAwayFromDot``).
 
-At a parameter of the computation a bitcast vanishes, and the parameter takes its form; so does one that is the result.
+At a parameter of the computation a bitcast vanishes, and the parameter takes its form; likewise at the result.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from irscope.ops import hlo
 
 BITCASTS = hlo.named("bitcast reshape")
 Origins = dict[Instruction, Instruction]
-"""For each instruction of a search space the one of the text that it stands for; bitcasts that were added stand for none."""
+"""For each instruction of a search space its original in the text; added bitcasts have none."""
 
 
 class Shepherd:
@@ -34,7 +34,7 @@ class Shepherd:
     def move(self) -> None:
         """Move every bitcast as far as it goes.
 
-        One that cannot move is tried again when another comes to stand beside it: all readers of a parameter move together or not at all.
+        One that cannot move is retried when another arrives next to it: all users of a parameter move together or not at all.
         """
         behind = self._behind()
         pending = [i for i in reversed(self._computation.post_order()) if i.op in BITCASTS]
@@ -58,7 +58,7 @@ class Shepherd:
         return found
 
     def _hoist(self, bitcast: Instruction) -> list[Instruction]:
-        """Swap a bitcast with its operand; what stands beside bitcasts that may move now."""
+        """Swap a bitcast with its operand; returns the neighbours of bitcasts that may move now."""
         source, form = bitcast.operands[0], form_of(bitcast)
         if source.op is hlo.parameter:
             if all(u.op in BITCASTS and form_of(u) == form for u in source.users):
@@ -82,7 +82,7 @@ class Shepherd:
         return [self._take_place(bitcast, source, moved, form), *moved]
 
     def _sink(self, bitcast: Instruction, behind: set[Instruction]) -> list[Instruction]:
-        """Swap a bitcast with its reader; what stands beside bitcasts that may move now."""
+        """Swap a bitcast with its user; returns the neighbours of bitcasts that may move now."""
         computation, source = self._computation, bitcast.operands[0]
         if bitcast is computation.root:
             computation.root = source
@@ -113,7 +113,7 @@ class Shepherd:
 
     def _take_place(self, bitcast: Instruction, source: Instruction, operands: list[Instruction], form: Form, moved: Moved | None = None,
                     ) -> Instruction:
-        """``source`` of the form of ``bitcast`` in its place, which is returned."""
+        """Replace a bitcast by ``source`` in its form, which is returned."""
         new = self._like(source, operands, form, moved)
         if source in self._origins:
             self._origins[new] = self._origins[source]
@@ -125,6 +125,6 @@ class Shepherd:
         return self._computation.add(reform(new, form))
 
     def _replace(self, old: Instruction, new: Instruction) -> None:
-        """``new`` in place of ``old``; what nobody reads any more is dropped."""
+        """Replace ``old`` by ``new``; removes what has no users left."""
         self._computation.replace_uses(old, new)
         self._computation.drop(old)

@@ -1,6 +1,6 @@
-"""Which orders a Triton kernel of a product can step along, and what it asks of the rest of the kernel.
+"""The orders that a Triton kernel of a dot can step along, and their requirements on the rest of the kernel.
 
-Each dimension of the product has to lie in one stretch of memory; the rows of a product without batch may lie in two, with other
+Each dimension of the dot must be one contiguous run; the rows of a dot without batch may be two, with other
 dimensions between, if they are split at the same place everywhere in the kernel (``GetRequirementsIfSupportedOrder``,
 ``CombineDotRequirements`` of triton_tiling_propagation.cc). Where two dimensions are in the way, XLA names either: it keeps them unordered.
 """
@@ -13,11 +13,11 @@ from irscope.fusion.xla.gemm.orders import Order
 from irscope.fusion.xla.gemm.rules import CONFLICT, INNER_SLICE, SECOND_SPLIT, SPLIT, TRANSPOSED, No
 
 NO_SPLIT = 1
-"""The size of the slow part of split rows where they are not split (``kNoSplitRequirement``)."""
+"""The size of the major part of split rows if they are not split (``kNoSplitRequirement``)."""
 
 
 def split_by(orders: Iterable[Order], side: Side) -> int | No:
-    """The size of the slow part of the rows that orders ask for, or why a kernel cannot step along them."""
+    """The size of the major part of the rows that orders require, or why a kernel cannot step along them."""
     split = NO_SPLIT
     for order in orders:
         asked = _split_by(order, side)
@@ -31,7 +31,7 @@ def split_by(orders: Iterable[Order], side: Side) -> int | No:
 
 
 def combined(one: int, other: int) -> int | No:
-    """What two parts of a kernel ask for together."""
+    """The combined requirements of two parts of a kernel."""
     if one == other or other == NO_SPLIT:
         return one
     return other if one == NO_SPLIT else No(CONFLICT, numbers=f"{one} and {other}")

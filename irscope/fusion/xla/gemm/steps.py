@@ -1,7 +1,7 @@
-"""How a kernel of a product steps over each array that it reads: XLA's ``TritonFusionAnalysis`` of a finished kernel.
+"""How the kernel of a dot steps over each array that it reads: XLA's ``TritonFusionAnalysis`` of a finished kernel.
 
-For each operand of the product the orders are carried up to the parameters; for the result down to the root and from there up to what
-else is read. XLA asks it of a kernel that reads integers of four bits, and of each kernel that it writes in the end.
+For each operand of the dot, propagates the orders up to the parameters; for the result down to the root and from there up to the
+other operands. XLA runs it on kernels that read 4-bit integers, and on every kernel in the end.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from irscope.ops.attributes import Dot
 
 @dataclass(slots=True)
 class Scope:
-    """One operand of the product with all that it is made of, or its result: strides by instruction, and the arrays that are read."""
+    """One operand of the dot with all its producers, or its result: strides by instruction, and the arrays that are read."""
 
     strides: dict[Instruction, Strides] = field(default_factory=dict)
     parameters: list[Instruction] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Scope:
 
 
 def operand_steps(dot: Instruction, number: int) -> Scope | No:
-    """How a kernel steps over what an operand of a product is made of, up to the parameters of the computation; or why it cannot."""
+    """How a kernel steps over the producers of a dot's operand, up to the parameters of the computation; or why it cannot."""
     operand = dot.operands[number]
     return _stepped(operand, {operand: order_of(operand)}, side_of(dot, number), NO_SPLIT, dot)
 
@@ -58,8 +58,8 @@ def _stepped(origin: Instruction, orders: dict[Instruction, Order], side: Side, 
 
 
 def steps(dot: Instruction, root: Instruction) -> list[Scope] | No:
-    """How a kernel with the result ``root`` steps over each operand of a product, then over its result and what else it reads; or why
-    it cannot. XLA asks it of a product that stands in no kernel yet, too."""
+    """How a kernel with the result ``root`` steps over each operand of a dot, then over its result and its other operands; or why
+    it cannot. XLA also runs it on a dot that is in no kernel yet."""
     scopes: list[Scope] = []
     for number in range(len(dot.operands)):
         scope = operand_steps(dot, number)
@@ -89,8 +89,8 @@ def steps(dot: Instruction, root: Instruction) -> list[Scope] | No:
 
 
 def reads_batch_first(dot: Instruction, root: Instruction) -> bool:
-    """Whether an array of four bits that a product reads has the batch dimension as its fastest: a byte then holds elements of two
-    batches. Where XLA cannot tell how the product is stepped over, it does not ask."""
+    """Whether a 4-bit array that a dot reads has the batch dimension as its minor one: a byte then contains elements of two
+    batches. If XLA cannot determine the steps of the dot, it does not test this."""
     batches = Dot.of(dot).batch_dims
     scopes = steps(dot, root) if all(batches) else No(READERS)
     if isinstance(scopes, No):

@@ -1,4 +1,4 @@
-"""What a Triton kernel of a product computes beside the product, and which products (support_legacy.cc, support.cc of jaxlib 0.10.2)."""
+"""The instructions that a Triton kernel of a dot supports, and the dots (support_legacy.cc, support.cc of jaxlib 0.10.2)."""
 from __future__ import annotations
 
 from irscope.fusion.xla.gemm.rules import ELEMENTWISE, FORM, INPUT_TYPE, OPCODE, OUTPUT_TYPE, RETYPED, SECOND_KERNEL, UNSUPPORTED, No
@@ -10,9 +10,9 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Dot
 
 TYPES = frozenset("f16 bf16 f32 f8e5m2 f8e4m3fn pred s8 s16 s32".split())
-"""``legacy_triton::IsTritonSupportedDataType``; four bits are read by a conversion alone."""
+"""``legacy_triton::IsTritonSupportedDataType``; only a conversion reads four bits."""
 HOPPER = 90
-"""The compute capability from which on floats of four exponent bits are computed."""
+"""The compute capability from which on floats with four exponent bits are supported."""
 FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
 ANY_UNARY = hlo.named("convert abs negate")
 FLOAT_UNARY = hlo.named("acos acosh asin asinh atanh cbrt ceil cosh cosine erf exponential exponential-minus-one floor log log-plus-one "
@@ -25,17 +25,17 @@ MULTIPLIED = frozenset("bf16 f16 f32 f64 f8e4m3fn f8e5m2".split())
 SIGNED = frozenset("s8 s16 s32 s64".split())
 ALGORITHMS = frozenset("dot_f16_f16_f16 dot_f32_f32_f32 dot_f64_f64_f64 dot_f16_f16_f32 dot_bf16_bf16_f32 dot_bf16_bf16_f32_x3 "
                        "dot_bf16_bf16_f32_x6 dot_bf16_bf16_f32_x9 dot_tf32_tf32_f32 dot_tf32_tf32_f32_x3".split())
-"""``IsSupportedDotAlgorithm`` on NVIDIA's devices, beside the default."""
+"""``IsSupportedDotAlgorithm`` on NVIDIA's devices, besides the default."""
 
 
 def number(device: Device) -> int:
-    """The compute capability as a number: 90 of ``sm_90``; that of the newest device where a text names none."""
+    """The compute capability as a number: 90 of ``sm_90``; that of the newest device if a text has none."""
     digits = device.capability.removeprefix("sm_")
     return int(digits) if digits.isdecimal() else 10 ** 6
 
 
 def computes(op: Op, dtype: str) -> bool:
-    """Whether a product's kernel computes an elementwise operation of operands of a type, narrow floats computed wide."""
+    """Whether a dot's kernel supports an elementwise operation on operands of a type, with narrow floats computed wide."""
     if dtype == "pred":
         return op in OF_PREDICATES
     if op in ANY_UNARY or op in ANY_BINARY:
@@ -44,7 +44,7 @@ def computes(op: Op, dtype: str) -> bool:
 
 
 def lacking(instruction: Instruction, device: Device) -> No | None:
-    """What a product's kernel lacks of an instruction beside the product; None where it computes it."""
+    """What a dot's kernel does not support in an instruction; None if it supports it."""
     op = instruction.op
     if instruction.is_elementwise:
         if not _reads(instruction.dtype, device):
@@ -67,7 +67,7 @@ def _reads(dtype: str, device: Device) -> bool:
 
 
 def unsupported(dot: Instruction, device: Device) -> No | None:
-    """Why Triton does not compute a product; None where it does."""
+    """Why Triton does not support a dot; None if it does."""
     left, right = (o.dtype for o in dot.operands[:2])
     for what, dtypes in (("output", (dot.dtype,)), ("input", (left, right))):
         for dtype in dtypes:

@@ -1,7 +1,7 @@
-"""Which instructions a kernel can compute tile by tile (``SymbolicTileAnalysis``), as far as products ask for it.
+"""Whether a kernel can compute an instruction tile by tile (``SymbolicTileAnalysis``), as far as dots need it.
 
-A tile is a box of the result; what is needed of an operand has to be a box with fixed steps too. A reshape keeps boxes where it splits
-dimensions or merges them; where it does both at once it does not.
+A tile is a box of the result; the needed part of an operand must be a box with fixed steps too. A reshape keeps boxes if it splits
+dimensions or merges them, but not if it does both at once.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irscope.ops import hlo
 
 
 def untiled(instruction: Instruction) -> str:
-    """XLA's words for what has no tiles; empty where a kernel computes an instruction tile by tile."""
+    """XLA's message for an instruction without tiles; empty if a kernel can compute it tile by tile."""
     if instruction.op in (hlo.reshape, hlo.bitcast) and not _keeps_boxes(instruction):
         return "Bailing out on reshape"
     return "Bailing out on" if instruction.op is hlo.pad else ""

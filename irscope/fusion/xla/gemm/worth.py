@@ -1,4 +1,4 @@
-"""Whether an instruction goes into the kernel of a product: whether the kernel can, and whether XLA expects to gain by it.
+"""Whether an instruction is fused into the kernel of a dot: whether the kernel supports it, and whether XLA expects a gain.
 
 ``GetPropagatedDimOrdersAndRequirementsIfProfitablyFusible`` of triton_tiling_propagation.cc, test by test in XLA's order.
 """
@@ -16,22 +16,22 @@ from irscope.fusion.xla.instructions import Instruction
 from irscope.ops import hlo
 
 TOLERANCE = 1024
-"""Bytes that a kernel may read or write more for taking an instruction in (``kIoToleranceBytes``)."""
+"""The additional bytes that a kernel may read or write for a fused instruction (``kIoToleranceBytes``)."""
 SHORT = 1024
-"""The longest contracted dimension for which a slice of a shared value is cut inside the kernel: found by compiling (1,025 is too long)."""
+"""The longest contracting dimension for which the kernel slices a shared value: found by compiling (1,025 is too long)."""
 REDUCTIONS = hlo.named("reduce all-reduce all-reduce-start all-reduce-done")
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The orders on the other side of an instruction, and the split of the rows that they ask for."""
+    """The orders on the other side of an instruction, and the split of the rows that they require."""
 
     orders: Orders
     split: int
 
 
 def carried(instruction: Instruction, order: Order, side: Side, upwards: bool = True) -> Carried | No:
-    """How an instruction carries an order on, as far as a kernel can follow it; whether that pays is not asked."""
+    """Propagate an order through an instruction, as far as a kernel can follow it; does not test for a gain."""
     orders = to_operands(instruction, order, side) if upwards else to_result(instruction, order)
     if isinstance(orders, No):
         return orders
@@ -40,7 +40,7 @@ def carried(instruction: Instruction, order: Order, side: Side, upwards: bool = 
 
 
 def as_input(instruction: Instruction, order: Order, side: Side, device: Device) -> Carried | No:
-    """Whether an instruction that the kernel reads goes into it."""
+    """Whether an operand of the kernel is fused into it."""
     no = _unfit(instruction, device)
     if no is not None:
         return no
@@ -55,7 +55,7 @@ def as_input(instruction: Instruction, order: Order, side: Side, device: Device)
 
 
 def as_output(instruction: Instruction, source: Instruction, order: Order, side: Side, device: Device, root: Instruction) -> Carried | No:
-    """Whether ``instruction``, the only reader of ``source``, goes into the kernel that computes it."""
+    """Whether ``instruction``, the only user of ``source``, is fused into the kernel that computes it."""
     no = _unfit(instruction, device)
     if no is not None:
         return no
@@ -86,7 +86,7 @@ def _unfit(instruction: Instruction, device: Device) -> No | None:
 
 
 def _repeats(instruction: Instruction, orders: Orders, side: Side, device: Device) -> bool:
-    """Whether one of two operands of an elementwise operation is a repeated parameter or constant, which costs nothing to read."""
+    """Whether one of two operands of an elementwise operation is a broadcast parameter or constant, which costs nothing to read."""
     if not instruction.is_elementwise or len(instruction.operands) != 2:
         return False
     return any(operand.op is hlo.broadcast and operand.operands[0].op in (hlo.parameter, hlo.constant)
@@ -95,14 +95,14 @@ def _repeats(instruction: Instruction, orders: Orders, side: Side, device: Devic
 
 
 def more_bytes(instruction: Instruction) -> int | None:
-    """Bytes that an instruction reads beyond those that it gives; None where it reads a tuple."""
+    """Bytes that an instruction reads beyond those that it writes; None if it reads a tuple."""
     if not all(operand.is_array for operand in instruction.operands):
         return None
     return sum(operand.size for operand in instruction.operands) - instruction.size
 
 
 def is_worth_reading(instruction: Instruction, side: Side) -> bool:
-    """XLA's ``IsInputWorthFusing``: whether the kernel reads little more for computing an instruction, or nobody else needs it."""
+    """XLA's ``IsInputWorthFusing``: whether the kernel reads little more if it computes an instruction, or is its only user."""
     more, operands = more_bytes(instruction), instruction.operands
     if more is None:
         return False
@@ -116,8 +116,8 @@ def is_worth_reading(instruction: Instruction, side: Side) -> bool:
 
 
 def _cuts_shared(cut: Instruction, side: Side) -> bool:
-    """Whether a slice cuts a value, transposed or not, that others read too, and not all of them in slices of the same sizes, which
-    another pass joins. Reshapes and bitcasts in between were seen to be refused."""
+    """Whether a slice reads a value, transposed or not, that has other users, and not all of them are slices of the same sizes, which
+    another pass joins. Compilations showed that reshapes and bitcasts in between are refused."""
     source = cut.operands[0]
     while source.op is hlo.transpose and len(source.users) == 1:
         source = source.operands[0]
@@ -125,7 +125,7 @@ def _cuts_shared(cut: Instruction, side: Side) -> bool:
 
 
 def _is_outside(operand: Instruction) -> bool:
-    """A parameter, or one that is repeated; a repeated number, whatever computes it."""
+    """Whether an operand is a parameter, or a broadcast one; or a broadcast number, however computed."""
     if operand.op is hlo.broadcast:
         return not operand.operands[0].dims or _is_parameter(operand.operands[0])
     return _is_parameter(operand)
@@ -139,7 +139,7 @@ def _is_parameter(instruction: Instruction) -> bool:
 
 
 def _ends(instruction: Instruction, root: Instruction) -> bool:
-    """Whether no other instruction could take this one in: it is the result, or only part of it."""
+    """Whether no other instruction could take this one in: it is the result, or only an element of it."""
     if instruction is root:
         return True
     return len(instruction.users) == 1 and root.op is hlo.tuple and root in instruction.users
