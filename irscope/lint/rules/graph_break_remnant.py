@@ -1,4 +1,4 @@
-"""CTL004: a part of the program that TorchScript could not take in, and calls."""
+"""CTL004: a call to a part of the program that TorchScript could not capture."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ LISTED = 3
 
 
 class GraphBreakRemnant(Rule):
-    """The graph calls Python, a function whose body is elsewhere, or a way back to the interpreter.
+    """The graph calls Python, a function whose body is not in the text, or a fallback to the interpreter.
 
     ## What it does
     Finds Python functions in a graph (`^Name(...)`, which `torch.autograd.Function` leaves in a trace, `prim::PythonOp`): a warning each.
-    Calls of methods and functions that the text does not hold, and fallback graphs of TorchScript's profiling executor, are information,
-    one finding a graph.
+    Calls to methods and functions whose bodies the text omits, and fallback graphs of TorchScript's profiling executor, are information,
+    one finding per graph.
 
     ## Why is this bad?
-    A Python function keeps the graph from being saved and from running without Python, and no kernel reaches across it. Behind a call whose
-    body is elsewhere nothing is seen: not its cost, and not its findings.
+    With a Python function the graph cannot be saved or run without Python, and nothing fuses across the call. If the body of a call is not
+    in the text, its cost and its findings are unknown.
 
     ## Use instead
-    Write the function with operators of torch, or register it (`torch.library.custom_op`); print `inlined_graph` instead of `graph`.
+    Write the function with torch operators, or register it (`torch.library.custom_op`); print `inlined_graph` instead of `graph`.
 
     ## Known false positives
-    A `graph` that is printed to see the structure of modules calls their methods on purpose.
+    A `graph` printed to show the module structure calls methods on purpose.
     """
 
     code, name, severity, default = "CTL004", "graph-break-remnant", Severity.WARNING, False

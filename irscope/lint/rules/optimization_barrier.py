@@ -1,4 +1,4 @@
-"""FUS017: a barrier keeps the compiler from fusing."""
+"""FUS017: a barrier prevents fusion."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ class OptimizationBarrier(Rule):
     """Values go through an optimization barrier.
 
     ## What it does
-    Finds `opt-barrier` in HLO, `detach().clone()` in TorchScript and `annotation.stop_fusion` in Relay; one finding a graph, with how many
-    there are and the bytes that go through.
+    Finds `opt-barrier` in HLO, `detach().clone()` in TorchScript and `annotation.stop_fusion` in Relay; one finding per graph, with the
+    number of barriers and the bytes that go through them.
 
     ## Why is this bad?
-    Nothing is moved, shared or fused across a barrier: what goes through is stored.
+    The compiler does not move, merge or fuse operations across a barrier: it stores the values that go through.
 
     ## Use instead
     Remove `jax.lax.optimization_barrier`; set `prevent_cse=False` in `jax.checkpoint` inside a scan.
 
     ## Known false positives
-    `jax.checkpoint` puts barriers on purpose, lest the recomputation be shared away. XLA's CPU compiler drops them at the end.
+    `jax.checkpoint` inserts barriers on purpose, so that CSE does not undo the rematerialisation. XLA's CPU compiler removes them at the
+    end.
     """
 
     code, name, severity, default = "FUS017", "optimization-barrier", Severity.INFO, False
@@ -114,6 +115,6 @@ class OptimizationBarrier(Rule):
 
 
 def _opened(barrier: Node, site: Site) -> Node:
-    """What goes through the barrier, as it is."""
+    """The operand of the barrier itself, in place of its result."""
     given = [site.new(operand) for operand in barrier.operands]
     return given[0] if len(given) == 1 else site.op(hlo.tuple, *given, type=barrier.type)

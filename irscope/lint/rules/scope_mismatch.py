@@ -1,4 +1,4 @@
-"""MEM004: a value goes from one device or memory scope to another between two operators."""
+"""MEM004: a value is copied between devices or memory scopes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class ScopeMismatch(Rule):
     """A value is copied to another device or memory scope, or there and back.
 
     ## What it does
-    Finds `device_copy` in Relay, with the bytes that it moves; a copy back to where the value came from, with elementwise work at most
-    between, is told as a pair.
+    Finds `device_copy` in Relay, with the bytes that it moves; reports a copy and a copy back with at most elementwise operators between
+    them as a pair.
 
     ## Why is this bad?
     The copy goes over a bus that is ten to a hundred times slower than memory, and neither side computes meanwhile.
 
     ## Use instead
-    Run the operators between two copies where their operands are; place whole stretches of a model on a device, not single operators.
+    Run the operators between two copies on the device of their operands; place whole parts of a model on a device, not single operators.
 
     ## Known false positives
-    A model that is larger than one device's memory has to be cut somewhere; the first and last copies bring the input and the result.
+    A model larger than one device's memory must be split somewhere; the first and last copies transfer the input and the result.
     """
 
     code, name, severity, default = "MEM004", "scope-mismatch", Severity.WARNING, False
@@ -96,7 +96,7 @@ class ScopeMismatch(Rule):
 
 
 def _there(node: Node) -> Node | None:
-    """The copy that brought the value to the device that this one takes it from, past elementwise work."""
+    """The copy that moved the value to this copy's source device, found through elementwise operators."""
     at = node.operands[0]
     while at.op not in COPIES:
         if len(at.operands) != 1:

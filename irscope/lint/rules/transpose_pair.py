@@ -1,4 +1,4 @@
-"""LAY001: a transposition that a later one undoes."""
+"""LAY001: a transpose that a later transpose undoes."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ TRANSPOSES = sets.hlo("transpose") | sets.relay("transpose")
 
 
 class TransposePair(Rule):
-    """A transposition is undone by a later one, with only elementwise work between.
+    """A later transpose undoes a transpose, with only elementwise operators between them.
 
     ## What it does
     Follows an operand chain of elementwise operators from a ``transpose`` up to another whose permutation is the inverse.
-    Two transpositions in direct succession are found whatever their permutations, because one can do the work of both.
+    Reports two transposes in direct succession whatever their permutations, because one can do the work of both.
 
     ## Why is this bad?
-    Each transposition reads and writes the whole tensor, and is a wall for fusion in most compilers.
+    Each transpose reads and writes the whole tensor, and most compilers do not fuse across it.
 
     ## Use instead
-    Do the elementwise work in the original order of the axes; keep one layout (channels last, say) through the whole model.
+    Do the elementwise work in the original order of the axes; keep one layout (e.g. channels last) through the whole model.
 
     ## Known false positives
-    The value between may have another user that needs the transposed order; then only one of the two falls away.
+    The intermediate value may have another user that needs the transposed order; then only one of the two can be removed.
     """
 
     code, name, severity = "LAY001", "transpose-pair", Severity.WARNING
@@ -126,7 +126,7 @@ class TransposePair(Rule):
             for node in context.view.with_op(TRANSPOSES, graph):
                 first, direct = _earlier_transpose(node) if node.operands else (None, False)
                 if first is None or work_class(written(node)) == "contraction":
-                    continue  # a product of TorchScript or Relay that turns an operand as it needs it
+                    continue  # a product of TorchScript or Relay that transposes its own operand
                 outer, inner = _order(node), _order(first)
                 identity = len(outer) == len(inner) and [inner[d] for d in outer if d < len(inner)] == list(range(len(outer)))
                 if not identity and not direct:
@@ -147,7 +147,7 @@ class TransposePair(Rule):
 
 
 def _earlier_transpose(node: Node) -> tuple[Node | None, bool]:
-    """The transposition whose result, through elementwise operators only, ``node`` transposes; and whether nothing lies between."""
+    """The transpose whose result, through elementwise operators only, ``node`` transposes; and whether it is its direct operand."""
     at, direct = node.operands[0], True
     while at.op not in TRANSPOSES:
         if at.op.kind is not Kind.ELEMENTWISE:
@@ -160,7 +160,7 @@ def _earlier_transpose(node: Node) -> tuple[Node | None, bool]:
 
 
 def _between(node: Node, first: Node) -> list[Node]:
-    """The elementwise operators between two transpositions, in order."""
+    """The elementwise operators between two transposes, in order."""
     found = []
     at = node.operands[0]
     while at is not first:
@@ -170,7 +170,7 @@ def _between(node: Node, first: Node) -> list[Node]:
 
 
 def _turned_less(node: Node, first: Node, identity: bool, site: Site) -> Node:
-    """What the first transposes, with the work between done on it as it lies; and one transposition where two were."""
+    """The operand of the first transpose, with the operators between applied in its own order of axes; one transpose replaces two."""
     source = first.operands[0].type
     assert isinstance(source, TensorType) and isinstance(node.type, TensorType)
     at = site.new(first.operands[0])
@@ -187,13 +187,13 @@ def _turned_less(node: Node, first: Node, identity: bool, site: Site) -> Node:
 
 
 def _filled(node: Node, like: TensorType, site: Site) -> Node:
-    """A number all over another shape."""
+    """A splat of one number in another shape."""
     assert isinstance(node.type, TensorType)
     return site.copy(node, *map(site.new, node.operands), type=TensorType(node.type.dtype, like.shape))
 
 
 def _order(node: Node) -> tuple[int, ...]:
-    """Dimension i of the result is dimension order[i] of the operand; Relay counts from the end too, and None turns all around."""
+    """Dimension i of the result is dimension order[i] of the operand; Relay also counts from the end, and None reverses all axes."""
     if node.op is hlo.transpose:
         return Transpose.of(node).dimensions
     rank = node.type.rank if isinstance(node.type, TensorType) else 0

@@ -1,4 +1,4 @@
-"""CTL002: the same stretch of operations stands many times in a row."""
+"""CTL002: the same sequence of operations is repeated many times in a row."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ SMALLEST = 64
 
 
 class UnrolledLoop(Rule):
-    """Eight and more equal stretches of operations follow each other.
+    """Eight or more equal sequences of operations follow each other.
 
     ## What it does
-    Compares operators, types and attributes along the text, and finds stretches that repeat eight times and more; parameters and constants
+    Compares operators, types and attributes along the text, and finds sequences that repeat eight times or more; parameters and constants
     do not count.
 
     ## Why is this bad?
-    The graph is as many times as large: tracing, compiling and every dump take longer. A loop has one body.
+    The graph is that many times larger: tracing, compiling and every dump take longer. A loop has one body.
 
     ## Use instead
-    `jax.lax.scan` over stacked weights, `fori_loop`; with `jax.checkpoint` inside where memory is short.
+    `jax.lax.scan` over stacked weights, `fori_loop`; with `jax.checkpoint` inside if memory is short.
 
     ## Known false positives
-    A loop is sometimes slower than its straight line, because nothing fuses across its trips: measure.
+    A loop is sometimes slower than its unrolled form, because nothing fuses across iterations: measure.
     """
 
     code, name, severity, default = "CTL002", "unrolled-loop", Severity.INFO, False

@@ -14,15 +14,15 @@ class ZeroSizeOrUnitLoop(Rule):
     """A computed tensor has no elements, or a loop runs once or not at all.
 
     ## What it does
-    Finds the operations where a dimension of 0 first appears, but for lists of whole numbers, and `while` loops whose count is known to be
+    Finds the operations where a dimension of 0 first appears, except lists of integers, and `while` loops whose trip count is known to be
     0 or 1.
 
     ## Why is this bad?
-    A tensor without elements is most often a wrong slice or an empty batch that nobody noticed. A loop of one trip hides its body from the
-    compiler for nothing.
+    A tensor without elements is usually a wrong slice or an unnoticed empty batch. A loop with one trip needlessly hides its body from the
+    compiler.
 
     ## Use instead
-    Correct the slice; leave out the loop, or give it its length.
+    Correct the slice; remove the loop, or correct its trip count.
 
     ## Known false positives
     Generic code that is traced for a special case, such as a cache of length 0.
