@@ -135,7 +135,7 @@ class BadAlignment(Rule):
             products_ = f"{len(seen.nodes)} products" if len(seen.nodes) > 1 else f"%{first.name}"
             yield self.finding(
                 context, first,
-                f"the {seen.axis} of {products_} is {size}, no multiple of {MINIMUM.get(_bits(first), 8)}",
+                f"the {seen.axis} of {products_} is {size}, not a multiple of {MINIMUM.get(_bits(first), 8)}",
                 help=f"pad it to {padded}: {100 * (padded - size) / size:.1f} % more work in whole vectors",
             )
 

@@ -155,7 +155,8 @@ class BnUnfolded(Rule):
         yield self.finding(
             context,
             chain[-1],
-            f"%{node.name} ({node.op.name}) is scaled channel by channel, on {human_bytes(size(node))}, where its weights could be{more}",
+            f"%{node.name} ({node.op.name}, {human_bytes(size(node))}) is scaled per channel: the scale could be folded into its "
+            f"weights{more}",
             notes=(Note(f"%{node.name} is here", node.loc), *(Note(f"%{s.name} scales", s.loc) for s in scales)),
             help="fold the scale into the weights when the model is exported",
             saves=Edit({scale: partial(_unscaled, scale, fixed) for _, _, all_scales in found for scale in all_scales}),

@@ -118,7 +118,7 @@ class BoolAsFloatMask(Rule):
                     continue
                 yield self.finding(
                     context, node,
-                    f"the mask %{cast.operands[0].name} becomes {node.type.dtype} and is multiplied in: it hides no nan and no infinity",
+                    f"the mask %{cast.operands[0].name} becomes {node.type.dtype} and is multiplied in: this does not mask nan or infinity",
                     notes=(Note(f"%{cast.name} converts it", cast.loc),),
                     help=f"select by %{cast.operands[0].name}: where(mask, x, 0)",
                 )

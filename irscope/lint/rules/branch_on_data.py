@@ -83,9 +83,10 @@ class BranchOnData(Rule):
                 at = 0 if node.op in IF else 1
                 if len(node.operands) <= at or node.operands[at].op not in READS:
                     continue
-                what = "both ways are in the graph" if at == 0 else "its end depends on data"
+                what = "both branches are in the graph" if at == 0 else "its end depends on data"
                 yield self.finding(
                     context, node,
-                    f"this graph is scripted, not traced: {node.op.name} waits for %{node.operands[at].name}, {what}, and kernels end here",
-                    help="torch.where, where both ways are cheap" if at == 0 else "",
+                    f"this graph is scripted, not traced: {node.op.name} waits for %{node.operands[at].name}, {what}, and nothing fuses "
+                    "across it",
+                    help="torch.where, if both branches are cheap" if at == 0 else "",
                 )

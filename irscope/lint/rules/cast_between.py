@@ -136,8 +136,8 @@ class CastBetween(Rule):
             names = " and ".join(f"%{user.name} ({user.op.name})" for user in work[:2])
             yield self.finding(
                 context, cast,
-                f"%{cast.name} converts what %{anchor.name} ({anchor.op.name}) gives, {anchor.type}, to {cast.type} before {names}: "
-                "without it they are fewer kernels",
+                f"%{cast.name} converts the result of %{anchor.name} ({anchor.op.name}), {anchor.type}, to {cast.type} before {names}: "
+                "without it there are fewer kernels",
                 notes=(Note(f"%{anchor.name} is here", anchor.loc),),
                 help=f"use %{anchor.name} as it is" if undone else "do the elementwise work first, and convert its result",
                 saves=Edit(changes, (anchor,)),

@@ -124,7 +124,7 @@ class ConcatBlocks(Rule):
     def _finding(self, context: Context, node: Node, reader: Node, more: str, help: str, edit: Edit | None) -> RuleFinding:
         return self.finding(
             context, node,
-            f"{len(node.operands)} pieces ({human_bytes(size(node))}) are put together for %{reader.name} ({reader.op.name}){more}",
+            f"{len(node.operands)} pieces ({human_bytes(size(node))}) are concatenated for %{reader.name} ({reader.op.name}){more}",
             notes=(Note(f"%{reader.name} works on the whole", reader.loc),),
             help=help,
             saves=edit or saving(bytes=2.0 * size(node), kernels=1.0),

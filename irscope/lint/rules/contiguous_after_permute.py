@@ -90,8 +90,8 @@ class ContiguousAfterPermute(Rule):
                 turned = node.operands[0]
                 yield self.finding(
                     context, node,
-                    f"{turned.op.name} is copied into order" + (f" ({human_bytes(size)} read and written)" if size else ""),
-                    notes=(Note(f"it is turned by %{turned.name}", turned.loc),),
+                    f"{turned.op.name} is copied to make it contiguous" + (f" ({human_bytes(size)} read and written)" if size else ""),
+                    notes=(Note(f"%{turned.name} transposes it", turned.loc),),
                     help=f"use %{turned.name} as it is",
                     saves=saving(bytes=2.0 * size, kernels=1.0),
                 ).with_severity(Severity.INFO if given else None)

@@ -127,9 +127,9 @@ class ControlFlowBoundary(Rule):
             moved = sum(leaf.bytes for leaf in node.type.leaves() if isinstance(leaf, TensorType))
             yield self.finding(
                 context, node,
-                f"%{node.name} is a wall between kernels, which store what goes through it ({human_bytes(moved)} come out), and both of "
-                "its ways are cheap",
-                help="compute both ways and choose: jnp.where, torch.where",
+                f"%{node.name} prevents fusion: its operands and results are stored ({human_bytes(moved)} of results), and both "
+                "of its branches are cheap",
+                help="compute both branches and select: jnp.where, torch.where",
                 saves=Edit({node: partial(_selected, node)}, node.operands),
             )
 

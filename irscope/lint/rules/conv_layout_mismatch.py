@@ -159,7 +159,7 @@ class ConvLayoutMismatch(Rule):
             folded = context.settings.compiler in TIDY and not context.view.optimised
             yield self.finding(
                 context, node,
-                f"{len(sites)} of {total[graph]} convolutions stand between transpositions, which move {human_bytes(moves)}",
+                f"{len(sites)} of {total[graph]} convolutions are between transposes, which move {human_bytes(moves)}",
                 notes=(Note(f"%{before.name} moves the channels before", before.loc), Note(f"%{after.name} moves them back", after.loc)),
                 help="keep one order of axes through the model, and transpose once at its edge",
                 saves=None if folded else saving(bytes=float(moves), kernels=float(len(moved))),

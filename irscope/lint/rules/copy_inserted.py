@@ -110,7 +110,7 @@ class CopyInserted(Rule):
                 context, node,
                 f"{source.type} is copied to {node.type} ({human_bytes(size(node))}), because {_wanted(context, graph, node)}{more}",
                 notes=(
-                    Note(f"%{source.name} lies in the other order", source.loc),
+                    Note(f"%{source.name} has the other layout", source.loc),
                     *(Note(f"%{n.name} is copied too, {human_bytes(size(n))}", n.loc) for n, _ in copies[1:LISTED]),
                 ),
                 help=advice,
@@ -143,12 +143,12 @@ def _order(type: TensorType, layout: Layout) -> tuple[int, ...]:
 
 def _wanted(context: Context, graph: Graph, node: Node) -> str:
     if node is graph.root:
-        return "the caller wants it so" if graph is context.module.main() else "the kernel's reader wants it so"
+        return "the caller requires that layout" if graph is context.module.main() else "a user of the kernel requires that layout"
     users = [f"%{u.name} ({u.op.name})" for u in context.view.users(node, graph)]
-    return f"{' and '.join(users[:2])} {'want' if len(users) > 1 else 'wants'} it so" if users else "of nobody"
+    return f"{' and '.join(users[:2])} {'require' if len(users) > 1 else 'requires'} that layout" if users else "of nobody"
 
 
 def _advice(node: Node) -> str:
     if behind(node.operands[0], PARTS).op in LEAVES:
-        return "store the parameter in the order that its reader wants"
-    return "let both sides use one order of axes"
+        return "store the parameter in the layout that its user requires"
+    return "use one layout on both sides"

@@ -129,7 +129,7 @@ class DeadCode(Rule):
                 more = f", with {counted(len(kept) - 1, 'more node')} kept for it" if len(kept) > 1 else ""
                 yield self.finding(
                     context, node,
-                    f"nobody uses %{node.name}{more}",
+                    f"nothing uses %{node.name}{more}",
                     help="return it, or delete it in the model",
                     saves=saving(bytes=float(written), kernels=1.0),
                 )

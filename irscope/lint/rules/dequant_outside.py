@@ -135,7 +135,7 @@ class DequantOutside(Rule):
                     context, node,
                     f"%{source.name} {source.type} becomes {operand.type} before {node.op.name} reads it: "
                     f"{human_bytes(size(source))} grow to {human_bytes(size(operand))}",
-                    notes=(Note(f"%{first.name} makes floats of it", first.loc), *evidence),
+                    notes=(Note(f"%{first.name} converts it to floats", first.loc), *evidence),
                     help="multiply the integers with a wider result type, and scale that"
                     + (f"; or have XLA convert inside the product's kernel: {answer.help}" if answer is not None and answer.help else ""),
                     saves=saving(bytes=float(2 * size(operand) - size(source)), kernels=1.0),

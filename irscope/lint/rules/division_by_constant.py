@@ -105,7 +105,7 @@ class DivisionByConstant(Rule):
                 continue
             cheaper = _cheaper(node)
             if cheaper:
-                message = f"{node.op.name} of {node.type.elements} elements, which something cheaper can do"
+                message = f"{node.op.name} of {node.type.elements} elements, which a cheaper operator can compute"
                 yield self.finding(context, node, message, help=cheaper, saves=_edit(node))
 
 

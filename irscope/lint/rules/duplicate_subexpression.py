@@ -132,7 +132,7 @@ class DuplicateSubexpression(Rule):
                 heavy = size >= WORTH_BYTES or node.op.kind == Kind.CONTRACTION
                 yield self.finding(
                     context, node,
-                    f"%{node.name} computes again what %{first.name} holds: {node.op.name}, {human_bytes(size)}",
+                    f"%{node.name} recomputes %{first.name}: {node.op.name}, {human_bytes(size)}",
                     notes=(Note(f"%{first.name} is here", first.loc),),
                     help=f"use %{first.name}",
                     saves=Edit.use(node, first),

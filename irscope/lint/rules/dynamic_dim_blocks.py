@@ -113,8 +113,8 @@ class DynamicDimBlocks(Rule):
         where = "innermost axis" if inner else "axis " + ", ".join(map(str, axes))
         return self.finding(
             context, node,
-            f"%{node.name} is {type}: its {where} is open, which reaches {counted(len(tainted), 'value')}",
-            notes=(Note(f"%{summed.name} sums over an open dimension", summed.loc),) if summed is not None else (),
+            f"%{node.name} is {type}: its {where} is dynamic, and propagates to {counted(len(tainted), 'value')}",
+            notes=(Note(f"%{summed.name} contracts a dynamic dimension", summed.loc),) if summed is not None else (),
             help="pad to a few fixed lengths and compile for each",
         ).with_severity(Severity.WARNING if inner or summed is not None or axes != [0] else Severity.INFO)
 

@@ -8,7 +8,7 @@ from irscope.source import Severity
 
 
 class ExpensiveIntoBroadcast(Rule):
-    """An exponential, a division or another expensive operator is not fused, because its consumer broadcasts its elements.
+    """An exponential, a division or another expensive operator is not fused, because its consumer reads each element more than once.
 
     ## What it does
     Finds values that the policy does not fuse into a consumer because it reads their elements more than once: XLA's CPU compiler says
@@ -80,4 +80,5 @@ class ExpensiveIntoBroadcast(Rule):
     )
 
     def check(self, context: Context) -> Findings:
-        yield from findings_by_producer(context, self, ("not-profitable", "repeated-work"), "is stored before {consumer} ({op}) repeats it")
+        said = "is stored for {consumer} ({op}), which would compute it repeatedly"
+        yield from findings_by_producer(context, self, ("not-profitable", "repeated-work"), said)

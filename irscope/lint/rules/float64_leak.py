@@ -167,7 +167,7 @@ class Float64Leak(Rule):
             context, node,
             f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {counted(len(spread), 'node')}"
             f" ({human_bytes(wasted)} too much)",
-            notes=tuple(Note(f"%{n.name} ({n.op.name}) meets it", n.loc) for n in [n for n in origins if n is not node][:LISTED]),
+            notes=tuple(Note(f"%{n.name} ({n.op.name}) is used with it", n.loc) for n in [n for n in origins if n is not node][:LISTED]),
             help="give the literal or the conversion the element type of its neighbours",
             saves=Edit({n: partial(_halved, n) for n in _computed(context, spread)}),
         ).with_severity(None if any(not _is_number(n.type) for n in spread) else Severity.INFO)

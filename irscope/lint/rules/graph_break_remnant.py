@@ -79,17 +79,17 @@ class GraphBreakRemnant(Rule):
                 if is_python(node.op):
                     yield self.finding(
                         context, node,
-                        f"{node.op.name.removeprefix('^')} is a Python function: the graph cannot be saved, and no kernel crosses it",
+                        f"{node.op.name.removeprefix('^')} is a Python function: the graph cannot be saved, and nothing fuses across it",
                         help="write it with operators of torch, or register it with torch.library.custom_op",
                     )
                 elif node.op in CALLS or node.op in FALLBACKS:
                     calls.setdefault(node.op, []).append(node)
             for op, nodes in calls.items():
-                what = "goes back to the interpreter" if op in FALLBACKS else "calls what this text does not hold"
+                what = "falls back to the interpreter" if op in FALLBACKS else "calls a function that is not in this text"
                 more = f", and so do {len(nodes) - 1} others" if len(nodes) > 1 else ""
                 yield self.finding(
                     context, nodes[0],
-                    f"{op.name} {what}{more}: nothing is seen of what is behind",
+                    f"{op.name} {what}{more}: its cost and its findings are unknown",
                     notes=tuple(Note(f"%{node.name} is another", node.loc) for node in nodes[1:LISTED]),
                     help="" if op in FALLBACKS else "print inlined_graph instead of graph",
                 ).with_severity(Severity.INFO)

@@ -95,7 +95,7 @@ class InplaceMutation(Rule):
         more = f"; so do {len(found) - 1} more" if len(found) > 1 else ""
         return self.finding(
             context, node,
-            f"{node.op.name} writes in place: TorchScript's fuser does not join it with %{beside.name} ({beside.op.name}){more}",
+            f"{node.op.name} writes in place: TorchScript's fuser does not fuse it with %{beside.name} ({beside.op.name}){more}",
             notes=tuple(Note(f"%{n.name} ({n.op.name}) is another", n.loc) for n, _ in found[:LISTED] if n is not node),
             help=f"use {plain} without underscore (inplace=False), if TorchScript fuses on your device",
             saves=saving(bytes=2.0 * sum(size(n) for n, _ in found), kernels=float(len(found))),

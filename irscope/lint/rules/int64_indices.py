@@ -113,7 +113,7 @@ class Int64Indices(Rule):
             reported.add(index)
             yield self.finding(
                 context, index,
-                f"the indices of {node.op.name} are worked out in 64 bits" + (f" ({human_bytes(bytes)})" if bytes else ""),
+                f"the indices of {node.op.name} are computed in 64 bits" + (f" ({human_bytes(bytes)})" if bytes else ""),
                 notes=(Note(f"%{node.name} reads them", node.loc),),
                 help=help,
                 saves=saving(bytes=bytes / 2),

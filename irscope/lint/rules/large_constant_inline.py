@@ -112,7 +112,7 @@ class LargeConstantInline(Rule):
             if large:
                 node = max(large, key=size)
                 more = f"; {len(large) - 1} more, {human_bytes(sum(map(size, large)))} in all" if len(large) > 1 else ""
-                said = f"{human_bytes(size(node))} of constants stand in the graph: {node.type}{more}"
+                said = f"{human_bytes(size(node))} of constants are part of the graph: {node.type}{more}"
                 notes = tuple(Note(f"%{n.name} is another", n.loc) for n in large[:LISTED] if n is not node)
                 # Relay and TorchScript keep values outside the text, and fold constants.
                 severity = None if context.module.dialect.primitive else Severity.INFO

@@ -97,7 +97,7 @@ class LaunchBound(Rule):
         main = context.module.main()
         yield self.finding(
             context, main.result(),
-            f"{kernels:.0f} kernels cost {human_us(launch)} to start at {each:g} us each on {machine.name}, and the whole is "
-            f"{human_us(total)} ({human_bytes(planned.traffic)}): {100 * launch / total:.0f} % is starting",
+            f"{kernels:.0f} kernels cost {human_us(launch)} to launch at {each:g} us each on {machine.name}, of "
+            f"{human_us(total)} in all ({human_bytes(planned.traffic)}): {100 * launch / total:.0f} % is launch overhead",
             help="make them larger or fewer: a larger batch, an unrolled loop, what --why-not-fused names",
         )

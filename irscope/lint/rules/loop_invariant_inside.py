@@ -183,7 +183,7 @@ class LoopInvariantInside(Rule):
                 heavy = node.op.kind is Kind.CONTRACTION or any(o.op.kind is Kind.CONTRACTION and same[o.index] for o in node.operands)
                 yield self.finding(
                     context, node,
-                    f"%{node.name} ({node.op.name}, {human_bytes(size(node))}) is the same in every trip"
+                    f"%{node.name} ({node.op.name}, {human_bytes(size(node))}) is the same in every iteration"
                     + (f" of {trips}" if trips is not None else ""),
                     notes=(Note(f"the loop is %{loop.name} in {graph.name}", loop.loc),),
                     help="compute it before the loop",

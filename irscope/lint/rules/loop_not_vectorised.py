@@ -112,7 +112,7 @@ class LoopNotVectorised(Rule):
             end = ", and its end depends on data" if waits else ""
             yield self.finding(
                 context, node,
-                f"the kernel {kernel} of %{node.name} ({node.op.name}) works element by element: {steps} steps without a vector{end}",
+                f"the kernel {kernel} of %{node.name} ({node.op.name}) works element by element: {steps} scalar steps{end}",
                 notes=tuple(Note(f"%{other.name} ({other.op.name}) is in it", other.loc) for other, _ in known[:-1][:LISTED]),
                 help="compile-and-run --emit loops prints it",
             )

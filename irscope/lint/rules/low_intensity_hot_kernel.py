@@ -133,6 +133,6 @@ ENTRY e {
                 context, node,
                 f"the kernel of %{node.name} moves {human_bytes(read + written)} in about {human_us(us)}, "
                 f"{100 * us / context.costs.total_us:.0f} % of all: {flops / max(1.0, read + written):.2g} operations "
-                f"a byte, where {machine.name} could do {balance:.2g}",
+                f"per byte, of the {balance:.2g} that {machine.name} could do",
                 help="narrower types, fewer kernels over the same values, blocks that stay in the caches",
             )

@@ -185,7 +185,7 @@ class MaterialisedBroadcast(Rule):
                 harm = f"written out as {type}, {times}, because {who} reads it from memory"
                 yield self.finding(
                     context, node,
-                    f"{small} is {harm if written else f'repeated to {type}, {times}, and {who} works on every copy'}",
+                    f"{small} is {harm if written else f'broadcast to {type}, {times}, and {who} processes every copy'}",
                     help="use the small operand there, and broadcast afterwards",
                     saves=edit or saving(bytes=2.0 * (type.bytes - small.bytes), kernels=1.0),
                 ).with_severity(Severity.INFO if reader is node else None)

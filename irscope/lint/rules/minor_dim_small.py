@@ -100,7 +100,7 @@ class MinorDimSmall(Rule):
         type = nodes[0].type
         assert isinstance(type, TensorType)
         more = f" (and {len(nodes) - 1} more of this shape)" if len(nodes) > 1 else ""
-        message = f"{type}: the fastest axis has {_minor(type)} elements{more}"
+        message = f"{type}: the minor-most dimension has {_minor(type)} elements{more}"
         return self.finding(context, nodes[0], message, help="put a long axis last")
 
 

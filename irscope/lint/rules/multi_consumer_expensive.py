@@ -134,7 +134,7 @@ class MultiConsumerExpensive(Rule):
                 context, producer,
                 f"%{producer.name} ({producer.op.name}, {human_bytes(size(producer))}) is stored for {len(users)} readers: {edges[0].why}",
                 notes=tuple(Note(f"%{user.name} ({user.op.name}) reads it", user.loc) for user in users),
-                help="compute it once for each reader, behind a barrier that keeps the copies apart",
+                help="recompute it in each user, behind a barrier that prevents CSE",
                 saves=Edit({user: partial(_own_copy, user, producer) for user in users}, (producer,), apart=True),
             )
 

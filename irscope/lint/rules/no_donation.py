@@ -91,9 +91,9 @@ class NoDonation(Rule):
             return
         yield self.finding(
             context, main.root,
-            f"{len(pairs)} results have the type of a parameter ({human_bytes(shared)}), and none takes its memory",
+            f"{len(pairs)} results have the type of a parameter ({human_bytes(shared)}), and none aliases it",
             notes=tuple(Note(f"%{n.name} is {n.type}", n.loc) for n in pairs[:LISTED] if n is not main.root),
-            help="donate the parameters that the call uses up: jax.jit(step, donate_argnums=...)",
+            help="donate the parameters that are not used after the call: jax.jit(step, donate_argnums=...)",
         )
 
 

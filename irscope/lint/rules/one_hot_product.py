@@ -137,8 +137,9 @@ class OneHotProduct(Rule):
                 table = node.operands[1 - side]
                 yield self.finding(
                     context, node,
-                    f"a product with one-hot rows takes rows of %{table.name} {table.type}: {length} terms for each of which one counts",
-                    notes=(Note(f"%{hot.name} compares the indices with a running number", hot.loc),),
+                    f"a product with one-hot rows looks up rows of %{table.name} {table.type}: {length} terms per element, one of "
+                    "them not zero",
+                    notes=(Note(f"%{hot.name} compares the indices with an iota", hot.loc),),
                     help="look the rows up: jnp.take(table, indices, axis=0), an embedding",
                     saves=_edit(node, side, indices, summed[0]),
                 )

@@ -108,7 +108,7 @@ class OptimizationBarrier(Rule):
                     context, barriers[0],
                     f"{human_bytes(through)} go through {len(barriers)} barrier{'s' if len(barriers) > 1 else ''} ({barriers[0].op.name})",
                     notes=tuple(Note(f"%{n.name} is another", n.loc) for n in barriers[1:LISTED]),
-                    help="remove it, if it is not there to keep a recomputation" if removable else "use the value as it is",
+                    help="remove it, unless it protects a rematerialisation" if removable else "use the value as it is",
                     saves=Edit({n: partial(_opened, n) for n in barriers}) if removable
                     else saving(bytes=2.0 * through, kernels=float(len(barriers))),
                 )

@@ -173,7 +173,7 @@ class OuterProductByAccident(Rule):
             names = " and ".join(f"%{source.name} {source.type}" for _, source in sources)  # type: ignore[misc]
             yield self.finding(
                 context, node,
-                f"{names} are stretched to {n} x {n}, and all {n * n} pairs are summed up where {n} terms are the likely wish",
+                f"{names} are broadcast to {n} x {n}, and all {n * n} pairs are summed, though {n} terms were probably intended",
                 notes=tuple(Note(f"%{source.name} is {source.type}", source.loc) for _, source in sources),  # type: ignore[misc]
                 help="give both one shape before: squeeze the column, or keep its axis in the other",
                 saves=saving(bytes=float(size(node))),

@@ -149,14 +149,14 @@ class RankMismatchElementwise(Rule):
                         continue
                     yield self.finding(
                         context, node,
-                        f"{small.type} is stretched along axes {_others(axes, type.rank)} to meet {full[0].type}",
-                        help="if it is meant, write the axes out in the model (keepdims, [:, None])",
+                        f"{small.type} is broadcast along axes {_others(axes, type.rank)} to match {full[0].type}",
+                        help="if this is intended, write the axes out in the model (keepdims, [:, None])",
                     )
                 elif len(stretched) == 2 and _outer(stretched[0][0], stretched[1][0]):
                     other = stretched[1][1]
                     yield self.finding(
                         context, node,
-                        f"{small.type} and {other.type} meet in an outer product {type}",
+                        f"{small.type} and {other.type} form an outer product {type}",
                         help="if both should run along the same axis, squeeze or reshape one of them before",
                     ).with_severity(Severity.WARNING)
 
@@ -172,8 +172,8 @@ class RankMismatchElementwise(Rule):
             return
         # stretched-both-ways reports operators that broadcast both operands.
         if full.shape == type.shape and (small.rank > 1 or small.shape[0] != type.shape[-1]):
-            said = f"{small} is stretched over {type.rank - small.rank} more axes to meet {full}"
-            fix = "if it is meant, write the axes out in the model (expand_dims, unsqueeze, nn.bias_add)"
+            said = f"{small} is broadcast over {type.rank - small.rank} more axes to match {full}"
+            fix = "if this is intended, write the axes out in the model (expand_dims, unsqueeze, nn.bias_add)"
             yield self.finding(context, node, said, help=fix)
 
 

@@ -114,7 +114,7 @@ class ReduceAfterReduce(Rule):
             reported.add(node)
             yield self.finding(
                 context, node,
-                f"%{node.name} reduces what %{first.name} has reduced by the same operator: one reduction over both gives the same",
+                f"%{node.name} reduces the result of %{first.name} by the same operator: one reduction over both is equivalent",
                 notes=(Note(f"%{first.name} is the first, of {first.operands[0].type}", first.loc),),
                 help="reduce over both sets of axes at once",
                 saves=Edit({node: partial(_at_once, node, first)}, (first.operands[0],)),
@@ -129,7 +129,7 @@ class ReduceAfterReduce(Rule):
                 continue
             yield self.finding(
                 context, edge.consumer,
-                f"%{edge.consumer.name} stands behind %{edge.producer.name} in a kernel of its own "
+                f"%{edge.consumer.name} follows %{edge.producer.name} in a separate kernel "
                 f"({human_bytes(size(edge.producer))}): {edge.why}",
                 notes=(Note(f"%{edge.producer.name} ends the first kernel", edge.producer.loc),),
                 help=edge.verdict.counterfactual,

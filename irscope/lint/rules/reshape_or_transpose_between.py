@@ -158,10 +158,10 @@ class ReshapeOrTransposeBetween(Rule):
             reshape, node = place
             yield self.finding(
                 context, node,
-                f"%{node.name} ({node.op.name}) is kept out of the kernel of %{anchor.name} ({anchor.op.name}) by the {reshape.op.name} "
-                f"%{reshape.name} between them",
-                notes=(Note(f"%{reshape.name} makes {reshape.type} of {anchor.type}", reshape.loc),),
-                help=f"do the {node.op.name} in the shape of %{anchor.name}, and {reshape.op.name} afterwards",
+                f"%{node.name} ({node.op.name}) is not fused into %{anchor.name} ({anchor.op.name}): the {reshape.op.name} "
+                f"%{reshape.name} is between them",
+                notes=(Note(f"%{reshape.name} turns {anchor.type} into {reshape.type}", reshape.loc),),
+                help=f"do the {node.op.name} in the shape of %{anchor.name}, and the {reshape.op.name} afterwards",
                 saves=Edit({node: partial(_moved, node, reshape)}, (anchor,)),
             )
 

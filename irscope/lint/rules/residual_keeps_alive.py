@@ -151,8 +151,8 @@ class ResidualKeepsAlive(Rule):
                 context, add,
                 f"%{kept.name} ({human_bytes(size(kept))}) stays alive across {between} products for this addition{more}: "
                 f"{human_bytes(total)} in all",
-                notes=tuple(Note(f"%{value.name} waits for %{node.name}", value.loc) for node, value, _ in found[1 : 1 + LISTED]),
-                help="add in the kernel of the last product; in training, compute the value again",
+                notes=tuple(Note(f"%{value.name} stays alive until %{node.name}", value.loc) for node, value, _ in found[1 : 1 + LISTED]),
+                help="add in the kernel of the last product; in training, rematerialise the value",
             )
 
 

@@ -119,7 +119,7 @@ class ScalarTensorBroadcastLate(Rule):
                 n = node.type.elements  # type: ignore[attr-defined]
                 yield self.finding(
                     context, node,
-                    f"{node.op.name} gives {n} equal elements: its operands are scalars that were broadcast before",
+                    f"{node.op.name} computes {n} equal elements: its operands are broadcast scalars",
                     help="do the arithmetic on the scalars, then broadcast",
                     saves=Edit({node: partial(_scalar, node)}),
                 )

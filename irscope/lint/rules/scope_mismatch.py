@@ -84,13 +84,13 @@ class ScopeMismatch(Rule):
 
     def _finding(self, context: Context, node: Node, before: Node | None) -> RuleFinding:
         size = node.type.bytes if isinstance(node.type, TensorType) and node.type.is_static else 0
-        notes = () if before is None else (Note(f"%{before.name} brings it there", before.loc),)
-        what = "comes back to where it was before" if before is not None else "goes to another device between two operators"
+        notes = () if before is None else (Note(f"%{before.name} moved it there", before.loc),)
+        what = "is copied back to its first device" if before is not None else "is copied to another device between two operators"
         return self.finding(
             context, node,
             f"%{node.operands[0].name} {what} ({human_bytes(size)})",
             notes=notes,
-            help="run what is between where its operands are" if before is not None else "run both operators on one device",
+            help="run the operators between on the device of their operands" if before is not None else "run both operators on one device",
             saves=saving(bytes=float(2 * size * (2 if before is not None else 1)), kernels=2.0 if before is not None else 1.0),
         )
 

@@ -98,7 +98,7 @@ class ShapeArithmetic(Rule):
                 first, total = chains[0][0], sum(steps for _, steps in chains)
                 yield self.finding(
                     context, first,
-                    f"sizes that the types say are worked out: {len(chains)} of them, by {total} operators",
+                    f"the graph computes sizes that are known statically: {len(chains)} of them, by {total} operators",
                     help="-1 in view or reshape, or the sizes of the configuration",
                 )
 
@@ -106,7 +106,7 @@ class ShapeArithmetic(Rule):
         """Relay's `shape_of`, whose result is a tensor that other operators take apart."""
         reads = [node for node in context.view.with_op(ASKS, graph) if _is_known(node) and context.view.users(node, graph)]
         if reads:
-            said = f"{len(reads)} shapes that the types say are asked for when the program runs"
+            said = f"the program computes {len(reads)} shapes that are known statically"
             yield self.finding(context, reads[0], said, help="write the shape: reshape(x, newshape=[...])")
 
 

@@ -129,7 +129,7 @@ class SideEffectOrRng(Rule):
             evidence = self._evidence(context, graph, node)
             if evidence:
                 help = "draw for each use: split the key" if node.op is hlo.rng else NEEDED
-                notes = tuple(Note(f"%{o.name} ends in memory for it", o.loc) for o in node.operands if o.op.kind is Kind.ELEMENTWISE)
+                notes = tuple(Note(f"%{o.name} is stored for it", o.loc) for o in node.operands if o.op.kind is Kind.ELEMENTWISE)
                 yield self.finding(context, node, evidence, notes=notes, help=help)
 
     def _evidence(self, context: Context, graph: Graph, node: Node) -> str:
@@ -140,7 +140,7 @@ class SideEffectOrRng(Rule):
         if not any(o.op.kind is Kind.ELEMENTWISE for o in node.operands):
             return ""
         if node.op in HOST:
-            return f"{node.op.name} speaks with the host, and nothing fuses across it"
+            return f"{node.op.name} communicates with the host, and nothing fuses across it"
         call = CustomCall.of(node)
         if call.custom_call_has_side_effect and not is_annotation(node):
             return f"{call.custom_call_target} has a side effect, and nothing fuses across it"
@@ -151,7 +151,7 @@ class SideEffectOrRng(Rule):
         for graph in context.view.graphs:
             for node in graph.nodes:
                 if node.op in PRINTS and any(isinstance(o.type, TensorType) and o.operands for o in node.operands):
-                    said = f"{node.op.name} shows tensors in every run"
+                    said = f"{node.op.name} prints tensors in every run"
                     yield self.finding(context, node, said, help=NEEDED)
                 elif node.op in DRAWS:
                     users = _users(context, graph, node)

@@ -77,7 +77,7 @@ class SmallWrappedKernels(Rule):
                     context, node,
                     f"{len(run)} kernels in a row from here move {human_bytes(total)} together",
                     notes=tuple(Note(f"%{g.root.name} moves {human_bytes(moved)}", g.root.loc) for g, moved in run[1 : 1 + LISTED]),
-                    help="do them together: one flat array, vmap over equal shapes",
+                    help="combine them: one flat array, vmap over equal shapes",
                     saves=saving(kernels=float(len(run) - 1)),
                 )
 

@@ -114,7 +114,7 @@ class StretchedBothWays(Rule):
                 a, b = node.operands[0].type, node.operands[1].type
                 yield self.finding(
                     context, node,
-                    f"{a} and {b} meet in {type}: axes are aligned from the right, and both operands are stretched",
+                    f"{a} and {b} give {type}: axes align from the right, and both operands are broadcast",
                     help="if both should run along the same axis, squeeze or reshape one of them before",
                 ).with_severity(None if _to_one_length(node, type) else Severity.INFO)
 

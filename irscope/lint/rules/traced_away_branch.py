@@ -152,19 +152,19 @@ class TracedAwayBranch(Rule):
                 if not line or in_library(line) or _indexes(main, node):
                     continue  # hand-written graphs may use any numbers; libraries that check shapes leave gaps, as indexing does
                 what = f"{missing} values are" if missing > 1 else "a value is"
-                evidence = f"{what} missing before %{node.name}: they decided something in Python"
+                evidence = f"{what} missing before %{node.name}: Python used them for a decision"
                 yield self._finding(context, node, evidence, Severity.INFO if reads_sizes else None)
         for graph in context.view.graphs:
             for node in graph.shown():
                 if _looked_at(node) and not context.view.users(node, graph) and node is not graph.root:
-                    evidence = f"%{node.name} was looked at by Python, and nothing in the graph uses it"
+                    evidence = f"%{node.name} was read by Python, and nothing in the graph uses it"
                     yield self._finding(context, node, evidence, Severity.INFO if _of_shapes(node) else None)
 
     def _finding(self, context: Context, node: Node, evidence: str, severity: Severity | None = None) -> RuleFinding:
         return self.finding(
             context, node,
-            f"this graph is traced, not scripted: {evidence}; the way that was taken then is taken for every input",
-            help="torch.jit.script keeps both ways of an if; torch.where computes both",
+            f"this graph is traced, not scripted: {evidence}; the branch that was taken then is fixed for every input",
+            help="torch.jit.script keeps both branches of an if; torch.where computes both",
         ).with_severity(severity)
 
 

@@ -83,6 +83,6 @@ class TrainingMode(Rule):
                     continue
                 if drops and constant(node.operands[1]) == 0:
                     continue  # a probability of 0 drops nothing
-                what = "draws" if drops else "takes the statistics of the batch"
+                what = "draws" if drops else "uses the statistics of the batch"
                 message = f"{node.op.name} {what}, as in training"
                 yield self.finding(context, node, message, help="model.eval() before the graph is made")

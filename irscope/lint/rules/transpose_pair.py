@@ -135,13 +135,13 @@ class TransposePair(Rule):
                 what = (
                     f"%{node.name} undoes %{first.name}"
                     if identity
-                    else f"%{first.name} and %{node.name} are one transposition done in two"
+                    else f"%{first.name} and %{node.name} can be one transpose"
                 )
                 yield self.finding(
                     context, node,
                     f"{what} ({human_bytes(saved)} of traffic)",
                     notes=(Note(f"%{first.name} is here", first.loc),),
-                    help="leave out both" if identity else "transpose once, with the product of the permutations",
+                    help="remove both" if identity else "transpose once, with the product of the permutations",
                     saves=Edit({node: partial(_turned_less, node, first, identity)}, (first.operands[0],)),
                 )
 

@@ -124,7 +124,7 @@ class UnrolledLoop(Rule):
         share = 100 * repeat.times * repeat.period / max(1, len(counted))
         return self.finding(
             context, first,
-            f"{repeat.times} equal stretches of {repeat.period} operations follow each other from here: {share:.0f} % of the graph",
+            f"{repeat.times} equal sequences of {repeat.period} operations follow each other from here: {share:.0f} % of the graph",
             notes=(Note(f"the second begins with %{second.name}", second.loc),),
             help="a loop over stacked weights has one body: lax.scan, fori_loop",
         )

@@ -216,9 +216,9 @@ class UnstableSoftmax(Rule):
                 continue
             yield self.finding(
                 context, spread,
-                f"the variance is a second walk over %{x.name} ({human_bytes(size(x))}), behind that of its mean",
+                f"the variance is a second pass over %{x.name} ({human_bytes(size(x))}), after that of its mean",
                 notes=(Note(f"%{mean.name} is the mean's sum", mean.loc),),
-                help="sum the values and their squares in one walk, where the mean is small beside the spread",
+                help="sum the values and their squares in one pass, if the mean is small beside the spread",
                 saves=saving(bytes=float(size(x)), kernels=1.0),
             ).with_severity(Severity.INFO)
 

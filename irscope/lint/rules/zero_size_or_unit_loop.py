@@ -157,7 +157,7 @@ class ZeroSizeOrUnitLoop(Rule):
             trips = trip_count(context.module, node)
             if trips is not None and trips <= 1:
                 how = "never runs" if trips == 0 else "runs once"
-                yield self.finding(context, node, f"this loop {how}", help="leave it out" if trips == 0 else "use its body as it is")
+                yield self.finding(context, node, f"this loop {how}", help="remove it" if trips == 0 else "inline its body")
 
 
 def _empty(node: Node) -> bool:
