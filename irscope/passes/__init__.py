@@ -1,4 +1,4 @@
-"""Passes: a graph in, a new graph with the same meaning out. One file each, named after its pass."""
+"""Passes: each takes a graph and returns a new graph with the same meaning. One file each, named after its pass."""
 from __future__ import annotations
 
 from irscope.passes.base import Pass

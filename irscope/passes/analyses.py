@@ -1,4 +1,4 @@
-"""Results of analyses, worked out when they are asked for and kept until a pass changes the module."""
+"""Results of analyses, computed on demand and cached until a pass changes the module."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ KNOWN: dict[str, Callable[[Module], Any]] = {
 
 
 class Analyses:
-    """What is known of the module that a sequence of passes has reached.
+    """The cached analyses of the current module in a pass pipeline.
 
     >>> analyses = Analyses(module)                                                      # doctest: +SKIP
     >>> analyses.of("users")[module.main()]                                              # doctest: +SKIP
@@ -29,7 +29,7 @@ class Analyses:
         self._results: dict[str, Any] = {}
 
     def of(self, name: str) -> Any:
-        """The result of an analysis for the module as it is. Raises UserError for an unknown name."""
+        """The result of an analysis for the current module. Raises UserError for an unknown name."""
         if name not in self._results:
             if name not in KNOWN:
                 raise UserError(f"there is no analysis {name!r}", did_you_mean(name, KNOWN) or f"they are {', '.join(KNOWN)}")
@@ -37,7 +37,7 @@ class Analyses:
         return self._results[name]
 
     def moved_to(self, module: Module, preserved: Iterable[str]) -> None:
-        """A pass gave this module: of another one, only what the pass says to preserve is kept. Types are always checked again."""
+        """Record the module that a pass returned: a new one keeps only the analyses that the pass preserves, and never the types."""
         if module is not self.module:
             self.module = module
             self._results = {name: self._results[name] for name in preserved if name in self._results and name != "types"}

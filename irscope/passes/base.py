@@ -1,4 +1,4 @@
-"""What a pass is, and how one rewrites every graph of a module."""
+"""The base class of passes, and helpers that rewrite every graph of a module."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
 
 
 class Mutator(Protocol):
-    """What rebuilds a module, such as a GraphMutator; ``declined`` says afterwards what it left alone, and why."""
+    """Rebuilds a module, as a GraphMutator does; ``declined`` then lists what it left unchanged, and why."""
 
     declined: list[str]
 
@@ -22,10 +22,10 @@ class Mutator(Protocol):
 
 
 class Pass:
-    """A change that keeps a module's meaning. A subclass names it, says in its docstring what is true afterwards, and gives ``run``.
+    """A rewrite that preserves a module's meaning. A subclass has a name, a docstring that describes the rewrite, and ``run``.
 
-    ``run`` gives a new module, or the same one when nothing changed; the module it got is never touched. A pass over the operators of some
-    dialects alone names these and gives ``rewrite``: modules of others stay as they are.
+    ``run`` returns a new module, or the same one if nothing changed; it never modifies its argument. A pass over the operators of certain
+    dialects lists them and defines ``rewrite`` instead: modules in other dialects stay unchanged.
     """
 
     name: ClassVar[str] = ""
@@ -48,7 +48,7 @@ class Pass:
     """What the manager knows of the module."""
 
     def result_of(self, analysis: str, module: Module) -> Any:
-        """The result of an analysis, such as ``users``; worked out once, however many passes ask for it before the module changes."""
+        """The result of an analysis, such as ``users``; computed once, however many passes request it before the module changes."""
         if self.analyses is None or self.analyses.module is not module:
             self.analyses = Analyses(module)
         return self.analyses.of(analysis)
@@ -58,7 +58,7 @@ class Pass:
         return self.rewrite(module) if not self.dialects or module.dialect in self.dialects else module
 
     def mutated(self, mutator: Mutator, module: Module) -> Module:
-        """The module as a mutator rebuilds it, which tells what it declined."""
+        """The module as a mutator rebuilds it, with a remark for everything that it declined."""
         made = mutator.run(module)
         self.declined = mutator.declined
         return made
@@ -69,19 +69,19 @@ class Pass:
 
 
 class RelayPass(Pass):
-    """A pass over Relay's operators that looks at their types."""
+    """A pass over Relay's operators that needs their types."""
 
     dialects = (RELAY,)
     requires = ("infer-types",)
 
 
 def rewritten(module: Module, rule: Rule) -> Module:
-    """Every graph of a module rewritten by one rule, callees first; origins reach back to the graph as written."""
+    """Every graph of a module rewritten by one rule, callees first; origins refer to the graph as written."""
     return per_graph(module, lambda graph, became: see_through(rewrite(graph, rule, became), graph))
 
 
 def per_graph(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Graph]) -> Module:
-    """Every graph of a module changed, callees first; ``change`` gets the graph and what its callees became."""
+    """Every graph of a module changed, callees first; ``change`` gets the graph and the replacements of its callees."""
     made = module.derived()
     became: dict[Graph, Graph] = {}
     with collector_paused():
@@ -95,7 +95,7 @@ def per_graph(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Grap
 
 
 def rejoin(became: dict[Graph, Graph]) -> None:
-    """Let calls call what their functions became: one that calls itself was copied before that was known."""
+    """Point calls at the replacements of their callees: a recursive function was copied before its replacement existed."""
     for before, after in became.items():
         for node in after.nodes if after is not before else ():
             if node.bodies and any(body in became for body in node.bodies):
@@ -103,7 +103,7 @@ def rejoin(became: dict[Graph, Graph]) -> None:
 
 
 def enter_bodies(module: Module) -> Module:
-    """Give the graphs that nodes call, and the module does not name yet, a place in it."""
+    """Add called graphs to the module if it does not contain them yet."""
     known = {id(graph) for graph in module.graphs.values()}
     taken: dict[str, int] = {}
     for graph in callees_first(module):
@@ -115,7 +115,7 @@ def enter_bodies(module: Module) -> Module:
 
 
 def _fresh_name(module: Module, wanted: str, taken: dict[str, int]) -> str:
-    """A graph name that is still free; ``taken`` remembers the last number of each, because thousands may want the same."""
+    """An unused graph name; ``taken`` keeps the last number of each, because thousands of graphs may share one stem."""
     name, number = wanted, taken.get(wanted, 0)
     while name in module.graphs:
         number += 1
@@ -125,6 +125,6 @@ def _fresh_name(module: Module, wanted: str, taken: dict[str, int]) -> str:
 
 
 def _lets(before: Graph, after: Graph) -> list[Node]:
-    """The nodes that a Relay text binds by ``let``, as the rewritten graph has them."""
+    """The nodes of the rewritten graph that correspond to ``let`` bindings of a Relay text."""
     kept = {id(n) for node in before.notes["lets"] for n in (node, *node.origin)}
     return [node for node in after.nodes if any(id(o) in kept for o in node.origin)]

@@ -1,4 +1,4 @@
-"""Transpose cancellation: transposes that undo each other are removed."""
+"""Transpose cancellation: removes pairs of transposes that undo each other."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from irscope.passes.visitor import GraphMutator
 
 
 class CancelTransposes(Pass):
-    """Leave out a transpose and the one that undoes it, also where elementwise steps of one operand stand between them.
+    """Remove a transpose and the one that undoes it, also across unary elementwise operators between them.
 
         %0 = transpose(%x, axes=[0, 2, 3, 1]);
         %1 = tanh(%0);                                 ->        %0 = tanh(%x);
         %2 = transpose(%1, axes=[0, 3, 1, 2]);
 
-    Two in a row that do not undo each other become one. ``layout_transform`` there and back is left out likewise.
+    Merges two transposes in a row that do not undo each other. Removes ``layout_transform`` there and back likewise.
     """
 
     name = "cancel-transposes"
@@ -59,7 +59,7 @@ class _Cancelling(GraphMutator):
         return self._without(node, source, between)
 
     def _chain(self, node: Node) -> tuple[Node, list[Node]] | None:
-        """The node of the same operator that a node reads, through elementwise steps that nobody else reads; the steps, last first."""
+        """The earlier node of the same operator, found through single-user elementwise steps; and the steps, last first."""
         between: list[Node] = []
         at = node.operands[0]
         while at.op is not node.op:
@@ -70,7 +70,7 @@ class _Cancelling(GraphMutator):
         return None if at in self.changed else (at, between)
 
     def _without(self, node: Node, source: Node, between: list[Node]) -> Node:
-        """The steps between, done on what the first of the two has read."""
+        """The steps between, applied to the operand of the first of the two."""
         self.changed |= {node, *between}
         made = self.new(source.operands[0])
         assert isinstance(made.type, TensorType), "what is transposed is a tensor"
@@ -83,7 +83,7 @@ class _Cancelling(GraphMutator):
 
 
 def _is_step(node: Node) -> bool:
-    """Whether a node changes each element of one operand by itself, wherever it stands."""
+    """Whether a node is a unary elementwise operator that does not depend on the position of the element."""
     if len(node.operands) != 1 or node.bodies or not (is_elementwise(node) or is_cast(node)):
         return False
     mine, its = node.type, node.operands[0].type
@@ -91,7 +91,7 @@ def _is_step(node: Node) -> bool:
 
 
 def permutation(node: Node) -> list[int] | None:
-    """Which dimension of the operand each dimension of the result is; None where the type is not known, or it has a layout of its own."""
+    """Which dimension of the operand each dimension of the result is; None if the type is unknown or has an explicit layout."""
     if not isinstance(node.type, TensorType) or (node.type.layout is not None and not _plain(node)):
         return None
     rank = node.type.rank
@@ -102,6 +102,6 @@ def permutation(node: Node) -> list[int] | None:
 
 
 def _plain(node: Node) -> bool:
-    """Whether a layout in the text is the default one: the last dimension fastest, and nothing else said."""
+    """Whether a layout in the text is the default one: row-major, without tiles or other properties."""
     layout = node.type.layout  # type: ignore[attr-defined]
     return not layout.rest and list(layout.minor_to_major) == sorted(layout.minor_to_major, reverse=True)

@@ -1,4 +1,4 @@
-"""Each user of a widened value gets a conversion of its own."""
+"""Cast duplication: gives each user of a widened value its own conversion."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ TRIANGLE = sets.relay("trilu")
 
 
 class CanonicalizeCast(Pass):
-    """Copy a conversion to a wider type for each of its readers, so that each can compute it inside its own kernel.
+    """Copy a conversion to a wider type for each of its users, so that it can fuse into each of them.
 
         %0 = cast(%x, dtype="float32");            %0 = cast(%x, dtype="float32");    %2 = cast(%x, dtype="float32");
         %1 = exp(%0);                       ->     %1 = exp(%0);                      %3 = tanh(%2);
         %2 = tanh(%0);
 
-    What lies in memory between kernels is then the narrow value. ``share-equal`` undoes it. In Relay only elementwise and broadcasting
-    readers get a copy, because TVM fuses a conversion into no others.
+    Kernels then store the narrow value in memory. ``share-equal`` undoes it. In Relay only elementwise and broadcasting users get a copy,
+    because TVM fuses a conversion into no others.
     """
 
     name = "canonicalize-cast"
@@ -57,7 +57,7 @@ def is_cast(node: Node) -> bool:
 
 
 def is_elementwise(node: Node) -> bool:
-    """Whether an operator of one operand changes each element by itself, wherever it stands."""
+    """Whether an operator is unary and elementwise, independent of the position of the element."""
     return node.op.kind is Kind.ELEMENTWISE and node.op not in TRIANGLE
 
 
@@ -67,5 +67,5 @@ def is_widening(node: Node) -> bool:
 
 
 def bits(node: Node) -> int:
-    """Bits of an element; 0 for what is no tensor."""
+    """Bits of an element; 0 if the value is not a tensor."""
     return node.type.dtype.bits if isinstance(node.type, TensorType) else 0

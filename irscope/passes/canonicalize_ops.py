@@ -1,4 +1,4 @@
-"""Operators that others can stand for are written as those."""
+"""Operator canonicalisation: rewrites operators as simpler ones."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from irscope.passes.visitor import GraphMutator
 
 
 class CanonicalizeOps(RelayPass):
-    """Write a bias as the sum that it is, as TVM's CanonicalizeOps.
+    """Rewrite ``nn.bias_add`` as a broadcast addition, as TVM's CanonicalizeOps does.
 
         nn.bias_add(%x, %b)         ->         %0 = expand_dims(%b, axis=1, num_newaxis=2);
                                                add(%x, %0)
 
-    Passes that know sums, and layouts whose channels are split, then need no rule for biases.
+    Passes that handle additions, and layouts with split channels, then need no rule for biases.
     """
 
     name = "canonicalize-ops"

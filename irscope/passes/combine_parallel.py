@@ -1,4 +1,4 @@
-"""Horizontal fusion: layers that read the same value become one wider layer."""
+"""Horizontal fusion: combines layers that read the same value into one wider layer."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ class CombineParallel(RelayPass):
         %2 = nn.dense(%x, %v, units=8);              %2 = nn.dense(%x, %1, units=24);
                                                      %3 = strided_slice(%2, begin=[0, 0], end=[-1, 8], ...);  ...
 
-    What follows every one of them alike is done once, before the slices: elementwise steps, biases and scales of their own, new axes.
-    ``min-branches`` says from how many layers on; ``to-batch`` stacks dense layers of one size into a batched product, as TVM does unless
-    it is told otherwise. Attributes, kernel sizes and element types must be equal; grouped convolutions stay.
+    Steps that follow all of them alike run once, before the slices: elementwise operators, per-layer biases and scales, new axes.
+    ``min-branches`` is the least number of layers; ``to-batch`` stacks dense layers of one size into a batched product, as TVM does by
+    default. Attributes, kernel sizes and element types must be equal; grouped convolutions stay.
     """
 
     name = "combine-parallel"
@@ -43,7 +43,7 @@ class CombineParallel(RelayPass):
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Layers that become one, each with the steps behind it that are taken along."""
+    """Layers to combine, each with the following steps that are combined too."""
 
     branches: list[list[Node]]
     combined: Wide | Stacked
@@ -61,7 +61,7 @@ class _Combining(GraphMutator):
         self.to_batch = to_batch
 
     def begin(self, graph: Graph) -> None:
-        """Find the groups, and what of each branch is taken along."""
+        """Find the groups, and the steps of each branch that are combined too."""
         self.behind = _behind_layers(graph)
         self.early: dict[Node, Node] = {}
         self.place: dict[Node, tuple[Group, int]] = {}
@@ -85,11 +85,11 @@ class _Combining(GraphMutator):
         group, branch = found
         if group.wide is None:
             group.wide = self._built(group)
-        # The steps in between are read by the next ones alone, which are replaced too.
+        # Only the next steps read the steps in between, and they are replaced too.
         return group.combined.part(self, group.wide, branch, node.type) if node is group.branches[branch][-1] else group.wide
 
     def _enter(self, members: list[Node]) -> None:
-        """A group, with as many steps as every branch has and as fit together."""
+        """Record a group, with the longest sequence of steps that all branches share."""
         combined = Stacked(members) if self.to_batch and members[0].op in DENSE else Wide(members, *_axes(members[0]))
         group = Group([[m] for m in members], combined)
         while True:
@@ -107,21 +107,21 @@ class _Combining(GraphMutator):
                 self.place[node] = (group, number)
 
     def _next(self, node: Node) -> Node | None:
-        """The one node that reads a node's value, and reads it once; None where others need it."""
+        """The only user of a node, if it reads the node once; None otherwise."""
         readers = self.users[node.index]
         if len(readers) != 1 or node is self.graph.root or readers[0] in self.place:
             return None
         return readers[0] if readers[0].operands.count(node) == 1 and not readers[0].bodies else None
 
     def _is_there(self, value: Node, first: Node) -> bool:
-        """Whether a value can be had where the first layer of a group stands: it comes before, or depends on no layer.
+        """Whether a value is available at the first layer of a group: it comes before the layer, or depends on no layer.
 
-        That no group waits for itself follows: what it reads was there before all of its layers, or is no layer's result.
+        So no group can depend on itself: its operands precede all of its layers, or are computed without any layer.
         """
         return value.index < first.index or not self.behind[value.index]
 
     def _built(self, group: Group) -> Node:
-        """The layers and the steps behind them, each once."""
+        """The combined layers and the steps after them, each built once."""
         at, self.builder.at = self.builder.at, tuple(node for branch in group.branches for node in branch)
         wide = group.combined.layer(self, self._had)
         for depth in range(1, group.depth):
@@ -130,7 +130,7 @@ class _Combining(GraphMutator):
         return wide
 
     def _had(self, old: Node) -> Node:
-        """What an operand became; one that comes later in the text is built now, with all that it needs."""
+        """The replacement of an operand; one that comes later in the text is built now, with its operands."""
         stack = [old]
         while stack:
             node = stack[-1]
@@ -149,7 +149,7 @@ class _Combining(GraphMutator):
 
 
 def _behind_layers(graph: Graph) -> list[bool]:
-    """For each node, by index, whether it depends on a layer, or on what may not be moved."""
+    """For each node, by index, whether it depends on a layer, or on a node that must not move."""
     behind = [False] * len(graph.nodes)
     for node in graph.nodes:
         moves = node.op.effect is Effect.PURE and not node.bodies
@@ -158,7 +158,7 @@ def _behind_layers(graph: Graph) -> list[bool]:
 
 
 def _key(node: Node, to_batch: bool) -> Any:
-    """Equal for nodes that may be combined; None for what never is."""
+    """A key that is equal for nodes that may be combined; None for nodes that may not."""
     if not isinstance(node.type, TensorType) or not node.type.is_static:
         return None
     weight = node.operands[1].type
@@ -181,12 +181,12 @@ def _key(node: Node, to_batch: bool) -> Any:
 
 
 def _axes(node: Node) -> tuple[int, int]:
-    """The axis of the result, and that of the weight, along which layers lie side by side."""
+    """The axes of the result and of the weight along which the layers are concatenated."""
     given = bound(node)
     if node.op in DENSE:
         return of(node).rank - 1, 0
     if node.op in BATCHED:
-        # Old texts transpose the second operand without saying so: the shapes tell.
+        # Old texts transpose the second operand implicitly; the shapes show it.
         x, y = (of(o).shape for o in node.operands)
         k = x[-2] if given["transpose_a"] else x[-1]
         return 2, 1 if given["transpose_b"] or (not given["transpose_a"] and y[1] != k) else 2

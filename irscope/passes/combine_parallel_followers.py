@@ -1,4 +1,4 @@
-"""Layers side by side, and the steps behind them that are done once for all: what fits together, and how it is written."""
+"""Combined layers and the steps after them: which steps of the branches can be combined, and how they are written."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ ALONG_AXIS = relay("nn.bias_add nn.prelu")
 
 
 class Wide:
-    """Layers whose weights are concatenated: their results lie side by side along ``axis``, which moves when steps add axes."""
+    """Layers whose weights are concatenated: their results are concatenated along ``axis``, which moves if steps add axes."""
 
     def __init__(self, members: Sequence[Node], axis: int, place: int) -> None:
         self.members = members
@@ -60,7 +60,7 @@ class Wide:
         return fits
 
     def layer(self, mutator: GraphMutator, had: Had) -> Node:
-        """The one layer."""
+        """The combined layer."""
         self.taken = 0
         first = self.members[0]
         weight = joined(mutator, "concatenate", [had(m.operands[1]) for m in self.members], self.place)
@@ -68,7 +68,7 @@ class Wide:
         if first.op not in BATCHED:
             given["units" if first.op in DENSE else "channels"] = sum(self.widths)
         elif self.place == 1 and of(weight).shape[1] == of(weight).shape[2]:
-            given["transpose_b"] = True  # the shapes tell no more
+            given["transpose_b"] = True  # the shapes no longer show it
         return mutator.add(first.op.name, [had(first.operands[0]), weight], **given)
 
     def step(self, mutator: GraphMutator, wide: Node, steps: Sequence[Node], before: Sequence[Node], had: Had) -> Node:
@@ -97,15 +97,15 @@ class Wide:
     def part(self, mutator: GraphMutator, wide: Node, branch: int, type: Type) -> Node:
         """The result of one branch, which is of this type."""
         axis, rank = self.axes[-1] if self.axes else self.axis, of(wide).rank
-        # A slice of a convolution's channels says nothing of the axes behind them; this is how TVM writes both.
+        # A slice of a convolution's channels omits the axes after them; TVM writes both this way.
         said = axis + 1 if self.members[0].op in CONVOLUTION else rank
         return mutator.add("strided_slice", [wide], type, begin=[self.begins[branch] if d == axis else 0 for d in range(said)],
                            end=[self.widths[branch] if d == axis else -1 for d in range(said)], strides=[1] * said, slice_mode="size")
 
     def _along(self, steps: Sequence[Node], before: Sequence[Node], axis: int) -> tuple[int | None, list[Node]] | None:
-        """The other operands of a step, and the axis of theirs that lies along the branches (None: one value serves all).
+        """The other operands of a step, and their axis along the branches (None: one value serves all).
 
-        None where they do not fit: each must be as wide as its branch, or have size 1 there and be repeated.
+        None if they do not fit: each must be as wide as its branch, or have size 1 there and broadcast.
         """
         others = [other_operand(step, b) for step, b in zip(steps, before, strict=True)]
         types = [of(o) for o in others]
@@ -174,7 +174,7 @@ class Stacked:
 
 
 def alike(steps: Sequence[Node], before: Sequence[Node]) -> bool:
-    """Whether steps are of one operator with equal attributes, tensors of a known shape, and read their branch in the same place."""
+    """Whether steps have the same operator, equal attributes and static shapes, and read their branch as the same operand."""
     first = steps[0]
     if first.op.is_primitive or declared(first.op.name) is None:
         return False
@@ -190,7 +190,7 @@ def alike(steps: Sequence[Node], before: Sequence[Node]) -> bool:
 
 
 def same_value(nodes: Sequence[Node]) -> bool:
-    """Whether nodes are one, or scalar constants with one value."""
+    """Whether nodes are identical, or scalar constants with the same value."""
     if all(node is nodes[0] for node in nodes):
         return True
     values = [filled_with(node) if of(node).rank == 0 else None for node in nodes]
@@ -198,7 +198,7 @@ def same_value(nodes: Sequence[Node]) -> bool:
 
 
 def other_operand(step: Node, chain: Node) -> Node:
-    """Of a step's two operands the one that is not the branch."""
+    """The operand of a binary step that is not the branch."""
     return step.operands[1] if step.operands[0] is chain else step.operands[0]
 
 
@@ -208,7 +208,7 @@ def joined(mutator: GraphMutator, name: str, parts: Sequence[Node], axis: int) -
 
 
 def repeated(mutator: GraphMutator, x: Node, axis: int, times: int) -> Node:
-    """A value that is as wide as its branch: as it is, or repeated."""
+    """A value broadcast to the width of its branch, if it does not have it already."""
     type = of(x)
     if type.rank and (type.shape[axis] == times):
         return x
@@ -217,7 +217,7 @@ def repeated(mutator: GraphMutator, x: Node, axis: int, times: int) -> Node:
 
 
 def width(node: Node, axis: int) -> int:
-    """How wide a layer is."""
+    """The width of a layer."""
     size = of(node).shape[axis]
     assert isinstance(size, int), "only static types are combined"
     return size

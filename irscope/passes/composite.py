@@ -1,4 +1,4 @@
-"""Nodes that a pattern finds, put into a function of their own and called from where they stood, in the text's own way.
+"""Outlines the nodes that a pattern matches into a separate function that is called in their place, in the form of each dialect.
 
 Relay has ``fn (..., Composite="...") {...}``, HLO a computation that is called, TorchScript a ``prim::FusionGroup``.
 """
@@ -27,9 +27,9 @@ GROUP = unknown_op("prim::FusionGroup", "torchscript")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What is put together: a pattern, the name of what it finds, and the attributes that mark the function in Relay.
+    """What to outline: a pattern, the name of the composite, and the attributes that mark the function in Relay.
 
-    ``copied`` says which values from outside are written inside again, instead of being handed over.
+    ``copied`` decides which outside values are copied into the function instead of being passed as arguments.
     """
 
     pattern: Pattern
@@ -41,14 +41,14 @@ class Recipe:
 
 
 def put_together(module: Module, recipes: Sequence[Recipe]) -> tuple[Module, list[str]]:
-    """The module with what the recipes find in functions, the first recipe first, and sentences on what was nearly one."""
+    """The module with the matches of the recipes outlined, in the order of the recipes, and remarks on near misses."""
     mutator = _PuttingTogether(recipes)
     made = mutator.run(module)
     return enter_bodies(made) if mutator.found_any else module, mutator.declined
 
 
 class _PuttingTogether(GraphMutator):
-    """``whole`` has the matches by their last node. Longer matches and later ones come first; a node belongs to one."""
+    """``whole`` maps the last node of each match to it. Longer and later matches come first; a node belongs to one match."""
 
     def __init__(self, recipes: Sequence[Recipe]) -> None:
         self.recipes = recipes
@@ -85,7 +85,7 @@ class _PuttingTogether(GraphMutator):
         self.found_any = self.found_any or bool(self.whole)
 
     def _kept_apart(self, graph: Graph, found: Match, writes: list[int]) -> str:
-        """Why a match may not become one; empty when it may."""
+        """Why a match may not be outlined; empty if it may."""
         escape = found.escapes(graph, self.users)
         if escape is not None:
             node, who = escape
@@ -99,7 +99,7 @@ class _PuttingTogether(GraphMutator):
         if node not in self.inside:
             return None
         if node not in self.whole:
-            # Nobody outside reads it: whatever stands here is not read.
+            # It has no user outside: any node may be put here.
             return operands[0]
         recipe, found = self.whole[node]
         outer, copied = _inputs(found, recipe)
@@ -137,7 +137,7 @@ CALLS = {HLO: _computation, TORCHSCRIPT: _fusion_group, RELAY: _function}
 
 
 def _inputs(found: Match, recipe: Recipe) -> tuple[list[Node], list[Node]]:
-    """The values that are handed over, in order of their use, and those that are written inside again, operands before users."""
+    """The values passed as arguments, in order of their use, and those copied into the function, operands before users."""
     seen, outer, copied = set(found.inside), [], []
     stack = [operand for node in found.inside for operand in reversed(node.operands)]
     while stack:

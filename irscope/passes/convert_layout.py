@@ -1,4 +1,4 @@
-"""Layout conversion: operators work in the layouts that are asked for, and those behind them follow."""
+"""Layout conversion: changes operators to the requested layouts, and propagates these to the operators after them."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ KEPT = ("Primitive", "Compiler", "Composite")
 
 
 class ConvertLayout(RelayPass):
-    """Let operators read and write the layouts asked for, and what follows them too, as TVM's ConvertLayout.
+    """Convert operators, and those that follow them, to the requested layouts, as TVM's ConvertLayout does.
 
         %0 = nn.conv2d(%x, %w);          ->      %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC");
         nn.relu(%0)                              %1 = layout_transform(%w, src_layout="OIHW", dst_layout="HWIO");
@@ -29,10 +29,10 @@ class ConvertLayout(RelayPass):
                                                  %3 = nn.relu(%2);
                                                  layout_transform(%3, src_layout="NHWC", dst_layout="NCHW")
 
-    ``layout`` is one for all convolutions of that many axes (``NHWC``, ``NCHW4c``, ``NDHWC``), or names operators: ``nn.conv2d:NHWC:OHWI``,
-    several joined by ``+``, the layout of weights last (``default`` is the one that goes with the data). Pointwise operators, sums with
-    biases and residuals, pooling, normalisation, reductions, concatenation, splits, slices and padding take the layout over: their axes
-    are renamed. Transformations stand at the borders alone, each once.
+    ``layout`` is one for all convolutions of its rank (``NHWC``, ``NCHW4c``, ``NDHWC``), or names operators: ``nn.conv2d:NHWC:OHWI``,
+    several joined by ``+``, the layout of weights last (``default`` is the one that matches the data). Elementwise operators, bias and
+    residual additions, pooling, normalisation, reductions, concatenation, splits, slices and padding adopt the layout: the pass renames
+    their axes. It inserts ``layout_transform`` only at the borders, once for each value.
     """
 
     name = "convert-layout"
@@ -43,14 +43,14 @@ class ConvertLayout(RelayPass):
 
     def rewrite(self, module: Module) -> Module:
         if any(data.is_packed for data, _ in self.requests.values()):
-            # A bias along a split axis is a sum: it has no axis of its own to name.
+            # A bias along a split axis becomes an addition: ``bias_add`` cannot name the split axis.
             module = CanonicalizeOps().run(module)
         return self.mutated(_Converting(self.requests), module)
 
 
 @dataclass(slots=True, eq=False)
 class Laid:
-    """A value of the new graph: its axes were named ``old`` as written, and lie as ``new`` now. None: nothing is known of them."""
+    """A value of the new graph: its layout was ``old`` as written, and is ``new`` now. None: the layout is unknown."""
 
     value: Node
     old: Layout | None
@@ -59,9 +59,9 @@ class Laid:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What becomes of a call: ``were`` are the layouts that it takes its operands to have, ``inputs`` those that it wants of them now.
+    """How a call is converted: ``were`` are the operand layouts that it assumes as written, ``inputs`` those that it requires now.
 
-    ``result`` is the layout as written and now; of each result, with its type, in ``parts`` where there are several.
+    ``result`` is the layout as written and now; ``parts`` has it with the type for each result, if there are several.
     """
 
     op: Op
@@ -74,7 +74,7 @@ class Plan:
 
 
 def plan(node: Node, types: Sequence[Type], given: Sequence[Laid], requests: Requests) -> Plan | str:
-    """What becomes of a call whose operands have these types and lie like that; why it stays, where that is worth telling."""
+    """How to convert a call whose operands have these types and layouts; the reason if it stays, where that is worth a remark."""
     rule, request = rule_of(node), requests.get(node.op)
     if rule is None or any(isinstance(type, TupleType) for type in types):
         return ""
@@ -84,10 +84,10 @@ def plan(node: Node, types: Sequence[Type], given: Sequence[Laid], requests: Req
         attrs = wanted(node, *request) if request is not None else node.attrs
         if before is None or isinstance(attrs, str):
             return attrs if isinstance(attrs, str) else ""
-        # Where an operand's axes had other names than this operator gives them, it is taken as written.
+        # If an operand's axes had other names than this operator gives them, its layout as written counts.
         now = [k.new if k.old is b else b for k, b in zip(given, before.inputs, strict=True)]
         after = rule(call, before.inputs, now, attrs)
-    except ValueError:  # a layout in the text that is none
+    except ValueError:  # an invalid layout in the text
         return ""
     results = types_of(node.type)
     if after is None or len(before.outputs) != len(results):
@@ -111,7 +111,7 @@ def _same(a: Known, b: Known) -> bool:
 
 
 class _Converting(GraphMutator):
-    """``laid`` has, by node as written, what is known of its layout; a list for a value of several fields."""
+    """``laid`` maps each node as written to the known layout of its value; a list for a tuple."""
 
     def __init__(self, requests: Requests) -> None:
         self.requests = requests
@@ -139,7 +139,7 @@ class _Converting(GraphMutator):
         if made is None:
             as_written = [self._as_written(self.laid[o]) if o in self.laid else self.new(o) for o in node.operands]
             return copy_node(self.builder, node, as_written, [self.became.get(body, body) for body in node.bodies])
-        # The graph's result lies as it did.
+        # The graph's result keeps its layout.
         return self._as_written(self.laid[node]) if node is self.graph.root and node in self.laid else made
 
     def _known(self, node: Node, laid: Laid) -> Node:
@@ -149,14 +149,14 @@ class _Converting(GraphMutator):
     # ------------------------------------------------------------------ one operator
 
     def _number(self, type: Type) -> int:
-        """One number for equal types. Most are the same object, which is told apart by itself more quickly than by what it holds."""
+        """One number for equal types. Most are the same object: comparing identity is faster than comparing contents."""
         found = self.number_of.get(id(type))
         if found is None:
             found = self.number_of[id(type)] = type, self.numbers.setdefault(type, len(self.numbers))
         return found[1]
 
     def _converted(self, node: Node) -> Node | None:
-        """The operator in the layouts that its operands have, or that are asked for; None where it stays as written."""
+        """The operator in the layouts of its operands, or in the requested ones; None if it stays as written."""
         if node.op not in self.requests and not any(o in self.laid for o in node.operands):
             return None
         several = any(o.op is hlo.tuple for o in node.operands)
@@ -186,14 +186,14 @@ class _Converting(GraphMutator):
     # ------------------------------------------------------------------ values
 
     def _laid(self, node: Node) -> Laid:
-        """What is known of a value; one of several fields counts as one of which nothing is known."""
+        """The known layout of a value; unknown for a tuple."""
         known = self.laid.get(node)
         if isinstance(known, Laid):
             return known
         return Laid(self._as_written(known) if known is not None else self.new(node), None, None)
 
     def _value(self, known: Laid, was: Layout | None, here: Layout | None) -> Node:
-        """An operand, whose axes the operator names ``was``, in the layout ``here``; None is as written."""
+        """An operand, whose layout the operator calls ``was``, in the layout ``here``; None means as written."""
         if was is None or here is None:
             return self._as_written(known)
         return self._turned(known.value, known.new or was, here) if known.old is was else self._turned(self._as_written(known), was, here)
@@ -204,7 +204,7 @@ class _Converting(GraphMutator):
         return known.value if known.old is None or known.new is None else self._turned(known.value, known.new, known.old)
 
     def _turned(self, value: Node, old: Layout, new: Layout) -> Node:
-        """A value in another layout, made once; one with fewer axes gets those that are missing in front. Numbers have no layout."""
+        """A value in another layout, converted once; a value with fewer axes gets leading ones. Scalars have no layout."""
         if old is new or (isinstance(value.type, TensorType) and value.type.rank == 0):
             return value
         key = value, old, new
@@ -223,7 +223,7 @@ class _Converting(GraphMutator):
 
 
 def _fits(type: Type, old: Layout | None, new: Layout | None) -> bool:
-    """Whether a value can lie in a new layout: its sizes are multiples of the parts, and known where they are split."""
+    """Whether a value can have a new layout: split dimensions are static and multiples of their parts."""
     if old is None or new is None or old is new or not isinstance(type, TensorType) or type.rank == 0:
         return True
     missing = [letter for letter in new.wholes if letter not in old.wholes]

@@ -1,4 +1,4 @@
-"""Dynamic operators whose shapes are constants are the static ones."""
+"""Shape specialisation: replaces dynamic operators with constant shapes by static ones."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -42,12 +42,12 @@ NUMBERS = frozenset((
 
 
 class DynamicToStatic(RelayPass):
-    """Write known operands of ``dyn.*`` operators as the attributes of the operators that take them so.
+    """Replace ``dyn.*`` operators by static ones, whose attributes are the known operands.
 
         %0 = shape_of(%y);
         dyn.reshape(%x, %0)             ->             reshape(%x, newshape=[2, 8])
 
-    Known are constants, shapes that types tell, and what is computed from these; a shape that becomes known makes others known. ``dyn.*``
+    Known are constants, shapes from static types, and values computed from these; each new static shape can make others known. ``dyn.*``
     is opaque to fusion, the static operators are not.
     """
 
@@ -68,7 +68,7 @@ class _Making(GraphMutator):
             return made
         if node.bodies or all(new.type == old.type for new, old in zip(operands, node.operands, strict=True)):
             return None
-        # What was open before may be known now.
+        # A shape that was dynamic before may be static now.
         made = self.builder.copy(node, operands)
         made.type = _inferred(made)
         return made
@@ -87,7 +87,7 @@ class _Making(GraphMutator):
             flat = value.reshape(-1).tolist()
             pairs = [flat[i:i + 2] for i in range(0, len(flat), 2)]
             values[key] = flat[0] if (name, key) in NUMBERS else pairs if key == "pad_width" else flat
-        # The dynamic operators repeat the attributes without saying them.
+        # The dynamic operators have the same attributes implicitly.
         attrs: Mapping[str, Any] = {k: v for k, v in node.attrs.items() if k not in attributes.values()} | values
         kept = [o for at, o in enumerate(operands) if at not in attributes]
         made = self.builder.add(get(name, "relay"), kept, attrs, node.type, name=node.name)
@@ -96,7 +96,7 @@ class _Making(GraphMutator):
 
 
 def _inferred(node: Node) -> Type:
-    """The type that an operator gives; the one that it has where that cannot be told."""
+    """The inferred type of an operator; its present type if inference fails."""
     if node.op is hlo.get_tuple_element:
         whole = getattr(node.operands[0].type, "elements", ())
         index = GetTupleElement.of(node).index

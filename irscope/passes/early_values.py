@@ -1,4 +1,4 @@
-"""Values that are known before a program runs, node by node: constants, shapes that types tell, and arithmetic on them."""
+"""Values that are known at compile time, node by node: constants, shapes from static types, and arithmetic on them."""
 from __future__ import annotations
 
 from collections.abc import Hashable
@@ -23,14 +23,14 @@ LARGEST = 1024
 
 
 class EarlyValues:
-    """Answers for the nodes of a Relay graph, each worked out when it is first asked for, and once."""
+    """The known values of the nodes of a Relay graph, each computed once, when first requested."""
 
     def __init__(self) -> None:
         self._values: dict[Node, Value] = {}
         self._computed: dict[Hashable, Value] = {}
 
     def of(self, node: Node) -> Value:
-        """What is known of a node's value."""
+        """The value of a node, if it is known."""
         stack = [node]
         while stack:
             top = stack[-1]
@@ -48,7 +48,7 @@ class EarlyValues:
 
     @staticmethod
     def _may_be_known(node: Node) -> bool:
-        """Whether a node is worth a look: small, without effects and bodies, and no parameter."""
+        """Whether a node is a candidate: small, without side effects or called functions, and not a parameter."""
         leaves = list(node.type.leaves())
         small = all(isinstance(t, TensorType) and t.elements <= LARGEST for t in leaves)
         return small and not node.bodies and node.op.effect is Effect.PURE and node.op is not hlo.parameter
@@ -77,14 +77,14 @@ class EarlyValues:
 
 
 def _key(value: Value) -> Hashable:
-    """Equal for equal values."""
+    """A key that is equal for equal values."""
     if isinstance(value, list):
         return tuple(map(_key, value))
     return None if value is None else (value.dtype, value.shape, value.tobytes())
 
 
 def _expanded(node: Node, values: list[Value]) -> Value:
-    """What the expansion of a call gives for values of its operands."""
+    """The result of a call's expansion for given operand values."""
     operator = None if node.op.is_primitive else declared(node.op.name)
     if operator is None or operator.build is None:
         return None

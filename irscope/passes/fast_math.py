@@ -16,11 +16,11 @@ FAST = OpTable(
 
 
 class FastMath(Pass):
-    """Let ``exp``, ``tanh``, ``erf`` and ``nn.softmax`` be the operators that Relay computes by short polynomials.
+    """Replace ``exp``, ``tanh``, ``erf`` and ``nn.softmax`` by Relay's ``fast_*`` operators, which use short polynomials.
 
         %0 = tanh(%x);          ->         %0 = fast_tanh(%x);
 
-    TVM's are less exact; irscope's own compiler has one implementation of each and gives the same numbers for both names.
+    TVM's are less exact; irscope's own compiler has one implementation of each, so both names give the same results.
     """
 
     name = "fast-math"

@@ -1,4 +1,4 @@
-"""Batch-norm folding: a batch normalisation behind a convolution or a dense layer goes into its weights."""
+"""Batch-norm folding: folds a batch normalisation into the weights of the convolution or dense layer before it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ class FoldBatchNorm(RelayPass):
         %1 = nn.batch_norm(%0, %g, %b, %m, %v);       ->     %1 = nn.conv2d(%x, %0);
         nn.relu(%1.0)                                        nn.relu(nn.bias_add(%1, shift))
 
-    A bias in between is scaled and joins the shift. Only where nobody else needs the layer's plain result. The arithmetic that is added
-    works on weights and statistics.
+    Scales a bias in between and adds it to the shift. Applies only if the layer's result has no other user. The added arithmetic works on
+    weights and statistics only.
     """
 
     name = "fold-batch-norm"
@@ -54,7 +54,7 @@ class _Folding(GraphMutator):
         return self.add("nn.bias_add", [made, shift], node.type, axis=found.result[0])
 
     def _kept_apart(self, layer: Node, biased: Node | None, norm: Node) -> str:
-        """Why a normalisation stays behind its layer; empty when it may go into the weights."""
+        """Why a normalisation cannot be folded into the weights; empty if it can."""
         others = self.needed_elsewhere(layer, biased or norm) + (self.needed_elsewhere(biased, norm) if biased is not None else [])
         if others:
             return f"{', '.join(others)} needs its plain result"

@@ -1,4 +1,4 @@
-"""Constant folding: what depends on constants alone becomes a constant."""
+"""Constant folding: replaces values that depend only on constants by constants."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -39,14 +39,14 @@ ROUNDS = 16
 
 
 class FoldConstants(Pass):
-    """Compute what has only constants before it, and write the result as one; take the branch of a condition that is known.
+    """Evaluate nodes that depend only on constants, and replace conditionals on a known condition by the branch taken.
 
         %0 = add([1f, 2f], [3f, 4f]);
         %1 = multiply(%0, 2f);                     ->        add(%x, [8f, 12f])
         add(%x, %1)
 
-    Shapes that a type says are constants too. ``max-elements`` bounds a value, so that the text does not grow without need. ``qnn`` folds
-    quantised operators, which TVM leaves for later passes to recognise. Values that the text leaves out fold to nothing.
+    Static shapes are constants too. ``max-elements`` bounds the size of a folded value, so that the text stays small. ``qnn`` also folds
+    quantised operators, which TVM leaves for later passes to recognise. Constants whose values the text omits are not folded.
     """
 
     name = "fold-constants"
@@ -77,7 +77,7 @@ class FoldConstants(Pass):
         return per_graph(module, lambda graph, became: _with_values(graph, values.get(graph, {}), became))
 
     def _known(self, graph: Graph) -> list[bool]:
-        """For each node, by index, whether its value follows from constants and is small enough to be one."""
+        """For each node, by index, whether its value follows from constants and is small enough to fold."""
         known = [False] * len(graph.nodes)
         for node in graph.nodes:
             if node.op is hlo.constant:
@@ -91,7 +91,7 @@ class FoldConstants(Pass):
         return known
 
     def _fits(self, type: Type) -> bool:
-        """Whether a value of this type is known in its shape and small enough."""
+        """Whether a value of this type has a static shape and is small enough."""
         parts = type.elements if isinstance(type, TupleType) else (type,)
         return all(isinstance(part, TensorType) and part.is_static and part.elements <= self.max_elements for part in parts)
 
@@ -100,12 +100,12 @@ class FoldConstants(Pass):
 
 
 def _projects(node: Node) -> bool:
-    """Whether a node takes an element out of a tuple that is written just before."""
+    """Whether a node projects an element out of a tuple constructed by its operand."""
     return node.op is hlo.get_tuple_element and node.operands[0].op is hlo.tuple
 
 
 def shape_of_type(node: Node) -> Array | None:
-    """What the type of an operand says of its shape, which is what the node asks; None where it is not known."""
+    """The value of a shape query, from the static type of its operand; None if it is unknown."""
     operand_type = node.operands[0].type
     if not isinstance(operand_type, TensorType) or not operand_type.is_static or not isinstance(node.type, TensorType):
         return None
@@ -113,7 +113,7 @@ def shape_of_type(node: Node) -> Array | None:
 
 
 def computed(graph: Graph, known: Sequence[bool]) -> Values:
-    """The values of the known tensors that something unknown reads, by the reference interpreter."""
+    """The values of the known tensors that an unknown node reads, from the reference interpreter."""
     inner = [node for node in graph.nodes if known[node.index] and node.op is not hlo.constant]
     if not inner:
         return {}
@@ -123,7 +123,7 @@ def computed(graph: Graph, known: Sequence[bool]) -> Values:
         return evaluated(wanted, inner, {})
     except (UserError, ValueError):
         pass
-    # Something has no value, or none that can be told before it runs: one by one, so that the rest is not lost.
+    # A node has no value, or none at compile time: evaluate one by one to keep the others.
     values: Values = {}
     for node in inner:
         if isinstance(node.type, TensorType):
@@ -137,7 +137,7 @@ def computed(graph: Graph, known: Sequence[bool]) -> Values:
 def evaluated(wanted: Sequence[Node], inner: Sequence[Node], values: Values) -> Values:
     """The values of the ``wanted`` among the ``inner`` nodes, whose operands are inner ones, constants, and nodes with ``values``.
 
-    Raises UserError or ValueError where one has none, KeyError where an operand has none.
+    Raises UserError or ValueError if one has no value, KeyError if an operand has none.
     """
     made = Graph("main")
     builder = Builder(made)
@@ -165,14 +165,14 @@ def evaluated(wanted: Sequence[Node], inner: Sequence[Node], values: Values) -> 
 
 
 def constant(builder: Builder, value: Array, node: Node) -> Node:
-    """A value in the place of a node, converted to its element type."""
+    """A constant in place of a node, converted to its element type."""
     assert isinstance(node.type, TensorType), "only tensors are written as constants"
     array = value.astype(node.type.dtype.numpy())
     return builder.add(hlo.constant, (), {"literal": Literal.of(array, node.type)}, node.type, name=node.name)
 
 
 def _with_values(graph: Graph, values: Values, became: dict[Graph, Graph]) -> Graph:
-    """A graph with constants in the place of nodes, and elements of tuples in the place of projections; what nobody reads is gone."""
+    """A graph with constants in place of nodes, and tuple elements in place of projections, without the dead nodes that result."""
     def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
         if node in values:
             return constant(builder, values[node], node)

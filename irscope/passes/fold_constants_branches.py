@@ -1,4 +1,4 @@
-"""Branch folding: the branch that a constant condition takes replaces the conditional."""
+"""Branch folding: replaces a conditional on a constant by the branch that it takes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ CHOICES = sets.hlo("conditional") | relay("if")
 
 
 def with_branches_taken(module: Module) -> Module:
-    """The module without conditions that are known; the same module when there are none."""
+    """The module without conditionals on known conditions; the same module if there are none."""
     if not any(_choice(node) is not None for graph in callees_first(module) for node in graph.nodes):
         return module
 
@@ -25,20 +25,20 @@ def with_branches_taken(module: Module) -> Module:
             choice = _choice(node)
             return None if choice is None else _inlined(builder, node, choice, operands, became)
         made = see_through(rewrite(graph, rule, became), graph)
-        # Nobody reads the condition any more.
+        # The condition has no user any more.
         return see_through(rewrite(made, lambda builder, node, operands: None), made)
 
     inner = {body for graph in module.graphs.values() for node in graph.nodes if node.op not in CALLS for body in node.bodies}
     own = [name for name, graph in module.graphs.items() if graph not in inner]
     made = per_graph(module, change)
     reached = set(callees_first_of([made.graphs[name] for name in own]))
-    # Branches that are not taken, and those that stand in their caller now, are no functions of the module.
+    # Branches that are not taken, or are now inlined, are no longer functions of the module.
     made.graphs = {name: graph for name, graph in made.graphs.items() if graph in reached}
     return made
 
 
 def _choice(node: Node) -> int | None:
-    """Which body of a conditional runs, where that is known."""
+    """The branch of a conditional that runs, if that is known."""
     if node.op not in CHOICES or not node.operands or node.operands[0].op is not hlo.constant:
         return None
     literal = Constant.of(node.operands[0]).known
@@ -47,13 +47,13 @@ def _choice(node: Node) -> int | None:
     value = literal.value()
     if value.dtype == bool:
         return 0 if value.item() else 1
-    # HLO clamps: an index that no branch has stands for the last one.
+    # HLO clamps: an index out of range selects the last branch.
     index = int(value.item())
     return index if 0 <= index < len(node.bodies) else len(node.bodies) - 1
 
 
 def _inlined(builder: Builder, node: Node, choice: int, operands: Sequence[Node], became: dict[Graph, Graph]) -> Node:
-    """The nodes of the branch, over what it captures (Relay) or its argument (HLO)."""
+    """The nodes of the branch, inlined over the values that it captures (Relay) or its argument (HLO)."""
     body = became.get(node.bodies[choice], node.bodies[choice])
     if node.op is hlo.conditional:
         arguments = [operands[1 + choice]]

@@ -1,4 +1,4 @@
-"""Scale folding: scales and shifts behind a contraction with fixed weights go into the weights."""
+"""Scale folding: folds scales after a contraction with fixed weights into the weights, and merges the shifts."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ CONTRACTIONS = hlo.named("convolution dot")
 
 
 class FoldScale(Pass):
-    """Multiply the fixed weights of a convolution or dot by what multiplies its result, and join the constants that are added to it.
+    """Multiply the fixed weights of a convolution or dot by the scale of its result, and merge the constants that are added to it.
 
         c = f32[1,8,8,64] convolution(x, w)                     w2 = f32[3,3,16,64] multiply(w, broadcast(s))
         m = f32[1,8,8,64] multiply(c, broadcast(s))     ->      c = f32[1,8,8,64] convolution(x, w2)
         ROOT r = f32[1,8,8,64] add(m, broadcast(b))             ROOT r = f32[1,8,8,64] add(c, broadcast(b))
 
-    This is what inference-time batch normalisation is. It is done where ``w`` and ``s`` are known before the program runs and nobody
-    else reads the result in between; rounding then happens in another place, within a few units of the last digit. Floats narrower than
-    16 bits stay as they are: their ranges are so small that a product or a sum of constants may leave them where the results do not.
+    Batch normalisation in inference has this form. Applies if ``w`` and ``s`` are known at compile time and the intermediate result has
+    no other user; rounding then happens elsewhere, within a few units in the last place. Floats narrower than 16 bits stay unchanged:
+    their range is so small that a product or sum of constants may overflow where the results do not.
     """
 
     name = "fold-scale"
@@ -42,7 +42,7 @@ def _fold(graph: Graph, became: dict[Graph, Graph]) -> Graph:
 
 
 class _Folding:
-    """``known`` and ``users`` are of the graph before; nodes made on the way carry their own answers in ``fixed`` and ``private``."""
+    """``known`` and ``users`` describe the graph before; ``fixed`` and ``private`` hold the same for nodes built since."""
 
     def __init__(self, known: list[bool], users: list[int]) -> None:
         self.known = known
@@ -80,7 +80,7 @@ class _Folding:
         return None
 
     def _scaled(self, builder: Builder, x: Node, s: Node) -> Node | None:
-        """``x * s`` with ``s`` moved into the weights behind ``x``."""
+        """``x * s`` with ``s`` folded into the weights that ``x`` is computed from."""
         if x not in self.private:
             return None
         if x.op in SUMS:
@@ -108,8 +108,8 @@ class _Folding:
         return made
 
     def _joined(self, builder: Builder, x: Node, shift: Node, op: Op) -> Node | None:
-        """``(y + b) + c`` as ``y + (b + c)``, and the same with differences, where ``y`` is a contraction, whose sums are rounded in no
-        order that the text says. Other values are rounded as written: ``(y + 12582912) - 12582912`` is how programs round to integers."""
+        """``(y + b) + c`` as ``y + (b + c)``, and the same for differences, if ``y`` is a contraction, whose order of summation is
+        unspecified. Other values are rounded as written: programs use ``(y + 12582912) - 12582912`` to round to integers."""
         y, b = x.operands
         if b not in self.fixed and x.op is hlo.add:
             y, b = b, y
@@ -123,7 +123,7 @@ class _Folding:
         return made
 
     def _on_small(self, builder: Builder, op: Op, x: Node, y: Node) -> Node | None:
-        """Arithmetic on two fixed broadcasts, done before they are repeated."""
+        """Arithmetic on two fixed broadcasts, moved before the broadcasts."""
         a, b = x.operands[0], y.operands[0]
         dims_a, dims_b = tuple(Broadcast.of(x).dimensions), tuple(Broadcast.of(y).dimensions)
         assert isinstance(a.type, TensorType) and isinstance(b.type, TensorType)
@@ -141,7 +141,7 @@ class _Folding:
 
 
 def _weight_dimension(x: Node, s: Node) -> int | None:
-    """The dimension of the weights that a factor over the result runs along; -1 for a scalar factor; None when there is none."""
+    """The dimension of the weights that corresponds to the axis of a factor of the result; -1 for a scalar; None if there is none."""
     dims = tuple(Broadcast.of(s).dimensions)
     if not dims:
         return -1

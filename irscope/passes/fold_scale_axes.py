@@ -1,7 +1,7 @@
-"""Along which axes of a value a scale lies: what folding a scale into weights needs to know about layouts and shapes.
+"""The axes of a scale: what folding a scale into weights needs to know about layouts and shapes.
 
-A scale is kept as it will be used: with one dimension for each axis that it runs along (the channels, or their whole and their inner part
-in a packed layout), or with none, as a plain number.
+A scale is stored in the form in which it is used: with one dimension for each of its axes (the channels, or the outer and inner channel
+axes of a packed layout), or with none, as a scalar.
 """
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ UNKNOWN = "has numbers that the text does not tell"
 
 
 class Sign(Enum):
-    """What is known of the numbers of a scale: all above 0, none 0, some 0 (or not finite), or nothing."""
+    """What is known of the elements of a scale: all positive, none 0, some 0 (or not finite), or nothing."""
 
     POSITIVE = auto()
     NO_ZERO = auto()
@@ -58,9 +58,9 @@ class Sign(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """Where the channels of a contraction lie: in its data, its result, and in the weight those that it reads and those that it makes.
+    """The channel axes of a contraction: in its data, in its result, and the input and output channels of its weight.
 
-    ``read`` is None for a grouped convolution, whose weight has the channels of one group side by side with those of the others.
+    ``read`` is None for a grouped convolution, whose weight has the channels of all groups on one axis.
     """
 
     data: Axes
@@ -70,7 +70,7 @@ class Channels:
 
 
 def channels(node: Node) -> Channels | None:
-    """The channels of a contraction; None where no scale can follow them (weights packed in another way, a multiplier of channels)."""
+    """The channels of a contraction; None if no scale can follow them (weights packed differently, a channel multiplier)."""
     if node.op not in CONTRACTIONS or len(node.operands) != 2:
         return None
     data, weight, result = node.operands[0].type, node.operands[1].type, node.type
@@ -103,7 +103,7 @@ def _of_convolution(node: Node, weight: TensorType) -> Channels | None:
     groups = int(given["groups"])
     if groups == 1 or found.read is None:
         return found
-    # Depthwise: each channel has a kernel of its own, and stands on the axis of those that are made.
+    # Depthwise: each channel has its own kernel, along the axis of the output channels.
     depthwise = _size(weight, found.read) == 1 and _size(weight, found.made) == groups
     return replace(found, read=found.made if depthwise else None)
 
@@ -120,7 +120,7 @@ def _of_layouts(data: str, kernel: str, result: str) -> tuple[Channels | None, i
 
 
 def _places(layout: Sequence[tuple[str, int]], letter: str) -> Axes | None:
-    """The axis of a letter, and behind it that of its inner part where the layout is packed."""
+    """The axis of a letter, followed by that of its inner part if the layout is packed."""
     letters = [name for name, _ in layout]
     if letter not in letters or letters.count(letter.lower()) > 1:
         return None
@@ -132,7 +132,7 @@ def _places(layout: Sequence[tuple[str, int]], letter: str) -> Axes | None:
 
 
 def _size(type: TensorType, axes: Axes) -> int:
-    """How many numbers lie along some axes; open dimensions count as none, which fits nothing."""
+    """The number of elements along some axes; 0, which fits nothing, for dynamic dimensions."""
     size = 1
     for axis in axes:
         dim = type.shape[axis]
@@ -141,9 +141,9 @@ def _size(type: TensorType, axes: Axes) -> int:
 
 
 def dropped(wide: TensorType, narrow: TensorType, axes: Axes) -> Axes | None:
-    """Whether ``narrow`` stretches to ``wide`` and differs along ``axes`` alone: then its dimensions that are no such axes, all of size 1.
+    """If ``narrow`` broadcasts to ``wide`` and varies only along ``axes``: its other dimensions, which all have size 1.
 
-    A plain number differs along none, and fits: it has nothing to drop. None where it does not fit.
+    A scalar varies along no axis and fits: it has nothing to drop. None if it does not fit.
     """
     if narrow.rank > wide.rank:
         return None
@@ -187,7 +187,7 @@ def without(mutator: GraphMutator, scale: Node, dropped: Axes) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What a product multiplies by: ``value``, its dimensions in ``dropped`` left out; wanted along ``axes`` by whoever takes it."""
+    """The scale of a product: ``value`` without the dimensions in ``dropped``; the node that takes it needs it along ``axes``."""
 
     product: Node
     value: Node
@@ -196,19 +196,19 @@ class Scale:
 
 
 class ScaleMutator(GraphMutator):
-    """Rebuilds graphs with scales in other places."""
+    """Rebuilds graphs with the scales moved."""
 
     scales: dict[Node, Node]
 
     def scale(self, scale: Scale) -> Node:
-        """The scale of a product in the new graph, made once."""
+        """The scale of a product in the new graph, built once."""
         if scale.product not in self.scales:
             self.scales[scale.product] = without(self, self.new(scale.value), scale.dropped)
         return self.scales[scale.product]
 
 
 def sign(node: Node) -> Sign:
-    """What is known of a scale's numbers. Movement in between is looked through."""
+    """What is known of a scale's elements, through data movement."""
     while node.op in RESHAPED and node.operands:
         node = node.operands[0]
     literal = Constant.of(node).known if node.op is hlo.constant else None
@@ -219,7 +219,7 @@ def sign(node: Node) -> Sign:
     least, most = float(value.min(initial=1)), float(value.max(initial=1))
     if not (isfinite(least) and isfinite(most)):
         return Sign.SOME_ZERO
-    # Half the range of exponents is left to what is divided: a bias of 1 / SMALLEST fits too.
+    # Half of the exponent range remains for the dividend: a bias of 1 / SMALLEST fits too.
     small = SMALLEST.get(node.type.dtype.name, 1e-19)
     if least >= small:
         return Sign.POSITIVE
@@ -227,9 +227,9 @@ def sign(node: Node) -> Sign:
 
 
 def there_early(nodes: Sequence[Node]) -> list[bool]:
-    """By index, what is cheap and at hand before a contraction runs: parameters, constants, and pointwise arithmetic and movement on them.
+    """By index, whether a node is cheap and available early: parameters, constants, and elementwise operators and movement on them.
 
-    A scale that reductions compute (squeeze and excite) stays with the data: it would have the weights multiplied in every run.
+    A scale that reductions compute (squeeze and excite) stays with the data: otherwise every run would multiply the weights.
     """
     cheap = (Kind.ELEMENTWISE, Kind.BROADCAST, Kind.INJECTIVE)
     early = [False] * len(nodes)

@@ -1,4 +1,4 @@
-"""Scales before and behind contractions are part of their weights."""
+"""Scale-axis folding: folds scales before and after contractions into their weights."""
 from __future__ import annotations
 
 from irscope.graph import Module
@@ -12,7 +12,7 @@ DIRECTIONS = ("both", "backward", "forward")
 
 
 class FoldScaleAxis(RelayPass):
-    """Multiply weights by the scales along the channels that a convolution or dense layer reads or makes, as TVM's FoldScaleAxis.
+    """Fold scales along the input or output channels of a convolution or dense layer into its weights, as TVM's FoldScaleAxis does.
 
         %0 = nn.conv2d(%x, %w);                          %0 = expand_dims(%s, axis=1, num_newaxis=3);
         %1 = nn.bias_add(%0, %b);                        %1 = multiply(%w, %0);
@@ -20,10 +20,10 @@ class FoldScaleAxis(RelayPass):
         multiply(%2, expand_dims(%s, axis=1, ...))       %3 = nn.bias_add(%2, multiply(%b, %s));
                                                          nn.relu(%3)
 
-    ``direction`` is ``backward`` (scales behind, into what makes the channels), ``forward`` (scales before, into what reads them), or both
-    in this order. Scales pass sums, biases and residual sums; they pass a rectifier where every number of the scale is known and positive,
-    and forward past a sum where none is 0. Layouts may be packed (NCHW16c). Grouped convolutions take scales from behind only, depthwise
-    ones from both sides. A value that others read too stays as it is. Graphs of HLO's operators go through ``fold-scale``.
+    ``direction`` is ``backward`` (a scale of the result, into the layer before), ``forward`` (a scale of the input, into the layer after),
+    or both in this order. Scales move across additions, biases and residual additions; across a ReLU if every element is known and
+    positive; and forward across an addition if no element is 0. Layouts may be packed (NCHW16c). Grouped convolutions accept scales of
+    their result only, depthwise ones on both sides. A value with other users stays unchanged. HLO uses ``fold-scale``.
     """
 
     name = "fold-scale-axis"

@@ -1,4 +1,4 @@
-"""Scales on the way out of a contraction, folded back into its weights."""
+"""Folds scales of the result of a contraction backward into its weights."""
 from __future__ import annotations
 
 from collections import Counter
@@ -13,9 +13,9 @@ from irscope.passes import fold_scale_axes as scales
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A value that may take a scale along ``axes``: all of it comes from ``source``, a contraction, and nobody else reads it.
+    """A value that may take a scale along ``axes``: all of it comes from ``source``, a contraction, and it has no other user.
 
-    ``through`` is a function in between that only a positive scale may pass.
+    ``through`` is a function in between that only a positive scale may cross.
     """
 
     axes: scales.Axes
@@ -28,7 +28,7 @@ class Backward(scales.ScaleMutator):
 
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
         reasons = self._plan(graph)
-        # A scale may be computed behind the contraction that takes it, from something else.
+        # A scale may be computed after the contraction that takes it, from other values.
         wanted = {node.index: scale.value for node, scale in self.takes.items() if scale.value.index > node.index}
         if wanted:
             graph = in_order(graph, wanted)
@@ -37,7 +37,7 @@ class Backward(scales.ScaleMutator):
         return super()._mutated(graph, became) if self.gone or any(old is not new for old, new in became.items()) else graph
 
     def _plan(self, graph: Graph) -> list[str]:
-        """Which products go, and who takes their scale: openness follows the data, scales go against it. Gives what there is to tell."""
+        """Decide which products to remove and which contractions take their scales: ``Open`` follows the data. Returns the remarks."""
         uses = Counter(operand.index for node in graph.nodes for operand in node.operands)
         if graph.root is not None:
             uses[graph.root.index] += 1
@@ -87,7 +87,7 @@ class Backward(scales.ScaleMutator):
         return None
 
     def _multiplied(self, node: Node, early: list[bool]) -> list[str]:
-        """Let one factor of a product take the other; gives what there is to tell when it looks as if it might, and may not."""
+        """Fold one factor of a product into the other; returns a remark if it looks possible, but is not."""
         for kept, scale in (node.operands, node.operands[::-1]):
             found = self.open.get(kept)
             if found is None or not isinstance(kept.type, TensorType) or not isinstance(scale.type, TensorType):
@@ -137,9 +137,9 @@ def _rank(node: Node) -> int:
 
 
 def in_order(graph: Graph, wanted: Mapping[int, Node]) -> Graph:
-    """A copy of a graph in which ``wanted[index]`` stands before the node of that index; the order stays as far as it can.
+    """A copy of a graph in which ``wanted[index]`` precedes the node of that index, with as few changes of order as possible.
 
-    Nothing may depend on itself that way: the caller knows that what a node wants does not come from it.
+    There must be no cycles: the caller ensures that a node's wanted values do not depend on it.
     """
     made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
     builder = Builder(made)

@@ -1,4 +1,4 @@
-"""Scales on the way into a contraction, folded forward into its weights."""
+"""Folds scales of the input of a contraction forward into its weights."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,9 +11,10 @@ from irscope.passes import fold_scale_axes as scales
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """All readers of a value are ready to take a scale along ``axes``; ``sink`` is one of the contractions that will have it.
+    """All users of a value can take a scale along ``axes``; ``sink`` is one of the contractions that it folds into.
 
-    ``through`` is a function on the way that only a positive scale may pass, ``divided`` a sum whose other side is divided by the scale.
+    ``through`` is a function in between that only a positive scale may cross, ``divided`` an addition whose other operand is divided by
+    the scale.
     """
 
     axes: scales.Axes
@@ -22,7 +23,7 @@ class Wanted:
     divided: Node | None = None
 
     def and_also(self, other: Wanted | None) -> Wanted | None:
-        """What two readers want together."""
+        """The requirement of two users combined."""
         if other is None or other.axes != self.axes:
             return None
         return replace(self, through=self.through or other.through, divided=self.divided or other.divided)
@@ -36,7 +37,7 @@ class Forward(scales.ScaleMutator):
         return super()._mutated(graph, became) if self.kept or any(old is not new for old, new in became.items()) else graph
 
     def _plan(self, graph: Graph) -> None:
-        """Which products go: what is wanted goes against the data, what is scaled goes with it."""
+        """Decide which products to remove: requirements propagate against the data flow, scales along it."""
         self.scales: dict[Node, Node] = {}
         self.channels: dict[Node, scales.Channels] = {}
         self.kept: dict[Node, Node] = {}
@@ -53,13 +54,13 @@ class Forward(scales.ScaleMutator):
             if node.op in scales.MULTIPLY:
                 self._multiplied(node, want, early)
             else:
-                # Whoever reads a scaled value had asked for it, so it is no weight, and no other side of a sum.
+                # A user of a scaled value has requested the scale, so the value is not a weight or the other operand of an addition.
                 found = next((self.scaled[o] for o in node.operands if o in self.scaled), None)
                 if found is not None and node not in self.channels:
                     self.scaled[node] = found
 
     def _wanted_of_operands(self, node: Node, want: Wanted | None) -> Sequence[Wanted | None]:
-        """What a node wants of its operands, when its own readers want ``want``."""
+        """What a node requires of its operands, if its own users require ``want``."""
         nothing: list[Wanted | None] = [None] * len(node.operands)
         if (found := scales.channels(node)) is not None and found.read is not None:
             self.channels[node] = found
@@ -120,7 +121,7 @@ class Forward(scales.ScaleMutator):
 
 
 def _forbidden(scale: Node, want: Wanted) -> str:
-    """Why a scale may not go all the way; empty when it may."""
+    """Why a scale may not move to the contraction; empty if it may."""
     if want.through is None and want.divided is None:
         return ""
     known = scales.sign(scale)

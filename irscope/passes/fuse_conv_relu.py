@@ -1,4 +1,4 @@
-"""A convolution and the rectifier behind it are one operator."""
+"""Convolution-ReLU fusion: fuses a convolution and the ReLU after it into one operator."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ TORCH_FUSED = "aten::cudnn_convolution_relu"
 
 
 class FuseConvRelu(Pass):
-    """Let every ``nn.relu`` that follows an ``nn.conv2d`` of which nobody else needs the result be one ``nn.conv2d_relu``.
+    """Fuse every ``nn.relu`` that is the only user of an ``nn.conv2d`` with it into one ``nn.conv2d_relu``.
 
         %0 = nn.conv2d(%x, %w, padding=[1, 1]);
         %1 = nn.relu(%0);                        ->      %0 = nn.conv2d_relu(%x, %w, padding=[1, 1]);
 
-    The convolution's attributes stay. A convolution with a second user (a skip connection) is left alone: its plain result is needed,
-    and would have to be computed again. What is left alone is told with the reason. In TorchScript the two are
+    The convolution's attributes stay. A convolution with a second user (a skip connection) stays too: otherwise its plain result would
+    have to be recomputed. The pass reports what it does not fuse, with the reason. In TorchScript the fused operator is
     ``aten::cudnn_convolution_relu``, as torch writes it; HLO has no such operator.
     """
 
@@ -46,9 +46,9 @@ class FuseConvRelu(Pass):
 
 
 class _Fusing(GraphMutator):
-    """``before`` has, for each step in between, the convolution that it comes from.
+    """``before`` maps each step in between to its convolution.
 
-    Where lines may write in place, those that nobody reads stay, because they might do something.
+    If statements may write in place, unused ones stay, because they might have an effect.
     """
 
     def begin(self, graph: Graph) -> None:
@@ -83,14 +83,14 @@ class _Fusing(GraphMutator):
             return self._left(convolution, relu, f"{', '.join(others)} needs the convolution's plain result too")
         if convolution.op in TORCH_CONVOLUTIONS and _operands(convolution) is None:
             return self._left(convolution, relu, "the convolution is transposed, not of images, or pads by a word")
-        # Between two lines of TorchScript, what the convolution reads may be written.
+        # Between two TorchScript statements, an operand of the convolution may be written in place.
         if writes and writes[relu.index - 1] > writes[convolution.index]:
             return self._left(convolution, relu, "what stands between them may write what the convolution reads")
         return True
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
         if node in self.absorbed:
-            # The rectifier alone reads it, and that is gone.
+            # Its only user was the ReLU, which is removed.
             return operands[0]
         if node not in self.gone:
             return None
@@ -104,7 +104,7 @@ class _Fusing(GraphMutator):
         return self.builder.add(op, [self.new(operand) for operand in found], {}, node.type, name=node.name)
 
     def _decline_between(self, relu: Node, middle: Node) -> None:
-        """Tell of a convolution that stands a few steps before the rectifier."""
+        """Report a convolution that is a few steps before the ReLU."""
         source, steps = self.before.get(middle), list[str]()
         if source is None:
             return
@@ -119,7 +119,7 @@ class _Fusing(GraphMutator):
 
 
 def _operands(convolution: Node) -> list[Node] | None:
-    """Data, weight, bias, stride, padding, dilation and groups of a convolution of torch; None for what the fused one cannot be."""
+    """Data, weight, bias, stride, padding, dilation and groups of a torch convolution; None if the fused operator cannot express it."""
     given = list(convolution.operands)
     if convolution.op in OLD_CONVOLUTION and len(given) > 8:
         transposed = given[6]
@@ -130,7 +130,7 @@ def _operands(convolution: Node) -> list[Node] | None:
 
 
 def _length(values: Node) -> int:
-    """How many numbers a list has; -1 for what is no list that the text shows."""
+    """The length of a list; -1 if the value is not a list in the text."""
     if values.op in LIST:
         return len(values.operands)
     value = Constant.of(values).value if values.op in CONSTANT else None

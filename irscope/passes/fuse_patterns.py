@@ -1,4 +1,4 @@
-"""A heavy operator and the bias, normalisation, residual sum and activation behind it stand in one function."""
+"""Pattern fusion: outlines a heavy operator with its bias, normalisation, residual addition and activation into one function."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ RECTIFIERS = hlo.named("maximum call")
 
 
 class FusePatterns(Pass):
-    """Put a convolution or dense layer and what is commonly computed right behind it into a function that is marked by its name.
+    """Outline a convolution or dense layer and the usual operators after it into a function with a composite name.
 
         %0 = nn.dense(%x, %w, units=8);              %2 = fn (%p0, %p1, %p2, Composite="dense_bias_add_relu") {
         %1 = nn.bias_add(%0, %b);             ->       %0 = nn.dense(%p0, %p1, units=8);
@@ -27,8 +27,8 @@ class FusePatterns(Pass):
                                                      };
                                                      %2(%x, %w, %b)
 
-    Bias, batch normalisation, residual sum and activation, in this order, each where it is there. A step whose value others need too
-    ends the pattern before it, and is told. In HLO the function is a computation that is called, in TorchScript a ``prim::FusionGroup``.
+    Bias, batch normalisation, residual addition and activation, in this order, each optional. The pattern ends before a step whose operand
+    has other users; the pass reports this. In HLO the function is a called computation, in TorchScript a ``prim::FusionGroup``.
     """
 
     name = "fuse-patterns"
@@ -51,14 +51,14 @@ def composite_name(found: Match) -> str:
 
 
 def _word(op: Op) -> str:
-    """The name of a step; empty for what only belongs to the one before it."""
+    """The name of a step; empty for a node that only belongs to the step before it."""
     if op in RECTIFIERS:
         return "relu"
     return "" if op is hlo.get_tuple_element else op.name.rpartition(".")[2].rpartition("::")[2].strip("_").replace("-", "_")
 
 
 def _chain(core: Pattern, *steps: Step) -> Pattern:
-    """A core, and behind it each step where it is there."""
+    """A core operator, followed by the optional steps."""
     for step in steps:
         core = core.optional(step)
     return core
@@ -78,7 +78,7 @@ def _norm(x: Pattern) -> Pattern:
 
 
 def _sum(x: Pattern) -> Pattern:
-    """A residual sum, or a bias that is written as one: what is added does not make the result larger."""
+    """A residual addition, or a bias written as one: the added value must not broadcast the result."""
     left = op("add")(x, anything()).where(lambda node: _keeps_shape(node, 0))
     return left | op("add")(anything(), x).where(lambda node: _keeps_shape(node, 1))
 
@@ -90,7 +90,7 @@ RELAY_CHAIN = _chain(CORE, lambda x: op("nn.bias_add")(x, anything()), _norm, _s
 
 TORCH_LAYERS = "conv1d", "conv2d", "conv3d", "_convolution", "convolution", "linear", "addmm", "matmul", "mm", "bmm", "baddbmm"
 TORCH_CORE = op(*(f"aten::{name}" for name in TORCH_LAYERS))(anything(), anything(), ...)
-# What ``add_`` writes in place is the layer's own result, or it stays outside.
+# ``add_`` must write in place to the layer's own result, otherwise it stays outside.
 TORCH_SUM = op("aten::add", "aten::add_")
 TORCH_ACTIVATION = op(*(f"aten::{name}{tail}" for name in (
     "relu", "relu6", "hardtanh", "clamp", "tanh", "sigmoid", "leaky_relu", "gelu", "silu", "hardswish") for tail in ("", "_")))
@@ -104,7 +104,7 @@ HLO_CORE = op("convolution", "dot")(anything(), anything())
 
 
 def _is_zero(node: Node) -> bool:
-    """A number 0, stretched or not."""
+    """The constant 0, possibly broadcast."""
     if node.op is hlo.broadcast:
         node = node.operands[0]
     literal = Constant.of(node).known if node.op is hlo.constant else None
@@ -116,7 +116,7 @@ def _either(name: str, x: Pattern, other: Pattern) -> Pattern:
 
 
 def _is_stretched(node: Node) -> bool:
-    """A vector, or what has fewer elements in another way, repeated to the size of the result."""
+    """A vector, or another value with fewer elements, broadcast to the size of the result."""
     if node.op is not hlo.broadcast or not isinstance(node.type, TensorType):
         return False
     before = node.operands[0].type
@@ -124,7 +124,7 @@ def _is_stretched(node: Node) -> bool:
 
 
 def _calls_relu(node: Node) -> bool:
-    """A call of a rectifier, which is how JAX writes one."""
+    """A call of a ReLU function, as JAX emits it."""
     root = node.bodies[0].root if len(node.operands) == 1 and node.bodies else None
     return root is not None and root.op is hlo.maximum and {o.op is hlo.parameter for o in root.operands} == {True, False} \
         and any(_is_zero(o) for o in root.operands)
@@ -138,7 +138,7 @@ HLO_CHAIN = _chain(HLO_CORE, lambda x: _either("add", x, STRETCHED), lambda x: o
 
 
 def _made_inside(node: Node) -> bool:
-    """Numbers, and what is stretched: a computation makes them itself from less."""
+    """Scalars and broadcasts: the computation builds them itself from smaller operands."""
     number = node.op is hlo.constant and isinstance(node.type, TensorType) and node.type.rank == 0
     return number or _is_stretched(node) or _is_zero(node)
 

@@ -1,4 +1,4 @@
-"""Loop-invariant code motion: what a loop computes alike in every iteration is computed once before it."""
+"""Loop-invariant code motion (LICM): hoists values that are the same in every iteration out of a loop."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ CHEAP = hlo.named("parameter constant get-tuple-element tuple iota broadcast res
 
 
 class HoistLoopInvariant(Pass):
-    """Move what the body of an HLO ``while`` computes from values that it never changes in front of the loop.
+    """Hoist nodes in the body of an HLO ``while`` that depend only on loop-invariant values to before the loop.
 
         body { p = (s32[], f32[8]) parameter(0)                 e = f32[8] exponential(w)
                w = f32[8] get-tuple-element(p), index=1   ->    init = (s32[], f32[8], f32[8]) tuple(i, w, e)
                e = f32[8] exponential(w)  ... }                 loop = ... while(init), ...   where the body reads e from its state
 
-    A loop that runs no round computes it in vain; its meaning is the same.
+    If the loop runs no iteration, the hoisted work is wasted, but the result is the same.
     """
 
     name = "hoist-loop-invariant"
@@ -30,7 +30,7 @@ class HoistLoopInvariant(Pass):
         if not module.is_primitive:
             return module
         made = per_graph(module, _hoisted)
-        # The loops' old bodies are called by nobody now.
+        # Nothing calls the loops' old bodies now.
         called = {id(body) for graph in made.graphs.values() for node in graph.nodes for body in node.bodies} | {id(made.main())}
         before = {id(body) for graph in module.graphs.values() for node in graph.nodes for body in node.bodies}
         made.graphs = {name: g for name, g in made.graphs.items() if id(g) in called or id(module.graphs[name]) not in before}
@@ -53,7 +53,7 @@ def _hoisted(graph: Graph, became: dict[Graph, Graph]) -> Graph:
 
 
 def _loop(builder: Builder, node: Node, init: Node, condition: Graph, body: Graph) -> Node | None:
-    """The loop with its invariant values in front; None where there are none."""
+    """The loop with its invariant values hoisted before it; None if there are none."""
     invariant = invariant_nodes(body)
     alive = live(body)
     users = body.users()
@@ -77,7 +77,7 @@ def _loop(builder: Builder, node: Node, init: Node, condition: Graph, body: Grap
 
 
 def invariant_nodes(body: Graph) -> dict[Node, Node]:
-    """The pure nodes of a loop's body that give the same value in every round, by themselves."""
+    """The pure nodes of a loop's body that have the same value in every iteration, mapped to themselves."""
     root, state = body.result(), body.params[0]
     if root.op is not hlo.tuple:
         return {}
@@ -96,7 +96,7 @@ def invariant_nodes(body: Graph) -> dict[Node, Node]:
 
 
 def _needed(roots: Sequence[Node]) -> list[Node]:
-    """What these nodes are computed from, they included, operands first; a value of the loop's state is where it ends."""
+    """These nodes and their transitive operands, operands first, up to the values of the loop's state."""
     seen: set[Node] = set()
     stack = list(roots)
     while stack:
@@ -117,7 +117,7 @@ def part(builder: Builder, whole: Node, index: int) -> Node:
 
 
 def _over(graph: Graph, state: Type, read: dict[Node, int]) -> Graph:
-    """A body or condition over a longer state: the nodes in ``read`` are elements of it; a body hands the new elements on."""
+    """A body or condition over an extended state: the nodes in ``read`` are its elements; a body passes the new elements on."""
     made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
     builder = Builder(made)
     param = graph.params[0]

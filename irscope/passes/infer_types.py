@@ -1,4 +1,4 @@
-"""Type inference: types that follow from others are filled in."""
+"""Type inference: fills in types that follow from others."""
 from __future__ import annotations
 
 from irscope.formats.relay.dialect import RELAY
@@ -8,13 +8,13 @@ from irscope.passes.base import Pass, rewritten
 
 
 class InferTypes(Pass):
-    """Fill in the types that a Relay module leaves open: of results, and of weights whose attributes tell their shape.
+    """Fill in the types that a Relay module omits: of results, and of weights whose shape follows from attributes.
 
         def @main(%x: Tensor[(1, 128), float32], %w) {        def @main(%x: Tensor[(1, 128), float32], %w: Tensor[(64, 128), float32]) {
           nn.dense(%x, %w, units=64)                    ->      nn.dense(%x, %w, units=64) /* ty=Tensor[(1, 64), float32] */
         }                                                     }
 
-    HLO says every type; a module in HLO stays as it is.
+    HLO declares every type; a module in HLO stays unchanged.
     """
 
     name = "infer-types"

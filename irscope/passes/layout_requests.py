@@ -1,4 +1,4 @@
-"""Which layouts are asked for: ``NHWC`` for all convolutions of images, or one an operator: ``nn.conv2d:NHWC:OHWI+nn.max_pool2d:NHWC``."""
+"""The requested layouts: ``NHWC`` for all 2-D convolutions, or one per operator: ``nn.conv2d:NHWC:OHWI+nn.max_pool2d:NHWC``."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ Requests = Mapping[Op, tuple[Layout, str]]
 
 
 def requests(text: str) -> Requests:
-    """What the option says. Raises UserError for an unknown operator, and for what is no layout."""
+    """The requests in the option's text. Raises UserError for an unknown operator or an invalid layout."""
     found: dict[Op, tuple[Layout, str]] = {}
     for part in text.split("+"):
         if not part.strip():
@@ -70,10 +70,10 @@ def _kernel_is_known(data: Layout) -> None:
 
 
 def wanted(node: Node, data: Layout, kernel: str) -> Mapping[str, Any] | str:
-    """The attributes of an operator that works in the layout asked for; a sentence where it cannot."""
+    """The attributes of an operator that works in the requested layout; the reason as text if it cannot."""
     given = bound(node)
     if "data_layout" not in given:
-        # What is asked for stays, whatever comes from the data: so TVM says it.
+        # The request takes precedence over the layout of the data, as in TVM.
         return {**node.attrs, "layout": data.text, **({"out_layout": data.text} if "out_layout" in given else {})}
     left = {key: value for key, value in node.attrs.items() if key != "out_layout"}
     if kernel == DEFAULT:
@@ -85,14 +85,14 @@ def wanted(node: Node, data: Layout, kernel: str) -> Mapping[str, Any] | str:
 
 
 def operator_for(node: Node, data: Layout) -> Op:
-    """TVM has an operator of its own for packed data."""
+    """The operator for a layout: TVM has a separate operator for packed data."""
     if node.op not in CONV2D or not data.is_packed:
         return node.op
     return get("nn.contrib_depthwise_conv2d_NCHWc" if _is_depthwise(node) else "nn.contrib_conv2d_NCHWc", "relay")
 
 
 def _kernel(node: Node, data: Layout, given: Mapping[str, Any]) -> str | None:
-    """The layout of weights for one of data: in packed ones both kinds of channels are split as the data is."""
+    """The layout of weights for a layout of data: in packed ones both channel axes are split like the data."""
     plain = "".join(data.wholes)
     transposed = node.op in DECONVOLUTIONS
     made = (TRANSPOSED.get(plain) if transposed else None) or (DEPTHWISE.get(plain) if _is_depthwise(node) else None) or KERNELS.get(plain)
@@ -103,7 +103,7 @@ def _kernel(node: Node, data: Layout, given: Mapping[str, Any]) -> str | None:
 
 
 def _is_depthwise(node: Node) -> bool:
-    """Whether each channel has a kernel of its own."""
+    """Whether each channel has its own kernel."""
     given, weight = bound(node), node.operands[1].type
     if int(given["groups"]) == 1 or not isinstance(weight, TensorType):
         return False

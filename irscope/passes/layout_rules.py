@@ -1,8 +1,8 @@
-"""How Relay's operators follow a layout: what they want of their operands, what they give, and which of their attributes name axes.
+"""How Relay's operators adopt a layout: the layouts of operands and results, and the attributes that name axes.
 
-A rule is asked twice. First with the layouts as written (``old`` and ``now`` are the same, None where nothing is known yet): it tells what
-the operator takes the axes of its operands to be. Then with the layouts that the operands have now. None means that the operator works in
-the layout as written alone.
+A rule is called twice. First with the layouts as written (``old`` and ``now`` are the same, None if unknown): it returns the layouts that
+the operator assumes of its operands. Then with the present layouts of the operands. None means that the operator only works in the layout
+as written.
 """
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """The layouts of operands and results (None: as written, whatever that is), and the attributes that go with them."""
+    """The layouts of operands and results (None: as written), and the attributes that match them."""
 
     inputs: Known
     outputs: Known
@@ -64,14 +64,14 @@ def rule_of(node: Node) -> Rule | None:
 
 
 def same(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
-    """What works element by element follows; other operands are numbers."""
+    """Elementwise operators adopt any layout; other operands are scalars."""
     if now[0] is None or any(t.rank != len(now[0]) for t in types_of(call.node.type) if old is now and isinstance(t, TensorType)):
         return None
     return Ruled([now[0], *[None] * (len(now) - 1)], [now[0]] * len(types_of(call.node.type)), attrs)
 
 
 def broadcast(count: int) -> Rule:
-    """The first ``count`` operands broadcast together; others are numbers."""
+    """The first ``count`` operands broadcast together; others are scalars."""
     def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
         shapes = [call.shape(i) for i in range(count)]
         known = [layout for layout in now[:count] if layout is not None]
@@ -80,16 +80,16 @@ def broadcast(count: int) -> Rule:
         widest = max(known, key=lambda layout: len(layout.wholes))
         was = next(o for o, n in zip(old, now, strict=True) if n is widest)
         if was is None or any(len(shape) > len(was) for shape in shapes if shape is not None):
-            return None  # the widest operand is one whose axes have no names
+            return None  # the layout of the widest operand is unknown
         inputs = [_beside(widest, o, n, shape or ()) for o, n, shape in zip(old[:count], now[:count], shapes, strict=True)]
         return Ruled([*inputs, *[None] * (len(now) - count)], [widest], attrs)
     return rule
 
 
 def _beside(widest: Layout, old: Layout | None, now: Layout | None, shape: tuple[object, ...]) -> Layout:
-    """How an operand lies beside the widest one: in its last axes, or in all of them when those are others.
+    """The layout of an operand relative to the widest one: its last axes, or all of them if the ranks agree.
 
-    Where it is stretched along an axis that is split, its part is of 1.
+    If it broadcasts along a split axis, its part has size 1.
     """
     if old is None or now is None:
         return widest.tail(len(shape))
@@ -109,16 +109,16 @@ def _beside(widest: Layout, old: Layout | None, now: Layout | None, shape: tuple
 
 
 def moved(axis: int, old: Layout, now: Layout) -> int | None:
-    """Where the axis of a number stands now; None where it is split, here or there."""
+    """The new position of an axis; None if it is split in either layout."""
     letter = old.letter(axis % len(old))
     place = now.place(letter) if letter is not None else -1
     return place if letter is not None and place >= 0 and not now.parts(letter) else None
 
 
 def along(results: str = "same", batch: bool = False) -> Rule:
-    """Operators that do something along ``axis``, which they all have; with ``batch`` they know the first axis from the others too.
+    """Operators that work along an attribute ``axis``; with ``batch`` they treat the first axis differently too.
 
-    ``results`` is ``first`` where the other results are vectors along the axis.
+    ``results`` is ``first`` if the other results are vectors along the axis.
     """
     def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
         was, here = old[0], now[0]
@@ -146,7 +146,7 @@ def over_axes(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -
 
 
 def reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
-    """Reductions: the result has the axes that are left. A part goes with its whole."""
+    """Reductions: the result has the remaining axes. A part is reduced with its whole axis."""
     was, here, given = old[0], now[0], call.given(attrs)
     if was is None or here is None or was.is_packed:
         return None
@@ -170,7 +170,7 @@ def reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> 
 
 
 def arg_reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
-    """``argmax`` and ``argmin`` count places: over one axis these stay the same, over several they would not."""
+    """``argmax`` and ``argmin`` return positions: over one axis these stay the same, over several they would change."""
     given = call.given(attrs)
     axis = given.axis if isinstance(given.axis, list | tuple) else [given.axis]
     if given.exclude or len(axis) != 1 or axis[0] is None or (now[0] is not None and now[0].is_packed):
@@ -182,7 +182,7 @@ def arg_reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, object])
 
 
 def concatenated(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
-    """All fields lie as the first of which it is known."""
+    """All fields adopt the layout of the first field whose layout is known."""
     # The quantised one has a scale and a zero point for each field, and for the result.
     fields = (len(now) - 2) // 3 if call.node.op in QUANTISED_CONCATENATE else len(now)
     here = next((n for n in now[:fields] if n is not None), None)
@@ -198,7 +198,7 @@ def concatenated(call: Call, old: Known, now: Known, attrs: Mapping[str, object]
 
 
 def split(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
-    """Cuts along an axis that is split itself must lie between parts."""
+    """Along an axis that the layout splits, the pieces must begin at multiples of the part."""
     was, here, given = old[0], now[0], call.given(attrs)
     if was is None or here is None or not isinstance(call.node.type, TupleType):
         return None
@@ -215,7 +215,7 @@ def split(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ru
 
 
 def squeezed(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
-    """Without axes of 1, which must not be split."""
+    """Removes axes of size 1, which must not be split."""
     was, here, axis, shape = old[0], now[0], call.given(attrs).axis, call.shape(0)
     if was is None or here is None or was.is_packed or shape is None:
         return None
@@ -231,7 +231,7 @@ def squeezed(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) ->
 
 
 def transposed(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
-    """The result lies as before: the other order is in the axes alone."""
+    """The result keeps its layout: only the ``axes`` attribute changes."""
     was, here, axes = old[0], now[0], call.given(attrs).axes
     if was is None or here is None or was.is_packed or here.is_packed:
         return None
@@ -241,7 +241,7 @@ def transposed(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) 
 
 
 def padded(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
-    """Axes that are padded must not be split."""
+    """Padded axes must not be split."""
     was, here, widths = old[0], now[0], call.given(attrs).pad_width
     if was is None or here is None or was.is_packed or len(widths) != len(was):
         return None
@@ -253,7 +253,7 @@ def padded(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> R
 
 
 def sliced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
-    """Slices by named axes keep their numbers; others get them for every axis."""
+    """Slices with explicit axes keep their ranges; others get a range for every axis."""
     was, here, given, shape = old[0], now[0], call.given(attrs), call.shape(0)
     if was is None or here is None or here.is_packed or shape is None:
         return None
@@ -278,7 +278,7 @@ def sliced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> R
 
 
 def convolved(data: int) -> Rule:
-    """Convolutions say how they lie: the first ``data`` operands as the data, the next one as the kernel."""
+    """Convolutions declare their layouts: the first ``data`` operands have the data layout, the next one the kernel layout."""
     def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
         given = call.given(attrs)
         x, w = layout(str(given.data_layout)), layout(str(given.kernel_layout))
@@ -287,7 +287,7 @@ def convolved(data: int) -> Rule:
 
 
 def windowed(key: str = "layout", packed: bool = True) -> Rule:
-    """Pooling and resizing follow their data, unless a layout of the result is asked for. Space must not be split."""
+    """Pooling and resizing adopt the layout of their data, unless they declare one for the result. Spatial axes must not be split."""
     def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
         given = call.given(attrs)
         said, here = layout(str(getattr(given, key))), now[0]
@@ -304,7 +304,7 @@ def windowed(key: str = "layout", packed: bool = True) -> Rule:
 
 
 def placed(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
-    """Operators that change their layout only where they are asked to."""
+    """Operators that change their layout only on request."""
     said = layout(str(call.given(attrs).layout))
     return Ruled([said, *[None] * (len(now) - 1)], [said], attrs)
 

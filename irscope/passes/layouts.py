@@ -1,4 +1,4 @@
-"""Layouts as names of axes: ``NHWC``, and ``NCHW4c``, in which the axis C is split into a whole and a part of 4."""
+"""Layouts as names of axes: ``NHWC``, and ``NCHW4c``, in which the axis C is split into an outer axis and a part of 4."""
 from __future__ import annotations
 
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from irscope.graph.types import Dim
 class Layout:
     """The axes in order: a capital letter and 0 for a whole axis, its small letter and the size for a part.
 
-    Made by :func:`layout` and by the methods here, once each: equal ones are the same object.
+    Created by :func:`layout` and by the methods here, and interned: equal layouts are the same object.
     """
 
     text: str
@@ -30,24 +30,24 @@ class Layout:
         return len(self.axes)
 
     def place(self, letter: str) -> int:
-        """Where a whole axis stands; -1 when there is none of this name."""
+        """The position of a whole axis; -1 if there is none of this name."""
         return next((i for i, (name, _) in enumerate(self.axes) if name == letter), -1)
 
     def parts(self, letter: str) -> tuple[int, ...]:
-        """The places of the parts of an axis; none where it is whole."""
+        """The positions of the parts of an axis; empty if it is not split."""
         return tuple(i for i, (name, _) in enumerate(self.axes) if name == letter.lower())
 
     def letter(self, place: int) -> str | None:
-        """The name of the whole axis at a place; None for an axis that is split."""
+        """The name of the whole axis at a position; None for a split axis."""
         name, size = self.axes[place]
         return name if not size and not self.parts(name) else None
 
     def factor(self, letter: str) -> int:
-        """By how much an axis is split; 1 for a whole one."""
+        """The size of the part of a split axis; 1 if it is not split."""
         return prod(size for name, size in self.axes if name == letter.lower())
 
     def tail(self, count: int) -> Layout:
-        """The last ``count`` whole axes with their parts: how a tensor lies that broadcasts to one of this layout."""
+        """The last ``count`` whole axes with their parts: the layout of a tensor that broadcasts to one of this layout."""
         return self.only(self.wholes[len(self.wholes) - count:])
 
     def only(self, letters: Collection[str]) -> Layout:
@@ -59,12 +59,12 @@ class Layout:
         return _made(tuple((name, sizes.get(name.upper(), size) if size else 0) for name, size in self.axes))
 
     def preceded(self, letters: Collection[str]) -> Layout:
-        """With whole axes in front."""
+        """With whole axes prepended."""
         return _made((*((letter, 0) for letter in letters), *self.axes))
 
 
 def layout(text: str) -> Layout:
-    """The layout of a name. Raises ValueError for what is none: a letter twice, a part without its whole."""
+    """The layout of a name. Raises ValueError for an invalid one: a letter twice, a part without its whole axis."""
     return _parsed(text)
 
 
@@ -85,7 +85,7 @@ def _made(axes: tuple[tuple[str, int], ...]) -> Layout:
 
 
 def laid(type: Type, old: Layout, new: Layout) -> Type | None:
-    """The type of a value of layout ``old`` in layout ``new``. Other types stay; None where the sizes do not fit."""
+    """The type of a value of layout ``old`` in layout ``new``. Other types stay; None if the sizes do not fit."""
     if old is new or not isinstance(type, TensorType):
         return type
     return _laid(type, old, new)

@@ -1,4 +1,4 @@
-"""Running passes in order: what each changed, how long it took, and whether the graph is still sound."""
+"""The pass manager: runs passes in order and records what each changed, how long it took, and whether the module is still valid."""
 from __future__ import annotations
 
 import time
@@ -21,9 +21,9 @@ Observer = Callable[[str, Module], None]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One pass that ran: the module before and after, the seconds, type errors that were not there before, and what it left alone.
+    """One pass that ran: the module before and after, the seconds, new type errors, and what it declined.
 
-    ``checking`` are the seconds that the look at the types took; ``required_by`` is the pass that required this one, where nobody named it.
+    ``checking`` are the seconds of the type check; ``required_by`` is the pass that required this one, if the user did not name it.
     """
 
     name: str
@@ -42,10 +42,11 @@ class Step:
 
 
 def run_passes(module: Module, passes: Sequence[Pass | str], before: Observer | None = None, check: bool = True) -> Iterator[Step]:
-    """Run passes one after the other and tell each. ``before`` sees the module right before a pass.
+    """Run passes one after the other and return a step for each. ``before`` is called with the module right before a pass.
 
-    What a pass requires runs right before it, unless its result still holds. With ``check`` the types are inferred after each pass; errors
-    that the module had before do not count. Raises UserError for an unknown name, and for a pass that fails or gives no sound module.
+    The passes that a pass requires run right before it, unless their results are still valid. With ``check`` the types are inferred after
+    each pass; errors that the module had before do not count. Raises UserError for an unknown name, and for a pass that fails or returns
+    an invalid module.
     """
     chosen = [pass_named(p) if isinstance(p, str) else p for p in passes]
     analyses = Analyses(module)
@@ -74,7 +75,7 @@ def chosen(passes: Sequence[Pass], opt_level: int | None = None, required: Seque
 
 
 def _required(wanted: Pass, holds: set[str]) -> list[Pass]:
-    """The passes that must run before one, deepest first; what they give must not hold yet. Analyses are worked out when asked for."""
+    """The passes that must run before one, deepest first, without those whose results are valid. Analyses are computed on demand."""
     order: list[Pass] = []
     waiting = [name for name in reversed(wanted.requires) if name not in KNOWN]
     seen: set[str] = set()
@@ -95,7 +96,7 @@ def _required(wanted: Pass, holds: set[str]) -> list[Pass]:
 
 
 def _timed(each: Pass, module: Module, analyses: Analyses) -> tuple[Module, float]:
-    """The module after a pass, and the seconds that it took. What goes wrong in a pass of the user's own is told with its place."""
+    """The module after a pass, and the seconds that it took. An error in a plug-in pass is reported with its source line."""
     each.analyses = analyses
     for name in each.requires:
         if name in KNOWN:
@@ -116,7 +117,7 @@ def _timed(each: Pass, module: Module, analyses: Analyses) -> tuple[Module, floa
 
 
 def _place(error: Exception) -> str:
-    """The last line of a traceback that is not irscope's own: where the user's pass went wrong."""
+    """The last line of a traceback outside irscope: where the user's pass failed."""
     own = [f for f in traceback.extract_tb(error.__traceback__) if PACKAGE not in Path(f.filename).parents]
     return f"{own[-1].filename}, line {own[-1].lineno}: {own[-1].line}" if own else ""
 

@@ -1,4 +1,4 @@
-"""What a pattern of the user's finds stands in a function that is marked with a name."""
+"""Composite outlining: outlines the matches of the user's patterns into functions marked with a name."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from irscope.source import UserError
 
 
 class MergeComposite(RelayPass):
-    """Put what patterns find into functions that are marked with names, as TVM's MergeComposite does for a backend that has such kernels.
+    """Outline the matches of patterns into functions with composite names, as TVM's MergeComposite does for backends with such kernels.
 
         %0 = nn.conv2d(%x, %w);                 %1 = fn (%p0, %p1, Composite="my.conv_relu", PartitionedFromPattern="nn.conv2d_nn.relu_") {
         nn.relu(%0)                     ->        %0 = nn.conv2d(%p0, %p1);
@@ -25,10 +25,10 @@ class MergeComposite(RelayPass):
                                                 };
                                                 %1(%x, %w)
 
-    ``patterns`` is ``NAME: PATTERN``, several parted by ``;`` (``passes/pattern_text.py`` says how one is written), or ``file`` names a
-    file with one a line. The first pattern is tried first everywhere, so that longer ones stand in front; a node goes into one function.
-    What others need too stays outside, and is told. A constant that a pattern asks for goes inside. In Python, ``MergeComposite.of`` takes
-    patterns.
+    ``patterns`` is ``NAME: PATTERN``, several separated by ``;`` (``passes/pattern_text.py`` has the syntax), or ``file`` names a file
+    with one per line. Patterns are tried in order, each on the whole graph, so list longer ones first; a node belongs to one function.
+    A value with users outside the match stays outside, and the pass reports it. Constants in a pattern move inside. In Python,
+    ``MergeComposite.of`` takes patterns.
     """
 
     name = "merge-composite"
@@ -39,7 +39,7 @@ class MergeComposite(RelayPass):
 
     @classmethod
     def of(cls, table: Sequence[tuple[str, Pattern]]) -> MergeComposite:
-        """The pass with patterns that are made in Python, each with its name."""
+        """The pass with patterns built in Python, each with its name."""
         made = cls()
         made.table = list(table)
         return made

@@ -1,4 +1,4 @@
-"""Conversions move to where fewer bytes are moved."""
+"""Cast motion: moves conversions across data movement, so that it moves fewer bytes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ ROUNDS = 16
 
 
 class MoveCast(Pass):
-    """Move a conversion to a wider type behind the movement that follows it, and one to a narrower type before the movement it follows.
+    """Move a conversion to a wider type after the movement that follows it, and one to a narrower type before the movement it follows.
 
         %0 = cast(%x, dtype="float32");                       %0 = transpose(%x, axes=[1, 0]);
         %1 = transpose(%0, axes=[1, 0]);            ->        %1 = cast(%0, dtype="float32");
 
-    Only where nobody else reads the value between. The numbers are the same to the last bit.
+    Applies only if the value between has no other user. The results are the same to the last bit.
     """
 
     name = "move-cast"
@@ -42,9 +42,9 @@ class MoveCast(Pass):
 
 
 def swaps(graph: Graph) -> dict[Node, bool]:
-    """The movements and conversions that change places with the node before them; whether it is a widening one that moves behind.
+    """The movements and conversions to swap with the node before them, and whether the conversion widens and moves after.
 
-    What has just been moved is looked at again in the next round.
+    The next round visits the moved nodes again.
     """
     users = graph.users()
     found: dict[Node, bool] = {}
@@ -69,7 +69,7 @@ def _swapped(graph: Graph, became: dict[Graph, Graph], found: dict[Node, bool]) 
             return None
         before, source = node.operands[0], operands[0].operands[0]
         assert isinstance(source.type, TensorType) and isinstance(node.type, TensorType), "movements and conversions are of tensors"
-        # The middle has the shape behind the movement and the narrow type, whichever of the two came first.
+        # The node between has the shape after the movement and the narrow type, whichever of the two came first.
         middle = copy_node(builder, node if widens else before, [source])
         last = copy_node(builder, before if widens else node, [middle])
         if widens:

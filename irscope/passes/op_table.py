@@ -1,4 +1,4 @@
-"""Tables by operator, over several dialects."""
+"""Tables keyed by operator, over several dialects."""
 from __future__ import annotations
 
 from typing import Generic, TypeVar

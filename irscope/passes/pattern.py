@@ -1,11 +1,11 @@
-"""A small language of patterns: which nodes hang together how.
+"""A small pattern language for matching subgraphs.
 
     conv = op("nn.conv2d")(anything(), anything())
     act = op("nn.relu", "clip")(conv | op("nn.bias_add")(conv, anything()))
-    found = act.match(node)              the nodes by pattern: found[conv]; None where it does not fit
+    found = act.match(node)              the nodes by pattern: found[conv]; None if it does not match
 
-A pattern holds what its operator, operands, attributes and conditions say; ``|`` offers another, ``optional`` a step that may be there.
-``...`` behind the operands lets any others follow. A pattern that stands in two places fits one and the same node in both.
+A pattern constrains operator, operands, attributes and conditions; ``|`` is an alternative, ``optional`` an optional step.
+``...`` after the operands allows any others to follow. A pattern used in two places must match the same node in both.
 """
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MAX_NAMED = 8
 
 @dataclass(slots=True, eq=False)
 class Match:
-    """The nodes that a pattern found: ``match[pattern]``; ``root`` is the last, ``inside`` all that operator patterns took.
+    """The nodes that a pattern matched: ``match[pattern]``; ``root`` is the last, ``inside`` all nodes that operator patterns matched.
 
-    The root is first there, and each node is once, before what it reads.
+    ``inside`` begins with the root and has each node once, before its operands.
     """
 
     root: Node
@@ -40,14 +40,14 @@ class Match:
         return pattern in self.nodes
 
     def inputs(self) -> list[Node]:
-        """The values from outside, in order of their use: what the nodes inside read and are not."""
+        """The operands from outside the match, in order of their use."""
         inside = set(self.inside)
         return list(dict.fromkeys(o for n in reversed(self.inside) for o in n.operands if o not in inside))
 
     def escapes(self, graph: Graph, users: list[list[Node]]) -> tuple[Node, str] | None:
-        """A node inside, not the root, whose value somebody outside needs, and who; None when the match may be replaced as one.
+        """A node inside, other than the root, that has users outside, and these users; None if the match may be replaced as a whole.
 
-        Of very many users outside the first are named.
+        Lists only the first of very many users.
         """
         inside = set(self.inside)
         for node in self.inside:
@@ -63,7 +63,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
-    """Fits nodes. Made by :func:`op`, :func:`anything`, :func:`constant`, :func:`parameter`; refined by its methods."""
+    """Matches nodes. Created by :func:`op`, :func:`anything`, :func:`constant`, :func:`parameter`; refined by its methods."""
 
     names: frozenset[str] = frozenset()
     operands: tuple[Pattern, ...] | None = None
@@ -81,22 +81,22 @@ class Pattern:
         object.__setattr__(self, "heads", heads)
 
     def __call__(self, *operands: Pattern | EllipsisType) -> Pattern:
-        """The same operator with operands that must fit these; any others may follow a ``...`` at the end."""
+        """The same operator with operands that must match these; a ``...`` at the end allows any others to follow."""
         given = [operand for operand in operands if isinstance(operand, Pattern)]
         if any(operand is ... for operand in operands[:-1]):
             raise ValueError("... stands behind the operands")
         return replace(self, operands=tuple(given), more=len(given) < len(operands))
 
     def __or__(self, other: Pattern) -> Pattern:
-        """This one, or where it does not fit the other."""
+        """This pattern, or the other if it does not match."""
         return Pattern(choices=(self, other))
 
     def with_attrs(self, **attrs: object) -> Pattern:
-        """Only where the attributes are written with these values."""
+        """Only nodes whose attributes have these values in the text."""
         return replace(self, attrs={**self.attrs, **attrs})
 
     def where(self, condition: Callable[[Node], bool]) -> Pattern:
-        """Only where a condition on the node holds."""
+        """Only nodes that satisfy a condition."""
         return replace(self, conditions=(*self.conditions, condition))
 
     def of_rank(self, rank: int) -> Pattern:
@@ -104,21 +104,21 @@ class Pattern:
         return self.where(lambda node: isinstance(node.type, TensorType) and node.type.rank == rank)
 
     def optional(self, step: Callable[[Pattern], Pattern]) -> Pattern:
-        """``step(self)`` where it fits, else this one."""
+        """``step(self)`` if it matches, otherwise this pattern."""
         return step(self) | self
 
     def match(self, node: Node) -> Match | None:
-        """What a node and those before it are in this pattern."""
+        """The match of this pattern at a node and its transitive operands."""
         if self.heads is not None and node.op.name not in self.heads:
             return None
         found = Match(node)
         if not self._fits(node, found):
             return None
-        # Operands stand before their users: a node that two patterns took stands behind all that read it.
+        # Operands precede their users: a node that two patterns matched comes after all that read it.
         found.inside = sorted(set(found.inside), key=lambda inside: inside.index, reverse=True)
         return found
 
-    # Patterns are as deep as somebody wrote them; the graph's depth does not count here.
+    # The recursion is as deep as the pattern, however deep the graph is.
     def _fits(self, node: Node, found: Match) -> bool:
         if found.nodes.get(self, node) is not node:
             return False
@@ -156,12 +156,12 @@ def op(*names: str) -> Pattern:
 
 
 def anything() -> Pattern:
-    """Any node; it stays outside of what is replaced."""
+    """Any node; it stays outside the match."""
     return Pattern()
 
 
 def constant() -> Pattern:
-    """A constant; it stays outside of what is replaced."""
+    """A constant; it stays outside the match."""
     return anything().where(is_constant)
 
 

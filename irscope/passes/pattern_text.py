@@ -1,12 +1,11 @@
 """Patterns as text: ``nn.relu?(nn.bias_add(nn.conv2d(*, weight), constant))[axis=1]``.
 
-    pattern := step ("|" step)*                       the first that fits
+    pattern := step ("|" step)*                       the first that matches
     step    := OPERATOR "?"? "(" pattern, ... ")" [ "[" attributes "]" ] [ "." N ]
-             | "*" | "constant" | NAME | "(" pattern ")"      attributes: KEY=VALUE, parted by commas
+             | "*" | "constant" | NAME | "(" pattern ")"      attributes: KEY=VALUE, separated by commas
 
-``*`` is any value, ``constant`` any constant, a name any value that is the same wherever the name stands. ``?`` makes a step one that may
-be there: without it, its first operand stands for it. ``.0`` is the first of several results. Attributes are compared with defaults filled
-in.
+``*`` is any value, ``constant`` any constant, a name any value, the same at every use of the name. ``?`` makes a step optional: if it is
+absent, its first operand takes its place. ``.0`` is the first of several results. Attributes are compared with defaults filled in.
 """
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ DEEPEST = 100
 
 
 def pattern_of(text: str) -> Pattern:
-    """The pattern that a text describes. Raises UserError with the place of what is none."""
+    """The pattern that a text describes. Raises UserError with the position of a syntax error."""
     reader = _Reader(text)
     found = reader.pattern(0)
     if reader.at < len(reader.tokens):
@@ -61,7 +60,7 @@ class _Reader:
             return True
         return False
 
-    # Patterns are as deep as somebody wrote them, and no deeper than DEEPEST: this may recur.
+    # Patterns are at most DEEPEST deep, so recursion is safe.
     def pattern(self, depth: int) -> Pattern:
         if depth > DEEPEST:
             raise self.fault(f"steps are nested more than {DEEPEST} deep")
@@ -124,7 +123,7 @@ class _Reader:
 
 
 def _fault(text: str, place: int, what: str) -> UserError:
-    """A fault with a piece of the text before it and behind it."""
+    """An error with part of the text before and after it."""
     return UserError(f"pattern: {what}: {text[max(0, place - 30):place]} <here> {text[place:place + 30]}",
                      "a pattern is such as nn.relu(nn.conv2d(*, *))")
 

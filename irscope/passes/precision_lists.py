@@ -1,8 +1,8 @@
-"""Which operators of Relay are worth half precision, which bear it, and which do not.
+"""Which Relay operators gain from half precision, which tolerate it, and which do not.
 
-Two lists, as in TVM's ``ToMixedPrecision`` (python/tvm/relay/transform/mixed_precision.py of 0.19): its names, and operators that it has
-in no list and that move numbers without changing them. What stands in none is computed in single precision, as the operators of TVM's
-third list are: they grow quickly, sum much, or say their type themselves.
+Two lists, as in TVM's ``ToMixedPrecision`` (python/tvm/relay/transform/mixed_precision.py of 0.19): its names, and data movement operators
+that are in none of its lists. All other operators compute in single precision, as those of TVM's third list do: their values grow quickly,
+they sum many terms, or they declare their type themselves.
 """
 from __future__ import annotations
 

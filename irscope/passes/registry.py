@@ -1,6 +1,6 @@
-"""Finding passes by name: irscope's own, those of installed packages, and those of a file; and their options, ``fuse-ops{max-depth=10}``.
+"""The pass registry: built-in passes, those of installed packages and of files, by name, with options: ``fuse-ops{max-depth=10}``.
 
-A pass of irscope's own is a class in a file of ``passes/`` or ``fusion/`` that is named after it: ``fold_constants.py`` holds
+A built-in pass is a class in a file of ``passes/`` or ``fusion/`` that is named after it: ``fold_constants.py`` holds
 ``fold-constants``. A package offers passes by entry points of the group ``irscope.passes``, in its pyproject.toml:
 
     [project.entry-points."irscope.passes"]
@@ -23,7 +23,7 @@ from irscope.source import UserError, did_you_mean
 
 if TYPE_CHECKING:
     from importlib import metadata
-else:  # of use for passes of installed packages only
+else:  # needed only for passes of installed packages
     metadata = LazyModule("importlib.metadata")
 
 FOLDERS = ("irscope.passes", "irscope.fusion")
@@ -32,7 +32,7 @@ OPTIONS = re.compile(r"([\w-]+)\s*(?:\{(.*)\})?$")
 
 
 def pass_named(text: str) -> Pass:
-    """A pass by name, with its options in braces: ``fuse-ops{max-depth=10}``; irscope's own, or one of an installed package.
+    """A pass by name, with its options in braces: ``fuse-ops{max-depth=10}``; built-in, or from an installed package.
 
     Raises UserError for an unknown one.
     """
@@ -49,7 +49,7 @@ def pass_named(text: str) -> Pass:
 
 @cache
 def own_pass(name: str) -> type[Pass] | None:
-    """The pass of irscope's own of a name, found by the name of its file; None where there is none."""
+    """The built-in pass of a name, found by the name of its file; None if there is none."""
     file = name.replace("-", "_")
     for folder in FOLDERS:
         if file.isidentifier() and importlib.util.find_spec(f"{folder}.{file}") is not None:
@@ -59,13 +59,13 @@ def own_pass(name: str) -> type[Pass] | None:
 
 @cache
 def own_passes() -> dict[str, type[Pass]]:
-    """Every pass of irscope's own, by name."""
+    """Every built-in pass, by name."""
     names = [info.name.replace("_", "-") for folder in FOLDERS for info in iter_modules(import_module(folder).__path__)]
     return {name: kind for name in sorted(names) if (kind := own_pass(name)) is not None}
 
 
 def _defined(module: ModuleType) -> dict[str, type[Pass]]:
-    """The passes that a module defines, by name; what it imports is not its own."""
+    """The passes that a module defines, by name, without those that it imports."""
     own = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Pass) and v.__module__ == module.__name__]
     return {kind.name: kind for kind in own if kind.name}
 
@@ -91,7 +91,7 @@ def options_of(kind: type[Pass]) -> dict[str, Any]:
 
 
 def split_outside(text: str, mark: str = ",") -> list[str]:
-    """The parts of a list with commas, or another mark; what stands in brackets or quotes is not parted."""
+    """The parts of a list separated by commas or another mark, but not inside brackets or quotes."""
     parts, begin, depth, quote = [], 0, 0, ""
     for at, letter in enumerate(text + mark):
         if quote:
@@ -107,7 +107,7 @@ def split_outside(text: str, mark: str = ",") -> list[str]:
 
 
 def _value(owner: str, key: str, text: str, default: Any) -> Any:
-    """An option's text as what its default is."""
+    """An option's text converted to the type of its default."""
     if isinstance(default, bool):
         if text.lower() not in ("true", "false", "yes", "no", "1", "0"):
             raise UserError(f"{owner}: {key} is true or false, not {text!r}")
@@ -119,7 +119,7 @@ def _value(owner: str, key: str, text: str, default: Any) -> Any:
 
 
 def load_passes(path: str) -> dict[str, type[Pass]]:
-    """The passes that a Python file defines, by name. Raises UserError for a file that holds none."""
+    """The passes that a Python file defines, by name. Raises UserError for a file without passes."""
     spec = importlib.util.spec_from_file_location("irscope_user_passes", path)
     if spec is None or spec.loader is None:
         raise UserError(f"{path} is no Python file")
@@ -137,12 +137,12 @@ def load_passes(path: str) -> dict[str, type[Pass]]:
 
 
 def installed() -> dict[str, metadata.EntryPoint]:
-    """The passes that installed packages offer, by name; nothing of them is imported yet."""
+    """The passes that installed packages offer, by name, without importing them."""
     return {point.name: point for point in metadata.entry_points(group=GROUP)}
 
 
 def imported(point: metadata.EntryPoint) -> type[Pass]:
-    """The pass behind an entry point. Raises UserError where there is none."""
+    """The pass behind an entry point. Raises UserError if there is none."""
     package = point.dist.name if point.dist is not None else point.value
     try:
         found = point.load()

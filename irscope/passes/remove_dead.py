@@ -1,4 +1,4 @@
-"""Dead-code elimination: nodes that neither the result nor an effect needs are removed."""
+"""Dead-code elimination (DCE): removes nodes that neither the result nor a side effect uses."""
 from __future__ import annotations
 
 from irscope.graph import Module, callees_first
@@ -6,7 +6,7 @@ from irscope.passes.base import Pass, rewritten
 
 
 class RemoveDead(Pass):
-    """Leave out nodes whose values nobody reads, and graphs that nobody calls.
+    """Remove nodes that neither the result nor a side effect uses, and graphs that nothing calls.
 
         ENTRY main {                                    ENTRY main {
           x = f32[2] parameter(0)                         x = f32[2] parameter(0)
@@ -14,7 +14,7 @@ class RemoveDead(Pass):
           ROOT r = f32[2] negate(x)                     }
         }
 
-    Parameters stay, because the caller counts them.
+    Parameters stay, because they are part of the signature.
     """
 
     name = "remove-dead"

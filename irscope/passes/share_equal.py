@@ -1,4 +1,4 @@
-"""Common-subexpression elimination: equal computations are done once."""
+"""Common-subexpression elimination (CSE): merges nodes that compute the same value."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from irscope.passes.base import Pass, per_graph
 
 
 class ShareEqual(Pass):
-    """Let nodes with the same operator, attributes and operands be one node, and called graphs with the same content be one graph.
+    """Merge nodes with the same operator, attributes and operands, and called graphs with the same content.
 
         a = f32[2] negate(x)                            a = f32[2] negate(x)
         b = f32[2] negate(x)                   ->       ROOT r = f32[2] add(a, a)
         ROOT r = f32[2] add(a, b)
 
-    Only pure nodes are shared. ``skip`` names operators that are left alone, as the callback of TVM's EliminateCommonSubexpr does:
+    Merges only pure nodes. ``skip`` names operators to leave unchanged, like the callback of TVM's EliminateCommonSubexpr:
     ``share-equal{skip=add+cast}``.
     """
 
@@ -42,7 +42,7 @@ class ShareEqual(Pass):
 
 
 class _Sharing:
-    """The first node of each number that was made in one graph."""
+    """Maps each value number to the first node with it in one graph."""
 
     def __init__(self, numbers: list[int], bodies: dict[Graph, Graph]) -> None:
         self.numbers = numbers

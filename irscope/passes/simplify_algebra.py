@@ -1,4 +1,4 @@
-"""Algebraic simplification: arithmetic without effect is removed, and chains of movement become one step."""
+"""Algebraic simplification: removes identities, and merges chains of data movement."""
 from __future__ import annotations
 
 from irscope.formats.relay.dialect import RELAY
@@ -26,21 +26,21 @@ RELAY_INEXACT: RelayRules = OpTable(*RELAY_RULES.rows, *relay_arithmetic.INEXACT
 
 
 class SimplifyAlgebra(Pass):
-    """Remove operations that change nothing and merge those that one can do.
+    """Remove identity operations, and merge operations that a single one can replace.
 
         b = f32[1,4] broadcast(one), dimensions={}
         p = f32[1,4] multiply(x, b)                     ->       ROOT r = f32[2,4] broadcast(reshape(x)), dimensions={1}
         q = f32[4] reshape(p)
         ROOT r = f32[2,4] broadcast(q), dimensions={1}
 
-    ``x*1``, ``x+0``, ``x-0``, ``x/1``; division by a power of two becomes a product; ``neg(neg(x))``; conversions there and back that lose
-    nothing; chains of reshape, transpose, broadcast and slice; pointwise work on repeated values is done before they are repeated; padding
-    goes into the window that reads it. Over Relay also what takes only a type from an operand (``zeros_like``), limits that a type keeps
-    anyway, and the order of dequantised values. Results are the same to the last bit, but for the sign of ``-0 + 0`` and for values below
-    the least finite padding of a maximum.
+    Removes ``x*1``, ``x+0``, ``x-0``, ``x/1``, ``neg(neg(x))`` and lossless conversions there and back; turns a division by a power of two
+    into a product; merges chains of reshape, transpose, broadcast and slice; moves elementwise operators before broadcasts; folds padding
+    into the window that reads it. In Relay also simplifies operators that use only the type of an operand (``zeros_like``), clips to limits
+    that the type implies, and argmax and argsort of dequantised values. Results are the same to the last bit, except for the sign of
+    ``-0 + 0`` and for values below the least finite padding of a maximum.
 
-    ``inexact`` adds what TVM's SimplifyExpr does to Relay although it rounds differently: constants of sums and products taken together,
-    products before sums, and division by a root as multiplication with ``rsqrt``.
+    ``inexact`` adds rewrites of TVM's SimplifyExpr that round differently (Relay only): reassociated constants of sums and products,
+    products distributed over sums, and division by a square root as multiplication by ``rsqrt``.
     """
 
     name = "simplify-algebra"
@@ -57,7 +57,7 @@ class SimplifyAlgebra(Pass):
     def rewrite(self, module: Module) -> Module:
         if not self.inexact:
             return simplified(module, RELAY_RULES)
-        # What has one reader less afterwards may be taken together in the next round.
+        # A node that lost a user may combine with others in the next round.
         for _ in range(ROUNDS):
             before, module = module, simplified(module, RELAY_INEXACT)
             if module is before:

@@ -1,4 +1,4 @@
-"""Operators that do something only while training are what they are in inference."""
+"""Inference simplification: replaces training operators by their meaning in inference."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ BATCH_NORM, DROPOUT = relay("nn.batch_norm"), relay("nn.dropout")
 
 
 class SimplifyInference(RelayPass):
-    """Write batch, layer, instance, group and L2 normalisation as arithmetic that can be folded, and leave dropout out.
+    """Expand batch, layer, instance, group and L2 normalisation into arithmetic that can be folded, and remove dropout.
 
         %0 = nn.batch_norm(%x, %g, %b, %m, %v);              %0 = add(%v, 1e-05f);    %4 = negative(%m);
         nn.relu(%0.0)                            ->          %1 = sqrt(%0);           %5 = multiply(%4, %3);  ...
                                                              %2 = divide(1f, %1);     nn.relu(add(multiply(%x, scale), shift))
 
-    The arithmetic on statistics is small: it depends on the weights alone, and fold-constants or the compiler does it once. The operators
-    are those that TVM's SimplifyInference writes, in the same order.
+    The arithmetic on statistics is small: it depends only on the weights, and fold-constants or the compiler does it once. The operators
+    are those that TVM's SimplifyInference emits, in the same order.
     """
 
     name = "simplify-inference"
@@ -81,7 +81,7 @@ class _Simplifying(GraphMutator):
         return self.add("divide", [self.add("subtract", [x, mean]), deviation])
 
     def _scaled(self, node: Node, x: Node, operands: Sequence[Node]) -> Node:
-        """Behind a normalisation: the scale and the shift along the node's axis."""
+        """The scale and the shift after a normalisation, along the node's axis."""
         _, gamma, beta = operands
         given, rank = bound(node), operands[0].type.rank  # type: ignore[attr-defined]
         if given["scale"]:
@@ -100,7 +100,7 @@ def batch_norm(mutator: GraphMutator, node: Node, operands: Sequence[Node]) -> N
 
 
 def scale_and_shift(mutator: GraphMutator, node: Node, operands: Sequence[Node]) -> tuple[Node, Node]:
-    """What a batch normalisation multiplies by and adds, as arithmetic on its statistics."""
+    """The scale and shift of a batch normalisation, as arithmetic on its statistics."""
     x, gamma, beta, mean, variance = operands
     given = bound(node)
     dtype = variance.type.dtype if isinstance(variance.type, TensorType) else x.type.dtype  # type: ignore[attr-defined]
@@ -124,7 +124,7 @@ def bound(node: Node) -> Mapping[str, Any]:
 
 
 def bound_attrs(name: str, attrs: Mapping[str, object]) -> Mapping[str, Any]:
-    """The attributes of a call that is about to be, with the defaults filled in."""
+    """The attributes of a call that is not built yet, with the defaults filled in."""
     operator = declared(name)
     return vars(operator.bound(attrs)) if operator is not None else attrs
 

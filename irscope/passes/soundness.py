@@ -1,11 +1,11 @@
-"""Whether a graph holds together: what every walk relies on, and a pass of one's own may break."""
+"""Structural invariants of a graph, on which every traversal relies and which a plug-in pass may break."""
 from __future__ import annotations
 
 from irscope.graph import Graph, Module, callees_first
 
 
 def unsound(module: object) -> str | None:
-    """What is wrong with what a pass gave, in words; None when it is a module whose graphs hold together."""
+    """The fault in a pass's result, as text; None if it is a module with valid graphs."""
     if not isinstance(module, Module):
         return f"it gives {type(module).__name__}, not a module"
     if module.entry not in module.graphs:

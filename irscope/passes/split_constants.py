@@ -1,4 +1,4 @@
-"""What depends on constants alone is computed once, when the program is loaded: here it is separated from the rest."""
+"""Separates values that depend only on constants from the rest of the program, to compute them once when the program is loaded."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ SMALL_WORK = 12
 
 @dataclass(slots=True)
 class Split:
-    """``early`` computes, from nothing, the values of ``nodes`` (of the entry of ``module``); None when there is nothing to compute."""
+    """``early`` computes, without inputs, the values of ``nodes`` (of the entry of ``module``); None if there is nothing to compute."""
 
     module: Module
     early: Module | None
     nodes: list[Node]
 
     def with_values(self, values: Sequence[Array]) -> Module:
-        """The module with these values in the place of the nodes that ``early`` computes."""
+        """The module with these values in place of the nodes that ``early`` computes."""
         if not self.nodes:
             return self.module
         found = {node.index: value for node, value in zip(self.nodes, values, strict=True)}
@@ -47,8 +47,8 @@ class Split:
 
 
 def split_constants(module: Module) -> Split:
-    """Find what the entry computes from constants alone and is worth computing early; movement of constants is done at once. What is
-    costly, or may have no end, is left to the run."""
+    """Find what the entry computes from constants alone and is worth computing early; moves constants right here. Leaves to the run what
+    is costly or may not terminate."""
     module = _moved(module)
     graph = module.main()
     known = computed_early(module, graph)
@@ -60,7 +60,7 @@ def split_constants(module: Module) -> Split:
 
 
 def _frontier(graph: Graph, known: list[bool]) -> list[Node]:
-    """The known tensors that something unknown reads, behind what only repeats them."""
+    """The known tensors that an unknown node reads, without the broadcasts between."""
     wanted: dict[int, Node] = {}
     stack = [o for node in graph.nodes if not known[node.index] for o in node.operands if known[o.index]]
     if graph.root is not None and known[graph.root.index]:
@@ -75,7 +75,7 @@ def _frontier(graph: Graph, known: list[bool]) -> list[Node]:
 
 
 def _work(graph: Graph, known: list[bool]) -> list[int]:
-    """A measure of what it takes to compute each known node; arithmetic on whole arrays always counts as enough."""
+    """An estimate of the work to compute each known node; arithmetic on whole arrays always counts as enough."""
     work = [0] * len(graph.nodes)
     for node in graph.nodes:
         if not known[node.index]:
@@ -92,7 +92,7 @@ def _work(graph: Graph, known: list[bool]) -> list[int]:
 
 
 def _array_behind(node: Node) -> bool:
-    """Whether an operand is an array that stands in memory, or a repetition of one."""
+    """Whether an operand is an array in memory, or a broadcast of one."""
     for operand in node.operands:
         while operand.op is hlo.broadcast:
             operand = operand.operands[0]
@@ -125,7 +125,7 @@ def _early(module: Module, graph: Graph, frontier: list[Node]) -> Module:
 
 
 def _moved(module: Module) -> Module:
-    """Reshapes, transposes and slices of constants done on the arrays themselves."""
+    """Applies reshapes, transposes and slices of constants to the arrays themselves."""
     main = module.main()
     if not any(n.op in MOVES and (n.operands[0].op in MOVES or n.operands[0].op is hlo.constant) for n in main.nodes):
         return module

@@ -1,4 +1,4 @@
-"""Mixed precision: contractions work on half precision, numerically delicate operators on single."""
+"""Mixed precision: contractions compute in half precision, numerically delicate operators in single precision."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -24,17 +24,17 @@ INPUTS = hlo.named("parameter constant")
 
 
 class ToMixedPrecision(RelayPass):
-    """Convert what heavy operators read, sum in single precision, and let cheap operators follow what they read.
+    """Convert the operands of heavy operators, accumulate in single precision, and let cheap operators adopt the type of their operands.
 
         %0 = nn.conv2d(%x, %w);                %0 = cast(%x, dtype="float16");    %3 = cast(%2, dtype="float16");
         %1 = nn.relu(%0);               ->     %1 = cast(%w, dtype="float16");    %4 = nn.relu(%3);
         nn.softmax(%1)                         %2 = nn.conv2d(%0, %1, out_dtype="float32");
                                                nn.softmax(cast(%4, dtype="float32"))
 
-    ``dtype`` is float16 or bfloat16, ``accumulate`` what heavy operators sum in: float32, or that type itself (as TVM's pass does). An
-    operator that follows works on halves where one operand is one already and the others are halves, parameters or constants; what reads
-    a sum in single precision reads the sum itself. ``always``, ``follow`` and ``never`` put operators, joined by ``+``, into another of the
-    lists of ``passes/precision_lists.py``. Parameters and results keep their types. The numbers are those of half precision.
+    ``dtype`` is float16 or bfloat16, ``accumulate`` the type in which heavy operators sum: float32, or ``dtype`` itself (as in TVM's pass).
+    A following operator computes in half precision if one operand already is half and the others are half, parameters or constants; a user
+    of a sum in single precision reads the sum itself. ``always``, ``follow`` and ``never`` move operators, joined by ``+``, to another of
+    the lists of ``passes/precision_lists.py``. Parameters and results keep their types. Results have the accuracy of half precision.
     """
 
     name = "to-mixed-precision"
@@ -55,7 +55,7 @@ class ToMixedPrecision(RelayPass):
 
 
 class _Narrowing(GraphMutator):
-    """``half`` has, by node as written, its value in half precision where it was computed in it; ``single`` that in single precision."""
+    """``half`` maps nodes as written to their values in half precision, if they were computed in it; ``single`` to single precision."""
 
     def __init__(self, word: str, accumulate: str, lists: OpTable[str]) -> None:
         self.word, self.accumulate, self.lists = word, accumulate, lists
@@ -79,7 +79,7 @@ class _Narrowing(GraphMutator):
         return self._as_written(node) if node in self.half else made
 
     def _narrow(self, node: Node) -> Node | None:
-        """The operator on halves; None where it stays as written."""
+        """The operator in half precision; None if it stays as written."""
         if node.op is hlo.get_tuple_element and node.operands[0] in self.half:
             made = self.builder.add(node.op, [self.half[node.operands[0]]], node.attrs, self._narrowed(node.type), name=node.name)
             return self._keep(node, made)
@@ -114,7 +114,7 @@ class _Narrowing(GraphMutator):
         return made
 
     def _moved_for_heavy_ones(self, graph: Graph) -> list[bool]:
-        """By index, what is only moved on its way into heavy operators: converting it first moves half as much, and costs nothing more."""
+        """By index, whether a node only moves data into heavy operators: converting first moves half as much, at no extra cost."""
         wanted = [False] * len(graph.nodes)
         for node in reversed(graph.nodes):
             users = self.users[node.index]
@@ -128,7 +128,7 @@ class _Narrowing(GraphMutator):
         return isinstance(node.type, TensorType) and node.type.dtype is self.wide
 
     def _may_change(self, type: Type) -> bool:
-        """Whether all floats in a type are single precision: what the text computes in another type stays in it."""
+        """Whether all floats in a type are single precision: values of other types keep them."""
         if isinstance(type, TupleType):
             return all(self._may_change(element) for element in type.elements)
         return isinstance(type, TensorType) and (type.dtype is self.wide or not type.dtype.is_float)
@@ -145,7 +145,7 @@ class _Narrowing(GraphMutator):
         return found
 
     def _as_half(self, node: Node) -> Node:
-        """A value in half precision; whole numbers stay. One conversion serves all readers."""
+        """A value in half precision; integers stay. All users share one conversion."""
         found = self.half.get(node)
         if found is not None or not self._is_single(node):
             return found or self.new(node)
@@ -154,7 +154,7 @@ class _Narrowing(GraphMutator):
         return self.casts[node]
 
     def _as_written(self, node: Node) -> Node:
-        """A value in the type that it has in the text: the sum itself, where one was kept."""
+        """A value in the type that it has in the text: the single-precision sum itself, if it was kept."""
         found = self.half.get(node)
         if found is None:
             return self.new(node)
@@ -171,13 +171,13 @@ class _Narrowing(GraphMutator):
 
 
 def _says_type(name: str) -> bool:
-    """Whether an operator says in an attribute what it sums in."""
+    """Whether an operator has an attribute for its accumulation type."""
     operator = declared(name)
     return operator is not None and "out_dtype" in operator.names
 
 
 def _operators(text: str) -> OpSet:
-    """Operators joined by ``+``. Raises UserError for one that is unknown."""
+    """Operators joined by ``+``. Raises UserError for an unknown one."""
     found = [name.strip() for name in text.split("+") if name.strip()]
     for name in found:
         if declared(name) is None:

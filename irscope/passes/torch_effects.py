@@ -1,4 +1,4 @@
-"""What TorchScript's lines do besides giving a value: which only build values, and which may write what others read."""
+"""Effects of TorchScript's statements: which only construct values, and which may write in place to values that others read."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ BUILDING = hlo("parameter tuple get-tuple-element constant") | torchscript(
 
 
 def may_write(node: Node) -> bool:
-    """Whether a line may change a value in place: what ends in ``_``, and all of which nothing is known."""
+    """Whether a statement may modify a value in place: operators that end in ``_``, and unknown operators."""
     return node.op not in BUILDING and _may_write(node.op.name)
 
 
@@ -30,7 +30,7 @@ def _may_write(name: str) -> bool:
 
 
 def writes_before(nodes: Sequence[Node]) -> list[int]:
-    """By index, how many lines up to and with this one may write."""
+    """By index, how many statements up to and including this one may write."""
     return list(accumulate(int(may_write(node)) for node in nodes))
 
 
@@ -40,7 +40,7 @@ def small_value(node: Node) -> bool:
 
 
 def without_unused_values(nodes: list[Node]) -> list[Node]:
-    """The lines renumbered, without the numbers and lists that nothing reads."""
+    """The statements renumbered, without unused numbers and lists."""
     uses = [0] * len(nodes)
     for node in nodes:
         for operand in node.operands:

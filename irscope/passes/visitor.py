@@ -1,4 +1,4 @@
-"""Looking at a graph node by node, and rebuilding it node by node: what passes are written with.
+"""Visitors and mutators: passes visit or rebuild a graph node by node with these.
 
     class CountConvolutions(GraphVisitor):                class Relu6(GraphMutator):
         count = 0                                             def visit_nn_relu(self, node, operands):
@@ -6,7 +6,7 @@
         def visit_nn_conv2d(self, node):
             self.count += 1
 
-A method is found by the operator's name, dots and dashes written as underscores; ``visit`` gets the nodes that have no method.
+A method is found by the operator's name, with dots and dashes as underscores; ``visit`` handles operators without a method.
 """
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def method_name(op: str) -> str:
 
 
 class GraphVisitor:
-    """Sees every node of a module, operands before users, callees before callers. ``graph`` and ``users`` are those of the node's graph."""
+    """Visits every node of a module, operands before users, callees before callers. ``graph`` and ``users`` belong to its graph."""
 
     graph: Graph
     users: list[list[Node]]
 
     def run(self, module: Module) -> None:
-        """Look at every graph."""
+        """Visit every graph."""
         for graph in callees_first(module):
             self.graph, self.users = graph, graph.users()
             for node in graph.nodes:
@@ -43,10 +43,10 @@ class GraphVisitor:
 
 
 class GraphMutator:
-    """Rebuilds every graph of a module. A method gives the node that takes a node's place, or None for a copy.
+    """Rebuilds every graph of a module. A method returns the replacement of a node, or None for a copy.
 
-    ``operands`` are the new graph's; ``new(old)`` is what any earlier node became. What nobody reads afterwards is left out, so a method
-    that takes two nodes together has nothing to clean up.
+    ``operands`` are nodes of the new graph; ``new(old)`` is the replacement of any earlier node. Nodes that become dead are removed, so a
+    method that merges two nodes has nothing to clean up.
     """
 
     graph: Graph
@@ -59,7 +59,7 @@ class GraphMutator:
     """What the graphs that this one calls have become."""
 
     def run(self, module: Module) -> Module:
-        """The module rebuilt; the given one is not touched."""
+        """The rebuilt module; the given one is not modified."""
         self.dialect, self.declined = module.dialect, []
         return per_graph(module, self._mutated)
 
@@ -68,12 +68,12 @@ class GraphMutator:
         return None
 
     def begin(self, graph: Graph) -> None:
-        """A graph is about to be rebuilt: the place to look at it as a whole."""
+        """Called before a graph is rebuilt, to analyse it as a whole."""
 
     def new(self, old: Node) -> Node:
-        """What an earlier node of the old graph became."""
+        """The replacement of an earlier node of the old graph."""
         if old not in self._new:
-            # A parameter that no node has read yet: each new node is looked at once, however many parameters there are.
+            # A parameter that no node has read yet: each new node is visited once, however many parameters there are.
             nodes = self.builder.graph.nodes
             while self._seen < len(nodes):
                 made = nodes[self._seen]
@@ -83,9 +83,9 @@ class GraphMutator:
         return self._new[old]
 
     def add(self, op: str, operands: Sequence[Node], type: Type | None = None, **attrs: object) -> Node:
-        """Append a node by its operator's name in the dialect of the module; its type is inferred where none is given.
+        """Append a node by its operator's name in the dialect of the module; its type is inferred if none is given.
 
-        It gets the name of the node that is being replaced. Raises UserError for an unknown operator.
+        It takes the name of the node that is being replaced. Raises UserError for an unknown operator.
         """
         declaration = lookup(op, self.dialect.name)
         if declaration is None:
@@ -98,15 +98,15 @@ class GraphMutator:
         return self.builder.add(hlo.tuple, parts, type=TupleType(tuple(part.type for part in parts)))
 
     def needed_elsewhere(self, node: Node, by: Node) -> list[str]:
-        """Who else needs a node's value than ``by``: names, and ``the result`` when it leaves the graph. Empty: it may be taken apart.
+        """The users of a node other than ``by``: names, and ``the result`` if the graph returns it. If empty, the node may be replaced.
 
-        Of very many the first are named.
+        Lists only the first of very many.
         """
         users = self.users[node.index]
         if len(users) == 1 and users[0] is by and node is not self.graph.root:
             return []
         others = [f"%{user.name}" for user in users[:MAX_NAMED + 1] if user is not by][:MAX_NAMED]
-        # Users are counted, not looked through: a constant may have a hundred thousand.
+        # Users are counted, not enumerated: a constant may have a hundred thousand.
         more = len(users) - any(o is node for o in by.operands) - len(others)
         result = ["the result of the function"] if node is self.graph.root else []
         return [*others, *([f"{more} more"] if more else []), *result]
@@ -137,7 +137,7 @@ class GraphMutator:
 
 
 def without_dead(graph: Graph) -> Graph:
-    """A graph that a pass has just made, in place: without what its methods took into other nodes, and nobody reads any more."""
+    """Remove dead nodes from a graph that a pass has just built, in place: nodes that its methods merged into others."""
     alive = live(graph)
     if not all(alive):
         graph.nodes = [node for node in graph.nodes if alive[node.index]]

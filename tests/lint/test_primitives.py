@@ -66,7 +66,7 @@ def test_a_shape_that_the_text_leaves_open_can_be_given(tmp_path: Path) -> None:
     assert "BRD006" not in plain.output
     given = runner.invoke(lint, [str(file), "--isolated", "--shape", "x=64,1", "--shape", "y=64"])
     assert "BRD006" in given.output
-    assert "Float(64, 1) and Float(64) meet in Float(64, 64)" in given.output
+    assert "Float(64, 1) and Float(64) give Float(64, 64)" in given.output
 
 
 def test_a_call_is_no_wall() -> None:

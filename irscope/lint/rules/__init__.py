@@ -1,1 +1,1 @@
-"""The rules, one file each; a new file here is a new rule."""
+"""The lint rules, one file each; a new file here adds a rule."""

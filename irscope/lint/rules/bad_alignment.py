@@ -1,4 +1,4 @@
-"""SHP002: a dimension of a product falls just short of what vector and matrix units take."""
+"""SHP002: a dimension of a product falls just short of a multiple that vector and matrix units need."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class _Seen:
 
 
 class BadAlignment(Rule):
-    """A dimension of the weights of a product is no multiple of 8 (16 for 8-bit types), and padding would cost little.
+    """A weight dimension of a product is not a multiple of 8 (16 for 8-bit types), and padding it would cost little.
 
     ## What it does
-    Looks at the dimensions of weights in matrix products and at the channels of convolutions, from 64 up. Told is one that is no multiple
-    of 8 (16 for 8-bit types) where padding to the next multiple of 64 adds at most 12 %. One finding for each size.
+    Checks weight dimensions of matrix products and channels of convolutions, from 64 up. Reports a dimension that is not a multiple of 8
+    (16 for 8-bit types) if padding it to the next multiple of 64 adds at most 12 %. One finding per size.
 
     ## Why is this bad?
-    Vector loops end in a remainder for every row, rows begin at unaligned addresses, and matrix units (tensor cores) are not used
-    at all or run partly empty.
+    Every row ends in a scalar remainder loop, rows begin at unaligned addresses, and matrix units (tensor cores) stay unused or run
+    partly empty.
 
     ## Use instead
-    Pad the vocabulary to 50304 (a multiple of 64); the extra logits are masked or never looked at.
+    Pad the vocabulary to 50304 (a multiple of 64); mask or ignore the extra logits.
 
     ## Known false positives
-    Sizes that an interface fixes; libraries that pad on their own while they pack the weights.
+    Sizes that an interface fixes; libraries that pad the weights themselves when they pack them.
     """
 
     code, name, severity = "SHP002", "bad-alignment", Severity.WARNING
@@ -135,7 +135,7 @@ class BadAlignment(Rule):
             products_ = f"{len(seen.nodes)} products" if len(seen.nodes) > 1 else f"%{first.name}"
             yield self.finding(
                 context, first,
-                f"the {seen.axis} of {products_} is {size}, no multiple of {MINIMUM.get(_bits(first), 8)}",
+                f"the {seen.axis} of {products_} is {size}, not a multiple of {MINIMUM.get(_bits(first), 8)}",
                 help=f"pad it to {padded}: {100 * (padded - size) / size:.1f} % more work in whole vectors",
             )
 
@@ -146,7 +146,7 @@ def _bits(node: Node) -> int:
 
 
 def _weight_axes(node: Node) -> Iterator[tuple[str, int, int]]:
-    """The dimensions of a product that its weights have: what it is, how long, and the bits of an element."""
+    """The weight dimensions of a product: for each, what it is, its length, and the bits of an element."""
     if len(node.operands) < 2 or stored(node.operands[1]) is None:
         return
     shape, bits = dims(node.operands[1]), _bits(node)
@@ -158,6 +158,6 @@ def _weight_axes(node: Node) -> Iterator[tuple[str, int, int]]:
     elif len(shape) > 2:
         labels = Convolution.of(node).dim_labels
         if max(labels.rhs_input, labels.rhs_output) >= len(shape):
-            return  # SHP006 tells that the labels are not those of the weights
+            return  # SHP006 reports that the labels do not match the weights
         yield "input channels", shape[labels.rhs_input], bits
         yield "output channels", shape[labels.rhs_output], bits

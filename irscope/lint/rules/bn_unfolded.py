@@ -1,4 +1,4 @@
-"""ALG004: a product is scaled channel by channel, and its weights could have been."""
+"""ALG004: the result of a product is scaled per channel, though the scale could be folded into the weights."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ LONGEST = 8
 
 
 class BnUnfolded(Rule):
-    """A convolution or matrix product with stored weights is followed by a scale for each channel that does not depend on data.
+    """A convolution or matrix product with stored weights is followed by a per-channel scale that does not depend on data.
 
     ## What it does
-    Follows the result of a convolution or product through `multiply`, `divide`, `add` and `subtract` with vectors along its output channels
-    that come from parameters and constants alone: batch normalisation in inference, a layer scale. At least one must be a scale by more
-    than one number. One finding a module, at the largest product; information where the weights are parameters, not constants.
+    Follows the result of a convolution or product through `multiply`, `divide`, `add` and `subtract` with vectors along its output
+    channels that depend only on parameters and constants: batch normalisation in inference, a layer scale. At least one of them must be a
+    scale with more than one element. One finding per module, at the largest product; information if the weights are parameters.
 
     ## Why is this bad?
-    `(w x) * s + b` is `(w * s) x + b`. The scale can live in the weights: fewer operations on every image, one operand less.
+    `(w x) * s + b` equals `(w * s) x + b`. Folding the scale into the weights saves operations on every image, and one operand.
 
     ## Use instead
     Fold it when the model is exported: `torch.nn.utils.fusion.fuse_conv_bn_eval`, or multiply the kernel by the scale. The results differ
-    in the last digits. `irscope run --weights` folds by itself.
+    in the last digits. `irscope run --weights` folds it automatically.
 
     ## Known false positives
     Training graphs, whose scales change between runs.
@@ -155,14 +155,15 @@ class BnUnfolded(Rule):
         yield self.finding(
             context,
             chain[-1],
-            f"%{node.name} ({node.op.name}) is scaled channel by channel, on {human_bytes(size(node))}, where its weights could be{more}",
+            f"%{node.name} ({node.op.name}, {human_bytes(size(node))}) is scaled per channel: the scale could be folded into its "
+            f"weights{more}",
             notes=(Note(f"%{node.name} is here", node.loc), *(Note(f"%{s.name} scales", s.loc) for s in scales)),
             help="fold the scale into the weights when the model is exported",
             saves=Edit({scale: partial(_unscaled, scale, fixed) for _, _, all_scales in found for scale in all_scales}),
         ).with_severity(None if weights is not None and weights.op is hlo.constant else Severity.INFO)
 
     def _chain(self, context: Context, graph: Graph, node: Node, fixed: list[bool]) -> tuple[list[Node], list[Node]]:
-        """The affine operators behind the product, and those of them that scale."""
+        """The affine operators that follow the product, and those of them that scale."""
         channel = Convolution.of(node).dim_labels.out_feature if node.op is hlo.convolution else len(dims(node)) - 1
         chain: list[Node] = []
         scales: list[Node] = []
@@ -187,19 +188,19 @@ class BnUnfolded(Rule):
 
 
 def _unscaled(scale: Node, fixed: list[bool], site: Site) -> Node:
-    """What is scaled, as it is: the weights hold the scale."""
+    """The scaled value without its scale, which the weights contain."""
     return site.new(next((o for o in scale.operands if not fixed[o.index] and number(o) is None), scale.operands[0]))
 
 
 def _padded(broadcast: Node, channel: int) -> tuple[int, ...]:
-    """The dimensions of a broadcast whose operand has the channel and axes of length 1 beside it; empty for another."""
+    """The dimensions of a broadcast whose operand has the channel and otherwise only axes of length 1; empty for any other broadcast."""
     kept, shape = Broadcast.of(broadcast).dimensions, dims(broadcast.operands[0])
     long = tuple(k for k, d in zip(kept, shape, strict=False) if d != 1)
     return kept if long == (channel,) else ()
 
 
 def _small_and_stored(graph: Graph) -> list[bool]:
-    """For each node, by index, whether it comes from vectors among the parameters, and constants, alone."""
+    """For each node, by index, whether it depends only on constants and on parameters that are vectors."""
     found: list[bool] = []
     for node in graph.nodes:
         if node.op is hlo.parameter:

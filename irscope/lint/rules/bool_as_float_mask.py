@@ -1,4 +1,4 @@
-"""DTY008: a mask of booleans is made floats and multiplied in."""
+"""DTY008: a boolean mask is converted to floats and applied by multiplication."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ UNCHANGED = MOVES | hlo.named("broadcast")
 
 
 class BoolAsFloatMask(Rule):
-    """A boolean mask becomes floats, and is multiplied in, where a choice is meant.
+    """A boolean mask is converted to floats and multiplied in, where a select is meant.
 
     ## What it does
-    Finds `multiply` with an operand converted from `pred`, also behind reshapes and broadcasts.
+    Finds `multiply` with an operand converted from `pred`, also through reshapes and broadcasts.
 
     ## Why is this bad?
-    `0 * nan` and `0 * inf` are `nan`: what the mask should hide shows. A select has neither the conversion nor this fault.
+    `0 * nan` and `0 * inf` are `nan`, so a masked value can still reach the result. A select needs no conversion and has no such fault.
 
     ## Use instead
     `jnp.where(mask, x, 0)`, `torch.where`, `masked_fill`.
@@ -118,7 +118,7 @@ class BoolAsFloatMask(Rule):
                     continue
                 yield self.finding(
                     context, node,
-                    f"the mask %{cast.operands[0].name} becomes {node.type.dtype} and is multiplied in: it hides no nan and no infinity",
+                    f"the mask %{cast.operands[0].name} becomes {node.type.dtype} and is multiplied in: this does not mask nan or infinity",
                     notes=(Note(f"%{cast.name} converts it", cast.loc),),
                     help=f"select by %{cast.operands[0].name}: where(mask, x, 0)",
                 )
@@ -126,7 +126,7 @@ class BoolAsFloatMask(Rule):
 
 
 def _mask(node: Node) -> Node | None:
-    """The conversion from booleans that the value comes from."""
+    """The conversion from booleans that produces the value."""
     at = behind(node, UNCHANGED)
     if at.op is hlo.convert and at.operands:
         source = at.operands[0].type

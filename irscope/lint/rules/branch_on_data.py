@@ -1,4 +1,4 @@
-"""CTL006: a branch whose way depends on data."""
+"""CTL006: a branch or loop whose condition depends on data."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ BRANCHES = IF | torchscript("prim::Loop")
 
 
 class BranchOnData(Rule):
-    """A branch or a loop waits for the value of a tensor, and no kernel reaches across it.
+    """A branch or loop waits for the value of a tensor, and nothing fuses across it.
 
     ## What it does
-    Names `prim::If` and `prim::Loop` whose condition is read out of a tensor: the mark of a scripted graph, which has both ways.
+    Reports `prim::If` and `prim::Loop` whose condition is read from a tensor, as in scripted graphs, which keep both branches.
 
     ## Why is this bad?
-    It is not wrong: this is what scripting is for. But what stands before and behind is never fused, and on an accelerator the host waits.
+    It is correct, and what scripting is for. But operators before and after it never fuse, and on an accelerator the host waits.
 
     ## Use instead
-    `torch.where`, where both ways are cheap and have the same shape.
+    `torch.where`, if both branches are cheap and have the same shape.
 
     ## Known false positives
-    Ways of different cost, of which the dear one is rare.
+    Branches of different cost, of which the expensive one is rarely taken.
     """
 
     code, name, severity = "CTL006", "branch-on-data", Severity.INFO
@@ -83,9 +83,10 @@ class BranchOnData(Rule):
                 at = 0 if node.op in IF else 1
                 if len(node.operands) <= at or node.operands[at].op not in READS:
                     continue
-                what = "both ways are in the graph" if at == 0 else "its end depends on data"
+                what = "both branches are in the graph" if at == 0 else "its end depends on data"
                 yield self.finding(
                     context, node,
-                    f"this graph is scripted, not traced: {node.op.name} waits for %{node.operands[at].name}, {what}, and kernels end here",
-                    help="torch.where, where both ways are cheap" if at == 0 else "",
+                    f"this graph is scripted, not traced: {node.op.name} waits for %{node.operands[at].name}, {what}, and nothing fuses "
+                    "across it",
+                    help="torch.where, if both branches are cheap" if at == 0 else "",
                 )

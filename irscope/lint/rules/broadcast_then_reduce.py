@@ -26,21 +26,21 @@ WORTH = 1024
 
 
 class BroadcastThenReduce(Rule):
-    """A value is repeated along an axis, and the repeats are reduced again.
+    """A value is broadcast along an axis and then reduced along the same axis.
 
     ## What it does
-    Finds `reduce` over axes along which the operand is only a broadcast, also behind elementwise work on values that repeat together,
-    and with other axes beside. In text from before optimisation it is information where nothing but the broadcast is reduced:
-    compilers simplify that case.
+    Finds `reduce` over axes along which the operand is only broadcast, also through elementwise operators on values broadcast along the
+    same axes, and also when further axes are reduced. In text from before optimisation it is information if only the broadcast axes are
+    reduced: compilers simplify that case.
 
     ## Why is this bad?
-    The work grows with the repeats, and the result is known without them: a sum of N equal terms is N times the term.
+    The work grows with the length of the axis, though the result follows from one element: a sum of N equal terms is N times the term.
 
     ## Use instead
     `x * 64`; for a maximum, `x` itself. Often a sum was meant along another axis.
 
     ## Known false positives
-    A broadcast that a later change of the model will fill with different values. Constants are not told.
+    A broadcast that a later change of the model will fill with different values. Constants are not reported.
     """
 
     code, name, severity = "BRD004", "broadcast-then-reduce", Severity.WARNING
@@ -146,7 +146,7 @@ class BroadcastThenReduce(Rule):
 
 
 def _counted(node: Node, same: tuple[int, ...], site: Site) -> Node:
-    """One of the elements that are equal along ``same``, reduced over what is left, and taken as often as it stands there."""
+    """One of the elements that are equal along ``same``, reduced over the remaining axes and multiplied by their number."""
     source = node.operands[0]
     assert isinstance(source.type, TensorType) and isinstance(node.type, TensorType)
     limits = tuple(1 if d in same else n for d, n in enumerate(dims(source)))

@@ -1,4 +1,4 @@
-"""FUS002: a conversion between a product and its activation keeps kernels apart."""
+"""FUS002: a conversion between a product and its activation prevents fusion."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _PRODUCT = """
 
 
 class CastBetween(Rule):
-    """A conversion between a product and the elementwise work on its result keeps them in more kernels than need be.
+    """A conversion between a product and elementwise operators on its result prevents them from fusing.
 
     ## What it does
-    Finds conversions of the result of a product, convolution, window or reduction that elementwise work reads. In a copy of the graph the
-    conversion is left out where it is undone at once, and done behind the elementwise work otherwise; the copy is planned again by the
-    chosen policy, and only what saves time is told.
+    Finds conversions of the result of a product, convolution, window or reduction that elementwise operators read. In a copy of the graph
+    it removes the conversion if the next one undoes it, and otherwise moves it after the elementwise operators; it plans the copy again by
+    the chosen policy and reports only what saves time.
 
     ## Why is this bad?
-    A conversion to a narrower type counts as expensive for some compilers, which then store it instead of computing it where it is read.
+    Some compilers count a conversion to a narrower type as expensive, and store its result rather than recompute it in the consumer.
 
     ## Use instead
-    Do the activation in the type of the product, and convert the result: one step of rounding less.
+    Compute the activation in the type of the product and convert the result: this rounds once less.
 
     ## Known false positives
-    The narrow type may be meant, to have the digits of another program exactly.
+    The narrow type may be intended, to reproduce the results of another program bit for bit.
     """
 
     code, name, severity = "FUS002", "cast-between", Severity.WARNING
@@ -136,8 +136,8 @@ class CastBetween(Rule):
             names = " and ".join(f"%{user.name} ({user.op.name})" for user in work[:2])
             yield self.finding(
                 context, cast,
-                f"%{cast.name} converts what %{anchor.name} ({anchor.op.name}) gives, {anchor.type}, to {cast.type} before {names}: "
-                "without it they are fewer kernels",
+                f"%{cast.name} converts the result of %{anchor.name} ({anchor.op.name}), {anchor.type}, to {cast.type} before {names}: "
+                "without it there are fewer kernels",
                 notes=(Note(f"%{anchor.name} is here", anchor.loc),),
                 help=f"use %{anchor.name} as it is" if undone else "do the elementwise work first, and convert its result",
                 saves=Edit(changes, (anchor,)),
@@ -145,7 +145,7 @@ class CastBetween(Rule):
 
 
 def _anchor(context: Context, graph: Graph, cast: Node) -> Node | None:
-    """The product whose result the conversion reads, directly or as the second of a pair that nobody else reads."""
+    """The product whose result the conversion reads, directly or through another conversion that has no other user."""
     source = cast.operands[0]
     if source.op is hlo.convert and len(context.view.users(source, graph)) == 1:
         inner = source.operands[0]
@@ -156,12 +156,12 @@ def _anchor(context: Context, graph: Graph, cast: Node) -> Node | None:
 
 
 def _as_it_is(user: Node, cast: Node, anchor: Node, site: Site) -> Node:
-    """The reader of a pair of conversions, reading what the pair converts."""
+    """The user of a pair of conversions, reading the pair's operand instead."""
     return site.copy(user, *(site.new(anchor if operand is cast else operand) for operand in user.operands))
 
 
 def _before(user: Node, cast: Node, anchor: Node, site: Site) -> Node:
-    """The reader in the type of the product, its result converted."""
+    """The user computed in the type of the product, with its result converted."""
     assert isinstance(anchor.type, TensorType) and isinstance(user.type, TensorType) and isinstance(cast.type, TensorType)
     wide, given = anchor.type.dtype, []
     for operand in user.operands:

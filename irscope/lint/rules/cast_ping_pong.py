@@ -19,19 +19,19 @@ class CastPingPong(Rule):
     """A value is converted to another element type and back, with nothing computed between.
 
     ## What it does
-    Finds ``convert`` to a type and ``convert`` back to the type it came from, also across reshapes, transposes, broadcasts and slices.
-    Not told are integers cut to fewer bits and back (a mask), floats to integers and back (they are rounded on purpose), types of 8 bits
-    and fewer (quantisation), and narrower floats in compiled text: that is how a compiler computes bfloat16 where the machine has none.
+    Finds ``convert`` to a type and ``convert`` back to the original type, also across reshapes, transposes, broadcasts and slices.
+    Does not report integers truncated to fewer bits and back (a mask), floats to integers and back (deliberate rounding), types of 8 bits
+    and fewer (quantisation), and narrower floats in compiled text: a compiler emulates bfloat16 this way on machines without it.
 
     ## Why is this bad?
-    Both conversions cost time and, when a kernel boundary lies between them, memory traffic. When the type between is the narrower one,
-    digits are lost on the way: that is an error of the model unless it is meant.
+    Both conversions cost time and, if a kernel boundary separates them, memory traffic. If the intermediate type is narrower, the value
+    loses precision: an error of the model unless it is intended.
 
     ## Use instead
     Use the value before the first conversion; convert once, after the last operation that needs the other type.
 
     ## Known false positives
-    A value is rounded to a narrower type and back on purpose, to compare with a model that has it; allow the rule for those scopes.
+    A value is rounded to a narrower type and back on purpose, to match a model that does so; allow the rule for those scopes.
     """
 
     code, name, severity = "DTY003", "cast-ping-pong", Severity.WARNING
@@ -183,7 +183,7 @@ ENTRY e {
 
 
 def _earlier_convert(node: Node) -> Node | None:
-    """The conversion that the conversion ``node`` undoes, looking through movement."""
+    """The conversion that the conversion ``node`` undoes, looking through data movement."""
     if not node.operands or not isinstance(node.type, TensorType):
         return None
     at = node.operands[0]
@@ -198,7 +198,7 @@ def _earlier_convert(node: Node) -> Node | None:
 
 
 def _meant(node: Node, first: Node, compiled: bool) -> bool:
-    """Whether what is lost is lost on purpose: bits that are masked, numbers that are rounded, quantisation, emulated arithmetic."""
+    """Whether the loss is intended: masked bits, rounded numbers, quantisation, emulated arithmetic."""
     outer, inner = node.type, first.type
     assert isinstance(outer, TensorType) and isinstance(inner, TensorType)
     if inner.dtype.holds(outer.dtype):
@@ -207,7 +207,7 @@ def _meant(node: Node, first: Node, compiled: bool) -> bool:
 
 
 def _moves_between(node: Node, first: Node) -> list[Node]:
-    """The movement between the two conversions, in order."""
+    """The data movement between the two conversions, in order."""
     found = []
     at = node.operands[0]
     while at is not first:
@@ -217,7 +217,7 @@ def _moves_between(node: Node, first: Node) -> list[Node]:
 
 
 def _moved(moves: list[Node], first: Node, outer: TensorType, site: Site) -> Node:
-    """What is converted first, moved in its own type."""
+    """The operand of the first conversion, moved in its own type."""
     at = site.new(first.operands[0])
     for move in moves:
         assert isinstance(move.type, TensorType)

@@ -1,4 +1,4 @@
-"""FUS010: a tensor is put together from many pieces and then worked on as one."""
+"""FUS010: a tensor is concatenated from many pieces, and elementwise operators read the whole."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ CUTS = MOVES | PIECES | hlo.named("get-tuple-element")
 
 
 class ConcatBlocks(Rule):
-    """More than eight pieces are concatenated, and elementwise work on the whole follows.
+    """More than eight pieces are concatenated, and elementwise operators read the result.
 
     ## What it does
-    Finds `concatenate` of more than 8 operands with a result of 64 KiB and more that elementwise work reads. It is a warning where the
-    pieces are slices of one value; pieces from different places are information, one finding a module.
+    Finds `concatenate` of more than 8 operands with a result of 64 KiB and more that elementwise operators read. It is a warning if the
+    pieces are slices of one value; pieces from different values are information, one finding per module.
 
     ## Why is this bad?
-    XLA fuses no concatenation of more than eight pieces, so the result is written and read again (measured: 11.8 ms became 0.7 ms).
+    XLA does not fuse a concatenation of more than eight pieces: it writes the result and reads it again (measured: 11.8 ms became 0.7 ms).
 
     ## Use instead
-    One operator in place of slices put together again: `jnp.roll`, `jnp.flip`, `jnp.take`, `reshape` and `transpose`.
+    One operator in place of slicing and concatenating: `jnp.roll`, `jnp.flip`, `jnp.take`, `reshape` and `transpose`.
 
     ## Known false positives
-    Pieces of different sources, which have to be brought together somewhere.
+    Pieces from different sources, which have to be concatenated somewhere.
     """
 
     code, name, severity = "FUS010", "concat-blocks", Severity.WARNING
@@ -124,7 +124,7 @@ class ConcatBlocks(Rule):
     def _finding(self, context: Context, node: Node, reader: Node, more: str, help: str, edit: Edit | None) -> RuleFinding:
         return self.finding(
             context, node,
-            f"{len(node.operands)} pieces ({human_bytes(size(node))}) are put together for %{reader.name} ({reader.op.name}){more}",
+            f"{len(node.operands)} pieces ({human_bytes(size(node))}) are concatenated for %{reader.name} ({reader.op.name}){more}",
             notes=(Note(f"%{reader.name} works on the whole", reader.loc),),
             help=help,
             saves=edit or saving(bytes=2.0 * size(node), kernels=1.0),
@@ -139,10 +139,10 @@ def _cut_from(node: Node) -> Node | None:
 
 
 def _moved(node: Node, source: Node, merged: bool) -> Make | None:
-    """The pieces put together in as few moves as their order allows: as longer slices, or as a reversal of the axis.
+    """The pieces combined in as few moves as their order allows: as longer slices, or as a reversal of the axis.
 
-    Another order of single rows is a take, which costs what a reversal costs. None where the pieces are no plain slices along one axis,
-    and where the compiler makes the longer slices itself (``merged``).
+    Any other order of single rows is a take, which costs the same as a reversal. None if the pieces are not plain slices along one axis,
+    or if the compiler merges adjacent slices itself (``merged``).
     """
     axis = Concatenate.of(node).axis
     whole = dims(source)
@@ -180,7 +180,7 @@ def _rebuilt(node: Node, source: Node, axis: int, runs: list[tuple[int, int]], s
 
 
 def _reader(context: Context, graph: Graph, node: Node) -> Node | None:
-    """Elementwise work on the result, behind reshapes."""
+    """An elementwise user of the result, through reshapes."""
     todo = [node]
     for at in todo:
         for user in context.view.users(at, graph):

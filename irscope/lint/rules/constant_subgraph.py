@@ -1,4 +1,4 @@
-"""ALG001: work on constants alone is left for every run."""
+"""ALG001: every run computes a value that depends on constants alone."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ class ConstantSubgraph(Rule):
     """A value is computed from constants alone, again in every run.
 
     ## What it does
-    Finds the last operators of computations that depend on no parameter, where at least one of them computes something on 4096 elements
-    and more.
+    Finds the last operators of subgraphs that depend on no parameter and in which at least one operator works on 4096 elements or more.
 
     ## Why is this bad?
-    The result is always the same. It can be a constant, or a weight that is made once.
+    The result is always the same. It can be a constant, or a weight that is computed once.
 
     ## Use instead
     Compute it with numpy before the model is traced, or freeze the model; keep large tables as parameters.
 
     ## Known false positives
-    Masks and positions are cheaper to compute than to read. XLA folds small cases by itself, so findings in text from before optimisation
-    are information; so are results of more than 64 KiB, which would make the file grow.
+    Masks and positions are cheaper to compute than to read. XLA folds small cases itself, so findings in text from before optimisation
+    are information; so are results of more than 64 KiB, because a constant of that size would make the file grow.
     """
 
     code, name, severity = "ALG001", "constant-subgraph", Severity.WARNING
@@ -156,12 +155,12 @@ class ConstantSubgraph(Rule):
 
 
 def _only_free(node: Node) -> bool:
-    """Whether the node is a fusion or call that holds nothing but free operators."""
+    """Whether the node is a fusion or call that contains only free operators."""
     return node.op in CALLS and all(n.op in FREE or not n.operands for body in node.bodies for n in body.nodes)
 
 
 def _elements(node: Node) -> int:
-    """How many elements an operator goes over: those of its result, or of what it reduces."""
+    """How many elements an operator visits: those of its result, or of the operand that it reduces."""
     return max((t.elements for t in (node.type, *(o.type for o in node.operands)) if isinstance(t, TensorType)), default=0)
 
 

@@ -1,4 +1,4 @@
-"""LAY004: a turned view is copied into order."""
+"""LAY004: a transposed view is copied into contiguous memory."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ COPIES = sets.torchscript("contiguous clone")
 
 
 class ContiguousAfterPermute(Rule):
-    """A transposed view is copied so that its elements stand in order.
+    """A transposed view is copied to make it contiguous.
 
     ## What it does
-    Finds `.contiguous()` and `.clone()` of the result of `permute`, `transpose` or `t`. Nothing is told where `view` or `reshape` follows:
-    they would copy by themselves. What is given back to the caller is information.
+    Finds `.contiguous()` and `.clone()` of the result of `permute`, `transpose` or `t`. Reports nothing if `view` or `reshape` follows:
+    `view` needs the copy, and `reshape` would make it. It is information if the copy is returned to the caller.
 
     ## Why is this bad?
-    The copy reads and writes the whole tensor, with strides that caches dislike. Products take their operands in any order.
+    The copy reads and writes the whole tensor, with strides that use caches badly. Matrix products read operands in any order of axes.
 
     ## Use instead
     `matmul`, `einsum` and elementwise operators on the view.
 
     ## Known false positives
-    A value that is read very often, each time in the new order: then one copy pays.
+    A value that is read many times, always in the new order: then one copy pays off.
     """
 
     code, name, severity = "LAY004", "contiguous-after-permute", Severity.WARNING
@@ -90,8 +90,8 @@ class ContiguousAfterPermute(Rule):
                 turned = node.operands[0]
                 yield self.finding(
                     context, node,
-                    f"{turned.op.name} is copied into order" + (f" ({human_bytes(size)} read and written)" if size else ""),
-                    notes=(Note(f"it is turned by %{turned.name}", turned.loc),),
+                    f"{turned.op.name} is copied to make it contiguous" + (f" ({human_bytes(size)} read and written)" if size else ""),
+                    notes=(Note(f"%{turned.name} transposes it", turned.loc),),
                     help=f"use %{turned.name} as it is",
                     saves=saving(bytes=2.0 * size, kernels=1.0),
                 ).with_severity(Severity.INFO if given else None)

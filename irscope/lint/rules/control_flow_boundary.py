@@ -1,4 +1,4 @@
-"""FUS007: a branch keeps the kernels before and behind it apart, where both ways are cheap."""
+"""FUS007: a conditional with two cheap branches prevents fusion of the operators before and after it."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ _BRANCH = """
 
 
 class ControlFlowBoundary(Rule):
-    """A branch on data is a wall between kernels, though both of its ways are a few elementwise operators.
+    """A conditional on data prevents fusion, though both of its branches are only a few elementwise operators.
 
     ## What it does
-    Finds branches on one number both ways of which hold nothing but a few elementwise operators and movement. In a copy of the graph both
-    ways are computed and the right one is selected element by element; the copy is planned again by the chosen policy, and told where that
-    is faster.
+    Finds conditionals on a scalar whose branches contain only a few elementwise operators and data movement. In a copy of the graph it
+    computes both branches and selects the result element by element; it plans the copy again by the chosen policy, and reports the
+    conditional if the copy is faster.
 
     ## Why is this bad?
-    No compiler fuses across a branch: what goes in and what comes out is stored, and a kernel starts on each side.
+    No compiler fuses across a conditional: its inputs and results are stored, and a kernel starts on each side.
 
     ## Use instead
-    `jnp.where(flag, x + 1, x - 1)`, `torch.where`. Loops are left alone: unrolling them was slower where it was measured.
+    `jnp.where(flag, x + 1, x - 1)`, `torch.where`. The rule ignores loops: unrolling them was slower wherever it was measured.
 
     ## Known false positives
-    A way that is hardly ever taken and is costly after all (a kernel that computes nothing most of the time waits for memory in any case).
+    A branch that is rarely taken and expensive after all (a kernel that mostly computes nothing is bound by memory in any case).
     """
 
     code, name, severity = "FUS007", "control-flow-boundary", Severity.WARNING
@@ -127,15 +127,15 @@ class ControlFlowBoundary(Rule):
             moved = sum(leaf.bytes for leaf in node.type.leaves() if isinstance(leaf, TensorType))
             yield self.finding(
                 context, node,
-                f"%{node.name} is a wall between kernels, which store what goes through it ({human_bytes(moved)} come out), and both of "
-                "its ways are cheap",
-                help="compute both ways and choose: jnp.where, torch.where",
+                f"%{node.name} prevents fusion: its operands and results are stored ({human_bytes(moved)} of results), and both "
+                "of its branches are cheap",
+                help="compute both branches and select: jnp.where, torch.where",
                 saves=Edit({node: partial(_selected, node)}, node.operands),
             )
 
 
 def _cheap(bodies: tuple[Graph, ...]) -> bool:
-    """Whether all that the ways hold is elementwise or movement, and not much."""
+    """Whether the branches contain only elementwise operators and data movement, and few of them."""
     nodes = [node for body in bodies for node in body.nodes]
     return len(nodes) <= LARGEST and all(
         node.op.effect is Effect.PURE
@@ -146,7 +146,7 @@ def _cheap(bodies: tuple[Graph, ...]) -> bool:
 
 
 def _selected(node: Node, site: Site) -> Node:
-    """Both ways computed, and the results of one chosen. Of an integer, 0 is the first way."""
+    """Both branches computed, and a select for each result. If the condition is an integer, 0 chooses the first branch."""
     choice = node.operands[0]
     ways = [_inlined(body, site.new(operand), site) for body, operand in zip(node.bodies, node.operands[1:], strict=True)]
     assert isinstance(choice.type, TensorType)
@@ -171,7 +171,7 @@ def _select(yes: Node, one: Node, two: Node, site: Site) -> Node:
 
 
 def _inlined(body: Graph, operand: Node, site: Site) -> Node:
-    """The result of a way, over the copy's operand."""
+    """The result of a branch, inlined over the copy's operand."""
     became: dict[Node, Node] = dict.fromkeys(body.params, operand)
     for inner in body.nodes:
         if inner not in became:

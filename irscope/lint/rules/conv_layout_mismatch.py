@@ -1,4 +1,4 @@
-"""LAY002: convolutions stand between transpositions."""
+"""LAY002: convolutions between two transposes."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ FAR = 8
 
 
 class ConvLayoutMismatch(Rule):
-    """The input of a convolution is transposed before, and its result is transposed back.
+    """The input of a convolution is transposed, and its result is transposed back.
 
     ## What it does
-    Finds convolutions of images whose input comes from a `transpose` that moves the channels, and whose result, past elementwise work, goes
-    into another, when at least half of them stand like this. One finding a graph, with what the transpositions write. Under the policies
-    of XLA and irscope it is information, in text from before compilation: both read the convolution's operand as it lies (measured: no
-    difference, docs/lint/evidence.md).
+    Finds convolutions of images whose input comes from a `transpose` that moves the channels and whose result, through elementwise
+    operators, is the operand of another, if at least half of the convolutions are like this. One finding per graph, with the bytes that
+    the transposes write. Under the policies of XLA and irscope it is information in text from before compilation: both read the
+    convolution's operand in its existing layout (measured: no difference, docs/lint/evidence.md).
 
     ## Why is this bad?
     The whole image is written twice more for each layer (measured: 54.6 ms against 35.9 ms for one convolution).
 
     ## Use instead
     Keep channels last through the whole model (`memory_format=torch.channels_last`, `dimension_numbers=('NHWC', 'HWIO', 'NHWC')`), and
-    transpose once where images come in.
+    transpose once, at the input.
 
     ## Known false positives
-    Other backends that absorb the transposition into the convolution.
+    Other backends that absorb the transpose into the convolution.
     """
 
     code, name, severity = "LAY002", "conv-layout-mismatch", Severity.WARNING
@@ -152,14 +152,14 @@ class ConvLayoutMismatch(Rule):
                 found.setdefault(graph, []).append((node, before, after))
         for graph, sites in found.items():
             if 2 * len(sites) < total[graph]:
-                continue  # a few at the edge are no mismatch
+                continue  # a few at the edge are not a mismatch
             node, before, after = sites[0]
             moved = {n for _, *pair in sites for n in pair}
             moves = 2 * sum(size(n) for n in moved)
             folded = context.settings.compiler in TIDY and not context.view.optimised
             yield self.finding(
                 context, node,
-                f"{len(sites)} of {total[graph]} convolutions stand between transpositions, which move {human_bytes(moves)}",
+                f"{len(sites)} of {total[graph]} convolutions are between transposes, which move {human_bytes(moves)}",
                 notes=(Note(f"%{before.name} moves the channels before", before.loc), Note(f"%{after.name} moves them back", after.loc)),
                 help="keep one order of axes through the model, and transpose once at its edge",
                 saves=None if folded else saving(bytes=float(moves), kernels=float(len(moved))),
@@ -167,19 +167,19 @@ class ConvLayoutMismatch(Rule):
 
 
 def _is_own(node: Node, transpose: Node) -> bool:
-    """Whether a convolution's operator in the text transposes by itself, which is no choice; torch's views are made where they are read."""
+    """Whether the convolution's operator in the text transposes itself, which the user cannot change; torch's views need no copy."""
     text = written(node)
     return text is written(transpose) and not any(operand.op in TURNS for operand in text.operands)
 
 
 def _moves(transpose: Node, axis: int) -> bool:
-    """Whether the transposition brings another axis to place ``axis``."""
+    """Whether the transpose moves another axis to position ``axis``."""
     order = Transpose.of(transpose).dimensions
     return axis < len(order) and order[axis] != axis
 
 
 def _transposed_later(context: Context, node: Node, graph: Graph) -> Node | None:
-    """The transposition that the result goes into, past elementwise work on values with one user."""
+    """The transpose that reads the result, through elementwise operators on values with one user."""
     at = node
     for _ in range(FAR):
         user = context.view.only_user(at, graph)

@@ -17,19 +17,19 @@ ONLY_MOVES = MOVES | hlo.named("parameter tuple")
 
 
 class CopyInserted(Rule):
-    """A `copy` changes the layout of a value, and nothing else.
+    """A `copy` changes only the layout of a value.
 
     ## What it does
-    Finds `copy` in compiled text whose result lies in another order than its operand, and says who wants the new order; inside a fusion
-    only where that does nothing else. A transposition that the program writes itself is not told.
-    One finding for stored values and one for computed ones, at the largest copy, with the sum over all.
+    Finds `copy` in compiled text whose result has another layout than its operand, and names the user that requires the new layout;
+    inside a fusion only if the fusion does nothing else. Does not report a transpose that the program contains itself.
+    One finding for stored values and one for computed values, at the largest copy, with the sum over all.
 
     ## Why is this bad?
-    The whole tensor is read with one stride and written with another, because two operators want it differently.
+    The copy reads the whole tensor with one stride and writes it with another, because two operators require different layouts.
 
     ## Use instead
-    Transpose weights once, when they are stored; write the product so that it takes the operand as it lies; give the program parameters
-    in the layout that its first reader wants.
+    Transpose weights once, when they are stored; write the product so that it reads the operand in its existing layout; pass parameters
+    in the layout that their first user requires.
 
     ## Known false positives
     One copy at the edge of a program is often the cheapest way.
@@ -110,7 +110,7 @@ class CopyInserted(Rule):
                 context, node,
                 f"{source.type} is copied to {node.type} ({human_bytes(size(node))}), because {_wanted(context, graph, node)}{more}",
                 notes=(
-                    Note(f"%{source.name} lies in the other order", source.loc),
+                    Note(f"%{source.name} has the other layout", source.loc),
                     *(Note(f"%{n.name} is copied too, {human_bytes(size(n))}", n.loc) for n, _ in copies[1:LISTED]),
                 ),
                 help=advice,
@@ -119,17 +119,17 @@ class CopyInserted(Rule):
 
 
 def _own(context: Context, node: Node) -> bool:
-    """Whether the program transposes there itself: nothing was inserted."""
+    """Whether the program itself transposes there, so that the compiler inserted nothing."""
     return context.module.scope(node).rpartition("/")[2] in ("transpose", "swapaxes")
 
 
 def _only_copies(body: Graph) -> bool:
-    """Whether a fusion does nothing else; in another, the copy is another way to read what is read anyway."""
+    """Whether a fusion only copies; in any other, the copy only changes the order in which the kernel reads its operand."""
     return all(node.op in ONLY_MOVES for node in body.nodes)
 
 
 def _reorders(node: Node) -> bool:
-    """Whether a copy gives another order of the same axes."""
+    """Whether a copy changes the order of the axes in memory."""
     before, after = node.operands[0].type if node.operands else None, node.type
     if not isinstance(before, TensorType) or not isinstance(after, TensorType) or before.layout is None or after.layout is None:
         return False
@@ -137,18 +137,18 @@ def _reorders(node: Node) -> bool:
 
 
 def _order(type: TensorType, layout: Layout) -> tuple[int, ...]:
-    """Axes from the fastest, without those of length 1, which lie anywhere."""
+    """Axes from minor to major, without those of length 1, whose position does not matter."""
     return tuple(d for d in layout.minor_to_major if d < type.rank and type.shape[d] != 1)
 
 
 def _wanted(context: Context, graph: Graph, node: Node) -> str:
     if node is graph.root:
-        return "the caller wants it so" if graph is context.module.main() else "the kernel's reader wants it so"
+        return "the caller requires that layout" if graph is context.module.main() else "a user of the kernel requires that layout"
     users = [f"%{u.name} ({u.op.name})" for u in context.view.users(node, graph)]
-    return f"{' and '.join(users[:2])} {'want' if len(users) > 1 else 'wants'} it so" if users else "of nobody"
+    return f"{' and '.join(users[:2])} {'require' if len(users) > 1 else 'requires'} that layout" if users else "of nobody"
 
 
 def _advice(node: Node) -> str:
     if behind(node.operands[0], PARTS).op in LEAVES:
-        return "store the parameter in the order that its reader wants"
-    return "let both sides use one order of axes"
+        return "store the parameter in the layout that its user requires"
+    return "use one layout on both sides"

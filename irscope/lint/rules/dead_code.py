@@ -1,4 +1,4 @@
-"""ALG003: work whose result nobody uses."""
+"""ALG003: a result that nothing uses."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ LISTED = 5
 
 
 class DeadCode(Rule):
-    """A value is computed that neither the result nor an effect needs.
+    """Neither the result nor a side effect needs the value (dead code).
 
     ## What it does
-    Names each computation that ends in nothing, with the number of nodes that are kept for it alone. Unused parameters are told as
-    information, all in one finding; constants and parts of tuples that nobody takes are not.
+    Reports the last node of each unused subgraph, with the number of nodes that only it needs. Reports unused parameters as information,
+    all in one finding; ignores constants and unused tuple elements.
 
     ## Why is this bad?
-    The work is wasted where no later pass removes it, and it often shows a mistake: an output that was forgotten, a branch cut off.
+    The work is wasted if no later pass removes it, and it often indicates a mistake: a forgotten output, a disconnected branch.
 
     ## Use instead
     Return the value, or delete what computes it.
 
     ## Known false positives
-    Text from before optimisation carries dead code that the compiler removes for free.
+    Text from before optimisation contains dead code that the compiler removes.
     """
 
     code, name, severity = "ALG003", "dead-code", Severity.WARNING
@@ -129,7 +129,7 @@ class DeadCode(Rule):
                 more = f", with {counted(len(kept) - 1, 'more node')} kept for it" if len(kept) > 1 else ""
                 yield self.finding(
                     context, node,
-                    f"nobody uses %{node.name}{more}",
+                    f"nothing uses %{node.name}{more}",
                     help="return it, or delete it in the model",
                     saves=saving(bytes=float(written), kernels=1.0),
                 )
@@ -146,7 +146,7 @@ class DeadCode(Rule):
 
 
 def _kept_for(end: Node, alive: list[bool]) -> list[Node]:
-    """The dead nodes that ``end`` needs, itself among them, in the order of the text. What is behind a node that lives, lives too."""
+    """The dead nodes that ``end`` needs, including itself, in the order of the text. Operands of a live node are live."""
     kept = {end}
     stack = [end]
     while stack:

@@ -1,4 +1,4 @@
-"""SHP006: the text declares a type that the operator does not have."""
+"""SHP006: the declared type differs from the type that the operator produces."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from irscope.source import Finding, Severity, UserError
 
 
 class DeclaredType(Rule):
-    """The declared type, or the way operands and attributes are put together, is not what the operator gives.
+    """The declared type is not the operator's result type, or its operands and attributes do not fit together.
 
     ## What it does
-    Infers the type of every node from its operands, attributes and bodies, and compares it with the declared one. Also checks what XLA's
-    verifier checks beyond shapes: signatures of called computations, layouts that must agree, groups and pairs of collectives.
+    Infers the type of every node from its operands, attributes and called computations, and compares it with the declared type. Also makes
+    the checks of XLA's verifier beyond shapes: signatures of called computations, layouts that must agree, groups and pairs of collectives.
 
     ## Why is this bad?
-    The compiler refuses such a module, or a hand-made edit computes something else than it says.
+    The compiler rejects such a module, or an edit by hand computes something other than it declares.
 
     ## Use instead
-    Declare the inferred type, or mend the operands: both types are in the message.
+    Declare the inferred type, or correct the operands: the message contains both types.
 
     ## Known false positives
     None known: a wrong finding is a defect of irscope or of the text.
@@ -116,11 +116,11 @@ class DeclaredType(Rule):
             yield from self._run(context)
 
     def _run(self, context: Context) -> Iterator[Finding]:
-        """TorchScript's operators say their types when the program is run over those of its inputs."""
+        """Infers the types of TorchScript's operators by running the program on the types of its inputs."""
         try:
             types = context.view.types_of_run
         except (UserError, ValueError):
-            return  # operators that do not run here, or shapes that nobody knows
+            return  # operators that do not run here, or unknown shapes
         graph = context.module.main()
         for node in graph.nodes:
             declared, given = node.type, types.get(node)
@@ -130,7 +130,7 @@ class DeclaredType(Rule):
                 message = f"%{node.name} is declared {plain(declared)}, but {node.op.name} gives {plain(given)}"
                 help = "print the graph again: it was changed after its types were recorded"
                 yield self.finding(context, node, message, help=help)
-            # The shape of a weight that the text does not say is solved from its readers, or guessed; and what follows does not fit either.
+            # The shape of a weight that the text omits is solved from its users, or guessed; then what follows does not fit either.
             return
 
 

@@ -1,4 +1,4 @@
-"""SHP003: axes of length 1 are added and removed in a row, or there are more axes than anybody needs."""
+"""SHP003: axes of length 1 are added and removed in a row, or a value has too many axes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class DegenerateDims(Rule):
     """Reshapes in a row only add and remove axes of length 1, or a computed value has more than six axes.
 
     ## What it does
-    Finds a `reshape` of a `reshape` where both change nothing but axes of length 1, and results of more than 6 axes.
+    Finds a `reshape` of a `reshape` where both only add or remove axes of length 1, and results with more than 6 axes.
 
     ## Why is this bad?
-    It costs little in a compiled program; it makes graphs hard to read, and hides from pattern matchers what is there.
+    It costs little in a compiled program, but makes graphs hard to read and hides patterns from pattern matchers.
 
     ## Use instead
-    Keep one shape; `squeeze` and `expand_dims` once, where the shape is really needed.
+    Keep one shape; `squeeze` and `expand_dims` once, where the shape is needed.
 
     ## Known false positives
-    Broadcasting rules of a framework insert such pairs by themselves.
+    The broadcasting rules of a framework insert such pairs automatically.
     """
 
     code, name, severity, default = "SHP003", "degenerate-dims", Severity.INFO, False
@@ -105,6 +105,6 @@ class DegenerateDims(Rule):
 
 
 def _only_ones(node: Node) -> bool:
-    """Whether the reshape changes nothing but axes of length 1."""
+    """Whether the reshape only adds or removes axes of length 1."""
     before, after = dims(node.operands[0]), dims(node)
     return before != after and [d for d in before if d != 1] == [d for d in after if d != 1]

@@ -1,4 +1,4 @@
-"""DTY005: quantised weights become floats before the product."""
+"""DTY005: quantised weights are converted to floats before the product."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ FEW = 32
 
 
 class DequantOutside(Rule):
-    """Integers of 8 bits or fewer are made floats before a matrix product or convolution reads them.
+    """Integers of 8 bits or fewer are converted to floats before a matrix product or convolution reads them.
 
     ## What it does
-    Finds products with an operand that was converted from `s8`, `u8`, `s4` or `u4` to a float, also past a scale and a zero point. It is
-    information where the weights are less than 32 times the result: then the arithmetic takes longer than reading them. Under the policy
-    `xla-gpu` XLA's GemmFusion is asked: what it converts inside the product's kernel is no finding, and of the rest it is told why not.
+    Finds products with an operand that was converted from `s8`, `u8`, `s4` or `u4` to a float, also through a scale and a zero point. It is
+    information if the weights are less than 32 times the result: then the arithmetic takes longer than reading them. Under the policy
+    `xla-gpu` the rule follows XLA's GemmFusion: it ignores conversions that GemmFusion fuses into the product's kernel, and gives
+    GemmFusion's reason for the others.
 
     ## Why is this bad?
     The floats are written out and read again, at four times the bytes that quantisation saved, and the product runs at float speed.
@@ -31,7 +32,7 @@ class DequantOutside(Rule):
     scale of a column of results.
 
     ## Known false positives
-    Kernels that take quantised weights in and convert in registers; weights alone quantised to save memory, not time.
+    Kernels that read quantised weights and convert them in registers; weight-only quantisation that is meant to save memory, not time.
     """
 
     code, name, severity, default = "DTY005", "dequant-outside", Severity.WARNING, False
@@ -134,7 +135,7 @@ class DequantOutside(Rule):
                     context, node,
                     f"%{source.name} {source.type} becomes {operand.type} before {node.op.name} reads it: "
                     f"{human_bytes(size(source))} grow to {human_bytes(size(operand))}",
-                    notes=(Note(f"%{first.name} makes floats of it", first.loc), *evidence),
+                    notes=(Note(f"%{first.name} converts it to floats", first.loc), *evidence),
                     help="multiply the integers with a wider result type, and scale that"
                     + (f"; or have XLA convert inside the product's kernel: {answer.help}" if answer is not None and answer.help else ""),
                     saves=saving(bytes=float(2 * size(operand) - size(source)), kernels=1.0),

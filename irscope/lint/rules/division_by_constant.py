@@ -1,4 +1,4 @@
-"""ALG007: a division, power or logarithm where something cheaper gives the same."""
+"""ALG007: a division, power or logarithm that a cheaper operator can replace."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class DivisionByConstant(Rule):
     """A division by a constant, a power with a small constant exponent, or the logarithm of an exponential.
 
     ## What it does
-    Finds floating-point `divide` by one number all over, `power` by 2, 3, 0.5, -0.5 or -1, `log(exp(x))` and `exp(log(x))`, on 1024
+    Finds floating-point `divide` by a splat constant, `power` by 2, 3, 0.5, -0.5 or -1, `log(exp(x))` and `exp(log(x))`, on 1024
     elements and more.
 
     ## Why is this bad?
-    A division takes several times as long as a product, a power twenty times; both matter where a kernel computes more than it reads.
+    A division takes several times as long as a product, a power twenty times; both matter in compute-bound kernels.
 
     ## Use instead
-    `x * 0.125`; `x * x`; `x`. By a power of two the product is the same to the last bit; otherwise the last digit may differ.
+    `x * 0.125`; `x * x`; `x`. For a power of two the product is exact to the last bit; otherwise the last digit may differ.
 
     ## Known false positives
-    Results that must not change in the last digit. Compilers replace the exact cases by themselves.
+    Results that must not change in the last digit. Compilers replace the exact cases themselves.
     """
 
     code, name, severity, default = "ALG007", "division-by-constant", Severity.INFO, False
@@ -105,12 +105,12 @@ class DivisionByConstant(Rule):
                 continue
             cheaper = _cheaper(node)
             if cheaper:
-                message = f"{node.op.name} of {node.type.elements} elements, which something cheaper can do"
+                message = f"{node.op.name} of {node.type.elements} elements, which a cheaper operator can compute"
                 yield self.finding(context, node, message, help=cheaper, saves=_edit(node))
 
 
 def _edit(node: Node) -> Edit | None:
-    """The cheaper operator in the node's place; None for powers that several make."""
+    """The edit that puts the cheaper operator in the node's place; None for powers that take several operators."""
     x = node.operands[0]
     if node.op in INVERSE:
         return Edit.use(node, x.operands[0])
@@ -124,7 +124,7 @@ def _edit(node: Node) -> Edit | None:
 
 
 def _cheaper(node: Node) -> str:
-    """What gives the same for less, in words; empty when nothing does."""
+    """The cheaper equivalent, as text; empty when there is none."""
     if node.op in INVERSE:
         return f"%{node.operands[0].operands[0].name} is the same" if node.operands[0].op is INVERSE[node.op] else ""
     value = number(node.operands[1])

@@ -15,11 +15,11 @@ WORTH_BYTES = 64 * 1024
 
 
 class DuplicateSubexpression(Rule):
-    """The same operator is applied to the same operands twice.
+    """The same operator is applied to the same operands twice (a common subexpression).
 
     ## What it does
-    Compares operator, operands (recursively), attributes, bodies and type of all pure nodes of a graph.
-    Of a chain that stands there twice, only the last node is told.
+    Compares operator, operands (recursively), attributes, called computations and type of all pure nodes of a graph.
+    Reports only the last node of a duplicated chain.
 
     ## Why is this bad?
     The work is done twice, and the two copies keep their operands alive.
@@ -28,7 +28,7 @@ class DuplicateSubexpression(Rule):
     Compute it once and use it twice.
 
     ## Known false positives
-    XLA shares such nodes itself, so in text from before optimisation the finding is information unless the work is heavy.
+    XLA's CSE merges such nodes itself, so in text from before optimisation the finding is information unless the work is heavy.
     A value may be recomputed on purpose, to free memory in between (rematerialisation).
     """
 
@@ -127,12 +127,12 @@ class DuplicateSubexpression(Rule):
                     continue
                 users = context.view.users(node, graph)
                 if users and all(copies[id(twins[u.index])] > 1 for u in users):
-                    continue  # what uses it stands twice itself, and is told
+                    continue  # its users are duplicates themselves, and are reported
                 size = bytes_of(node.type)
                 heavy = size >= WORTH_BYTES or node.op.kind == Kind.CONTRACTION
                 yield self.finding(
                     context, node,
-                    f"%{node.name} computes again what %{first.name} holds: {node.op.name}, {human_bytes(size)}",
+                    f"%{node.name} recomputes %{first.name}: {node.op.name}, {human_bytes(size)}",
                     notes=(Note(f"%{first.name} is here", first.loc),),
                     help=f"use %{first.name}",
                     saves=Edit.use(node, first),

@@ -1,4 +1,4 @@
-"""FUS014: a value is read at so many places that a kernel would hold too many copies of its code."""
+"""FUS014: a value is read at so many different indices that a kernel would contain too many copies of its code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from irscope.source import Severity
 
 
 def _sum_of_slices(n: int) -> str:
-    """A value of 400 elements whose ``n`` neighbouring stretches are added up, as a window written out by hand."""
+    """A value of 400 elements whose ``n`` adjacent slices are added, as a window sum written out by hand."""
     lines = ["ENTRY e {", "  x = f32[400]{0} parameter(0)", "  p = f32[400]{0} negate(x)", "  a0 = f32[50]{0} slice(p), slice={[0:50]}"]
     for i in range(1, n):
         lines.append(f"  c{i} = f32[50]{{0}} slice(p), slice={{[{i}:{50 + i}]}}")
@@ -17,22 +17,20 @@ def _sum_of_slices(n: int) -> str:
 
 
 class DuplicationLimit(Rule):
-    """A kernel would hold more copies of a value's code than the compiler emits.
+    """A kernel would contain more copies of a value's code than the compiler allows.
 
     ## What it does
-    Under `--policy xla-cpu` and `xla-gpu`, finds values that XLA keeps out of a kernel because they are read there at too many different
-    indices: more than 15 copies on the CPU, too many instructions on the GPU. One finding a value, with the numbers that were compared.
+    Under `--policy xla-cpu` and `xla-gpu`, finds values that XLA does not fuse into a consumer because it reads them at too many different
+    indices: more than 15 copies on the CPU, too many instructions on the GPU. One finding per value, with the numbers that XLA compares.
 
     ## Why is this bad?
-    The value is written to memory in full and read again, for want of one way to read it.
+    The whole value is written to memory and read again.
 
     ## Use instead
-    One operation for the whole window (`lax.reduce_window`, a convolution, `jnp.take` with an index array), or one slice that is used
-    twice.
+    One operation for the whole window (`lax.reduce_window`, a convolution, `jnp.take` with an index array), or one slice used twice.
 
     ## Known false positives
-    A value that is dear to compute is rightly stored once; the finding says what storing it costs, not what computing it sixteen times
-    would.
+    An expensive value is rightly stored once; the finding gives the cost of storing it, not of computing it sixteen times.
     """
 
     code, name, severity = "FUS014", "duplication-limit", Severity.WARNING

@@ -1,4 +1,4 @@
-"""SHP001: an open dimension stands where kernels want a number."""
+"""SHP001: a dynamic dimension where kernels need a static one."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from irscope.source import Note, Severity
 
 
 class DynamicDimBlocks(Rule):
-    """A parameter has an open dimension, and it reaches the innermost axis or the sum of a matrix product.
+    """A parameter has a dynamic dimension that becomes an innermost axis or the contracting dimension of a matrix product.
 
     ## What it does
-    Names parameters of the program with a dimension that the text leaves open (`?`, a name, `<=8`), with how many values take it on.
-    A dimension that is only the first, a batch, is information; one that nothing takes on is not told.
+    Reports parameters of the program with a dynamic dimension (`?`, a name, `<=8`), and counts the values that inherit it.
+    It is information if the dimension is always the first (a batch); a dimension that no other value inherits is not reported.
 
     ## Why is this bad?
-    Vector loops over an innermost axis of unknown length need a remainder, products of unknown depth cannot be blocked well, and memory is
-    planned for the bound. Some fusers leave such operators alone.
+    Vector loops over an innermost axis of unknown length need a remainder, products of unknown depth cannot be tiled well, and buffers are
+    allocated for the bound. Some compilers do not fuse such operators.
 
     ## Use instead
-    Pad to a few fixed lengths (buckets), and compile one program for each; keep open only the batch.
+    Pad to a few fixed lengths (buckets), and compile one program for each; keep only the batch dynamic.
 
     ## Known false positives
-    Programs that must take any length, and whose time does not matter.
+    Programs that must accept any length, and whose speed does not matter.
     """
 
     code, name, severity = "SHP001", "dynamic-dim-blocks", Severity.WARNING
@@ -113,14 +113,14 @@ class DynamicDimBlocks(Rule):
         where = "innermost axis" if inner else "axis " + ", ".join(map(str, axes))
         return self.finding(
             context, node,
-            f"%{node.name} is {type}: its {where} is open, which reaches {counted(len(tainted), 'value')}",
-            notes=(Note(f"%{summed.name} sums over an open dimension", summed.loc),) if summed is not None else (),
+            f"%{node.name} is {type}: its {where} is dynamic, and propagates to {counted(len(tainted), 'value')}",
+            notes=(Note(f"%{summed.name} contracts a dynamic dimension", summed.loc),) if summed is not None else (),
             help="pad to a few fixed lengths and compile for each",
         ).with_severity(Severity.WARNING if inner or summed is not None or axes != [0] else Severity.INFO)
 
 
 def _tainted(graph: Graph, start: Node) -> list[Node]:
-    """The nodes computed from ``start`` whose type has an open dimension too."""
+    """The nodes computed from ``start`` whose type also has a dynamic dimension."""
     reached = [False] * len(graph.nodes)
     reached[start.index] = True
     found = []

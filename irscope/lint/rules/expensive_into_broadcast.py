@@ -1,4 +1,4 @@
-"""FUS006: an expensive value is stored, because its reader would compute it again for each element that it is repeated to."""
+"""FUS006: an expensive value is not fused into its consumer, which would compute it again for each broadcast element."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from irscope.source import Severity
 
 
 class ExpensiveIntoBroadcast(Rule):
-    """An exponential, a division or the like is a kernel of its own, because its reader repeats its elements.
+    """An exponential, a division or another expensive operator is not fused, because its consumer reads each element more than once.
 
     ## What it does
-    Finds values that the policy keeps out of a kernel because it reads their elements more than once: XLA's CPU compiler says "Fusion is
-    not profitable.", irscope's own policy that work would be repeated.
+    Finds values that the policy does not fuse into a consumer because it reads their elements more than once: XLA's CPU compiler says
+    "Fusion is not profitable.", irscope's own policy that work would be repeated.
 
     ## Why is this bad?
-    Mostly it is not: computing the small value once and storing it is the cheaper way. It is bad where the value is as large as what reads
-    it.
+    Mostly it is not: computing the small value once and storing it is cheaper. It is bad if the value is as large as its consumer's result.
 
     ## Use instead
-    Nothing, where the value is small beside the result; else take the exponential after the broadcast, or of what is broadcast already.
+    Nothing, if the value is small compared with the result; otherwise compute the exponential after the broadcast.
 
     ## Known false positives
-    Usually right as it is; that is why the rule is off until it is selected, and never more than information.
+    Most findings: the rule is therefore off by default, and reports only information.
     """
 
     code, name, severity, default = "FUS006", "expensive-into-broadcast", Severity.INFO, False
@@ -81,4 +80,5 @@ class ExpensiveIntoBroadcast(Rule):
     )
 
     def check(self, context: Context) -> Findings:
-        yield from findings_by_producer(context, self, ("not-profitable", "repeated-work"), "is stored before {consumer} ({op}) repeats it")
+        said = "is stored for {consumer} ({op}), which would compute it repeatedly"
+        yield from findings_by_producer(context, self, ("not-profitable", "repeated-work"), said)

@@ -1,4 +1,4 @@
-"""DTY001: double precision in a graph whose inputs have none."""
+"""DTY001: double precision in a graph that has no double-precision input."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ LISTED = 3
 
 
 class Float64Leak(Rule):
-    """Double precision appears in a graph that has no double precision input.
+    """Double precision appears in a graph that has no double-precision input.
 
     ## What it does
-    Names the node where ``f64`` (or ``c128``) first appears - a constant, an iota, else a conversion - and counts the nodes it spreads to.
-    One finding for all that hangs together; what was converted to meet it is in the notes.
+    Reports the node where ``f64`` (or ``c128``) first appears (a constant, an iota, otherwise a conversion) and counts the nodes it spreads
+    to. One finding for each connected group of double-precision nodes; the notes list the values converted to match it.
 
     ## Why is this bad?
-    It is usually a Python float that was promoted, or a NumPy constant that nobody converted. Vectors hold half as many elements,
-    traffic doubles, and GPUs for inference compute ``f64`` at 1/32 to 1/64 of the speed of ``f32``.
+    It is usually a promoted Python float or a NumPy constant without a dtype. Vectors hold half as many elements, traffic doubles, and GPUs
+    for inference compute ``f64`` at 1/32 to 1/64 of the speed of ``f32``.
 
     ## Use instead
-    Give literals a type (``jnp.float32(0.5)``, ``torch.tensor(0.5, dtype=x.dtype)``), create arrays with ``dtype=``,
+    Give literals a dtype (``jnp.float32(0.5)``, ``torch.tensor(0.5, dtype=x.dtype)``), create arrays with ``dtype=``,
     and leave ``jax_enable_x64`` off.
 
     ## Known false positives
-    A sum that is computed in double precision for accuracy. Single numbers that meet no array are information. Inputs in ``f64`` switch
-    the rule off, and so does a program without a value of another type: such programs mean it.
+    A sum that is computed in double precision for accuracy. Scalars that are not combined with an array are information. The rule is off
+    for programs with ``f64`` inputs and for programs without a value of another type: they use ``f64`` on purpose.
     """
 
     code, name, severity = "DTY001", "float64-leak", Severity.ERROR
@@ -147,7 +147,7 @@ class Float64Leak(Rule):
         for graph in context.view.array_graphs:
             for spread in _spreads(context, graph):
                 origins = [node for node in spread if self._begins(node)]
-                if origins and not any(node.op is hlo.parameter for node in spread):  # that one begins where it is called
+                if origins and not any(node.op is hlo.parameter for node in spread):  # such a group begins in the caller
                     yield self._finding(context, spread, origins)
 
     @staticmethod
@@ -155,11 +155,11 @@ class Float64Leak(Rule):
         if not _is_double(node.type) or node.op in PASSED:
             return False
         if node.op in CONSTANT and isinstance(node.type, TensorType) and not node.type.rank:
-            return False  # a trace writes Python numbers so; they take the type of their neighbours
+            return False  # a trace records Python numbers so; they take the type of the other operand
         return not node.bodies and not any(_is_double(leaf) for o in node.operands for leaf in o.type.leaves())
 
     def _finding(self, context: Context, spread: list[Node], origins: list[Node]) -> RuleFinding:
-        # What is converted was converted to meet what is wide by itself.
+        # A converted value was converted to match a value that is f64 at its origin.
         node = next((n for n in origins if n.op not in CONVERSIONS), origins[0])
         wasted = sum(n.type.bytes // 2 for n in spread if isinstance(n.type, TensorType))
         dtype = node.type.dtype.name if isinstance(node.type, TensorType) else "f64"
@@ -167,19 +167,19 @@ class Float64Leak(Rule):
             context, node,
             f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {counted(len(spread), 'node')}"
             f" ({human_bytes(wasted)} too much)",
-            notes=tuple(Note(f"%{n.name} ({n.op.name}) meets it", n.loc) for n in [n for n in origins if n is not node][:LISTED]),
+            notes=tuple(Note(f"%{n.name} ({n.op.name}) is used with it", n.loc) for n in [n for n in origins if n is not node][:LISTED]),
             help="give the literal or the conversion the element type of its neighbours",
             saves=Edit({n: partial(_halved, n) for n in _computed(context, spread)}),
         ).with_severity(None if any(not _is_number(n.type) for n in spread) else Severity.INFO)
 
 
 def _is_number(type: Type) -> bool:
-    """Whether it is known to be a single number: that one is wide costs nothing, and may become a leak when it meets an array."""
+    """Whether it is known to be a scalar: a wide scalar costs nothing, but may become a leak when it is combined with an array."""
     return isinstance(type, TensorType) and type.is_static and type.elements == 1
 
 
 def _computed(context: Context, spread: list[Node]) -> list[Node]:
-    """The nodes that are planned: these of HLO, in other formats the primitives of the program that are made of them."""
+    """The nodes that the plan contains: the same nodes in HLO, the primitives that they expand to in other formats."""
     if context.module.dialect.primitive or context.view.primitive is None:
         return spread
     wide = set(spread)
@@ -187,7 +187,7 @@ def _computed(context: Context, spread: list[Node]) -> list[Node]:
 
 
 def _halved(node: Node, site: Site) -> Node:
-    """The node in half the width; what is called stays as wide as it is, and is given what it wants."""
+    """The node at half the width; called computations keep their types, and their operands are converted."""
     assert isinstance(node.type, TensorType)
     if node.bodies:
         return site.copy(node, *(_as(site, site.new(o), o.type) for o in node.operands))
@@ -201,14 +201,14 @@ def _narrow(type: Type) -> Type:
 
 
 def _as(site: Site, node: Node, type: Type) -> Node:
-    """The value in an element type, converted where it has another."""
+    """The value in an element type, converted if it has another."""
     if not isinstance(type, TensorType) or node.type == type:
         return node
     return site.op(hlo.convert, node, type=type)
 
 
 def _has_narrower(context: Context) -> bool:
-    """Whether any value of the module has a smaller element type than double: else double precision is what the program is about."""
+    """Whether any value of the module has a narrower element type than double: if none has, double precision is intended."""
     return any(
         leaf.dtype.name not in DOUBLE and (leaf.dtype.is_float or leaf.dtype.is_complex or bool(leaf.shape))
         for graph in context.view.array_graphs
@@ -223,7 +223,7 @@ def _is_double(type: object) -> bool:
 
 
 def _spreads(context: Context, graph: Graph) -> list[list[Node]]:
-    """The double precision nodes of a graph, those together that reach each other through double precision; each in order."""
+    """The double-precision nodes of a graph, grouped by connection through double-precision edges; each group in order."""
     seen: set[Node] = set()
     found: list[list[Node]] = []
     for start in graph.nodes:

@@ -1,4 +1,4 @@
-"""CTL004: a part of the program that TorchScript could not take in, and calls."""
+"""CTL004: a call to a part of the program that TorchScript could not capture."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ LISTED = 3
 
 
 class GraphBreakRemnant(Rule):
-    """The graph calls Python, a function whose body is elsewhere, or a way back to the interpreter.
+    """The graph calls Python, a function whose body is not in the text, or a fallback to the interpreter.
 
     ## What it does
     Finds Python functions in a graph (`^Name(...)`, which `torch.autograd.Function` leaves in a trace, `prim::PythonOp`): a warning each.
-    Calls of methods and functions that the text does not hold, and fallback graphs of TorchScript's profiling executor, are information,
-    one finding a graph.
+    Calls to methods and functions whose bodies the text omits, and fallback graphs of TorchScript's profiling executor, are information,
+    one finding per graph.
 
     ## Why is this bad?
-    A Python function keeps the graph from being saved and from running without Python, and no kernel reaches across it. Behind a call whose
-    body is elsewhere nothing is seen: not its cost, and not its findings.
+    With a Python function the graph cannot be saved or run without Python, and nothing fuses across the call. If the body of a call is not
+    in the text, its cost and its findings are unknown.
 
     ## Use instead
-    Write the function with operators of torch, or register it (`torch.library.custom_op`); print `inlined_graph` instead of `graph`.
+    Write the function with torch operators, or register it (`torch.library.custom_op`); print `inlined_graph` instead of `graph`.
 
     ## Known false positives
-    A `graph` that is printed to see the structure of modules calls their methods on purpose.
+    A `graph` printed to show the module structure calls methods on purpose.
     """
 
     code, name, severity, default = "CTL004", "graph-break-remnant", Severity.WARNING, False
@@ -79,17 +79,17 @@ class GraphBreakRemnant(Rule):
                 if is_python(node.op):
                     yield self.finding(
                         context, node,
-                        f"{node.op.name.removeprefix('^')} is a Python function: the graph cannot be saved, and no kernel crosses it",
+                        f"{node.op.name.removeprefix('^')} is a Python function: the graph cannot be saved, and nothing fuses across it",
                         help="write it with operators of torch, or register it with torch.library.custom_op",
                     )
                 elif node.op in CALLS or node.op in FALLBACKS:
                     calls.setdefault(node.op, []).append(node)
             for op, nodes in calls.items():
-                what = "goes back to the interpreter" if op in FALLBACKS else "calls what this text does not hold"
+                what = "falls back to the interpreter" if op in FALLBACKS else "calls a function that is not in this text"
                 more = f", and so do {len(nodes) - 1} others" if len(nodes) > 1 else ""
                 yield self.finding(
                     context, nodes[0],
-                    f"{op.name} {what}{more}: nothing is seen of what is behind",
+                    f"{op.name} {what}{more}: its cost and its findings are unknown",
                     notes=tuple(Note(f"%{node.name} is another", node.loc) for node in nodes[1:LISTED]),
                     help="" if op in FALLBACKS else "print inlined_graph instead of graph",
                 ).with_severity(Severity.INFO)

@@ -22,12 +22,12 @@ class HalfAccumulation(Rule):
     """A sum of many terms is declared to accumulate in half precision.
 
     ## What it does
-    Finds ``reduce`` with an adding body, and ``dot``/``convolution``, whose result is ``f16`` or ``bf16`` and whose sums have
-    1024 terms or more. One finding a graph and type, at the longest sum.
+    Finds ``reduce`` whose computation adds, and ``dot``/``convolution``, whose result is ``f16`` or ``bf16`` and whose sums have
+    1024 terms or more. One finding per graph and type, at the longest sum.
 
     ## Why is this bad?
     ``bf16`` has 8 bits of mantissa: once a running sum is 256 times its next term, the term is lost. Means and losses come out wrong
-    (measured: 4096 times 0.1 give 400 by XLA on a CPU, and it takes five times as long as in ``f32``; irscope sums in ``f32`` by itself).
+    (measured: XLA on a CPU sums 4096 times 0.1 to 400, in five times as long as in ``f32``; irscope itself accumulates in ``f32``).
 
     ## Use instead
     Sum in ``f32`` and convert the result: ``jnp.sum(x, dtype=jnp.float32)``, ``preferred_element_type=jnp.float32`` for matrix products.

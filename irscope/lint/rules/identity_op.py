@@ -1,4 +1,4 @@
-"""ALG005: an operation gives back what it got."""
+"""ALG005: an operation that returns its operand unchanged."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ SAME_TYPE = {hlo.reshape: "reshapes to the same shape", hlo.convert: "converts t
 
 
 class IdentityOp(Rule):
-    """An operation changes nothing.
+    """An operation returns its operand unchanged (an identity).
 
     ## What it does
-    Finds `x * 1`, `x / 1`, `x + 0`, `x - 0`, `x ** 1`, reshapes to the same shape, conversions to the same type, slices of
-    everything, padding by nothing, transpositions that keep the order, concatenations of one piece, selections between the same value.
+    Finds `x * 1`, `x / 1`, `x + 0`, `x - 0`, `x ** 1`, reshapes to the same shape, conversions to the same type, slices of the whole
+    operand, padding by nothing, transposes that keep the order of axes, concatenations of one operand, selects between the same value.
 
     ## Why is this bad?
-    Compilers remove most of it. What remains costs a pass over memory, and each is a place where something else was meant.
+    Compilers remove most identities. Each one that remains costs a pass over memory, and may indicate that something else was meant.
 
     ## Use instead
     The operand itself.
 
     ## Known false positives
-    Broadcasts to the same shape, which jax writes everywhere, are not told.
-    `x + 0` turns `-0` into `0`; a scale that is 1 in this configuration and not in others.
+    `x + 0`, which turns `-0` into `0`; a scale that is 1 in this configuration and not in others.
+    Broadcasts to the same shape, which JAX emits everywhere, are not reported.
     """
 
     code, name, severity, default = "ALG005", "identity-op", Severity.INFO, False

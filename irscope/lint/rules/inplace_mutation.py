@@ -1,4 +1,4 @@
-"""FUS009: a write in place between operators that would be one kernel."""
+"""FUS009: an in-place operator prevents fusion of its neighbours."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ LISTED = 5
 
 
 class InplaceMutation(Rule):
-    """An operator writes in place between operators that could be one kernel.
+    """An in-place operator separates elementwise operators that could fuse.
 
     ## What it does
-    Finds `relu_`, `add_` and their like with an elementwise operator before or behind them; one finding a graph, at the largest. It is
-    information: torch's own CPU builds fuse nothing, eager torch saves an allocation by the write, and irscope fuses it.
+    Finds in-place operators (`relu_`, `add_`) with an elementwise operator before or after them; one finding per graph, at the largest. It
+    is information: torch's own CPU builds fuse nothing, eager torch saves an allocation by writing in place, and irscope fuses the write.
 
     ## Why is this bad?
-    TorchScript's fuser moves no operator across a write, and takes none that writes: the group ends before and begins behind it. In eager
-    torch a write in place saves an allocation; in a compiled graph it costs a kernel and a pass over memory.
+    TorchScript's fuser moves no operator across a write and fuses none that writes: one group ends before it and another begins after it.
+    In eager torch a write in place saves an allocation; in a compiled graph it costs a kernel and a pass over memory.
 
     ## Use instead
-    The form without underscore: `relu(y)`, `nn.ReLU(inplace=False)`, `x = x + y`.
+    The out-of-place form: `relu(y)`, `nn.ReLU(inplace=False)`, `x = x + y`.
 
     ## Known false positives
-    irscope itself runs writes in place as values and fuses them; the finding is for the compilers that do not.
+    irscope itself functionalises in-place writes and fuses them; the finding applies to compilers that do not.
     """
 
     code, name, severity = "FUS009", "inplace-mutation", Severity.INFO
@@ -83,7 +83,7 @@ class InplaceMutation(Rule):
 
     @staticmethod
     def _beside(context: Context, graph: Graph, node: Node) -> Node | None:
-        """An elementwise operator that gives the operand or takes the result."""
+        """An elementwise operator that produces the operand or reads the result."""
         if node.operands and functional(node.operands[0].op) in POINTWISE:
             return node.operands[0]
         return next((user for user in context.view.users(node, graph) if functional(user.op) in POINTWISE), None)
@@ -95,7 +95,7 @@ class InplaceMutation(Rule):
         more = f"; so do {len(found) - 1} more" if len(found) > 1 else ""
         return self.finding(
             context, node,
-            f"{node.op.name} writes in place: TorchScript's fuser does not join it with %{beside.name} ({beside.op.name}){more}",
+            f"{node.op.name} writes in place: TorchScript's fuser does not fuse it with %{beside.name} ({beside.op.name}){more}",
             notes=tuple(Note(f"%{n.name} ({n.op.name}) is another", n.loc) for n, _ in found[:LISTED] if n is not node),
             help=f"use {plain} without underscore (inplace=False), if TorchScript fuses on your device",
             saves=saving(bytes=2.0 * sum(size(n) for n, _ in found), kernels=float(len(found))),

@@ -1,4 +1,4 @@
-"""FUS011: an update in place and a read of the same buffer do not look at the same elements."""
+"""FUS011: an in-place update and a read of the same buffer use different indices."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _UPDATE = """
 
 
 class InplaceUpdateMismatch(Rule):
-    """A slice that is read and the update that is written have other indices, so the update is no part of the kernel.
+    """The slice that is read and the update that is written have different indices, so XLA does not fuse the update.
 
     ## What it does
     Under `--policy xla-cpu` and `xla-gpu`, finds producers that XLA does not fuse into a `dynamic-update-slice` or `scatter` because the
     kernel would write elements that it still has to read: "DUS and slice index mismatch" and its like.
 
     ## Why is this bad?
-    What is read is copied out first, by a kernel of its own, where one kernel could read and write the part that changes.
+    A separate kernel first copies out the slice, though one kernel could read and write the elements that change.
 
     ## Use instead
-    Read and write the same indices, or read from a copy that has another name, made on purpose.
+    Read and write the same indices, or read from an explicit copy.
 
     ## Known false positives
-    A shift (each row from the one above) has to read what it does not write; then a whole new array is the right program.
+    A shift (each row from the one above) has to read elements that it does not write; then a new array is right.
     """
 
     code, name, severity, default = "FUS011", "inplace-update-mismatch", Severity.WARNING, False
@@ -70,5 +70,5 @@ class InplaceUpdateMismatch(Rule):
     def check(self, context: Context) -> Findings:
         rules = ("in-place", "scatter-buffer", "scatter-shared")
         for finding in findings_by_producer(context, self, rules, "is written out before {consumer} ({op})"):
-            if finding.at is None or number(finding.at[1]) is None:  # what is updated begins as a fill, and has to lie in memory
+            if finding.at is None or number(finding.at[1]) is None:  # the updated operand begins as a fill, and must be in memory
                 yield finding

@@ -1,4 +1,4 @@
-"""DTY007: indices are worked out in 64 bits."""
+"""DTY007: indices are computed in 64 bits."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ class Int64Indices(Rule):
     """Indices are computed as 64-bit integers.
 
     ## What it does
-    Finds indices of `embedding`, `gather`, `index_select`, `scatter` and their like that come out of arithmetic on Long tensors; in HLO,
-    those of `gather` and `scatter` that come out of arithmetic on s64. From 4 KiB on, where the size is known.
+    Finds indices of `embedding`, `gather`, `index_select`, `scatter` and similar operators that result from arithmetic on Long tensors; in
+    HLO, those of `gather` and `scatter` that result from arithmetic on s64. From 4 KiB up, if the size is known.
 
     ## Why is this bad?
-    Vectors hold half as many 64-bit integers, gathers by them are slower, and multiplication has no instruction before AVX-512.
+    Vectors hold half as many 64-bit integers, gathers with them are slower, and x86 has no vector instruction to multiply them before
+    AVX-512.
 
     ## Use instead
-    `torch.int32` for positions and offsets: `embedding`, `index_select` and `index` take it.
+    `torch.int32` for positions and offsets: `embedding`, `index_select` and `index` accept it.
 
     ## Known false positives
-    Tables of more than 2^31 rows. `gather` and `scatter` insist on Long: there only the arithmetic before can be narrower.
+    Tables of more than 2^31 rows. `gather` and `scatter` require Long: there only the arithmetic before them can be narrower.
     """
 
     code, name, severity = "DTY007", "int64-indices", Severity.INFO
@@ -112,7 +113,7 @@ class Int64Indices(Rule):
             reported.add(index)
             yield self.finding(
                 context, index,
-                f"the indices of {node.op.name} are worked out in 64 bits" + (f" ({human_bytes(bytes)})" if bytes else ""),
+                f"the indices of {node.op.name} are computed in 64 bits" + (f" ({human_bytes(bytes)})" if bytes else ""),
                 notes=(Note(f"%{node.name} reads them", node.loc),),
                 help=help,
                 saves=saving(bytes=bytes / 2),
@@ -120,7 +121,7 @@ class Int64Indices(Rule):
 
 
 def _indices(context: Context) -> Iterator[tuple[Node, Node, Graph]]:
-    """Indices that arithmetic gives, who reads them, and the graph: in HLO behind changes of shape and type, in TorchScript at once."""
+    """Indices that arithmetic produces, their user, and the graph: in HLO through changes of shape and type, in TorchScript directly."""
     if context.module.dialect.primitive:
         for node, graph in context.view.primitives(hlo.gather, hlo.scatter):
             index = behind(node.operands[1], SAME_NUMBERS)

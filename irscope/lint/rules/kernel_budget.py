@@ -1,4 +1,4 @@
-"""FUS015: one kernel would need more than the compiler gives a kernel."""
+"""FUS015: a fused kernel would exceed one of the compiler's limits for a kernel."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from irscope.source import Severity
 
 
 def _sum_of_inputs(n: int) -> str:
-    """``n`` inputs added up one after the other: one kernel with ``n`` operands, if it may have so many."""
+    """A chain that adds ``n`` inputs: one kernel with ``n`` operands, if the limit allows it."""
     lines = ["ENTRY e {", *(f"  p{i} = f32[4096]{{0}} parameter({i})" for i in range(n)), "  a1 = f32[4096]{0} add(p0, p1)"]
     lines += [f"  a{i} = f32[4096]{{0}} add(a{i - 1}, p{i})" for i in range(2, n)]
     return "\n".join([*lines, f"  ROOT r = f32[4096]{{0}} negate(a{n - 1})", "}"])
 
 
 def _sums(n: int) -> str:
-    """``n`` row sums of one array each, multiplied with each other."""
+    """The product of ``n`` row sums, each of its own array."""
     lines = ["ENTRY e {"]
     lines += [f"  p{i} = f32[64,64]{{1,0}} parameter({i})" for i in range(n)]
     lines += ["  z = f32[] constant(0)", *(f"  t{i} = f32[64]{{0}} reduce(p{i}, z), dimensions={{1}}, to_apply=sum" for i in range(n))]
@@ -24,20 +24,20 @@ def _sums(n: int) -> str:
 
 
 class KernelBudget(Rule):
-    """A kernel would need more operands, reductions, or shared memory than a kernel may have.
+    """A fused kernel would need more operands, reductions or shared memory than the compiler allows.
 
     ## What it does
-    Under `--policy xla-gpu`, finds edges that XLA does not fuse because a limit of one kernel is met: 96 operands and results, 8
+    Under `--policy xla-gpu`, finds edges that XLA does not fuse because the kernel would exceed a limit: 96 operands and results, 8
     reductions, the shared memory of a block. Under `--policy xla-cpu`: 5 reductions.
 
     ## Why is this bad?
-    A graph that grew by one input loses a fusion at once, and what was one kernel reads and writes everything in between.
+    One more input can split a fusion, and two kernels then write and read every value between them.
 
     ## Use instead
-    Stack small arrays into one (`jnp.stack`, a flat parameter vector), reduce stacked arrays at once, split the program's result in two.
+    Stack small arrays into one (`jnp.stack`, a flat parameter vector), reduce stacked arrays together, split the program's result in two.
 
     ## Known false positives
-    The limit stands for what a kernel can do well; two kernels of half the size may be all that is lost.
+    The limit reflects what one kernel does efficiently; two kernels of half the size may cost little more.
     """
 
     code, name, severity = "FUS015", "kernel-budget", Severity.WARNING

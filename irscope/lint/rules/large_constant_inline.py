@@ -1,4 +1,4 @@
-"""MEM003: a large constant stands in the graph itself."""
+"""MEM003: a large constant is part of the graph."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class LargeConstantInline(Rule):
     """A constant of more than 1 MiB is part of the graph.
 
     ## What it does
-    Finds constants whose values take more than 1 MiB, one finding a graph at the largest; constants filled by a broadcast are small and not
-    told, nor are the weights of a module that torch froze: there they are meant to be constants. In TorchScript and Relay it is
-    information: they keep the values beside the text, and constant weights can be folded.
+    Finds constants whose values take more than 1 MiB, one finding per graph, at the largest. Does not report broadcasts of a small
+    constant, or the weights of a module that torch froze, where constants are intended. In TorchScript and Relay it is information: they
+    keep the values outside the text, and constant weights can be folded.
 
     ## Why is this bad?
-    The values are compiled in: the file, the compiler and the cache of programs all hold a copy, and compiling hashes or folds them.
+    The values are compiled in: the file, the compiler and the compilation cache each keep a copy, and the compiler hashes or folds them.
 
     ## Use instead
-    Pass it as a parameter: give `jax.jit` the array as an argument and do not close over it.
+    Pass it as a parameter: make the array an argument of the function under `jax.jit` instead of closing over it.
 
     ## Known false positives
-    Programs that are shipped as one file with their weights, on purpose.
+    Programs that are deliberately shipped as one file with their weights.
     """
 
     code, name, severity, default = "MEM003", "large-constant-inline", Severity.WARNING, False
@@ -112,8 +112,8 @@ class LargeConstantInline(Rule):
             if large:
                 node = max(large, key=size)
                 more = f"; {len(large) - 1} more, {human_bytes(sum(map(size, large)))} in all" if len(large) > 1 else ""
-                said = f"{human_bytes(size(node))} of constants stand in the graph: {node.type}{more}"
+                said = f"{human_bytes(size(node))} of constants are part of the graph: {node.type}{more}"
                 notes = tuple(Note(f"%{n.name} is another", n.loc) for n in large[:LISTED] if n is not node)
-                # Relay and TorchScript keep values beside the text, and fold what is constant.
+                # Relay and TorchScript keep values outside the text, and fold constants.
                 severity = None if context.module.dialect.primitive else Severity.INFO
                 yield self.finding(context, node, said, notes=notes, help="make it a parameter").with_severity(severity)

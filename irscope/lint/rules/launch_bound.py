@@ -1,4 +1,4 @@
-"""KRN001: the program spends its time in starting kernels."""
+"""KRN001: the program spends most of its time launching kernels."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ FEWEST = 32
 
 
 class LaunchBound(Rule):
-    """More than half of the estimated time goes into starting kernels.
+    """More than half of the estimated time is kernel launch overhead.
 
     ## What it does
-    Plans the module by the chosen policy and compares what its kernels cost to start with the whole estimated time, both on the chosen
-    machine, loops by their trips. Told when there are 32 kernels and more, and starting them is more than half.
+    Plans the module by the chosen policy and compares the launch cost of its kernels with the whole estimated time, both on the chosen
+    machine; loops count by their trips. Reports modules of 32 or more kernels whose launches take more than half of the time.
 
     ## Why is this bad?
-    Faster kernels change nothing: there are too many, and they are too small.
+    Faster kernels do not help: there are too many, and they are too small.
 
     ## Use instead
-    Work on larger batches (`jax.vmap`), unroll short loops (`lax.scan(..., unroll=4)`), and look at what `--why-not-fused` says.
+    Work on larger batches (`jax.vmap`), unroll short loops (`lax.scan(..., unroll=4)`), and check the reasons from `--why-not-fused`.
 
     ## Known false positives
-    A runtime that starts the next kernel while the last one runs (streams, CUDA graphs) hides a part of it.
+    A runtime that launches the next kernel while the last one runs (streams, CUDA graphs) hides part of the overhead.
     """
 
     code, name, severity, default = "KRN001", "launch-bound", Severity.INFO, False
@@ -97,7 +97,7 @@ class LaunchBound(Rule):
         main = context.module.main()
         yield self.finding(
             context, main.result(),
-            f"{kernels:.0f} kernels cost {human_us(launch)} to start at {each:g} us each on {machine.name}, and the whole is "
-            f"{human_us(total)} ({human_bytes(planned.traffic)}): {100 * launch / total:.0f} % is starting",
+            f"{kernels:.0f} kernels cost {human_us(launch)} to launch at {each:g} us each on {machine.name}, of "
+            f"{human_us(total)} in all ({human_bytes(planned.traffic)}): {100 * launch / total:.0f} % is launch overhead",
             help="make them larger or fewer: a larger batch, an unrolled loop, what --why-not-fused names",
         )

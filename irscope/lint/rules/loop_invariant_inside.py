@@ -1,4 +1,4 @@
-"""CTL003: a loop computes the same value in every trip."""
+"""CTL003: a loop computes the same value in every iteration."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ HOISTS = ("xla-cpu", "xla-gpu")
 
 
 class LoopInvariantInside(Rule):
-    """An operation in the body of a loop depends only on what no trip changes.
+    """An operation in the body of a loop depends only on loop-invariant values.
 
     ## What it does
-    Finds the last operators, in the body of a `while` and in what it calls, of computations on loop values that the body passes on as they
-    are. Results below 4 KiB are not told; those below 64 KiB that are no product are information, and so is text from before XLA's own
-    rewriting under its policies: XLA hoists.
+    Finds, in the body of a `while` and in the computations that it calls, the last operators of subgraphs that read only loop values that
+    the body passes on unchanged. Results below 4 KiB are not reported. Results below 64 KiB, except those of products, are information; so
+    is text from before XLA's own optimisation under its policies: XLA hoists the value.
 
     ## Why is this bad?
-    The same work is done in every trip.
+    Every iteration does the same work.
 
     ## Use instead
     Compute it before the loop and close over the result.
 
     ## Known false positives
-    A hoisted value lives as long as the loop, which costs memory.
+    A hoisted value is live for the whole loop, which costs memory.
     """
 
     code, name, severity, default = "CTL003", "loop-invariant-inside", Severity.WARNING, False
@@ -183,7 +183,7 @@ class LoopInvariantInside(Rule):
                 heavy = node.op.kind is Kind.CONTRACTION or any(o.op.kind is Kind.CONTRACTION and same[o.index] for o in node.operands)
                 yield self.finding(
                     context, node,
-                    f"%{node.name} ({node.op.name}, {human_bytes(size(node))}) is the same in every trip"
+                    f"%{node.name} ({node.op.name}, {human_bytes(size(node))}) is the same in every iteration"
                     + (f" of {trips}" if trips is not None else ""),
                     notes=(Note(f"the loop is %{loop.name} in {graph.name}", loop.loc),),
                     help="compute it before the loop",
@@ -192,12 +192,12 @@ class LoopInvariantInside(Rule):
 
 
 def _before(node: Node, site: Site) -> Node:
-    """The value, computed before the loop."""
+    """The value computed before the loop."""
     return site.given(node)
 
 
 def _kept(body: Graph) -> frozenset[Node]:
-    """The loop values that a body passes on as they are."""
+    """The loop values that a body passes on unchanged."""
     root = body.result()
     return frozenset(
         node
@@ -210,7 +210,7 @@ def _kept(body: Graph) -> frozenset[Node]:
 
 
 def _entered(call: Node, same: list[bool], constant: list[bool]) -> tuple[list[bool], list[bool]]:
-    """What is known of the nodes of a called graph, from what is known of the operands."""
+    """What is known of the nodes of a called graph, derived from what is known of the operands."""
     params = call.bodies[0].params
     given = frozenset(p for p, o in zip(params, call.operands, strict=False) if same[o.index])
     fixed = frozenset(p for p, o in zip(params, call.operands, strict=False) if constant[o.index])
@@ -218,7 +218,7 @@ def _entered(call: Node, same: list[bool], constant: list[bool]) -> tuple[list[b
 
 
 def _invariant(graph: Graph, given: frozenset[Node], fixed: frozenset[Node]) -> tuple[list[bool], list[bool]]:
-    """For each node of a graph, by index, whether it depends on ``given`` values that no trip changes, and on nothing else but constants;
+    """For each node of a graph, by index, whether it depends only on constants and on the invariant values ``given``;
     and whether it is a constant. ``fixed`` nodes are constants."""
     same: list[bool] = []
     constant: list[bool] = []
@@ -237,7 +237,7 @@ def _invariant(graph: Graph, given: frozenset[Node], fixed: frozenset[Node]) -> 
 
 
 def _passed_on(results: tuple[Node, ...], node: Node) -> bool:
-    """Whether the loop value comes out of the body where, and as, it went in."""
+    """Whether the body returns the loop value unchanged and in the same place."""
     index = GetTupleElement.of(node).index
     if index >= len(results):
         return False

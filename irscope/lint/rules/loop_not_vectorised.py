@@ -1,4 +1,4 @@
-"""VEC001: a kernel of irscope's compiler works element by element."""
+"""VEC001: irscope's compiler emits a kernel without vector instructions."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class LoopNotVectorised(Rule):
     """A kernel of irscope's own compiler computes one element at a time.
 
     ## What it does
-    Lowers the module as `compile-and-run` does, and tells each kernel of 1024 steps and more that holds no vector. irscope writes vectors
-    itself and does not run LLVM's vectoriser, so this is what LLVM's remark "loop not vectorized" would be, at the operator that the user
-    wrote.
+    Lowers the module as `compile-and-run` does, and reports each kernel of 1024 or more steps without a vector operation. irscope emits
+    vectors itself and does not run LLVM's vectoriser, so this is the counterpart of LLVM's remark "loop not vectorized", reported at the
+    operator that the user wrote.
 
     ## Why is this bad?
-    A vector unit works on 8 or 16 numbers at once; such a kernel uses one lane of it.
+    A vector unit computes 8 or 16 elements at once; such a kernel uses one lane of it.
 
     ## Use instead
     `lax.top_k` for the largest few, a mask instead of a scatter, an associative scan, or the same work over a longer last axis.
 
     ## Known false positives
-    Work that has an order (a sort, a scan, a search) has no other form; then the finding says where the time goes.
+    Sequential work (a sort, a scan, a search) cannot be vectorised; then the finding only shows where the time goes.
     """
 
     code, name, severity, default = "VEC001", "loop-not-vectorised", Severity.INFO, False
@@ -112,7 +112,7 @@ class LoopNotVectorised(Rule):
             end = ", and its end depends on data" if waits else ""
             yield self.finding(
                 context, node,
-                f"the kernel {kernel} of %{node.name} ({node.op.name}) works element by element: {steps} steps without a vector{end}",
+                f"the kernel {kernel} of %{node.name} ({node.op.name}) works element by element: {steps} scalar steps{end}",
                 notes=tuple(Note(f"%{other.name} ({other.op.name}) is in it", other.loc) for other, _ in known[:-1][:LISTED]),
                 help="compile-and-run --emit loops prints it",
             )

@@ -1,4 +1,4 @@
-"""KRN002: a kernel that waits for memory takes a good part of the time."""
+"""KRN002: a memory-bound kernel takes a large part of the time."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ FEWEST_US = 5.0
 
 
 class LowIntensityHotKernel(Rule):
-    """A kernel that waits for memory takes more than a tenth of the estimated time.
+    """A memory-bound kernel takes more than a tenth of the estimated time.
 
     ## What it does
-    Plans the module by the chosen policy, and tells each kernel of the entry that takes more than 10 % of the estimated time (and 5 us) of
-    which moving bytes is the larger part: where it stands on the roofline of the chosen machine.
+    Plans the module by the chosen policy, and reports each kernel of the entry computation that takes more than 10 % of the estimated time
+    (and 5 us) and is bound by memory, with its place on the roofline of the chosen machine.
 
     ## Why is this bad?
-    Its arithmetic is free, and only fewer bytes make it faster: no faster instructions, no other tile sizes.
+    Only moving fewer bytes makes it faster; faster instructions or other tile sizes do not.
 
     ## Use instead
     A narrower type, a fusion with its neighbours (`--why-not-fused`), or work on blocks that stay in the caches.
 
     ## Known false positives
-    A kernel that reads every weight once is bound by memory whatever is done.
+    A kernel that reads every weight once is always bound by memory.
     """
 
     code, name, severity, default = "KRN002", "low-intensity-hot-kernel", Severity.INFO, False
@@ -117,7 +117,7 @@ ENTRY e {
         plan = planned.plans[-1]
         for group in plan.groups:
             if not group.outputs:
-                continue  # it is there for its effect alone
+                continue  # it runs only for its effect
             us = planned.kernel_us(plan.graph, group, works)
             node = context.view.original(group.root, plan.graph)
             if us < max(FEWEST_US, SHARE * context.costs.total_us) or node is None:
@@ -133,6 +133,6 @@ ENTRY e {
                 context, node,
                 f"the kernel of %{node.name} moves {human_bytes(read + written)} in about {human_us(us)}, "
                 f"{100 * us / context.costs.total_us:.0f} % of all: {flops / max(1.0, read + written):.2g} operations "
-                f"a byte, where {machine.name} could do {balance:.2g}",
+                f"per byte, of the {balance:.2g} that {machine.name} could do",
                 help="narrower types, fewer kernels over the same values, blocks that stay in the caches",
             )

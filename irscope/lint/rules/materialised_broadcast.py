@@ -1,4 +1,4 @@
-"""BRD001: a broadcast is written to memory because its consumer cannot take it in."""
+"""BRD001: a broadcast is written to memory because its consumer cannot fuse it."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ READ_MEMORY = hlo.named("sort concatenate custom-call fft cholesky triangular-so
 
 
 class MaterialisedBroadcast(Rule):
-    """A broadcast is written out in full, because what follows reads it from memory.
+    """A broadcast is written out in full, because its consumer reads it from memory.
 
     ## What it does
     Finds broadcasts of 64 KiB and more whose user is a matrix product, a convolution, a sort, a concatenation, a library call or a loop,
-    also behind reshapes, transpositions and conversions, where the policy's kernels do write them; and products and sorts that work on
-    every copy though no kernel writes it. A broadcast that is the result of the program is information: the caller may want it whole.
+    also through reshapes, transposes and conversions, if a kernel of the policy writes them; and products and sorts that process every
+    copy though no kernel writes it. A broadcast that is the result of the program is information: the caller may need all of it.
 
     ## Why is this bad?
-    A broadcast costs nothing inside a fused kernel. Written to memory it costs its whole size twice; a matrix product over broadcast
-    rows does the same arithmetic again and again (measured: 416 ms became 1.4 ms when the product was taken before the broadcast).
+    A broadcast costs nothing inside a fused kernel. In memory it is written and read in full; a matrix product over broadcast rows
+    repeats the same arithmetic for every copy (measured: 416 ms became 1.4 ms with the product computed before the broadcast).
 
     ## Use instead
     Contract with the small operand (``jnp.einsum('bik,kj->bij', x, w)``), broadcast afterwards, or keep the dimension at 1.
 
     ## Known false positives
-    Some backends take a broadcast operand in as a stride of zero.
+    Some backends read a broadcast operand with a stride of zero.
     """
 
     code, name, severity = "BRD001", "materialised-broadcast", Severity.WARNING
@@ -185,15 +185,15 @@ class MaterialisedBroadcast(Rule):
                 harm = f"written out as {type}, {times}, because {who} reads it from memory"
                 yield self.finding(
                     context, node,
-                    f"{small} is {harm if written else f'repeated to {type}, {times}, and {who} works on every copy'}",
+                    f"{small} is {harm if written else f'broadcast to {type}, {times}, and {who} processes every copy'}",
                     help="use the small operand there, and broadcast afterwards",
                     saves=edit or saving(bytes=2.0 * (type.bytes - small.bytes), kernels=1.0),
                 ).with_severity(Severity.INFO if reader is node else None)
 
     def _reader(self, context: Context, graph: Graph, node: Node) -> tuple[Node | None, list[Node]]:
-        """What reads the broadcast from memory, and what it goes through on the way.
+        """The user that reads the broadcast from memory, and the nodes between them.
 
-        The node itself stands for the caller; None when everything may take it in.
+        The node itself represents the caller; None if every user may fuse it.
         """
         seen = [node]
         for at in seen:
@@ -209,5 +209,5 @@ class MaterialisedBroadcast(Rule):
 
 
 def _written_out(context: Context, nodes: list[Node]) -> bool:
-    """Whether the policy's kernels write any of these values; where it cannot be told, the reader is believed."""
+    """Whether the policy's kernels write any of these values; true if that is unknown."""
     return context.costs.planned is None or not context.costs.stored.isdisjoint(nodes)

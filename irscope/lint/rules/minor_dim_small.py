@@ -1,4 +1,4 @@
-"""LAY005: the axis that lies closest in memory is shorter than a vector."""
+"""LAY005: the minor-most dimension is shorter than a vector."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ MOVERS = (Kind.INJECTIVE, Kind.REDUCTION, Kind.OPAQUE, Kind.CONTRACTION)
 
 
 class MinorDimSmall(Rule):
-    """The fastest axis of a large computed tensor has less than four elements, while another is long.
+    """The minor-most dimension of a large computed tensor has fewer than four elements, while another is long.
 
     ## What it does
-    Finds values of at least 16384 elements whose fastest axis (by the layout, else the last) has 2 or 3 elements while another has 64 and
-    more, and which move elements or reduce: transpositions, concatenations, gathers, reductions. One finding a graph and shape.
+    Finds results of transposes, concatenations, gathers and reductions of at least 16384 elements whose minor-most dimension (by the
+    layout, otherwise the last) has 2 or 3 elements while another has 64 or more. One finding per graph and shape.
 
     ## Why is this bad?
-    Reductions and products along such an axis use one lane of a vector in four or eight; rows end all the time.
+    Reductions and products along such an axis use one of four or eight vector lanes, and the inner loop ends after 2 or 3 steps.
 
     ## Use instead
     Put the long axis last: `f32[3,16384]`, coordinates in three planes.
 
     ## Known false positives
-    Elementwise work alone does not care: compilers merge axes. Images with three channels at the edge of a model.
+    Elementwise operators alone are unaffected: compilers merge axes. Images with three channels at the edge of a model.
     """
 
     code, name, severity, default = "LAY005", "minor-dim-small", Severity.INFO, False
@@ -100,12 +100,12 @@ class MinorDimSmall(Rule):
         type = nodes[0].type
         assert isinstance(type, TensorType)
         more = f" (and {len(nodes) - 1} more of this shape)" if len(nodes) > 1 else ""
-        message = f"{type}: the fastest axis has {_minor(type)} elements{more}"
+        message = f"{type}: the minor-most dimension has {_minor(type)} elements{more}"
         return self.finding(context, nodes[0], message, help="put a long axis last")
 
 
 def _minor(type: TensorType) -> int:
-    """The length of the fastest axis that is longer than 1."""
+    """The length of the minor-most dimension that is longer than 1."""
     order = type.layout.minor_to_major if type.layout is not None else tuple(reversed(range(type.rank)))
     shape = type.dims()
     return next((shape[d] for d in order if d < len(shape) and shape[d] > 1), 1)

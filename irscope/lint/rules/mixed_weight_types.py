@@ -13,17 +13,17 @@ class MixedWeightTypes(Rule):
     """The weights of matrix products, or of convolutions, come in more than one float type.
 
     ## What it does
-    Looks at the parameters and constants that products read as weights, as they are stored. Where those of one operator have several
-    float types, the first product with the rarer type is told, with how many weights have which.
+    Compares the stored types of parameters and constants that products read as weights. If the weights of one operator have several
+    float types, reports the first product with the rarer type, and the number of weights of each type.
 
     ## Why is this bad?
-    It costs conversions, and usually shows that a part of the model was missed when the rest was converted.
+    It costs conversions, and usually shows that a conversion of the model missed some layers.
 
     ## Use instead
     Store all weights of a kind in one type: `jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)`, `model.to(torch.bfloat16)`.
 
     ## Known false positives
-    Routers, embeddings and last layers are sometimes kept wide on purpose.
+    Routers, embeddings and last layers are sometimes kept in a wider type on purpose.
     """
 
     code, name, severity, default = "DTY009", "mixed-weight-types", Severity.INFO, False

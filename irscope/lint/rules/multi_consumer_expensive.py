@@ -1,4 +1,4 @@
-"""FUS004: an expensive value with several readers is stored, where computing it for each of them would be faster."""
+"""FUS004: an expensive value with several users is stored, though recomputing it in each user would be faster."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ MOST_READERS = 4
 
 
 class MultiConsumerExpensive(Rule):
-    """An expensive elementwise value is stored for several readers, and computing it again would be faster.
+    """An expensive elementwise value is stored for several users, though recomputing it would be faster.
 
     ## What it does
-    Finds exponentials, divisions, square roots and the like with two to four readers that the policy keeps in a kernel of their own
-    ("expensive producer would be duplicated"). In a copy of the graph each reader gets its own; the finding is told where the estimate
-    says that this is faster, with what is computed again.
+    Finds exponentials, divisions, square roots and similar operators with two to four users that the policy does not fuse into them
+    ("expensive producer would be duplicated"). In a copy of the graph each user gets its own producer; reports the value if the estimate
+    for the copy is faster, with the work that is repeated.
 
     ## Why is this bad?
-    A large value goes through memory for the sake of a few operations an element.
+    A large value goes through memory to save a few operations per element.
 
     ## Use instead
-    Compute it once for each reader, behind `lax.optimization_barrier`, or the compiler shares the copies again (`jax.checkpoint` does so
-    for gradients); or let one reader follow the other in the same loop.
+    Compute it once per user, behind `lax.optimization_barrier`, because CSE would merge the copies again (`jax.checkpoint` does so for
+    gradients); or let one user follow the other in the same loop.
 
     ## Known false positives
-    Estimates of transcendental functions differ by a factor of two between machines; where a processor has slow ones, storing is right.
-    Measured: forcing such a fusion made one program 1.7 times slower, which is why the estimate must agree.
+    Estimates of transcendental functions differ by a factor of two between machines; on a processor with slow ones, storing is right.
+    Measured: forcing such a fusion made one program 1.7 times slower, which is why the rule requires a faster estimate.
     """
 
     code, name, severity, default = "FUS004", "multi-consumer-expensive", Severity.WARNING, False
@@ -133,12 +133,12 @@ class MultiConsumerExpensive(Rule):
                 context, producer,
                 f"%{producer.name} ({producer.op.name}, {human_bytes(size(producer))}) is stored for {len(users)} readers: {edges[0].why}",
                 notes=tuple(Note(f"%{user.name} ({user.op.name}) reads it", user.loc) for user in users),
-                help="compute it once for each reader, behind a barrier that keeps the copies apart",
+                help="recompute it in each user, behind a barrier that prevents CSE",
                 saves=Edit({user: partial(_own_copy, user, producer) for user in users}, (producer,), apart=True),
             )
 
 
 def _own_copy(user: Node, producer: Node, site: Site) -> Node:
-    """A reader with a copy of the producer that nobody else reads."""
+    """A user with its own copy of the producer."""
     mine = site.copy(producer, *map(site.new, producer.operands))
     return site.copy(user, *(mine if operand is producer else site.new(operand) for operand in user.operands))

@@ -1,4 +1,4 @@
-"""MEM002: a result could take the memory of a parameter."""
+"""MEM002: a result could reuse the buffer of a parameter, but no donation is declared."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ LISTED = 5
 
 
 class NoDonation(Rule):
-    """Parameters and results have the same types, and no result is declared to take the memory of a parameter.
+    """Parameters and results have the same types, and the module declares no result to alias a parameter (no donation).
 
     ## What it does
-    Pairs the parameters of 64 KiB and more with results of the same type that are computed, where the module declares no
-    `input_output_alias` and no donor. One finding a module, when the pairs are at least half of the results by bytes: a step that turns a
-    state into the next one.
+    Pairs the parameters of 64 KiB and more with computed results of the same type, if the module declares no `input_output_alias` and no
+    buffer donor. One finding per module, if the pairs are at least half of the results by bytes: a step that computes the next state from
+    the current one.
 
     ## Why is this bad?
-    The old state and the new one live at the same time: twice the memory.
+    The old and the new state are live at the same time, which takes twice the memory.
 
     ## Use instead
     `jax.jit(step, donate_argnums=0)`.
@@ -91,9 +91,9 @@ class NoDonation(Rule):
             return
         yield self.finding(
             context, main.root,
-            f"{len(pairs)} results have the type of a parameter ({human_bytes(shared)}), and none takes its memory",
+            f"{len(pairs)} results have the type of a parameter ({human_bytes(shared)}), and none aliases it",
             notes=tuple(Note(f"%{n.name} is {n.type}", n.loc) for n in pairs[:LISTED] if n is not main.root),
-            help="donate the parameters that the call uses up: jax.jit(step, donate_argnums=...)",
+            help="donate the parameters that are not used after the call: jax.jit(step, donate_argnums=...)",
         )
 
 

@@ -1,4 +1,4 @@
-"""FUS001: elementwise work on the result of a product is no part of the product's kernel, though it could be."""
+"""FUS001: elementwise operators on the result of a product are not fused into the product's kernel as an epilogue."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ SHARE = 0.05
 
 
 class OpaqueBoundary(Rule):
-    """Elementwise work behind a product or convolution is a kernel of its own, though the product's kernel could end in it.
+    """Elementwise operators after a product or convolution form a separate kernel, though they could be the product's epilogue.
 
     ## What it does
-    Finds matrix products, convolutions and pooling windows whose result elementwise work reads from memory, under a policy whose kernels
-    may end in such work: `irscope` and `tvm`, and under `xla-gpu` the cuBLASLt and cuDNN calls that take a bias and an activation. The
-    policy's reason is told. It is a warning where more than 5 % of the traffic is at stake and something can be done: the result goes
-    through a softmax into another product (attention has one operator), or a library call could take the work.
+    Finds matrix products, convolutions and pooling windows whose result elementwise operators read from memory, under a policy whose
+    kernels may have such an epilogue: `irscope` and `tvm`, and under `xla-gpu` the cuBLASLt and cuDNN calls that accept a bias and an
+    activation. Gives the policy's reason. It is a warning if more than 5 % of the traffic is at stake and there is a remedy: the result
+    goes through a softmax into another product (attention has one operator), or a library call could compute the epilogue.
 
     ## Why is this bad?
-    The result of the product is written to memory and read again for one operation an element.
+    The result of the product is written to memory and read again for one operation per element.
 
     ## Use instead
     The fused operator of the framework (`F.scaled_dot_product_attention`, `jax.nn.dot_product_attention`, a linear layer with its bias and
-    activation), or the elementwise work directly behind the product, before anything else reads it.
+    activation), or the elementwise operators directly after the product, before any other user.
 
     ## Known false positives
-    A reduction over the whole row has to see the product's result before it can be used; only a kernel for the whole composite avoids that.
+    A reduction over the whole row needs all of the product's result first; only a kernel for the whole composite avoids that.
     """
 
     code, name, severity = "FUS001", "opaque-boundary", Severity.WARNING
@@ -173,9 +173,9 @@ class OpaqueBoundary(Rule):
 
 
 def _mendable(context: Context, graph: Graph, anchor: Node) -> bool:
-    """Whether one can do something about it: a library call takes its epilogue, or the result goes through a softmax into a product.
+    """Whether there is a remedy: a library call accepts the epilogue, or the result goes through a softmax into a product.
 
-    For attention every framework has one operator. Where a loss or a normalisation reads the product twice, it has to lie in memory.
+    For attention every framework has one operator. If a loss or a normalisation reads the product twice, it must be in memory.
     """
     if context.settings.compiler == "xla-gpu":
         return True
@@ -192,7 +192,7 @@ def _mendable(context: Context, graph: Graph, anchor: Node) -> bool:
 
 
 def _takes(context: Context, anchor: Node, consumer: Node) -> bool:
-    """Whether the kernel of the anchor may end in the work of the consumer."""
+    """Whether the kernel of the anchor may compute the consumer as its epilogue."""
     if context.settings.compiler != "xla-gpu":
         return anchor.op in EPILOGUES[context.settings.compiler]
     return consumer.op in CALLS.get(CustomCall.of(anchor).custom_call_target, ())

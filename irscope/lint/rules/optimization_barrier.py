@@ -1,4 +1,4 @@
-"""FUS017: a barrier keeps the compiler from fusing."""
+"""FUS017: a barrier prevents fusion."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ class OptimizationBarrier(Rule):
     """Values go through an optimization barrier.
 
     ## What it does
-    Finds `opt-barrier` in HLO, `detach().clone()` in TorchScript and `annotation.stop_fusion` in Relay; one finding a graph, with how many
-    there are and the bytes that go through.
+    Finds `opt-barrier` in HLO, `detach().clone()` in TorchScript and `annotation.stop_fusion` in Relay; one finding per graph, with the
+    number of barriers and the bytes that go through them.
 
     ## Why is this bad?
-    Nothing is moved, shared or fused across a barrier: what goes through is stored.
+    The compiler does not move, merge or fuse operations across a barrier: it stores the values that go through.
 
     ## Use instead
     Remove `jax.lax.optimization_barrier`; set `prevent_cse=False` in `jax.checkpoint` inside a scan.
 
     ## Known false positives
-    `jax.checkpoint` puts barriers on purpose, lest the recomputation be shared away. XLA's CPU compiler drops them at the end.
+    `jax.checkpoint` inserts barriers on purpose, so that CSE does not undo the rematerialisation. XLA's CPU compiler removes them at the
+    end.
     """
 
     code, name, severity, default = "FUS017", "optimization-barrier", Severity.INFO, False
@@ -107,13 +108,13 @@ class OptimizationBarrier(Rule):
                     context, barriers[0],
                     f"{human_bytes(through)} go through {len(barriers)} barrier{'s' if len(barriers) > 1 else ''} ({barriers[0].op.name})",
                     notes=tuple(Note(f"%{n.name} is another", n.loc) for n in barriers[1:LISTED]),
-                    help="remove it, if it is not there to keep a recomputation" if removable else "use the value as it is",
+                    help="remove it, unless it protects a rematerialisation" if removable else "use the value as it is",
                     saves=Edit({n: partial(_opened, n) for n in barriers}) if removable
                     else saving(bytes=2.0 * through, kernels=float(len(barriers))),
                 )
 
 
 def _opened(barrier: Node, site: Site) -> Node:
-    """What goes through the barrier, as it is."""
+    """The operand of the barrier itself, in place of its result."""
     given = [site.new(operand) for operand in barrier.operands]
     return given[0] if len(given) == 1 else site.op(hlo.tuple, *given, type=barrier.type)

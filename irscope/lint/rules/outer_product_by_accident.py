@@ -1,4 +1,4 @@
-"""BRD003: a column minus a row gave a square, and the square is summed up."""
+"""BRD003: a column combined with a vector broadcasts to a square matrix, which is then reduced whole."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ SHORTEST = 4
 
 
 class OuterProductByAccident(Rule):
-    """A column joined with a vector of the same length gives a square matrix, which is then summed up whole.
+    """A column combined with a vector of the same length broadcasts to a square matrix, which is then reduced whole.
 
     ## What it does
-    Finds `add`, `subtract`, `multiply` and `divide` of an `(N, 1)` and an `(N,)`, stretched to `(N, N)`, whose result, after elementwise
-    work, is reduced over both axes.
+    Finds `add`, `subtract`, `multiply` and `divide` of an `(N, 1)` and an `(N,)`, broadcast to `(N, N)`, whose result, after elementwise
+    operators, is reduced over both axes.
 
     ## Why is this bad?
-    The result is wrong: a loss of N terms became one of N x N terms, of all pairs. It runs, and it even trains, badly.
+    The result is wrong: a loss over N terms becomes one over all N x N pairs. The model runs and even trains, but badly.
 
     ## Use instead
     Bring both to one shape first: `pred.squeeze(-1)`, `pred[:, 0]`, or `target[:, None]`.
 
     ## Known false positives
-    A sum over all pairs of a column and a vector that is meant; written as `x[:, None] - y[None, :]` of two vectors it is not told.
+    An intended sum over all pairs of a column and a vector; written as `x[:, None] - y[None, :]` of two vectors it is not reported.
     """
 
     code, name, severity = "BRD003", "outer-product-by-accident", Severity.ERROR
@@ -173,7 +173,7 @@ class OuterProductByAccident(Rule):
             names = " and ".join(f"%{source.name} {source.type}" for _, source in sources)  # type: ignore[misc]
             yield self.finding(
                 context, node,
-                f"{names} are stretched to {n} x {n}, and all {n * n} pairs are summed up where {n} terms are the likely wish",
+                f"{names} are broadcast to {n} x {n}, and all {n * n} pairs are summed, though {n} terms were probably intended",
                 notes=tuple(Note(f"%{source.name} is {source.type}", source.loc) for _, source in sources),  # type: ignore[misc]
                 help="give both one shape before: squeeze the column, or keep its axis in the other",
                 saves=saving(bytes=float(size(node))),
@@ -181,7 +181,7 @@ class OuterProductByAccident(Rule):
 
 
 def _vector(node: Node) -> tuple[int, Node] | None:
-    """The axis along which a broadcast vector lies, and the value as it was before reshapes."""
+    """The axis of a broadcast vector in the result, and the vector before reshapes."""
     kept = Broadcast.of(node).dimensions if node.op is hlo.broadcast else ()
     if len(kept) != 1:
         return None
@@ -194,7 +194,7 @@ def _vector(node: Node) -> tuple[int, Node] | None:
 
 
 def _summed_whole(context: Context, node: Node, graph: Graph) -> bool:
-    """Whether the square, after elementwise work, is summed over both axes and used for nothing else."""
+    """Whether the square, after elementwise operators, is summed over both axes and has no other user."""
     at, summed = [node], False
     for step in at:
         if len(at) > 16:

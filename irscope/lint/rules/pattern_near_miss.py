@@ -1,4 +1,4 @@
-"""FUS016: a well-known composite, but for one odd node."""
+"""FUS016: a well-known composite, except for one node."""
 
 from __future__ import annotations
 
@@ -87,33 +87,33 @@ _RMS = """
 
 
 class PatternNearMiss(Rule):
-    """A softmax, an attention, a normalisation, a GELU, a SwiGLU, a rotary embedding or the tail of a layer, but for one odd node.
+    """A softmax, an attention, a normalisation, a GELU, a SwiGLU, a rotary embedding or the tail of a layer, except for one node.
 
     ## What it does
-    Recognises composites by their structure, in every format, and names what keeps one from being what it looks like:
+    Recognises composites by their structure, in every format, and reports the difference from the canonical form:
 
     * a softmax whose maximum is taken over other axes than its sum; an attention whose product sums over another axis than the softmax, or
-      that scales behind the softmax;
-    * a layer or RMS normalisation whose mean and variance are over different axes, that adds no epsilon or adds it behind the root, or that
+      that scales after the softmax;
+    * a layer or RMS normalisation whose mean and variance are over different axes, that adds no epsilon or adds it after the root, or that
       divides by one term less;
-    * a GELU with other constants; a SwiGLU that scales its gate, converts it on one way, or takes its products of two values;
-    * a rotary embedding that negates neither half, the wrong one, or cuts elsewhere than in the middle;
-    * a product, its bias and a GELU, or a convolution, its normalisation and a ReLU, with a conversion or transposition between them, or
+    * a GELU with other constants; a SwiGLU that scales its gate, converts it on one path, or computes its products from two values;
+    * a rotary embedding that negates neither half or the wrong one, or does not split in the middle;
+    * a product, its bias and a GELU, or a convolution, its normalisation and a ReLU, with a conversion or transpose between them, or
       along another axis than the channels.
 
-    Under `--policy xla-gpu` it also tells softmaxes and normalisations of HLO, canonical ones too, that XLA's softmax rewriter does not
-    make Triton kernels of, in XLA's words; whether XLA's cost model agrees to the others is not simulated.
+    Under `--policy xla-gpu` it also reports softmaxes and normalisations of HLO, including canonical ones, that XLA's softmax rewriter does
+    not turn into Triton kernels, with XLA's reason; whether XLA's cost model accepts the others is not simulated.
 
     ## Why is this bad?
-    Kernels for whole composites match the canonical form alone, so a near miss runs as a dozen operators. And it is often a mistake: where
-    the shift of a softmax changes along its sum, or nothing of an embedding is negated, the result is wrong.
+    Kernels for whole composites match only the canonical form, so a near miss runs as a dozen operators. It is often a mistake: if the
+    shift of a softmax changes along its sum, or an embedding negates nothing, the result is wrong.
 
     ## Use instead
     The operator of the framework: `jax.nn.softmax(x, axis=-1)`, `jax.nn.dot_product_attention`, `nn.LayerNorm`, `nn.RMSNorm`,
     `jax.nn.gelu`.
 
     ## Known false positives
-    The odd node may be the model: a variant of its own. Then the finding is information, but for what cannot be meant.
+    The model may be an intended variant. Then the finding is information, except for differences that cannot be intended.
     """
 
     code, name, severity = "FUS016", "pattern-near-miss", Severity.WARNING
@@ -152,7 +152,7 @@ class PatternNearMiss(Rule):
             ).with_severity(None if odd.wrong else Severity.INFO)
 
     def _apart(self, context: Context, rewriter: SoftmaxRewriter, found: Composite, graph: Graph) -> Findings:
-        """A canonical softmax or normalisation that XLA's rewriter does not take."""
+        """A canonical softmax or normalisation that XLA's rewriter does not match."""
         answer = rewriter.answer(found, graph)
         if answer is None or answer.refused is None:
             return

@@ -15,20 +15,20 @@ LISTED = 5
 
 
 class QuantisationIncomplete(Rule):
-    """Products with quantised weights stand beside products of the same kind with float weights.
+    """Some products of a kind have quantised weights and others have float weights.
 
     ## What it does
-    Counts matrix products and convolutions whose weights (parameters or constants of 16 KiB and more) are of 8 bits or fewer, and those
-    of the same operator whose weights are floats. Where there are both, the first float one is told, with the others.
+    Counts matrix products and convolutions whose weights (parameters or constants of 16 KiB and more) have 8 bits or fewer, and those
+    of the same operator whose weights are floats. If there are both, reports the first float product, and lists the others.
 
     ## Why is this bad?
-    A layer that was left out by an observer or a pattern that did not match runs at float speed, and nobody sees it.
+    A layer that an observer or a pattern missed silently runs at float speed.
 
     ## Use instead
-    Look at how the layer is written where the quantiser expects a pattern; give it an observer.
+    Write the layer in the form that the quantiser's pattern expects; give it an observer.
 
     ## Known false positives
-    First and last layers are often left in floats on purpose, for accuracy.
+    First and last layers are often kept in floats on purpose, for accuracy.
     """
 
     code, name, severity, default = "DTY006", "quantisation-incomplete", Severity.WARNING, False

@@ -13,16 +13,16 @@ from irscope.source import Severity
 
 
 class RankMismatchElementwise(Rule):
-    """An elementwise operator joins tensors of different rank, one of them stretched to fit.
+    """An elementwise operator combines tensors of different rank, one of them broadcast to fit.
 
     ## What it does
     Finds elementwise operators with one operand that is a broadcast of a tensor of lower rank, and one that has the full rank.
-    A vector along the last axis (a bias), scalars, what was just reduced (the mean of a normalisation) and what has axes of length one
-    written out (``keepdims``) are not told.
-    When both operands are vectors stretched along different axes, the result is an outer product: that is a warning.
+    Does not report a vector along the last axis (a bias), scalars, results of a reduction (the mean of a normalisation), or tensors with
+    explicit axes of length one (``keepdims``).
+    If both operands are vectors broadcast along different axes, the result is an outer product: that is a warning.
 
     ## Why is this bad?
-    Frameworks align axes silently from the right. A forgotten ``keepdims`` or ``unsqueeze`` still runs, with another meaning:
+    Frameworks align axes silently from the right. Without the ``keepdims`` or ``unsqueeze`` the program still runs, but means another:
     ``(N, 1) - (N,)`` is an N x N matrix.
 
     ## Use instead
@@ -132,7 +132,7 @@ class RankMismatchElementwise(Rule):
     def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             if graph in context.view.inlined or (context.view.optimised and context.module.dialect.primitive):
-                continue  # what a compiler has simplified no longer says how the program wrote its axes
+                continue  # simplified text no longer shows how the program wrote its axes
             for node, type in context.view.tensors(graph):
                 if not node.op.is_primitive:
                     yield from self._by_itself(context, node, type)
@@ -149,19 +149,19 @@ class RankMismatchElementwise(Rule):
                         continue
                     yield self.finding(
                         context, node,
-                        f"{small.type} is stretched along axes {_others(axes, type.rank)} to meet {full[0].type}",
-                        help="if it is meant, write the axes out in the model (keepdims, [:, None])",
+                        f"{small.type} is broadcast along axes {_others(axes, type.rank)} to match {full[0].type}",
+                        help="if this is intended, write the axes out in the model (keepdims, [:, None])",
                     )
                 elif len(stretched) == 2 and _outer(stretched[0][0], stretched[1][0]):
                     other = stretched[1][1]
                     yield self.finding(
                         context, node,
-                        f"{small.type} and {other.type} meet in an outer product {type}",
+                        f"{small.type} and {other.type} form an outer product {type}",
                         help="if both should run along the same axis, squeeze or reshape one of them before",
                     ).with_severity(Severity.WARNING)
 
     def _by_itself(self, context: Context, node: Node, type: TensorType) -> Findings:
-        """Relay's and torch's operators stretch their operands themselves."""
+        """Relay's and torch's operators, which broadcast their operands implicitly."""
         if node.op not in STRETCHING or len(node.operands) < 2 or type.rank < 2:
             return
         a, b = (o.type for o in node.operands[:2])
@@ -170,10 +170,10 @@ class RankMismatchElementwise(Rule):
         small, full = (a, b) if a.rank < b.rank else (b, a)
         if not small.rank or small.elements <= 1:
             return
-        # What is stretched on both sides is told by stretched-both-ways.
+        # stretched-both-ways reports operators that broadcast both operands.
         if full.shape == type.shape and (small.rank > 1 or small.shape[0] != type.shape[-1]):
-            said = f"{small} is stretched over {type.rank - small.rank} more axes to meet {full}"
-            fix = "if it is meant, write the axes out in the model (expand_dims, unsqueeze, nn.bias_add)"
+            said = f"{small} is broadcast over {type.rank - small.rank} more axes to match {full}"
+            fix = "if this is intended, write the axes out in the model (expand_dims, unsqueeze, nn.bias_add)"
             yield self.finding(context, node, said, help=fix)
 
 
@@ -204,9 +204,9 @@ def _stretched(node: Node) -> Node | None:
 
 
 def _has_all_axes(small: Node, full: TensorType) -> bool:
-    """Whether the program gave the tensor all axes before it was stretched: JAX keeps them as reshapes and broadcasts of equal size.
+    """Whether the program gave the tensor all axes before the broadcast: JAX emits them as reshapes and broadcasts of equal size.
 
-    Axes of length one in front may be what aligning ranks has put there; those elsewhere somebody wrote (``keepdims``, ``[:, None]``).
+    Leading axes of length one may come from rank promotion; those elsewhere are explicit (``keepdims``, ``[:, None]``).
     """
     at = small
     while (at.op in RESHAPES or at.op is hlo.broadcast) and at.operands:
@@ -221,7 +221,7 @@ def _has_all_axes(small: Node, full: TensorType) -> bool:
 
 
 def _outer(a: Node, b: Node) -> bool:
-    """Whether two broadcasts of vectors run along different axes."""
+    """Whether two broadcasts of vectors keep different axes."""
     x, y = Broadcast.of(a).dimensions, Broadcast.of(b).dimensions
     return len(x) == len(y) == 1 and x != y
 

@@ -1,4 +1,4 @@
-"""FUS012: a reduction of a reduction, where one would do or two kernels are needed."""
+"""FUS012: a reduction of a reduction, which one reduction could replace or which needs two kernels."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ NEUTRAL = {hlo.add: 0.0, hlo.multiply: 1.0, hlo.maximum: float("-inf"), hlo.mini
 
 
 class ReduceAfterReduce(Rule):
-    """A reduction is reduced again, by the same operator or through a second kernel.
+    """The result of a reduction is reduced again, by the same operator or in a second kernel.
 
     ## What it does
-    Finds a sum of a sum (a maximum of a maximum...) over a value that nothing else reads: one reduction over both sets of axes is the same.
-    Under `--policy xla-gpu` it also tells significant reductions (16 terms and more) that XLA keeps apart because "both the producer and
-    the consumer contain a reduce".
+    Finds a sum of a sum (a maximum of a maximum...) with no other user between: one reduction over both sets of axes is equivalent.
+    Under `--policy xla-gpu` it also reports significant reductions (16 terms and more) that XLA does not fuse because "both the producer
+    and the consumer contain a reduce".
 
     ## Why is this bad?
-    The first result goes through memory, and a second kernel is launched for little work.
+    The first result goes through memory, and a second kernel is launched to do little work.
 
     ## Use instead
     `jnp.sum(x, axis=(1, 2))`; for a variance, `jnp.var`, or the mean of squares less the square of the mean where the mean is small.
 
     ## Known false positives
-    Sums taken in two steps on purpose lose fewer digits; XLA's CPU compiler splits large sums so itself (`reduce-window` and `reduce`).
+    Sums computed in two steps on purpose lose fewer digits; XLA's CPU compiler splits large sums this way (`reduce-window` and `reduce`).
     """
 
     code, name, severity, default = "FUS012", "reduce-after-reduce", Severity.WARNING, False
@@ -114,7 +114,7 @@ class ReduceAfterReduce(Rule):
             reported.add(node)
             yield self.finding(
                 context, node,
-                f"%{node.name} reduces what %{first.name} has reduced by the same operator: one reduction over both gives the same",
+                f"%{node.name} reduces the result of %{first.name} by the same operator: one reduction over both is equivalent",
                 notes=(Note(f"%{first.name} is the first, of {first.operands[0].type}", first.loc),),
                 help="reduce over both sets of axes at once",
                 saves=Edit({node: partial(_at_once, node, first)}, (first.operands[0],)),
@@ -123,13 +123,13 @@ class ReduceAfterReduce(Rule):
             yield from self._apart(context, reported)
 
     def _apart(self, context: Context, reported: set[Node]) -> Findings:
-        """Reductions that the policy keeps in two kernels."""
+        """Reductions that the policy does not fuse into one kernel."""
         for edge in unfused_edges(context, ("reduce-after-reduce",)):
             if edge.consumer in reported:
                 continue
             yield self.finding(
                 context, edge.consumer,
-                f"%{edge.consumer.name} stands behind %{edge.producer.name} in a kernel of its own "
+                f"%{edge.consumer.name} follows %{edge.producer.name} in a separate kernel "
                 f"({human_bytes(size(edge.producer))}): {edge.why}",
                 notes=(Note(f"%{edge.producer.name} ends the first kernel", edge.producer.loc),),
                 help=edge.verdict.counterfactual,
@@ -138,7 +138,7 @@ class ReduceAfterReduce(Rule):
 
 
 def _first(context: Context, graph: Graph, node: Node) -> Node | None:
-    """The reduction by the same operator that a reduction reads, where nobody else reads it and both begin with the neutral element."""
+    """The reduction by the same operator that a reduction reads, if it has no other user and both start from the neutral element."""
     operator = body_operator(node)
     if operator is None or operator not in NEUTRAL or len(node.operands) != 2:
         return None

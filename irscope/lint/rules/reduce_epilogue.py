@@ -1,4 +1,4 @@
-"""FUS013: what follows a reduction reads something else too, so that XLA's GPU compiler computes it in a kernel of its own."""
+"""FUS013: the user of a reduction also reads another array, so XLA's GPU compiler does not fuse it into the reduction."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _ROWS = """
 
 
 class ReduceEpilogue(Rule):
-    """A binary operator behind a reduction reads another array, and is no part of the reduction's kernel.
+    """A binary operator after a reduction also reads another array, and is not fused into the reduction's kernel.
 
     ## What it does
-    Under `--policy xla-gpu`, finds reductions that XLA does not finish in their own kernel, because "fusion into output of a reduce fusion
-    would create a loop fusion".
+    Under `--policy xla-gpu`, finds reductions whose epilogue XLA does not fuse, because "fusion into output of a reduce fusion would create
+    a loop fusion".
 
     ## Why is this bad?
-    The reduced values go through memory and a further kernel is launched, for one operation on each of them.
+    The reduced values go through memory, and another kernel is launched, for one operation per value.
 
     ## Use instead
-    What reads the sum alone (a scale by a number, a square root) is finished in the kernel; add the other array to what is reduced, where
+    Operators that read only the sum (a scale by a scalar, a square root) fuse into the kernel; add the other array before the reduction if
     the arithmetic allows it, or leave it: the reduced array is small.
 
     ## Known false positives
-    Reduced arrays are small, and the launch is all that is lost.
+    Reduced arrays are small: only the launch is lost.
     """
 
     code, name, severity, default = "FUS013", "reduce-epilogue", Severity.INFO, False

@@ -1,4 +1,4 @@
-"""FUS003: a reshape or transposition keeps elementwise work out of the kernel of a product."""
+"""FUS003: a reshape or transpose prevents fusion of elementwise operators into a product."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ WORTH_BYTES = 64 * 1024
 
 
 class ReshapeOrTransposeBetween(Rule):
-    """A reshape or transposition between a product and elementwise work on its result keeps them in two kernels.
+    """A reshape or transpose between a product and elementwise operators on its result prevents their fusion.
 
     ## What it does
-    Finds a matrix product or convolution whose one user is a reshape or transposition, whose one user is elementwise. The movement
-    is put behind the elementwise operator in a copy of the graph, and the copy is planned again by the chosen policy: only what saves time
-    is told.
+    Finds a matrix product or convolution whose only user is a reshape or transpose, whose only user is elementwise. In a copy of the
+    graph it moves the reshape or transpose after the elementwise operator, and plans the copy again by the chosen policy: reports only
+    what saves time.
 
     ## Why is this bad?
-    An epilogue is finished in registers where the product ends; in another shape it needs loops of its own, and the whole result goes
+    An epilogue runs in registers at the end of the product; in another shape it needs a separate loop nest, and the whole result goes
     through memory once more.
 
     ## Use instead
     Add before the reshape, in the shape that the product has.
 
     ## Known false positives
-    Backends for which a reshape of a product is a change of name only; then the finding is no gain, and no loss.
+    Backends for which a reshape of a product is free; then the change neither gains nor loses.
     """
 
     code, name, severity = "FUS003", "reshape-or-transpose-between", Severity.WARNING
@@ -158,16 +158,16 @@ class ReshapeOrTransposeBetween(Rule):
             reshape, node = place
             yield self.finding(
                 context, node,
-                f"%{node.name} ({node.op.name}) is kept out of the kernel of %{anchor.name} ({anchor.op.name}) by the {reshape.op.name} "
-                f"%{reshape.name} between them",
-                notes=(Note(f"%{reshape.name} makes {reshape.type} of {anchor.type}", reshape.loc),),
-                help=f"do the {node.op.name} in the shape of %{anchor.name}, and {reshape.op.name} afterwards",
+                f"%{node.name} ({node.op.name}) is not fused into %{anchor.name} ({anchor.op.name}): the {reshape.op.name} "
+                f"%{reshape.name} is between them",
+                notes=(Note(f"%{reshape.name} turns {anchor.type} into {reshape.type}", reshape.loc),),
+                help=f"do the {node.op.name} in the shape of %{anchor.name}, and the {reshape.op.name} afterwards",
                 saves=Edit({node: partial(_moved, node, reshape)}, (anchor,)),
             )
 
 
 def _between(context: Context, graph: Graph, anchor: Node) -> tuple[Node, Node] | None:
-    """The movement behind a large product that it alone feeds, and the elementwise work that it alone feeds."""
+    """The movement that is the only user of a large product, and the elementwise operator that is its only user."""
     if size(anchor) < WORTH_BYTES or graph in context.view.inlined:
         return None
     moved = context.view.only_user(anchor, graph)
@@ -180,7 +180,7 @@ def _between(context: Context, graph: Graph, anchor: Node) -> tuple[Node, Node] 
 
 
 def _moved(node: Node, movement: Node, site: Site) -> Node:
-    """The elementwise node in the shape before its movement, with the movement behind it."""
+    """The elementwise node in the shape before the movement, followed by the movement."""
     source = movement.operands[0]
     assert isinstance(node.type, TensorType) and isinstance(source.type, TensorType)
     inner: list[Node] = []

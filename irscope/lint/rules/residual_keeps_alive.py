@@ -26,19 +26,19 @@ class ResidualKeepsAlive(Rule):
     """Skip connections keep values alive across two products or more.
 
     ## What it does
-    Finds additions one side of which is also computed from the other through at least two matrix products or convolutions. One finding a
-    graph: how many there are, and the bytes that stay in memory for them.
+    Finds additions one side of which is also computed from the other through at least two matrix products or convolutions. One finding per
+    graph, with their number and the bytes that they keep in memory.
 
     ## Why is this bad?
-    Mostly it is not: residual nets are made so. But the value stays in memory while what is between runs, and is read once more; where
-    memory is what limits a model, this is where it goes.
+    Mostly it is not: residual networks work this way. But the value stays in memory while the layers between run, and is read once more;
+    if memory limits a model, these values are a large part of it.
 
     ## Use instead
-    Add in the last product's kernel, in place of the accumulator (an in-place sum, which oneDNN and irscope do); in training, compute
-    the value again (`jax.checkpoint`, `torch.utils.checkpoint`).
+    Add in the last product's kernel, into the accumulator (an in-place sum, as oneDNN and irscope do); in training, rematerialise the
+    value (`jax.checkpoint`, `torch.utils.checkpoint`).
 
     ## Known false positives
-    Every residual net; that is why it is off until it is selected, one line a graph, and never more than information.
+    Every residual network: the rule is therefore off by default, and reports one line of information per graph.
     """
 
     code, name, severity, default = "FUS005", "residual-keeps-alive", Severity.INFO, False
@@ -151,13 +151,13 @@ class ResidualKeepsAlive(Rule):
                 context, add,
                 f"%{kept.name} ({human_bytes(size(kept))}) stays alive across {between} products for this addition{more}: "
                 f"{human_bytes(total)} in all",
-                notes=tuple(Note(f"%{value.name} waits for %{node.name}", value.loc) for node, value, _ in found[1 : 1 + LISTED]),
-                help="add in the kernel of the last product; in training, compute the value again",
+                notes=tuple(Note(f"%{value.name} stays alive until %{node.name}", value.loc) for node, value, _ in found[1 : 1 + LISTED]),
+                help="add in the kernel of the last product; in training, rematerialise the value",
             )
 
 
 def _skips(graph: Graph) -> Iterator[tuple[Node, Node, int]]:
-    """Each addition with the value that waits for it, and how many products lie between."""
+    """Each addition with the value that it keeps alive, and the number of products between."""
     depth: list[int] = []
     for node in graph.nodes:
         own = max((depth[o.index] for o in node.operands), default=0)
@@ -171,7 +171,7 @@ def _skips(graph: Graph) -> Iterator[tuple[Node, Node, int]]:
 
 
 def _comes_from(node: Node, source: Node) -> bool:
-    """Whether a node is computed from another, which stands before it."""
+    """Whether a node is computed from another, earlier node."""
     seen, stack = {node}, [node]
     while stack and len(seen) < SEARCHED:
         for operand in stack.pop().operands:

@@ -1,4 +1,4 @@
-"""BRD005: arithmetic on one number is done after the number was spread over a tensor."""
+"""BRD005: scalar arithmetic is done after the scalar is broadcast to a tensor."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ WORTH = 1024
 
 
 class ScalarTensorBroadcastLate(Rule):
-    """Scalar arithmetic is done on tensors that are filled with one number.
+    """Scalar arithmetic is done on tensors whose elements are all equal.
 
     ## What it does
-    Finds elementwise operators of at least 1024 elements all of which are equal, because every operand is a scalar broadcast to the
-    full shape. The last operator of such a chain is told. Constants alone are not: compilers fold them.
+    Finds elementwise operators of at least 1024 elements that are all equal, because every operand is a scalar broadcast to the full
+    shape. Reports the last operator of such a chain. Ignores chains of constants alone: compilers fold them.
 
     ## Why is this bad?
-    One operation is enough, and as many are done as the tensor has elements.
+    One operation would be enough, but the program does one per element.
 
     ## Use instead
     Multiply the scalars first, in parentheses: `x * (rate * decay)`.
 
     ## Known false positives
-    Compilers that move scalar work before the broadcast themselves (XLA does, irscope does).
+    Compilers that move scalar arithmetic before the broadcast themselves (XLA and irscope do).
     """
 
     code, name, severity, default = "BRD005", "scalar-tensor-broadcast-late", Severity.INFO, False
@@ -119,21 +119,21 @@ class ScalarTensorBroadcastLate(Rule):
                 n = node.type.elements  # type: ignore[attr-defined]
                 yield self.finding(
                     context, node,
-                    f"{node.op.name} gives {n} equal elements: its operands are scalars that were broadcast before",
+                    f"{node.op.name} computes {n} equal elements: its operands are broadcast scalars",
                     help="do the arithmetic on the scalars, then broadcast",
                     saves=Edit({node: partial(_scalar, node)}),
                 )
 
 
 def _scalar(node: Node, site: Site) -> Node:
-    """The same number, broadcast once: its arithmetic is that of one element."""
+    """The same value, computed on a scalar and broadcast once."""
     assert isinstance(node.type, TensorType)
     one = site.builder.param(hlo.parameter, TensorType(node.type.dtype, ()), node.name)
     return site.op(hlo.broadcast, one, type=node.type, attrs={"dimensions": ()})
 
 
 def _filled(node: Node, uniform: list[frozenset[int]]) -> bool:
-    """Whether an elementwise operator gives one number all over a large tensor."""
+    """Whether an elementwise operator fills a large tensor with one number."""
     if node.op.kind is not Kind.ELEMENTWISE or not node.operands or node.op in COPIES:
         return False
     shape = dims(node)

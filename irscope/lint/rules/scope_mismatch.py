@@ -1,4 +1,4 @@
-"""MEM004: a value goes from one device or memory scope to another between two operators."""
+"""MEM004: a value is copied between devices or memory scopes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class ScopeMismatch(Rule):
     """A value is copied to another device or memory scope, or there and back.
 
     ## What it does
-    Finds `device_copy` in Relay, with the bytes that it moves; a copy back to where the value came from, with elementwise work at most
-    between, is told as a pair.
+    Finds `device_copy` in Relay, with the bytes that it moves; reports a copy and a copy back with at most elementwise operators between
+    them as a pair.
 
     ## Why is this bad?
     The copy goes over a bus that is ten to a hundred times slower than memory, and neither side computes meanwhile.
 
     ## Use instead
-    Run the operators between two copies where their operands are; place whole stretches of a model on a device, not single operators.
+    Run the operators between two copies on the device of their operands; place whole parts of a model on a device, not single operators.
 
     ## Known false positives
-    A model that is larger than one device's memory has to be cut somewhere; the first and last copies bring the input and the result.
+    A model larger than one device's memory must be split somewhere; the first and last copies transfer the input and the result.
     """
 
     code, name, severity, default = "MEM004", "scope-mismatch", Severity.WARNING, False
@@ -84,19 +84,19 @@ class ScopeMismatch(Rule):
 
     def _finding(self, context: Context, node: Node, before: Node | None) -> RuleFinding:
         size = node.type.bytes if isinstance(node.type, TensorType) and node.type.is_static else 0
-        notes = () if before is None else (Note(f"%{before.name} brings it there", before.loc),)
-        what = "comes back to where it was before" if before is not None else "goes to another device between two operators"
+        notes = () if before is None else (Note(f"%{before.name} moved it there", before.loc),)
+        what = "is copied back to its first device" if before is not None else "is copied to another device between two operators"
         return self.finding(
             context, node,
             f"%{node.operands[0].name} {what} ({human_bytes(size)})",
             notes=notes,
-            help="run what is between where its operands are" if before is not None else "run both operators on one device",
+            help="run the operators between on the device of their operands" if before is not None else "run both operators on one device",
             saves=saving(bytes=float(2 * size * (2 if before is not None else 1)), kernels=2.0 if before is not None else 1.0),
         )
 
 
 def _there(node: Node) -> Node | None:
-    """The copy that brought the value to the device that this one takes it from, past elementwise work."""
+    """The copy that moved the value to this copy's source device, found through elementwise operators."""
     at = node.operands[0]
     while at.op not in COPIES:
         if len(at.operands) != 1:

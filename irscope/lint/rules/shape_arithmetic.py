@@ -1,4 +1,4 @@
-"""SHP005: sizes that are known are worked out in the graph."""
+"""SHP005: the graph computes sizes that are known statically."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ ASKS = relay("shape_of vm.shape_of ndarray_size")
 
 
 class ShapeArithmetic(Rule):
-    """The graph works out sizes that its own types already say.
+    """The graph computes sizes that its types already state.
 
     ## What it does
     Finds `aten::size` of tensors of known shape whose value goes through arithmetic (`NumToTensor`, `floor_divide`, `Int`) into a shape;
     in Relay, `shape_of` of such tensors. One finding a graph.
 
     ## Why is this bad?
-    Every run does it again, in tensors of one element, and shape-specialising compilers may take the shapes for unknown.
+    Every run computes them again, in one-element tensors, and shape-specialising compilers may treat the shapes as unknown.
 
     ## Use instead
     -1 for the dimension that varies: `x.reshape(batch, -1)`; sizes of the configuration in place of `x.size(i)`; or torch.jit.freeze.
 
     ## Known false positives
-    A graph that is meant for several shapes has to work them out; irscope binds them before it makes code.
+    A graph for several shapes must compute them; irscope binds them before code generation.
     """
 
     code, name, severity = "SHP005", "shape-arithmetic", Severity.INFO
@@ -98,26 +98,26 @@ class ShapeArithmetic(Rule):
                 first, total = chains[0][0], sum(steps for _, steps in chains)
                 yield self.finding(
                     context, first,
-                    f"sizes that the types say are worked out: {len(chains)} of them, by {total} operators",
+                    f"the graph computes sizes that are known statically: {len(chains)} of them, by {total} operators",
                     help="-1 in view or reshape, or the sizes of the configuration",
                 )
 
     def _shape_reads(self, context: Context, graph: Graph) -> Findings:
-        """Relay asks for a shape as a tensor, which others take apart."""
+        """Relay's `shape_of`, whose result is a tensor that other operators take apart."""
         reads = [node for node in context.view.with_op(ASKS, graph) if _is_known(node) and context.view.users(node, graph)]
         if reads:
-            said = f"{len(reads)} shapes that the types say are asked for when the program runs"
+            said = f"the program computes {len(reads)} shapes that are known statically"
             yield self.finding(context, reads[0], said, help="write the shape: reshape(x, newshape=[...])")
 
 
 def _is_known(node: Node) -> bool:
-    """Whether the types say what the node asks for."""
+    """Whether the types already state the size that the node queries."""
     source = node.operands[0].type if node.operands else None
     return isinstance(source, TensorType) and source.is_static
 
 
 def _steps(context: Context, graph: Graph, start: Node) -> int:
-    """How many operators of arithmetic the size goes through."""
+    """How many arithmetic operators the size goes through."""
     seen: set[Node] = set()
     stack = [start]
     while stack:

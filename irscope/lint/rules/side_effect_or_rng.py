@@ -1,4 +1,4 @@
-"""FUS008: random numbers or an effect between operators that would be one kernel."""
+"""FUS008: a side effect or random numbers between operators that could fuse."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ HOST = (hlo.infeed, hlo.outfeed, hlo.recv, hlo.send)
 
 
 class SideEffectOrRng(Rule):
-    """An effect, or a random number with several users, stands between elementwise operators.
+    """A side effect, or random numbers with several users, between elementwise operators that could fuse.
 
     ## What it does
     Finds `rng` whose result has more than one user, `outfeed`, `infeed`, `send` and `recv`, and custom calls that declare a side effect,
-    where an operand is computed elementwise. Prints and host callbacks are such calls. In TorchScript and Relay, draws (`aten::rand_like`,
-    `random.uniform`) with several users, and prints of tensors.
+    if an operand is computed elementwise. Prints and host callbacks are such calls. In TorchScript and Relay, random draws
+    (`aten::rand_like`, `random.uniform`) with several users, and prints of tensors.
 
     ## Why is this bad?
-    Nothing fuses across an effect. Random numbers must not be drawn twice, so that what uses them twice has to store them; a print left
-    over from a search for a mistake waits for the host in every run.
+    Nothing fuses across a side effect. Random numbers must not be drawn twice, so with several users they must be stored; a print left
+    over from debugging waits for the host in every run.
 
     ## Use instead
     Remove `jax.debug.print`; split keys so that each use draws its own numbers (`jax.random.split`).
 
     ## Known false positives
-    Feeds that are the purpose of the program.
+    Infeeds and outfeeds that the program needs.
     """
 
     code, name, severity, default = "FUS008", "side-effect-or-rng", Severity.WARNING, False
@@ -129,29 +129,29 @@ class SideEffectOrRng(Rule):
             evidence = self._evidence(context, graph, node)
             if evidence:
                 help = "draw for each use: split the key" if node.op is hlo.rng else NEEDED
-                notes = tuple(Note(f"%{o.name} ends in memory for it", o.loc) for o in node.operands if o.op.kind is Kind.ELEMENTWISE)
+                notes = tuple(Note(f"%{o.name} is stored for it", o.loc) for o in node.operands if o.op.kind is Kind.ELEMENTWISE)
                 yield self.finding(context, node, evidence, notes=notes, help=help)
 
     def _evidence(self, context: Context, graph: Graph, node: Node) -> str:
-        """What the node does that keeps others apart, in words; empty for nothing."""
+        """Why the node prevents fusion, as text; empty if it does not."""
         users = context.view.users(node, graph)
         if node.op is hlo.rng:
             return f"%{node.name} is drawn once and used by {len(users)} operations, so it is stored" if len(users) > 1 else ""
         if not any(o.op.kind is Kind.ELEMENTWISE for o in node.operands):
             return ""
         if node.op in HOST:
-            return f"{node.op.name} speaks with the host, and nothing fuses across it"
+            return f"{node.op.name} communicates with the host, and nothing fuses across it"
         call = CustomCall.of(node)
         if call.custom_call_has_side_effect and not is_annotation(node):
             return f"{call.custom_call_target} has a side effect, and nothing fuses across it"
         return ""
 
     def _as_written(self, context: Context) -> Findings:
-        """Numbers drawn once and used by several, and prints, of TorchScript and Relay."""
+        """Random draws with several users, and prints, in TorchScript and Relay."""
         for graph in context.view.graphs:
             for node in graph.nodes:
                 if node.op in PRINTS and any(isinstance(o.type, TensorType) and o.operands for o in node.operands):
-                    said = f"{node.op.name} shows tensors in every run"
+                    said = f"{node.op.name} prints tensors in every run"
                     yield self.finding(context, node, said, help=NEEDED)
                 elif node.op in DRAWS:
                     users = _users(context, graph, node)
@@ -162,7 +162,7 @@ class SideEffectOrRng(Rule):
 
 
 def _users(context: Context, graph: Graph, node: Node) -> list[Node]:
-    """Who takes the numbers, past the parts of a tuple (of Relay's, the first is the next key)."""
+    """The users of the numbers, through tuple elements (the first element of Relay's tuple is the next key)."""
     users = context.view.users(node, graph)
     if node.op in KEYED:
         parts = [user for user in users if user.op is hlo.get_tuple_element and GetTupleElement.of(user).index == 1]

@@ -16,20 +16,19 @@ LISTED = 3
 
 
 class SmallWrappedKernels(Rule):
-    """Sixteen and more kernels in a row move less than 16 KiB each.
+    """Sixteen or more kernels in a row move less than 16 KiB each.
 
     ## What it does
-    Plans the module by irscope's own policy and looks for stretches of kernels, in the order in which they run, each of which reads and
-    writes less than 16 KiB.
+    Plans the module by irscope's own policy and finds runs of consecutive kernels, each of which reads and writes less than 16 KiB.
 
     ## Why is this bad?
-    Starting such a kernel costs more than what it does. Optimizer steps over many small parameters look like this.
+    Launching such a kernel costs more than its work. Optimiser steps over many small parameters have this form.
 
     ## Use instead
     Keep the parameters in one flat array (`jax.flatten_util.ravel_pytree`, `foreach=True` in torch), or batch equal ones with `jax.vmap`.
 
     ## Known false positives
-    Programs that run once; CPUs, where a kernel of a compiled program costs little to start.
+    Programs that run once; CPUs, where launching a compiled kernel costs little.
     """
 
     code, name, severity, default = "FUS020", "small-wrapped-kernels", Severity.INFO, False
@@ -78,13 +77,13 @@ class SmallWrappedKernels(Rule):
                     context, node,
                     f"{len(run)} kernels in a row from here move {human_bytes(total)} together",
                     notes=tuple(Note(f"%{g.root.name} moves {human_bytes(moved)}", g.root.loc) for g, moved in run[1 : 1 + LISTED]),
-                    help="do them together: one flat array, vmap over equal shapes",
+                    help="combine them: one flat array, vmap over equal shapes",
                     saves=saving(kernels=float(len(run) - 1)),
                 )
 
 
 def _runs(planned: Planned, plan: Plan) -> Iterator[list[tuple[Group, float]]]:
-    """Stretches of small kernels, long enough to tell."""
+    """Runs of small kernels that are long enough to report."""
     run: list[tuple[Group, float]] = []
     for group in plan.groups:
         moved = planned.moved(plan.graph, group)

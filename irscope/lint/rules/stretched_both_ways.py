@@ -1,4 +1,4 @@
-"""BRD006: operands of different rank, and neither has the shape of the result."""
+"""BRD006: operands of different rank, neither with the shape of the result."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ CASTS = torchscript("to type_as") | relay("cast")
 
 
 class StretchedBothWays(Rule):
-    """Operands of different rank meet, and both are stretched: the result has a shape that neither of them has.
+    """Operands of different rank are both broadcast, to a shape that neither of them has.
 
     ## What it does
     Finds arithmetic of two tensors, as Relay or TorchScript wrote it, whose ranks differ and whose result has more elements than either.
-    It is a warning where both are stretched to the same length, as `(64, 1)` and `(64)` are; a table of 8 x 32 is information. Nothing is
-    told where the program inserts the axis itself, by `unsqueeze` or `expand_dims`.
+    It is a warning if both are broadcast to the same length, as `(64, 1)` and `(64)` are; a table of 8 x 32 is information. Reports
+    nothing if the program inserts the axis explicitly, by `unsqueeze` or `expand_dims`.
 
     ## Why is this bad?
-    Axes are aligned from the right, and silently: `(64, 1) + (64)` is a table of 64 x 64, where a column of 64 was meant. It runs,
-    it may even train, and it costs memory and time by the square.
+    Frameworks align axes silently from the right: `(64, 1) + (64)` is a table of 64 x 64, though a column of 64 was meant. The program
+    runs and may even train, and its memory and time grow with the square.
 
     ## Use instead
     Bring both to one rank first: `squeeze(%scores, axis=[1])`, or `expand_dims(%offsets, axis=1)`; in torch `scores.squeeze(-1)` or
@@ -114,13 +114,13 @@ class StretchedBothWays(Rule):
                 a, b = node.operands[0].type, node.operands[1].type
                 yield self.finding(
                     context, node,
-                    f"{a} and {b} meet in {type}: axes are aligned from the right, and both operands are stretched",
+                    f"{a} and {b} give {type}: axes align from the right, and both operands are broadcast",
                     help="if both should run along the same axis, squeeze or reshape one of them before",
                 ).with_severity(None if _to_one_length(node, type) else Severity.INFO)
 
 
 def _both_stretched(node: Node, type: TensorType) -> bool:
-    """Whether the first two operands differ in rank, and each has fewer elements than the result along axes that are known."""
+    """Whether the first two operands differ in rank, and each has fewer elements than the result along known axes."""
     types = [o.type for o in node.operands[:2] if isinstance(o.type, TensorType)]
     if len(types) != 2 or types[0].rank == types[1].rank or not all(t.rank and t.is_static for t in (*types, type)):
         return False
@@ -128,7 +128,7 @@ def _both_stretched(node: Node, type: TensorType) -> bool:
 
 
 def _to_one_length(node: Node, type: TensorType) -> bool:
-    """Whether both operands are stretched to the same length, along one axis each."""
+    """Whether both operands are broadcast to the same length, along one axis each."""
     lengths = []
     for operand in node.operands[:2]:
         shape = (1,) * (type.rank - len(dims(operand))) + dims(operand)

@@ -1,4 +1,4 @@
-"""RLY030: a text that irscope reads, and TVM would not."""
+"""RLY030: syntax that irscope accepts and TVM rejects."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from irscope.source import Finding, Severity
 
 
 class StrictRelay(Rule):
-    """The text takes a liberty that TVM's own reader refuses.
+    """The text uses syntax that TVM's own parser rejects.
 
     ## What it does
-    Marks what irscope reads beyond Relay 0.0.5: a missing header, `return`, names bound without `let`, bindings without `;`, lists in
+    Reports what irscope accepts beyond Relay 0.0.5: a missing header, `return`, names bound without `let`, bindings without `;`, lists in
     parentheses, floats without a suffix, names with dots or colons, named dimensions, escapes in strings, `#` comments, attributes without
-    a name, irscope's own primitives. Off unless it is asked for (`--strict-relay`, `--select strict-relay`).
+    a name, irscope's own primitives. Off by default (`--strict-relay` or `--select strict-relay` enables it).
 
     ## Why is this bad?
-    A text that is to go back into TVM (0.7 to 0.19) is refused there.
+    TVM (0.7 to 0.19) rejects the text.
 
     ## Use instead
     ```
@@ -28,7 +28,7 @@ class StrictRelay(Rule):
     ```
 
     ## Known false positives
-    None known: older versions of TVM read some of these.
+    None known, but some older versions of TVM accept part of this syntax.
     """
 
     code, name, severity, default = "RLY030", "strict-relay", Severity.WARNING, False

@@ -1,4 +1,4 @@
-"""CTL001: a branch of the program that its trace does not have."""
+"""CTL001: a branch of the program that is missing from its trace."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ FAR = 32
 
 
 class TracedAwayBranch(Rule):
-    """A trace shows that Python looked at a value, and what it decided then is fixed in the graph.
+    """A trace shows that Python read a value, and the decision it made is fixed in the graph.
 
     ## What it does
-    Says of a dump that it is traced, where there is evidence that the program decided something by a value: numbers that are missing in
-    the trace of a function, before a line of the user's own (the nodes that led to the decision were removed as unused), or a value that
-    is read as a Python number or compared, and used by nothing. What is worked out of sizes alone is information: it holds for every input
-    of that shape; and so is a gap in a program that reads sizes.
+    Finds evidence in a traced dump that the program made a decision by a value: missing value numbers in the trace of a function, before a
+    line of the user's code (the nodes that led to the decision were removed as unused), or a value that is read as a Python number or
+    compared, and has no user. A decision by sizes alone is information, because it holds for every input of that shape; so is a gap in a
+    program that reads sizes.
 
     ## Why is this bad?
-    torch.jit.trace runs the program once. An `if` on a tensor or an `.item()` leaves no mark: the graph has the way that the example took,
-    and takes it for every input.
+    torch.jit.trace runs the program once. An `if` on a tensor or an `.item()` leaves no node: the graph contains the branch that the
+    example took, and takes it for every input.
 
     ## Use instead
-    `torch.jit.script`, which keeps both ways; or `torch.where`, which computes both.
+    `torch.jit.script`, which keeps both branches; or `torch.where`, which computes both.
 
     ## Known false positives
-    A value that is printed or logged is read in the same way; sizes that a function of the user's own checks leave the same gap.
+    A value that is printed or logged is read in the same way; sizes that the user's code checks leave the same gap.
     """
 
     code, name, severity = "CTL001", "traced-away-branch", Severity.WARNING
@@ -150,28 +150,28 @@ class TracedAwayBranch(Rule):
             for node, missing in _gaps(main):
                 line = _line(context, main, node)
                 if not line or in_library(line) or _indexes(main, node):
-                    continue  # who writes a graph by hand numbers it as he likes; libraries that check shapes leave gaps, as indexing does
+                    continue  # hand-written graphs may use any numbers; libraries that check shapes leave gaps, as indexing does
                 what = f"{missing} values are" if missing > 1 else "a value is"
-                evidence = f"{what} missing before %{node.name}: they decided something in Python"
+                evidence = f"{what} missing before %{node.name}: Python used them for a decision"
                 yield self._finding(context, node, evidence, Severity.INFO if reads_sizes else None)
         for graph in context.view.graphs:
             for node in graph.shown():
                 if _looked_at(node) and not context.view.users(node, graph) and node is not graph.root:
-                    evidence = f"%{node.name} was looked at by Python, and nothing in the graph uses it"
+                    evidence = f"%{node.name} was read by Python, and nothing in the graph uses it"
                     yield self._finding(context, node, evidence, Severity.INFO if _of_shapes(node) else None)
 
     def _finding(self, context: Context, node: Node, evidence: str, severity: Severity | None = None) -> RuleFinding:
         return self.finding(
             context, node,
-            f"this graph is traced, not scripted: {evidence}; the way that was taken then is taken for every input",
-            help="torch.jit.script keeps both ways of an if; torch.where computes both",
+            f"this graph is traced, not scripted: {evidence}; the branch that was taken then is fixed for every input",
+            help="torch.jit.script keeps both branches of an if; torch.where computes both",
         ).with_severity(severity)
 
 
 def _gaps(graph: Graph) -> Iterator[tuple[Node, int]]:
-    """Nodes before which numbers are missing. Torch numbers every value in order, those that have a name too.
+    """Nodes before which numbers are missing. Torch numbers every value in order, including named ones.
 
-    A number that is read later is made later, and stands where the value is known: `aten::Int` of a size. Such nodes say nothing.
+    A Python number is numbered when it is read, but placed where its value is known: `aten::Int` of a size. Such nodes prove nothing.
     """
     params = set(graph.params)
     counted = [n for n in graph.nodes if n not in params and not n.name.startswith("(") and not (n.op is hlo.tuple and n.synthetic)]
@@ -197,7 +197,7 @@ def _gaps(graph: Graph) -> Iterator[tuple[Node, int]]:
 
 
 def _line(context: Context, graph: Graph, node: Node) -> str:
-    """The source line of a node, or of the next one that has any: numbers out of sizes have none."""
+    """The source line of a node, or of the next one that has one: numbers from sizes have none."""
     for at in graph.nodes[node.index :]:
         if stack := context.module.call_stack(at):
             return str(stack[0])
@@ -205,7 +205,7 @@ def _line(context: Context, graph: Graph, node: Node) -> str:
 
 
 def _indexes(graph: Graph, node: Node) -> bool:
-    """Whether the next operator takes a part of a tensor: torch asks for lengths on the way, and forgets them."""
+    """Whether the next operator indexes a tensor: torch queries lengths for it and then drops them."""
     following = (n for n in graph.nodes[node.index :] if n.op not in CONSTANT)
     return (first := next(following, None)) is not None and first.op in INDEXING
 
@@ -217,7 +217,7 @@ def _looked_at(node: Node) -> bool:
 
 
 def _of_shapes(node: Node) -> bool:
-    """Whether a number is worked out of sizes alone: it is the same for every input of the shape that was traced."""
+    """Whether a number depends on sizes alone, so that it is the same for every input of the traced shape."""
     todo, sizes = [node], False
     for given in todo:
         at = _unpacked(given)
@@ -231,7 +231,7 @@ def _of_shapes(node: Node) -> bool:
 
 
 def _unpacked(node: Node) -> Node:
-    """What a part of a tuple was before it was put into the tuple."""
+    """The value behind a tuple element: the operand from which the tuple was constructed."""
     while node.op is hlo.get_tuple_element and node.operands[0].op in UNPACK:
         pack = node.operands[0].operands[0]
         if pack.op not in PACK:

@@ -1,4 +1,4 @@
-"""ALG008: dropout or batch normalisation as in training."""
+"""ALG008: dropout or batch normalisation in training mode."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NORMS = torchscript("batch_norm native_batch_norm")
 
 
 class TrainingMode(Rule):
-    """Dropout draws, or batch normalisation takes the statistics of the batch, as in training.
+    """Dropout or batch normalisation runs in training mode.
 
     ## What it does
-    Finds `dropout` and `batch_norm` whose flag for training is a constant true.
+    Finds `dropout` and `batch_norm` whose training flag is the constant true.
 
     ## Why is this bad?
-    The outputs are random, or depend on the other examples of the batch; and neither operator disappears into its neighbours.
+    The outputs are random, or depend on the other examples of the batch; and neither operator folds into its neighbours.
 
     ## Use instead
     `model.eval()` before the model is traced, scripted or exported.
@@ -82,7 +82,7 @@ class TrainingMode(Rule):
                 if not (drops or node.op in NORMS) or at >= len(node.operands) or constant(node.operands[at]) not in (1, True):
                     continue
                 if drops and constant(node.operands[1]) == 0:
-                    continue  # nothing is dropped
-                what = "draws" if drops else "takes the statistics of the batch"
+                    continue  # a probability of 0 drops nothing
+                what = "draws" if drops else "uses the statistics of the batch"
                 message = f"{node.op.name} {what}, as in training"
                 yield self.finding(context, node, message, help="model.eval() before the graph is made")

@@ -1,4 +1,4 @@
-"""LAY001: a transposition that a later one undoes."""
+"""LAY001: a transpose that a later transpose undoes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ TRANSPOSES = sets.hlo("transpose") | sets.relay("transpose")
 
 
 class TransposePair(Rule):
-    """A transposition is undone by a later one, with only elementwise work between.
+    """A later transpose undoes a transpose, with only elementwise operators between them.
 
     ## What it does
     Follows an operand chain of elementwise operators from a ``transpose`` up to another whose permutation is the inverse.
-    Two transpositions in direct succession are found whatever their permutations, because one can do the work of both.
+    Reports two transposes in direct succession whatever their permutations, because one can do the work of both.
 
     ## Why is this bad?
-    Each transposition reads and writes the whole tensor, and is a wall for fusion in most compilers.
+    Each transpose reads and writes the whole tensor, and most compilers do not fuse across it.
 
     ## Use instead
-    Do the elementwise work in the original order of the axes; keep one layout (channels last, say) through the whole model.
+    Do the elementwise work in the original order of the axes; keep one layout (e.g. channels last) through the whole model.
 
     ## Known false positives
-    The value between may have another user that needs the transposed order; then only one of the two falls away.
+    The intermediate value may have another user that needs the transposed order; then only one of the two can be removed.
     """
 
     code, name, severity = "LAY001", "transpose-pair", Severity.WARNING
@@ -125,7 +125,7 @@ class TransposePair(Rule):
             for node in context.view.with_op(TRANSPOSES, graph):
                 first, direct = _earlier_transpose(node) if node.operands else (None, False)
                 if first is None or written(node).op.work == "contraction":
-                    continue  # a product of TorchScript or Relay that turns an operand as it needs it
+                    continue  # a product of TorchScript or Relay that transposes its own operand
                 outer, inner = _order(node), _order(first)
                 identity = len(outer) == len(inner) and [inner[d] for d in outer if d < len(inner)] == list(range(len(outer)))
                 if not identity and not direct:
@@ -134,19 +134,19 @@ class TransposePair(Rule):
                 what = (
                     f"%{node.name} undoes %{first.name}"
                     if identity
-                    else f"%{first.name} and %{node.name} are one transposition done in two"
+                    else f"%{first.name} and %{node.name} can be one transpose"
                 )
                 yield self.finding(
                     context, node,
                     f"{what} ({human_bytes(saved)} of traffic)",
                     notes=(Note(f"%{first.name} is here", first.loc),),
-                    help="leave out both" if identity else "transpose once, with the product of the permutations",
+                    help="remove both" if identity else "transpose once, with the product of the permutations",
                     saves=Edit({node: partial(_turned_less, node, first, identity)}, (first.operands[0],)),
                 )
 
 
 def _earlier_transpose(node: Node) -> tuple[Node | None, bool]:
-    """The transposition whose result, through elementwise operators only, ``node`` transposes; and whether nothing lies between."""
+    """The transpose whose result, through elementwise operators only, ``node`` transposes; and whether it is its direct operand."""
     at, direct = node.operands[0], True
     while at.op not in TRANSPOSES:
         if at.op.kind is not Kind.ELEMENTWISE:
@@ -159,7 +159,7 @@ def _earlier_transpose(node: Node) -> tuple[Node | None, bool]:
 
 
 def _between(node: Node, first: Node) -> list[Node]:
-    """The elementwise operators between two transpositions, in order."""
+    """The elementwise operators between two transposes, in order."""
     found = []
     at = node.operands[0]
     while at is not first:
@@ -169,7 +169,7 @@ def _between(node: Node, first: Node) -> list[Node]:
 
 
 def _turned_less(node: Node, first: Node, identity: bool, site: Site) -> Node:
-    """What the first transposes, with the work between done on it as it lies; and one transposition where two were."""
+    """The operand of the first transpose, with the operators between applied in its own order of axes; one transpose replaces two."""
     source = first.operands[0].type
     assert isinstance(source, TensorType) and isinstance(node.type, TensorType)
     at = site.new(first.operands[0])
@@ -186,13 +186,13 @@ def _turned_less(node: Node, first: Node, identity: bool, site: Site) -> Node:
 
 
 def _filled(node: Node, like: TensorType, site: Site) -> Node:
-    """A number all over another shape."""
+    """A splat of one number in another shape."""
     assert isinstance(node.type, TensorType)
     return site.copy(node, *map(site.new, node.operands), type=TensorType(node.type.dtype, like.shape))
 
 
 def _order(node: Node) -> tuple[int, ...]:
-    """Dimension i of the result is dimension order[i] of the operand; Relay counts from the end too, and None turns all around."""
+    """Dimension i of the result is dimension order[i] of the operand; Relay also counts from the end, and None reverses all axes."""
     if node.op is hlo.transpose:
         return Transpose.of(node).dimensions
     rank = node.type.rank if isinstance(node.type, TensorType) else 0

@@ -1,4 +1,4 @@
-"""CTL002: the same stretch of operations stands many times in a row."""
+"""CTL002: the same sequence of operations is repeated many times in a row."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ SMALLEST = 64
 
 
 class UnrolledLoop(Rule):
-    """Eight and more equal stretches of operations follow each other.
+    """Eight or more equal sequences of operations follow each other.
 
     ## What it does
-    Compares operators, types and attributes along the text, and finds stretches that repeat eight times and more; parameters and constants
+    Compares operators, types and attributes along the text, and finds sequences that repeat eight times or more; parameters and constants
     do not count.
 
     ## Why is this bad?
-    The graph is as many times as large: tracing, compiling and every dump take longer. A loop has one body.
+    The graph is that many times larger: tracing, compiling and every dump take longer. A loop has one body.
 
     ## Use instead
-    `jax.lax.scan` over stacked weights, `fori_loop`; with `jax.checkpoint` inside where memory is short.
+    `jax.lax.scan` over stacked weights, `fori_loop`; with `jax.checkpoint` inside if memory is short.
 
     ## Known false positives
-    A loop is sometimes slower than its straight line, because nothing fuses across its trips: measure.
+    A loop is sometimes slower than its unrolled form, because nothing fuses across iterations: measure.
     """
 
     code, name, severity, default = "CTL002", "unrolled-loop", Severity.INFO, False
@@ -124,7 +124,7 @@ class UnrolledLoop(Rule):
         share = 100 * repeat.times * repeat.period / max(1, len(counted))
         return self.finding(
             context, first,
-            f"{repeat.times} equal stretches of {repeat.period} operations follow each other from here: {share:.0f} % of the graph",
+            f"{repeat.times} equal sequences of {repeat.period} operations follow each other from here: {share:.0f} % of the graph",
             notes=(Note(f"the second begins with %{second.name}", second.loc),),
             help="a loop over stacked weights has one body: lax.scan, fori_loop",
         )

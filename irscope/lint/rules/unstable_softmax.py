@@ -47,25 +47,25 @@ _VARIANCE = """
 
 
 class UnstableSoftmax(Rule):
-    """Exponentials are divided by their sum, or the logarithm of their sum is taken, and no maximum was subtracted before.
+    """Exponentials are divided by their sum, or the logarithm of their sum is computed, without subtracting the maximum first.
 
     ## What it does
     Finds `exp(x) / sum(exp(x))` and `log(sum(exp(x)))` where `x` is not a difference from a maximum and is not bounded (`tanh`, `clamp`).
-    And, as information, normalisations that take their mean and then the mean square of the differences in two kernels of the chosen
-    policy, from 1 MiB on: each walks over all of the value.
+    Also, as information, normalisations from 1 MiB up that compute the mean and the mean square of the differences in two kernels of the
+    chosen policy: each kernel reads the whole value.
 
     ## Why is this bad?
-    `exp` of 89 is infinite in f32, and of 12 in f16: one large logit, and the result is `nan`. A second walk over a value that no cache
-    holds reads all of it again (measured: one pass was 1.7 times as fast).
+    `exp` of 89 is infinite in f32, and of 12 in f16: one large logit makes the result `nan`. A second pass over a value that does not fit
+    in a cache reads all of it again (measured: one pass was 1.7 times as fast).
 
     ## Use instead
-    `jax.nn.softmax`, `jax.nn.logsumexp`, `torch.softmax`: they subtract the maximum, which changes nothing but the range.
-    The mean of squares less the square of the mean needs one walk, where the mean is small beside the spread (`flax` calls it fast
+    `jax.nn.softmax`, `jax.nn.logsumexp`, `torch.softmax`: they subtract the maximum, which leaves the result the same.
+    The mean of squares less the square of the mean needs one pass, if the mean is small compared with the spread (`flax` calls it fast
     variance).
 
     ## Known false positives
-    Arguments that are negative by the way they are made, such as negated squares (those are told only when the text does not show it).
-    Two walks lose fewer digits than one.
+    Arguments that are negative by construction, such as negated squares (reported only if the text does not show it).
+    Two passes lose fewer digits than one.
     """
 
     code, name, severity, default = "ALG006", "unstable-softmax", Severity.ERROR, False
@@ -210,15 +210,15 @@ class UnstableSoftmax(Rule):
             if found.what != LAYER or context.costs.planned is None:
                 continue
             _, mean, spread = found.nodes
-            own = written(mean) is written(spread)  # one operator of the text: how it walks is its own affair
+            own = written(mean) is written(spread)  # one operator of the text: the user does not choose its passes
             x = mean.operands[0]
             if own or size(x) < WORTH_BYTES or _together(context, mean, spread):
                 continue
             yield self.finding(
                 context, spread,
-                f"the variance is a second walk over %{x.name} ({human_bytes(size(x))}), behind that of its mean",
+                f"the variance is a second pass over %{x.name} ({human_bytes(size(x))}), after that of its mean",
                 notes=(Note(f"%{mean.name} is the mean's sum", mean.loc),),
-                help="sum the values and their squares in one walk, where the mean is small beside the spread",
+                help="sum the values and their squares in one pass, if the mean is small beside the spread",
                 saves=saving(bytes=float(size(x)), kernels=1.0),
             ).with_severity(Severity.INFO)
 
@@ -231,7 +231,7 @@ def _together(context: Context, one: Node, two: Node) -> bool:
 
 
 def _normalised(context: Context, graph: Graph, node: Node, total: Node) -> str:
-    """What is done with the exponentials and their sum, in words; empty when it is neither softmax nor log-sum-exp."""
+    """How the program uses the exponentials and their sum, as text; empty if it is neither softmax nor log-sum-exp."""
     for user, _ in readers(context.view.survey.users(graph), total):
         if user.op is hlo.log:
             return "the logarithm of a sum of exponentials"
@@ -245,7 +245,7 @@ def _bounded(node: Node) -> bool:
     at = behind(node, SPREADS)
     for _ in range(NEAR):
         if at.op in BOUNDED or at.op in HIDDEN:
-            return True  # what a body computes is not seen here, so nothing is said
+            return True  # the called computation is not analysed here, so nothing is reported
         if at.op is hlo.subtract:
             return any(_is_maximum(n) for n in cone(at.operands[1], NEAR))
         if at.op is hlo.negate:
@@ -259,7 +259,7 @@ def _bounded(node: Node) -> bool:
 
 
 def _is_maximum(node: Node) -> bool:
-    """Whether a node is a maximum, or calls what may hold one."""
+    """Whether a node is a maximum, or calls a computation that may contain one."""
     return node.op in CALLS or (node.op is hlo.reduce and body_operator(node) is hlo.maximum)
 
 

@@ -14,15 +14,15 @@ class ZeroSizeOrUnitLoop(Rule):
     """A computed tensor has no elements, or a loop runs once or not at all.
 
     ## What it does
-    Finds the operations where a dimension of 0 first appears, but for lists of whole numbers, and `while` loops whose count is known to be
+    Finds the operations where a dimension of 0 first appears, except lists of integers, and `while` loops whose trip count is known to be
     0 or 1.
 
     ## Why is this bad?
-    A tensor without elements is most often a wrong slice or an empty batch that nobody noticed. A loop of one trip hides its body from the
-    compiler for nothing.
+    A tensor without elements is usually a wrong slice or an unnoticed empty batch. A loop with one trip needlessly hides its body from the
+    compiler.
 
     ## Use instead
-    Correct the slice; leave out the loop, or give it its length.
+    Correct the slice; remove the loop, or correct its trip count.
 
     ## Known false positives
     Generic code that is traced for a special case, such as a cache of length 0.
@@ -157,7 +157,7 @@ class ZeroSizeOrUnitLoop(Rule):
             trips = trip_count(context.module, node)
             if trips is not None and trips <= 1:
                 how = "never runs" if trips == 0 else "runs once"
-                yield self.finding(context, node, f"this loop {how}", help="leave it out" if trips == 0 else "use its body as it is")
+                yield self.finding(context, node, f"this loop {how}", help="remove it" if trips == 0 else "inline its body")
 
 
 def _empty(node: Node) -> bool:

@@ -1,1 +1,1 @@
-"""Local rules: what one node over simplified operands may become."""
+"""Local rewrite rules: replacements for one node whose operands are already simplified."""

@@ -1,4 +1,4 @@
-"""Pointwise arithmetic: what changes nothing, what is cheaper said otherwise, and work that is done before values are repeated."""
+"""Elementwise arithmetic: identities, strength reduction, and arithmetic moved before broadcasts."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class _Maker:
         self.s, self.type = s, type
 
     def build(self, op: str, operands: Sequence[Node]) -> Node:
-        """A node, simplified in its turn."""
+        """A node, itself simplified."""
         return self.s.make(get(op), operands, self.type)
 
     def full(self, value: float) -> Node:
@@ -60,7 +60,7 @@ def negate(s: Simplifier, d: Node) -> Node | None:
 
 
 def convert(s: Simplifier, d: Node) -> Node | None:
-    """To the same type; after a conversion that lost nothing."""
+    """A conversion to the same type, or of a lossless conversion."""
     x = d.operands[0]
     if of(x).dtype is of(d).dtype:
         return x
@@ -70,7 +70,7 @@ def convert(s: Simplifier, d: Node) -> Node | None:
 
 
 def before_repeating(s: Simplifier, d: Node) -> Node | None:
-    """Arithmetic on values that are all repeated in the same way, done on what is repeated.
+    """Moves arithmetic on operands that are all broadcast in the same way before the broadcast.
 
         b = f32[8] broadcast(eps), dimensions={}     ->     c = f32[] rsqrt(eps)
         r = f32[8] rsqrt(b)                                 r = f32[8] broadcast(c), dimensions={}
@@ -89,7 +89,7 @@ def before_repeating(s: Simplifier, d: Node) -> Node | None:
 
 
 def before_reshaping(s: Simplifier, d: Node) -> Node | None:
-    """Arithmetic on values that only got dimensions of size 1, done before they got them."""
+    """Moves arithmetic before reshapes that only add dimensions of size 1."""
     before = {unit_reshape(o) for o in d.operands} - {None}
     if len(before) != 1 or any(dims_of(o) != of(d).dims() for o in d.operands):
         return None
@@ -112,10 +112,10 @@ def _is(node: Node, value: float) -> bool:
 
 
 def passes_through(source: DType, middle: DType, target: DType) -> bool:
-    """Whether a conversion by way of ``middle`` gives what the direct one gives.
+    """Whether a conversion through ``middle`` gives the same result as the direct conversion.
 
-    Nothing may be lost on the first step; and integers that ``target`` does not have wrap on the direct way, but saturate where they
-    come from a float.
+    The first step must be lossless; and integers out of the range of ``target`` wrap in a direct conversion, but saturate in one from a
+    float.
     """
     if not middle.holds(source) or source.significand == 1:  # 2**-127 of f8e8m0fnu is a denormal f32, which may count as zero on the way
         return False

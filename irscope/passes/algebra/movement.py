@@ -1,4 +1,4 @@
-"""Reshape, broadcast, transpose, slice, reverse, concatenate: chains become one, and what moves nothing is gone."""
+"""Reshape, broadcast, transpose, slice, reverse, concatenate: merges chains into one operator and removes identities."""
 from __future__ import annotations
 
 from irscope.graph import Node
@@ -8,7 +8,7 @@ from irscope.passes.algebra.simplifier import Rules, Simplifier, dims_of, of
 
 
 def reshape(s: Simplifier, d: Node) -> Node | None:
-    """To the same shape; of a reshape; of a broadcast that only gets dimensions of size 1."""
+    """A reshape to the same shape, of a reshape, or of a broadcast to which it only adds dimensions of size 1."""
     x = d.operands[0]
     shape = of(d).dims()
     if dims_of(x) == shape:
@@ -27,7 +27,7 @@ def reshape(s: Simplifier, d: Node) -> Node | None:
 
 
 def broadcast(s: Simplifier, d: Node) -> Node | None:
-    """Of the same shape; of a broadcast; of dimensions of size 1, which need no naming; that only adds dimensions of size 1."""
+    """A broadcast to the same shape, of a broadcast, of an operand with dimensions of size 1, or that only adds such dimensions."""
     x = d.operands[0]
     shape, dimensions = of(d).dims(), tuple(Broadcast.of(d).dimensions)
     if dims_of(x) == shape and dimensions == tuple(range(len(shape))):
@@ -43,7 +43,7 @@ def broadcast(s: Simplifier, d: Node) -> Node | None:
 
 
 def transpose(s: Simplifier, d: Node) -> Node | None:
-    """That keeps the order, or the order of all but dimensions of size 1; of a transpose; of a broadcast."""
+    """A transpose that keeps the order of all dimensions longer than 1, of a transpose, or of a broadcast."""
     x, order = d.operands[0], Transpose.of(d).dimensions
     moved = [n for n in order if dims_of(x)[n] != 1]
     if moved == sorted(moved):
@@ -59,7 +59,7 @@ def transpose(s: Simplifier, d: Node) -> Node | None:
 
 
 def slice_(s: Simplifier, d: Node) -> Node | None:
-    """Of everything; of a slice; of one value that repeats."""
+    """A slice of the whole operand, of a slice, or of a broadcast scalar."""
     x, parts = d.operands[0], Slice.of(d).slice
     if dims_of(x) == of(d).dims():
         return x
@@ -72,7 +72,7 @@ def slice_(s: Simplifier, d: Node) -> Node | None:
 
 
 def concatenate(s: Simplifier, d: Node) -> Node | None:
-    """Of one operand, or of one that is not empty; of concatenations along the same dimension."""
+    """A concatenation of one operand, of one non-empty operand, or of concatenations along the same dimension."""
     axis = Concatenate.of(d).axis
     full = [x for x in d.operands if dims_of(x)[axis]]
     if len(full) == 1 and dims_of(full[0]) == of(d).dims():
@@ -81,13 +81,13 @@ def concatenate(s: Simplifier, d: Node) -> Node | None:
 
 
 def reverse(s: Simplifier, d: Node) -> Node | None:
-    """Along dimensions of size 1."""
+    """A reverse along dimensions of size 1."""
     x = d.operands[0]
     return x if all(dims_of(x)[n] == 1 for n in Reverse.of(d).dimensions) else None
 
 
 def unit_reshape(node: Node) -> tuple[int, ...] | None:
-    """The shape before, where a node is a reshape that only adds or removes dimensions of size 1."""
+    """The operand's shape, if a node is a reshape that only adds or removes dimensions of size 1."""
     if node.op is not hlo.reshape:
         return None
     before = dims_of(node.operands[0])

@@ -1,4 +1,4 @@
-"""Padding that a window reads right after is the window's own padding."""
+"""Folds a pad into the padding of the convolution or window reduction that reads it."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -12,12 +12,12 @@ from irscope.passes.algebra.simplifier import Rules, Simplifier, dims_of, of, sc
 
 
 def pad(s: Simplifier, d: Node) -> Node | None:
-    """By nothing."""
+    """A pad by nothing."""
     return d.operands[0] if all(p == (0, 0, 0) for p in Pad.of(d).padding) else None
 
 
 def convolution(s: Simplifier, d: Node) -> Node | None:
-    """Of an image that was padded with zeros along its spatial dimensions."""
+    """A convolution of an image that was padded with zeros along its spatial dimensions."""
     x, w = d.operands
     if x.op is not hlo.pad or scalar_of(x.operands[1]) != 0:
         return None
@@ -32,7 +32,7 @@ def convolution(s: Simplifier, d: Node) -> Node | None:
 
 
 def reduce_window(s: Simplifier, d: Node) -> Node | None:
-    """Of an array that was padded with the value that the windows begin with, where that value changes nothing (0 of a sum)."""
+    """A window reduction of an array that was padded with the initial value, if that value is neutral (0 for a sum)."""
     if len(d.operands) != 2 or len(d.bodies) != 1:
         return None
     x, init = d.operands
@@ -54,7 +54,7 @@ def reduce_window(s: Simplifier, d: Node) -> Node | None:
 
 
 def _is_neutral(op: Op | None, value: Any) -> bool:
-    """Whether combining with a value changes nothing."""
+    """Whether a value is the neutral element of the reduction."""
     return op is not None and bool(value == identity(op, value.dtype))
 
 

@@ -1,4 +1,4 @@
-"""Relay's arithmetic: what changes nothing, arrays of one value, and constants that can be taken together."""
+"""Relay's arithmetic: identities, splat arrays, and reassociation of constants."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ FULL, ADD, SQRT = relay("full"), relay("add"), relay("sqrt")
 
 
 def filled_with(node: Node) -> Any:
-    """The one value of a constant of one element, or of an array made of one; None for anything else."""
+    """The value of a one-element constant or of a splat array; None for anything else."""
     if (value := FILLED.get(node.op)) is not None:
         return value
     return scalar_of(node.operands[0] if node.op in FULL else node)
 
 
 def without(value: int, either: bool) -> Rule:
-    """An operation with this value does nothing; ``either`` side for those that commute."""
+    """Removes an operation with this neutral value; ``either`` side if the operator commutes."""
     def rule(s: Simplifier, d: Node) -> Node | None:
         x, y = d.operands
         if x.type == d.type and _is_number(of(d)) and _equals(filled_with(y), value):
@@ -41,7 +41,7 @@ def without(value: int, either: bool) -> Rule:
 
 
 def scalar_for_array(s: Simplifier, d: Node) -> Node | None:
-    """An array of one value, with one that has the shape of the result already, is as good as a scalar.
+    """Replaces a splat array by a scalar, if the other operand already has the shape of the result.
 
         add(%x, zeros(shape=[10], dtype="float32"))     ->     add(%x, 0f)
     """
@@ -64,21 +64,21 @@ def twice(s: Simplifier, d: Node) -> Node | None:
 
 
 def same_type(s: Simplifier, d: Node) -> Node | None:
-    """What gives its operand's type gives its operand."""
+    """Removes an operator whose result has its operand's type."""
     return d.operands[0] if d.operands[0].type == d.type else None
 
 
 def undone(s: Simplifier, d: Node) -> Node | None:
-    """Twice is not at all."""
+    """Removes two applications of an operator that is its own inverse."""
     return d.operands[0].operands[0] if d.operands[0].op is d.op else None
 
 
 def settled(s: Simplifier, d: Node) -> Node | None:
-    """Twice is once."""
+    """Removes the second application of an idempotent operator."""
     return d.operands[0] if d.operands[0].op is d.op else None
 
 
-# ---- what rounds differently: options ask for it
+# ---- rules that round differently: options enable them
 
 
 def root_below(s: Simplifier, d: Node) -> Node | None:
@@ -100,7 +100,7 @@ def constants_together(s: Simplifier, d: Node) -> Node | None:
 
 
 def product_first(s: Simplifier, d: Node) -> Node | None:
-    """``(x + c) * d`` is ``x * d + c * d``, where nobody else reads the sum: a scale that can go into weights."""
+    """``(x + c) * d`` is ``x * d + c * d``, if the sum has no other user: the scale can then fold into weights."""
     found = _with_constant(d.operands, of(d))
     inner = _with_constant(found[0].operands, of(d)) if found is not None and found[0].op in ADD else None
     if found is None or inner is None or inner[0].type != d.type or not s.read_once(list(d.operands).index(found[0])):
@@ -112,7 +112,7 @@ def product_first(s: Simplifier, d: Node) -> Node | None:
 
 
 def _with_constant(operands: Sequence[Node], result: TensorType) -> tuple[Node, Node] | None:
-    """Something and a constant of the result's element type, whichever stands first; None where both are constants, or none is."""
+    """The variable and the constant operand, which has the result's element type; None if both are constants, or neither is."""
     if len(operands) != 2:
         return None
     x, y = operands
@@ -128,7 +128,7 @@ def _has_value(node: Node, result: TensorType) -> bool:
 
 
 def _folded(s: Simplifier, sum: bool, x: Node, y: Node) -> Node | None:
-    """The constant that a sum or a product of two constants is, where it is no larger than they are."""
+    """The sum or product of two constants as a constant, if it is no larger than they are."""
     a, b = (Constant.of(n).literal.value() for n in (x, y))
     with np.errstate(all="ignore"):
         value = np.add(a, b) if sum else np.multiply(a, b)

@@ -1,4 +1,4 @@
-"""Relay's conversions and limits: of values that fit already, and quantised values whose order is all that counts."""
+"""Relay's conversions and clips: of values already in range, and of quantised values of which only the order matters."""
 from __future__ import annotations
 
 from math import isfinite
@@ -17,7 +17,7 @@ SCALES = (1e-30, 1e30)
 
 
 def after_widening(s: Simplifier, d: Node) -> Node | None:
-    """After a conversion that lost nothing, from what was there before it."""
+    """A cast after a lossless cast becomes one cast of the original value."""
     x = d.operands[0]
     if x.op not in CAST or not isinstance(x.type, TensorType) or not isinstance(x.operands[0].type, TensorType):
         return None
@@ -25,13 +25,13 @@ def after_widening(s: Simplifier, d: Node) -> Node | None:
 
 
 def within_limits(s: Simplifier, d: Node) -> Node | None:
-    """After a conversion to an integer type, of values that ``clip`` has put within it.
+    """Removes a cast to an integer type between a ``clip`` to the range of that type and another cast.
 
         %0 = clip(%x, a_min=0f, a_max=255f);
         %1 = cast(%0, dtype="uint8");                  ->         %0 = clip(%x, a_min=0f, a_max=255f);
         cast(%1, dtype="int32")                                   cast(%0, dtype="int32")
 
-    A float loses its fraction on the way, so that an integer must be what comes out, of a type that holds the limits too.
+    A float loses its fraction in the cast, so the result must be an integer type too, and its range must contain the limits.
     """
     x = d.operands[0]
     limited = x.operands[0] if x.op in CAST else None
@@ -43,7 +43,7 @@ def within_limits(s: Simplifier, d: Node) -> Node | None:
 
 
 def clip(s: Simplifier, d: Node) -> Node | None:
-    """To limits that every integer of the type keeps."""
+    """A clip to limits that every integer of the type satisfies."""
     dtype = of(d).dtype
     if not dtype.is_integer:
         return None
@@ -51,7 +51,7 @@ def clip(s: Simplifier, d: Node) -> Node | None:
 
 
 def order_of_quantised(s: Simplifier, d: Node) -> Node | None:
-    """Which is largest, and in which order values are, can be told before they are dequantised: a positive scale keeps the order."""
+    """Moves argmax, argmin and argsort before the dequantisation: a positive scale keeps the order."""
     whole = d.operands[0]
     if whole.op not in DEQUANTIZE or not isinstance(whole.operands[0].type, TensorType):
         return None
@@ -63,7 +63,7 @@ def order_of_quantised(s: Simplifier, d: Node) -> Node | None:
 
 
 def _holds(dtype: DType, limited: Node) -> bool:
-    """Whether an integer type has every value between the limits of a ``clip``."""
+    """Whether an integer type contains every value between the limits of a ``clip``."""
     low, high = float(Clip.of(limited).a_min), float(Clip.of(limited).a_max)
     return dtype.is_integer and isfinite(low) and isfinite(high) and dtype.lowest <= low and high <= dtype.highest
 

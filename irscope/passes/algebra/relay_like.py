@@ -1,4 +1,4 @@
-"""Relay's operators that take only a type from an operand: once the type is known, they need it no more.
+"""Relay's operators that use only the type of an operand: once the type is known, the operand is dropped.
 
     zeros_like(%x)     ->     zeros(shape=[3, 4], dtype="float32")
 """
@@ -21,12 +21,12 @@ def filled(name: str) -> Rule:
 
 
 def shaped(name: str, attribute: str) -> Rule:
-    """An operator on the first operand that says the shape in an attribute."""
+    """The operator on the first operand that takes the shape as an attribute."""
     return lambda s, d: s.make(name, d.operands[:1], d.type, {attribute: list(of(d).dims())}) if of(d).is_static else None
 
 
 def cast_like(s: Simplifier, d: Node) -> Node | None:
-    """The element type is known also where the shape is open."""
+    """``cast_like`` as a cast: the element type is known even if the shape is dynamic."""
     return s.make("cast", d.operands[:1], d.type, {"dtype": word_of(of(d).dtype)})
 
 

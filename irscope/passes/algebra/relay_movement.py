@@ -1,4 +1,4 @@
-"""Relay's movement: chains of reshapes, of transposes and layouts, and of slices become one, and what moves nothing is gone."""
+"""Relay's data movement: merges chains of reshapes, of transposes and layout changes, and of slices, and removes identities."""
 from __future__ import annotations
 
 from irscope.formats.relay.algebra import layout_axes
@@ -18,13 +18,13 @@ RESHAPED = RESHAPES | relay("expand_dims")
 
 
 def reshape(s: Simplifier, d: Node) -> Node | None:
-    """Of what keeps the order of elements: one reshape, by sizes where they are known."""
+    """A reshape of operators that keep the order of elements becomes one reshape, with static sizes if they are known."""
     x, newshape = d.operands[0], Reshape.of(d).newshape
     if x.op not in RESHAPED:
         return None
     if of(d).is_static:
         return s.make("reshape", x.operands, d.type, {"newshape": list(of(d).dims())})
-    # The codes 0, -2, -3 and -4 speak of the operand's shape, which the one before has made.
+    # The codes 0, -2, -3 and -4 refer to the operand's shape, which the previous reshape has changed.
     plain = isinstance(newshape, list) and all(isinstance(n, int) and (n == -1 or n > 0) for n in newshape) and not Reshape.of(d).allowzero
     return s.again(d, x.operands) if d.op in RESHAPE and x.op in RESHAPE and plain else None
 
@@ -33,14 +33,14 @@ def reshape(s: Simplifier, d: Node) -> Node | None:
 
 
 def still(s: Simplifier, d: Node) -> Node | None:
-    """A transpose, or a change of layout, that leaves every axis where it is."""
+    """A transpose or layout change that leaves every axis in place."""
     if d.op in LAYOUT:
         return d.operands[0] if LayoutTransform.of(d).src_layout == LayoutTransform.of(d).dst_layout else None
     return d.operands[0] if _order(d, of(d).rank) == list(range(of(d).rank)) else None
 
 
 def moved_twice(s: Simplifier, d: Node) -> Node | None:
-    """Two movements of axes are one: a transpose, or a change of layout where an axis is taken apart or put together.
+    """Merges two transposes or layout changes into one: a transpose, or a layout change if an axis is split or merged.
 
         %0 = transpose(%x, axes=[0, 3, 1, 2]);
         layout_transform(%0, src_layout="NCHW", dst_layout="NCHW4c")    ->    layout_transform(%x, src_layout="NHWC", dst_layout="NCHW4c")
@@ -56,7 +56,7 @@ def moved_twice(s: Simplifier, d: Node) -> Node | None:
     if not _same_elements(x, middle, of(d)):
         return None
     if second is None and first is not None:
-        # The dimensions in front of the first movement have the names that it gave to those behind it.
+        # The dimensions before the first movement get the names of the corresponding ones after it.
         names, behind = [""] * rank, _names(after.src_layout)
         if len(behind) != rank:
             return None
@@ -76,7 +76,7 @@ def _relaid(s: Simplifier, x: Node, source: str, wanted: str, d: Node) -> Node:
 
 
 def _order(d: Node, rank: int) -> list[int] | None:
-    """Which dimension of the operand each dimension of the result is; None where an axis is taken apart."""
+    """Which dimension of the operand each dimension of the result is; None if an axis is split."""
     if d.op in TRANSPOSE:
         axes = Transpose.of(d).axes
         return list(range(rank))[::-1] if axes is None else [int(a) % rank for a in axes]
@@ -95,7 +95,7 @@ def _names(layout: str) -> list[str]:
 
 
 def _same_elements(x: Node, middle: Node, result: TensorType) -> bool:
-    """Whether nothing was filled up on the way."""
+    """Whether no step padded the elements."""
     types = [x.type, middle.type, result]
     return all(isinstance(t, TensorType) and t.is_static and t.elements == result.elements for t in types)
 
@@ -104,7 +104,7 @@ def _same_elements(x: Node, middle: Node, result: TensorType) -> bool:
 
 
 def strided_slice(s: Simplifier, d: Node) -> Node | None:
-    """Of everything; of a slice, where both go forwards in a known shape."""
+    """A slice of the whole operand, or of a slice, if both have positive strides in a known shape."""
     x = d.operands[0]
     outer = _ranges(x, StridedSlice.of(d))
     if outer is None or not isinstance(x.type, TensorType):
@@ -122,7 +122,7 @@ def strided_slice(s: Simplifier, d: Node) -> Node | None:
 
 
 def _ranges(x: Node, given: StridedSlice) -> list[range] | None:
-    """Which places along each dimension a slice takes; None where it goes backwards or a shape is open."""
+    """The indices along each dimension that a slice reads; None for a negative stride or a dynamic shape."""
     begin, end, strides = given.begin, given.end, given.strides or [1]
     if not isinstance(x.type, TensorType) or not x.type.is_static or not isinstance(begin, list) or not isinstance(end, list):
         return None
@@ -144,7 +144,7 @@ def _ranges(x: Node, given: StridedSlice) -> list[range] | None:
 
 
 def concatenate(s: Simplifier, d: Node) -> Node | None:
-    """Of one."""
+    """A concatenation of one operand."""
     parts = d.operands[0]
     return parts.operands[0] if parts.op is hlo.tuple and len(parts.operands) == 1 and parts.operands[0].type == d.type else None
 

@@ -1,4 +1,4 @@
-"""Relay's padding that a convolution or a pooling reads right after is its own padding.
+"""Folds Relay's ``nn.pad`` into the padding of the convolution or pooling that reads it.
 
     %0 = nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]);    ->    nn.conv2d(%x, %w, padding=[1, 1, 1, 1])
     nn.conv2d(%0, %w)
@@ -23,23 +23,23 @@ LEAST = float("-3.40282e+38")
 
 
 def pad(s: Simplifier, d: Node) -> Node | None:
-    """By nothing."""
+    """A pad by nothing."""
     return d.operands[0] if d.operands[0].type == d.type and all(not any(side) for side in _sides(d)) else None
 
 
 def convolution(s: Simplifier, d: Node) -> Node | None:
-    """Of an image that was padded with zeros."""
+    """A convolution of an image that was padded with zeros."""
     return _merged(s, d, "data_layout") if _padded_with(d.operands[0]) == 0 else None
 
 
 def quantised_convolution(s: Simplifier, d: Node) -> Node | None:
-    """Of an image that was padded with the value that stands for zero."""
+    """A quantised convolution of an image that was padded with its zero point."""
     value, zero = _padded_with(d.operands[0]), filled_with(d.operands[2])
     return _merged(s, d, "data_layout") if value is not None and zero is not None and value == zero else None
 
 
 def max_pool(s: Simplifier, d: Node) -> Node | None:
-    """Of an image that was padded with what is no larger than anything, where every window sees some of the image."""
+    """A max pooling of an image that was padded with the smallest value, if every window overlaps the image."""
     value, dtype = _padded_with(d.operands[0]), of(d).dtype
     if value is None or not value <= (LEAST if dtype.name == "f32" else dtype.lowest):
         return None
@@ -54,14 +54,14 @@ def max_pool(s: Simplifier, d: Node) -> Node | None:
     for place, (low, _), (own, _), size, step, stride in rows:
         first, have = -low - own, x.dims()[place]
         last = first + (of(d).dims()[place] - 1) * stride
-        # A window that begins before the image must reach it, without stepping over it; one behind its end sees nothing.
+        # A window that begins before the image must reach it without stepping over it; one after its end would be empty.
         if first + (size - 1) * step < 0 or step > have or last >= have:
             return None
     return _merged(s, d, "layout")
 
 
 def average_pool(s: Simplifier, d: Node) -> Node | None:
-    """Of an image that was padded with zeros, which count as elements like all others did."""
+    """An average pooling of an image that was padded with zeros, which then count as elements."""
     given = bound_attrs(d.op.name, d.attrs)
     if _padded_with(d.operands[0]) != 0:
         return None
@@ -80,7 +80,7 @@ def _padded_with(node: Node) -> Any:
 
 
 def _merged(s: Simplifier, d: Node, layout: str, more: Mapping[str, Any] | None = None) -> Node | None:
-    """The same over the image before it was padded; None where more than the spatial dimensions were."""
+    """The same operator over the unpadded image; None if the pad also extends other than spatial dimensions."""
     padded = d.operands[0]
     given = bound_attrs(d.op.name, d.attrs)
     widths = _widths(padded, given[layout])
@@ -92,7 +92,7 @@ def _merged(s: Simplifier, d: Node, layout: str, more: Mapping[str, Any] | None 
 
 
 def _widths(padded: Node, layout: str) -> list[tuple[int, int]] | None:
-    """By how much the spatial dimensions of a layout were padded; None where others were, or something was cut off."""
+    """The padding of the spatial dimensions of a layout; None if other dimensions were padded, or the pad is negative."""
     axes, sides = layout_axes(layout), _sides(padded)
     if len(axes) != len(sides) or not isinstance(padded.type, TensorType) or of(padded).rank != len(axes):
         return None

@@ -1,4 +1,4 @@
-"""Making nodes through rules: whatever is built is simplified while it is built.
+"""Builds nodes through rewrite rules: every node is simplified as it is built.
 
     %0 = multiply(%x, 1f);                                       reshape(%x, newshape=[8])
     %1 = reshape(%0, newshape=[2, 4]);            ->
@@ -25,7 +25,7 @@ RelayRules = OpTable[Sequence[Rule]]
 
 
 def simplified(module: Module, rules: RelayRules) -> Module:
-    """A Relay module by rules that go by operator; the same module where none applies."""
+    """A Relay module rewritten by rules per operator; the same module if none applies."""
     if not any(node.op in rules for graph in callees_first(module) for node in graph.nodes):
         return module
     changed = False
@@ -42,9 +42,9 @@ def simplified(module: Module, rules: RelayRules) -> Module:
 
 
 class Simplifier:
-    """Builds what stands for the nodes of one graph; what a rule makes goes through the rules itself.
+    """Builds the replacements for the nodes of one graph; the rules apply to their own results too.
 
-    ``rules`` go by operator, ``pointwise`` are for every elementwise one; rules look at the nodes that ``accepts`` lets through.
+    ``rules`` are keyed by operator, ``pointwise`` apply to every elementwise one; the rules only see nodes that ``accepts`` admits.
     """
 
     def __init__(self, rules: Rules | RelayRules, accepts: Callable[[Node], bool], pointwise: Sequence[Rule] = (),
@@ -58,7 +58,7 @@ class Simplifier:
         if not rules or not isinstance(node.type, TensorType) or not self.accepts(node):
             return None
         if node.bodies and node.op not in self.rules:
-            return None  # pointwise rules know nothing of bodies
+            return None  # pointwise rules do not handle called computations
         self.builder, self.old = builder, node
         found = self._apply(rules, Node(node.op, node.name, node.type, tuple(operands), node.attrs, node.bodies))
         self.changed |= found is not None
@@ -66,7 +66,7 @@ class Simplifier:
 
     def make(self, op: Op | str, operands: Sequence[Node], type: Type | None = None, attrs: Mapping[str, Any] = NO_ATTRS,
              bodies: Sequence[Graph] = ()) -> Node:
-        """A node, or what the rules have in its place; its type is inferred where none is given. A name is that of a Relay operator."""
+        """A node, or its replacement by the rules; its type is inferred if none is given. A string names a Relay operator."""
         if isinstance(op, str):
             op = get(op, "relay")
         if isinstance(type, TensorType) and (rules := self._rules_of(op)):
@@ -91,7 +91,7 @@ class Simplifier:
         return self.make(node.op, operands, node.type, node.attrs)
 
     def read_once(self, place: int) -> bool:
-        """Whether nobody but the node that is being replaced reads its operand in this place."""
+        """Whether the node that is being replaced is the only user of this operand."""
         return len(self.users[self.old.operands[place].index]) == 1
 
     # ---- shorthand
@@ -121,7 +121,7 @@ def dims_of(node: Node) -> tuple[int, ...]:
 
 
 def scalar_of(node: Node) -> Any:
-    """The one value of a constant that holds only one, or of a broadcast of it, as a numpy scalar; None for anything else."""
+    """The value of a splat constant, or of a broadcast of one, as a numpy scalar; None for anything else."""
     while node.op is hlo.broadcast or node.op is hlo.reshape:
         node = node.operands[0]
     literal = Constant.of(node).known if node.op is hlo.constant else None
@@ -136,12 +136,12 @@ def is_static(node: Node) -> bool:
 
 
 def is_static_tensor(node: Node) -> bool:
-    """Whether a primitive is pure and gives one tensor of a known shape; bodies are for the rules of its own operator."""
+    """Whether a primitive is pure, without called computations, and returns one tensor of static shape."""
     return node.op.effect is Effect.PURE and is_static(node)
 
 
 def is_sound(node: Node) -> bool:
-    """Whether a call's operands and attributes are such as its operator takes; of others the checker tells, and they stay."""
+    """Whether a call's operands and attributes are valid for its operator; the type checker reports the others, which stay."""
     if node.op.infer is None:
         return False
     try:
