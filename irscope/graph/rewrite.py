@@ -67,7 +67,7 @@ def see_through(made: Graph, before: Graph) -> Graph:
     nodes, n = before.nodes, len(before.nodes)
     for node in made.nodes:
         origin = node.origin
-        if len(origin) == 1:  # nearly all have one, and it stands in the graph before
+        if len(origin) == 1:  # nearly all have one, and it is in the graph before
             only = origin[0]
             if only.origin and 0 <= only.index < n and nodes[only.index] is only:
                 node.origin = only.origin
