@@ -36,7 +36,7 @@ def operands_alike(k: Emitter, values: Sequence[Value]) -> list[Value]:
 
 
 def word(name: str) -> ScalarMeaning:
-    """The scalar meaning that is one word of the vocabulary."""
+    """The scalar meaning that is one operation of the vocabulary."""
     def scalar(k: Emitter, node: Node, *values: Value) -> Value:
         same = operands_alike(k, values)
         result = k.unary(name, *same) if name in UNARY else k.binary(name, *same)
@@ -46,9 +46,9 @@ def word(name: str) -> ScalarMeaning:
 
 def unary(name: str, meaning: str, kinds: Sequence[str], function: Function, doc: str,
           result: Callable[[TensorType], TensorType] | None = None, traits: str = "", reference: Callable[[Function], Any] = numeric) -> Op:
-    """Declare an elementwise operator of one operand; ``result`` says where its type differs from the operand's.
+    """Declare an elementwise operator of one operand; ``result`` maps the operand's type to its type where they differ.
 
-    ``reference`` makes one of ``function``: :func:`bitwise` for those that touch bits alone, and so keep denormals.
+    ``reference`` makes one of ``function``: :func:`bitwise` for those that only manipulate bits, and so keep denormals.
     """
     def infer(node: Node) -> Type:
         arity(node, 1)
@@ -91,7 +91,7 @@ multiply = binary("multiply", "mul", ALL, lambda x, y: np.multiply(x, y), "``x *
 divide = binary("divide", "div", NUMBERS, numerics.divide,
                 "``x / y``; ints truncate, x/0 is -1 (all ones unsigned), INT_MIN/-1 is INT_MIN.")
 remainder = binary("remainder", "rem", ("int", "uint", "float"), numerics.remainder,
-                   "The rest of the truncated division: it has the sign of x; ints: x rem 0 is x.")
+                   "The remainder of the truncated division: it has the sign of x; ints: x rem 0 is x.")
 maximum = binary("maximum", "max", ORDERED, numerics.maximum, "The larger; NaN when either is NaN, 0 above -0.",
                  "commutative associative idempotent")
 minimum = binary("minimum", "min", ORDERED, numerics.minimum, "The smaller; NaN when either is NaN, -0 below 0.",
@@ -108,12 +108,12 @@ sign = unary("sign", "sign", ("int", "float", "complex"), numerics.sign, "-1, 0 
 and_ = binary("and", "and", BITS, lambda x, y: np.bitwise_and(x, y), "Bitwise; logical on pred.", "commutative associative idempotent")
 or_ = binary("or", "or", BITS, lambda x, y: np.bitwise_or(x, y), "Bitwise; logical on pred.", "commutative associative idempotent")
 xor = binary("xor", "xor", BITS, lambda x, y: np.bitwise_xor(x, y), "Bitwise; logical on pred.", "commutative associative")
-not_ = unary("not", "not", BITS, numerics.bitwise_not, "All bits turned; logical on pred.", traits="involution")
+not_ = unary("not", "not", BITS, numerics.bitwise_not, "All bits inverted; logical on pred.", traits="involution")
 shift_left = binary("shift-left", "shl", INTEGERS, numerics.shift_left, "``x << y``; 0 when y is out of range.")
 shift_right_logical = binary("shift-right-logical", "shr_logical", INTEGERS, numerics.shift_right_logical,
-                             "Zeros come in from above; 0 when y is out of range.", reference=sized)
+                             "Shifts in zeros; 0 when y is out of range.", reference=sized)
 shift_right_arithmetic = binary("shift-right-arithmetic", "shr_arithmetic", INTEGERS, numerics.shift_right_arithmetic,
-                                "The sign comes in from above; all sign when y is out of range.")
+                                "Shifts in the sign bit; all sign bits when y is out of range.")
 popcnt = unary("popcnt", "popcnt", INTEGERS, numerics.count_ones, "The number of set bits.", reference=sized)
 count_leading_zeros = unary("count-leading-zeros", "clz", INTEGERS, numerics.count_leading_zeros,
                             "The number of zeros above the highest set bit; the width for 0.", reference=sized)

@@ -1,4 +1,4 @@
-"""Operators that send values from device to device. Alone, each has the meaning of one partition, which ``expand`` gives:
+"""Operators that send values from device to device. ``expand`` gives each its meaning on a single partition:
 
     collective-permute(x) -> x when device 0 sends to itself, else zeros
     collective-broadcast(x) -> x
@@ -38,8 +38,8 @@ def _infer_ragged(node: Node) -> Type:
 
 
 def _ragged(run: Run, node: Node, given: Array, result: Array, starts: Array, lengths: Array, targets: Array, received: Array) -> Array:
-    """What this device sends to itself: the first rows of offsets and sizes. Rows outside of either array are moved to its edge, as in
-    :func:`_ragged_nest`; XLA leaves open what becomes of them."""
+    """The rows that this device sends to itself: the first of offsets and sizes. Rows outside of an array are clamped to its edge, as in
+    :func:`_ragged_nest`; XLA leaves their values open."""
     result = np.array(result)
     per_device = max(1, np.size(starts))
     for start, length, target in zip(*(np.reshape(v, -1)[:per_device].tolist() for v in (starts, lengths, targets)), strict=True):
@@ -66,7 +66,7 @@ def _ragged_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vie
 
 
 ragged_all_to_all = declare(Op(
-    "ragged-all-to-all", doc="Rows of the input, as offsets and sizes say, into rows of the other devices' outputs.", infer=_infer_ragged,
+    "ragged-all-to-all", doc="Copies rows of the input, by offsets and sizes, to rows of other devices' outputs.", infer=_infer_ragged,
     reference=_ragged, nest=_ragged_nest, cost=no_cost))
 
 
@@ -88,7 +88,7 @@ def _check_offsets(node: Node, buffer: Type, offset: Type, what: str) -> None:
 
 
 def _check_offset(node: Node, buffer: Type, offset: Type, what: str) -> None:
-    """An index for each dimension, or several such indices."""
+    """Check an index for each dimension, or several such indices."""
     if not isinstance(buffer, TensorType) or not isinstance(offset, TupleType):
         raise TypeFault(f"{node.op.name}: the {what} offset of {plain(buffer)} must be a tuple, but is {plain(offset)}")
     indices = offset.elements if all(isinstance(e, TupleType) for e in offset.elements) else (offset,)
@@ -164,11 +164,11 @@ def _permute_start(run: Run, node: Node, *operands: Array) -> object:
 
 
 collective_permute = declare(Op(
-    "collective-permute", doc="Each source sends its value to its target; who gets none has zeros.", infer=_infer_permute,
+    "collective-permute", doc="Each source sends its value to its target; a device without a source gets zeros.", infer=_infer_permute,
     reference=lambda run, node, *operands: _permuted(node, operands),
     expand=lambda builder, node, operands, raw: _expand_permuted(builder, node, operands), cost=no_cost))
 collective_permute_start = declare(Op(
-    "collective-permute-start", doc="Begins a collective-permute: (operand, result, context...).", infer=_infer_permute_start,
+    "collective-permute-start", doc="Starts a collective-permute: (operand, result, context...).", infer=_infer_permute_start,
     reference=_permute_start, expand=_expand_permute_start, cost=no_cost))
 collective_permute_done = done_op("collective-permute-done", "a collective-permute")
 
