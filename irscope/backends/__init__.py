@@ -1,1 +1,1 @@
-"""Tile IR to machine code: LLVM text, compiling, caching, threads, running."""
+"""Tile IR to machine code: LLVM text, compilation, caching, threads, execution."""

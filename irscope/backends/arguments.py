@@ -1,4 +1,4 @@
-"""Arrays for a graph: given by name, checked against what the graph takes, drawn where nothing is given."""
+"""Arrays for a graph's inputs: matched by name, checked against the inputs, drawn at random where none is given."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,27 +14,27 @@ from irscope.source.budget import require
 
 @dataclass(slots=True)
 class Given:
-    """Arrays by the number of the port that they are for; ``unknown`` are the names that fit no port."""
+    """Arrays by port number; ``unknown`` are the names that match no port."""
 
     arrays: dict[int, Array] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
 
 
 def by_name(arrays: Mapping[str, Array], ports: Sequence[Port], source: str) -> Given:
-    """Arrays matched to ports by name, or by ``arg0``, ``arg1``... in order. Raises UserError for one that does not fit its port."""
+    """Match arrays to ports by name, or by ``arg0``, ``arg1``... in order. Raises UserError for one that does not fit its port."""
     numbers = {f"arg{i}": i for i in range(len(ports))} | {port.name: i for i, port in enumerate(ports)}
     found = Given()
     for name in arrays:
         number = numbers.get(name)
         if number is None:
-            found.unknown.append(name)  # its array is not asked for: it may be large
+            found.unknown.append(name)  # its array is not read: it may be large
         else:
             found.arrays[number] = fitted(arrays[name], ports[number], f"{source}: {name}")
     return found
 
 
 def fitted(array: Array, port: Port, what: str) -> Array:
-    """The array in native byte order and the port's element type. Raises UserError where type or shape are others."""
+    """The array in native byte order and the port's element type. Raises UserError where type or shape differ."""
     wanted = port.dtype.numpy()
     array = np.asarray(array)
     if not port.takes(array.shape):
@@ -53,7 +53,7 @@ def fitted(array: Array, port: Port, what: str) -> Array:
 
 
 def missing_near(given: Given, ports: Sequence[Port], arrays: Iterable[str]) -> None:
-    """Raise UserError when an array that fits no port has nearly the name of a port that got none."""
+    """Raise UserError when an array that matches no port has nearly the name of a port without an array."""
     absent = [port.name for number, port in enumerate(ports) if number not in given.arrays]
     for name in given.unknown:
         if name.startswith("out") and name[3:].isdigit():
@@ -67,15 +67,15 @@ def missing_near(given: Given, ports: Sequence[Port], arrays: Iterable[str]) -> 
 
 
 def drawn(ports: Sequence[Port], numbers: Iterable[int], seed: int, weights: Collection[str] = ()) -> dict[int, Array]:
-    """Arrays for ports that were given none: normal numbers, small integers, coins; the same for the same seed.
+    """Draw arrays for ports that were given none: normal numbers, small integers, random booleans; deterministic for a seed.
 
-    Parameters of a model, named in ``weights``, are drawn so that numbers stay of a size through many layers.
+    Parameters of a model, named in ``weights``, are scaled so that magnitudes stay stable through many layers.
     """
     return {n: draw_weight(ports[n], seed, n) if ports[n].name in weights else draw(ports[n], seed, n) for n in numbers}
 
 
 def draw_weight(port: Port, seed: int, number: int) -> Array:
-    """A parameter: a matrix scaled by the root of what it sums, a vector about 1/2 (a variance is positive)."""
+    """Draw a parameter: a matrix scaled by the inverse root of its fan-in, a vector around 1/2 (a variance is positive)."""
     array = draw(port, seed, number)
     if not port.dtype.is_float:
         return array
@@ -85,7 +85,7 @@ def draw_weight(port: Port, seed: int, number: int) -> Array:
 
 
 def draw(port: Port, seed: int, number: int) -> Array:
-    """One array for a port."""
+    """Draw one array for a port."""
     require(8 * prod(port.shape), str(port))  # numbers are drawn as f64
     rng = np.random.default_rng([seed, number])
     dtype = port.dtype

@@ -1,16 +1,16 @@
 """The compilation cache: object code on disk, by the hash of everything that it depends on.
 
 The folder is ``$IRSCOPE_CACHE``, else ``$XDG_CACHE_HOME/irscope``, else ``~/.cache/irscope`` (``%LOCALAPPDATA%`` on Windows).
-``IRSCOPE_CACHE=off`` keeps nothing. Entries are written under another name and renamed, so that a reader sees all or nothing.
+``IRSCOPE_CACHE=off`` disables it. Entries are written under a temporary name and renamed, so writes are atomic for readers.
 
-Entries are machine code that is executed, so they are believed only when
+Entries are machine code that is executed, so they are trusted only when
 
-* the folders and the file belong to this user or to root, and nobody else may write to them (:func:`distrust`);
+* the folders and the file belong to this user or to root, and no other user may write to them (:func:`distrust`);
 * the entry is a regular file, and neither a link nor a pipe: it is opened without following or waiting;
-* the digest in it fits its content and its own name, so that an entry copied from another key does not count.
+* the digest in it matches its content and its own name, so that an entry copied from another key is rejected.
 
-Whatever fails is treated as absent, and compiled again. The oldest entries are removed when there are too many. A cache that cannot be
-written is no error: it only costs time.
+An entry that fails a check is treated as absent, and recompiled. The oldest entries are removed when there are too many. A cache that
+cannot be written is no error: it only costs time.
 """
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from pathlib import Path
 
 _MAGIC = b"irscope-object-2\n"
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""How an entry is opened: a link fails, a pipe does not wait for a writer."""
+"""The flags to open an entry with: a link fails, a pipe does not wait for a writer."""
 LARGEST = 1 << 29
-"""Bytes that the cache may take."""
+"""The most bytes in the cache."""
 
 
 def key(*parts: str) -> str:
@@ -38,7 +38,7 @@ def key(*parts: str) -> str:
 
 
 def folder() -> Path | None:
-    """Where entries lie, or None when there is to be no cache."""
+    """The folder of the entries, or None when the cache is disabled."""
     chosen = os.environ.get("IRSCOPE_CACHE")
     if chosen == "off":
         return None
@@ -55,7 +55,7 @@ def folder() -> Path | None:
 
 
 def distrust(place: Path) -> str | None:
-    """Why nothing in a folder is executed, or None: somebody else owns it or may write to it. None too where it does not exist."""
+    """The reason not to trust a folder (another user owns it or may write to it), or None. None too where it does not exist."""
     if not hasattr(os, "geteuid"):
         return None  # Windows keeps the folders of users apart
     try:
@@ -66,14 +66,14 @@ def distrust(place: Path) -> str | None:
 
 
 def refusal() -> str | None:
-    """The reason why the cache is passed over, as a sentence, or None: it is used, or switched off."""
+    """The reason why the cache is ignored, as a sentence, or None: it is used, or disabled."""
     place = folder()
     reason = distrust(place) if place is not None else None
     return f"the cache {place} is not used: it {reason}" if reason else None
 
 
 def _foreign(found: os.stat_result) -> str | None:
-    """What is wrong with the owner or the mode of something that is to be executed."""
+    """The fault in the owner or the mode of a file or folder, or None."""
     if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), 0):
         return f"belongs to user {found.st_uid}"
     if hasattr(os, "geteuid") and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -98,7 +98,7 @@ def read(name: str) -> bytes | None:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a regular file that is to be trusted; none of anything else. Raises OSError."""
+    """The bytes of a trusted regular file; none of anything else. Raises OSError."""
     handle = os.open(path, _OPEN)
     try:
         found = os.fstat(handle)
@@ -111,7 +111,7 @@ def _content(path: Path) -> bytes:
 
 
 def write(name: str, payload: bytes) -> None:
-    """Keep an entry, if that is possible and the folder is to be trusted."""
+    """Store an entry, if that is possible and the folder is trusted."""
     place = folder()
     if place is None or distrust(place) or distrust(place / name[:2]):
         return
@@ -127,7 +127,7 @@ def write(name: str, payload: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(_MAGIC + _digest(name, payload) + payload)
         os.replace(temporary, target)
-        if name.startswith("00"):  # one write in 256 looks after the size
+        if name.startswith("00"):  # one write in 256 checks the size
             prune(place)
     except OSError:
         try:
@@ -137,7 +137,7 @@ def write(name: str, payload: bytes) -> None:
 
 
 def prune(place: Path, limit: int = LARGEST) -> None:
-    """Remove the entries that were written longest ago until the rest is below the limit. Whoever reads meanwhile finds them absent."""
+    """Remove the entries that were written longest ago until the rest is below the limit. Concurrent readers find them absent."""
     entries = []
     for path in place.glob("??/*"):
         try:
@@ -161,5 +161,5 @@ _DIGEST = 16
 
 
 def _digest(name: str, payload: bytes) -> bytes:
-    """What binds an entry's content to its name."""
+    """The digest that binds an entry's content to its name."""
     return hashlib.blake2b(payload, digest_size=_DIGEST, key=name.encode()).digest()

@@ -1,4 +1,4 @@
-"""How far results are from what they should be."""
+"""Compares results with expected values."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,15 +10,15 @@ from irscope.graph import DType
 from irscope.lazy import Array, np
 
 RTOL = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-4, "float16": 5e-3, "bfloat16": 2e-2}
-"""Relative tolerance by element type where none is given; 8-bit floats have 0.15, integers none."""
+"""Default relative tolerance by element type; 8-bit floats have 0.15, integers none."""
 
 SUMMED = frozenset(("float32", "float64", "complex64", "complex128"))
-"""The types that sums are kept in; values of narrower ones are such sums, rounded."""
+"""The types in which sums are accumulated; values of narrower types are such sums, rounded."""
 
 
 @dataclass(slots=True)
 class Comparison:
-    """One output against what is expected of it; ``fault`` is None when it is within the tolerance."""
+    """One output compared with its expected value; ``fault`` is None when it is within the tolerance."""
 
     name: str
     max_abs: float
@@ -28,10 +28,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """How far results may be from what is expected, relative to each value and absolute.
+    """The tolerance of a comparison, relative to each value and absolute.
 
-    Without ``atol`` it is ``rtol`` of the largest expected value: sums may be added in any order. ``way`` is the coarsest type of the
-    values that the output is computed from; it counts where no ``rtol`` is given (:func:`tolerance`). ``flushed``: denormals count as
+    Without ``atol`` it is ``rtol`` of the largest expected value: sums may be computed in any order. ``way`` is the coarsest type of the
+    values that the output is computed from; it applies where no ``rtol`` is given (:func:`tolerance`). ``flushed``: denormals count as
     zeros (``Module.flushes_denormals``); which operators keep their bits is left open.
     """
 
@@ -73,7 +73,7 @@ def compare(name: str, got: Array, expected: Array, allowed: Allowed = Allowed()
 
 
 def _flushed(x: Array, dtype: np.dtype[Any]) -> Array:
-    """f64 or c128 with zeros for what is denormal in the type that ``dtype`` is computed in."""
+    """f64 or c128, with values that are denormal in the computing type of ``dtype`` flushed to zero."""
     if x.dtype.kind == "c":
         parts = np.stack([_flushed(x.real, dtype), _flushed(x.imag, dtype)], axis=-1)
         return parts.view(np.complex128)[..., 0]
@@ -84,10 +84,10 @@ def _flushed(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def tolerance(name: str, way: DType | None = None) -> float:
-    """The relative tolerance of floats of a numpy type that are computed by way of others.
+    """The relative tolerance of floats of a numpy type that are computed from values of another type.
 
-    Sums in f32 round at every addition, so that what is converted from them is no closer than they are. Narrower types are what such
-    sums are rounded to, once: one step.
+    Sums in f32 round at every addition, so values converted from them are no more accurate. A sum is rounded to a narrower type
+    once: one step.
     """
     own = RTOL.get(name, 0.15)
     if way is None:
@@ -97,7 +97,7 @@ def tolerance(name: str, way: DType | None = None) -> float:
 
 def compare_all(got: Sequence[Array], expected: Sequence[Array | None], rtol: float | None = None,
                 atol: float | None = None, way: Sequence[DType | None] = (), flushed: bool = False) -> list[Comparison]:
-    """Compare outputs in order; None where nothing is expected. ``way`` are the types of :class:`Allowed`, by output."""
+    """Compare outputs in order; None where nothing is expected. ``way`` holds the types of :class:`Allowed`, by output."""
     given = [*way, *[None] * (len(got) - len(way))]
     return [compare(f"out{i}", g, e, Allowed(rtol, atol, given[i], flushed))
             for i, (g, e) in enumerate(zip(got, expected)) if e is not None]

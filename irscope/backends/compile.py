@@ -1,4 +1,4 @@
-"""From a program to machine code: kernels to text, equal texts once, objects from the cache or from LLVM."""
+"""Compiles a program to machine code: kernels to text, equal texts once, objects from the cache or from LLVM."""
 from __future__ import annotations
 
 import re
@@ -25,13 +25,13 @@ class Unit:
 
     @property
     def speed(self) -> int:
-        """How hard LLVM's code generator tries. The main function only calls; the kernels are what counts."""
+        """The optimisation level of LLVM's code generator. The main function only calls; the kernels matter."""
         return 0 if self.kernel is None else 2
 
 
 @dataclass(slots=True)
 class Compiled:
-    """Object code of everything but the pool; ``scratch`` bytes are needed by each thread. ``stops``: it looks whether it is to stop."""
+    """Object code of everything but the pool; each thread needs ``scratch`` bytes. ``stops``: it polls for a request to stop."""
 
     objects: list[bytes]
     scratch: int
@@ -41,7 +41,7 @@ class Compiled:
 
 
 def units(program: Program, machine: Machine, stops: bool = False) -> tuple[list[Unit], int]:
-    """The texts of a program, main last, and the scratch memory that its kernels need. ``stops``: a run can be stopped from outside."""
+    """The texts of a program, main last, and the scratch memory that its kernels need. ``stops``: a run can be interrupted."""
     found: dict[str, Unit] = {}
     names: dict[Kernel, str] = {}
     texts: dict[Kernel, KernelText] = {}
@@ -58,7 +58,7 @@ def units(program: Program, machine: Machine, stops: bool = False) -> tuple[list
 
 
 def alignments(program: Program) -> dict[Kernel, list[int]]:
-    """What every launch of a kernel guarantees for each of its parameters, in bytes."""
+    """The alignment in bytes that every launch of a kernel guarantees for each of its parameters."""
     found: dict[Kernel, list[int]] = {}
     for launch in program.launches():
         here = []
@@ -77,7 +77,7 @@ def renamed(text: str, name: str) -> str:
 
 
 def compile_program(program: Program, machine: Machine, use_cache: bool = True) -> Compiled:
-    """Object code for ``machine``, to run in this process."""
+    """Compile object code for ``machine``, to run in this process."""
     stops = may_take_long(program)
     todo, scratch = units(program, machine, stops)
     out = Compiled([], scratch, todo, stops=stops)

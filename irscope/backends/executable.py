@@ -6,7 +6,7 @@
     call()                    # a fraction of a microsecond later the code runs
     call.outputs[0]
 
-Inputs are read where they lie when they have the right element type and shape and no gaps; nothing is converted silently.
+Inputs are read in place when they have the right element type and shape and no gaps; nothing is converted silently.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from irscope.source.budget import require
 
 
 class InputMismatch(ValueError):
-    """Arrays that do not fit what the program takes: their number, an element type, a shape."""
+    """Arrays that do not match the program's inputs: their number, an element type, a shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Executable:
         return [array for array, _ in placed]
 
     def bind(self, arrays: Sequence[Array], outputs: Sequence[Array] | None = None) -> Bound:
-        """Check arrays once and prepare a call that reads and writes these very arrays. ``outputs`` must be 64-byte aligned."""
+        """Check arrays once and prepare a call that reads and writes exactly these arrays. ``outputs`` must be 64-byte aligned."""
         ready = self.check(arrays)
         if outputs is None:
             require(self._output_bytes, f"the result of {self.name}")
@@ -121,7 +121,7 @@ class Executable:
         for i, array in enumerate(arrays):
             dtype, shape = self._input_types[i]
             if array.__class__ is not self._array_class:
-                array = self._as_array(array)  # np.float32(1) has a dtype and a shape, and no memory that stays
+                array = self._as_array(array)  # np.float32(1) has a dtype and a shape, but no persistent memory
             if array.dtype != dtype or array.shape != shape:
                 got = f"{array.dtype}[{','.join(map(str, array.shape))}]"
                 raise InputMismatch(f"input {i} of {self.name} is {self.inputs[i]}, not {got}")
@@ -144,7 +144,7 @@ class Executable:
         return list(outputs)
 
     def _join(self) -> None:
-        """Connect to the pool; anew in a forked process."""
+        """Connect to the pool; again in a forked process."""
         if self.threads > 1:
             self._pool = pools.pool(self.threads)
             with self._pool.lock:
@@ -153,7 +153,7 @@ class Executable:
         self._context[3] = self.threads
 
     def run(self, inputs: int, outputs: int) -> None:
-        """Run on arrays of pointers. What may take long is interrupted by whatever is raised in this thread."""
+        """Run on arrays of pointers. An exception raised in this thread interrupts a program that may take long."""
         if self.compiled.stops:
             self._stopper.run(partial(self._run, inputs, outputs))
         else:
@@ -173,7 +173,7 @@ class Executable:
 
 
 def _fit(slots: Sequence[Slot], ports: Sequence[Port]) -> None:
-    """Machine code trusts its pointers, so what is checked at each call must be what it was compiled for."""
+    """Check that the ports match the slots: machine code trusts its pointers, and each call checks only the ports."""
     for slot in slots:
         port = ports[slot.number] if 0 <= slot.number < len(ports) else None
         if port is None or port.dtype is not slot.dtype or prod(port.shape) < slot.elements:
@@ -198,7 +198,7 @@ class Bound:
 
 
 def address(array: Array) -> int:
-    """Where an array's first element lies."""
+    """The address of an array's first element."""
     try:
         return int(ctypes.addressof(_first_byte(array)))  # four times faster than the interface, which builds a dictionary
     except (TypeError, ValueError):  # it is read-only or empty, or its element type is not numpy's own
@@ -210,19 +210,19 @@ _first_byte: Any = ctypes.c_char.from_buffer
 
 
 def aligned_bytes(count: int, zero: bool = False) -> Array:
-    """Bytes that begin at a multiple of 64."""
+    """Bytes aligned to 64."""
     memory = (np.zeros if zero else np.empty)(count + 64, dtype=np.uint8)
     start = -address(memory) % 64
     return memory[start:start + count]
 
 
 def aligned_empty(dtype: object, shape: tuple[int, ...]) -> Array:
-    """An uninitialised array that begins at a multiple of 64 bytes."""
+    """An uninitialised array aligned to 64 bytes."""
     return placed_empty(dtype, shape)[0]
 
 
 def placed_empty(dtype: Any, shape: tuple[int, ...]) -> tuple[Array, int]:
-    """Such an array, and where its first element lies."""
+    """Such an array, and the address of its first element."""
     size = dtype.itemsize
     for n in shape:
         size *= n
@@ -233,7 +233,7 @@ def placed_empty(dtype: Any, shape: tuple[int, ...]) -> tuple[Array, int]:
 
 
 def aligned_copy(array: Array) -> Array:
-    """The array itself where it is aligned and has no gaps, else a copy that is."""
+    """The array itself where it is aligned and contiguous, else a copy that is."""
     if array.flags.c_contiguous and address(array) % 64 == 0:
         return array
     out = aligned_empty(array.dtype, array.shape)

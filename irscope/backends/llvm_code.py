@@ -1,7 +1,7 @@
-"""Writing the body of one LLVM function: places, names, sharing, hoisting.
+"""Emits the body of one LLVM function: places, names, sharing, hoisting.
 
-An instruction without side effects goes to the outermost loop in which all its operands exist, in front of the inner ones, and equal
-instructions are written once. That is what LLVM's passes would do; doing it here costs a dictionary look-up and makes them needless.
+An instruction without side effects is hoisted to the outermost loop in which all its operands exist, before the inner ones, and equal
+instructions are emitted once (LICM and CSE). LLVM's passes would do the same; here it costs a dictionary look-up and makes them needless.
 """
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 _CHEAP = frozenset("add sub mul shl lshr ashr and or xor getelementptr insertelement shufflevector extractelement sext zext trunc icmp "
                    "bitcast".split())
-"""Instructions that may run although a condition says that nobody needs them."""
+"""Instructions that may be speculated out of a condition."""
 
 Typed = tuple[str, str]  # a type and a name or constant
-Lines = list[Any]  # of str, and of Lines that are filled later
+Lines = list[Any]  # str, and nested Lines that are filled later
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class Place:
 
 @dataclass(slots=True)
 class Region:
-    """A function body, a loop or an arm of a condition. ``before`` is where what it does not depend on goes."""
+    """A function body, a loop or an arm of a condition. ``before`` is where its invariants are hoisted to."""
 
     place: Place
     before: Place | None
@@ -35,7 +35,7 @@ class Region:
 
 
 class Code:
-    """One function being written."""
+    """One function being emitted."""
 
     def __init__(self) -> None:
         self.regions = [Region(Place([], "entry"), None, False)]
@@ -59,7 +59,7 @@ class Code:
         return len(self.regions) - 1
 
     def pure(self, text: str, *operands: str) -> str:
-        """The name of an instruction's result; ``operands`` are the names in ``text`` that decide where it can stand."""
+        """The name of an instruction's result; ``operands`` are the names in ``text`` that decide its place."""
         level = 0
         for operand in operands:
             at = self.level.get(operand, 0)
@@ -84,7 +84,7 @@ class Code:
         return name
 
     def place(self, level: int) -> Place:
-        """Where an instruction of a level is appended."""
+        """The place where an instruction of a level is appended."""
         if level == len(self.regions) - 1:
             return self.regions[-1].place
         before = self.regions[level + 1].before
@@ -92,11 +92,11 @@ class Code:
         return before
 
     def effect(self, text: str) -> None:
-        """A line that stays where it is."""
+        """A line that is not moved."""
         self.regions[-1].place.lines.append("  " + text)
 
     def result(self, text: str) -> str:
-        """An instruction that stays where it is, and is not shared: a load."""
+        """An instruction that is neither moved nor shared: a load."""
         name = self.name()
         self.effect(f"{name} = {text}")
         if self.depth:
@@ -104,7 +104,7 @@ class Code:
         return name
 
     def call(self, result: str, function: str, *args: Typed) -> str:
-        """A call of a pure intrinsic or helper."""
+        """Call a pure intrinsic or helper."""
         self.declare(result, function, args)
         return self.pure(f"call {result} {function}({typed(args)})", *(value for _, value in args))
 
@@ -144,14 +144,14 @@ class Code:
         self.regions.append(Region(Place([], label), ahead, conditional))
 
     def leave(self) -> Region:
-        """Close the innermost region and give it."""
+        """Close the innermost region and return it."""
         region = self.regions.pop()
         if region.before is not None:
-            self.regions[-1].place.label = region.before.label  # a rare branch may have split the block in front
+            self.regions[-1].place.label = region.before.label  # a rare branch may have split the block before
         return region
 
     def text(self) -> list[str]:
-        """All lines, nested ones in their places."""
+        """All lines, including nested ones, in order."""
         out: list[str] = []
         stack: list[Any] = [self.regions[0].place.lines]
         while stack:
@@ -164,5 +164,5 @@ class Code:
 
 
 def typed(args: tuple[Typed, ...]) -> str:
-    """Arguments as a call writes them."""
+    """The arguments of a call as text."""
     return ", ".join(f"{kind} {value}" for kind, value in args)

@@ -1,4 +1,4 @@
-"""LLVM itself, through llvmlite: targets, text to object code or assembly, loading. The one file that imports llvmlite."""
+"""The interface to LLVM, through llvmlite: targets, text to object code or assembly, loading. The only file that imports llvmlite."""
 from __future__ import annotations
 
 import itertools
@@ -14,12 +14,12 @@ from irscope.lazy import LazyModule
 
 
 class CompileFailed(Exception):
-    """LLVM refused our own text, which is a defect of irscope, or a target that it does not know."""
+    """LLVM rejected generated text, which is a defect of irscope, or a target that it does not know."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What code is made for. ``jit`` code runs here, in this process; other code is position independent and goes to a file."""
+    """The target machine of code. ``jit`` code runs in this process; other code is position independent and goes to a file."""
 
     triple: str
     cpu: str
@@ -32,13 +32,13 @@ class Machine:
 
     @property
     def lanes(self) -> int:
-        """How many f32 its vectors hold."""
+        """The number of f32 in one of its vectors."""
         features = self.target.features
         return 16 if "avx512f" in features else 8 if "avx2" in features else 4
 
     @property
     def target(self) -> Target:
-        """What the text depends on."""
+        """The properties of the target that the text depends on."""
         names = frozenset(f[1:] for f in self.features.split(",") if f.startswith("+"))
         return Target(self.triple, self.cpu, names)
 
@@ -49,7 +49,7 @@ binding: Any = LazyModule("llvmlite.binding")
 
 @lru_cache(maxsize=1)
 def _llvm() -> Any:
-    """The binding, ready for this machine."""
+    """The llvmlite binding, initialised for this machine."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     binding.initialize_native_asmparser()
@@ -105,13 +105,13 @@ machine.emit_object(llvm.parse_assembly("define i64 @f(i64 %x) { ret i64 %x }"))
 
 
 def cpus(triple: str = "") -> tuple[str, ...]:
-    """The processors that LLVM knows for a triple (default: the one here); empty where it does not say."""
+    """The processors that LLVM knows for a triple (default: the host's); empty where it prints none."""
     lines = _tried(triple, "help").stderr.partition("Available CPUs")[2].partition("Available features")[0].splitlines()
     return tuple(line.split()[0] for line in lines if " - Select the" in line)
 
 
 def accepts(cpu: str, triple: str = "") -> bool:
-    """Whether LLVM makes code for a processor. It warns about an unknown one and aborts the process on a 32-bit one: a child is asked."""
+    """Whether LLVM generates code for a processor. It warns about an unknown one and aborts on a 32-bit one, so a child process tries."""
     done = _tried(triple, _spelled(cpu, triple or str(_llvm().get_process_triple())))
     return done.returncode == 0 and "not a recognized processor" not in done.stderr
 
@@ -131,7 +131,7 @@ _X86_CPUS = {"generic": 1, "x86-64": 1, "x86-64-v2": 2, "nehalem": 2, "westmere"
 
 
 def features_of(triple: str, cpu: str) -> str:
-    """The features that our text asks about, for a named CPU; LLVM itself knows the rest by the name."""
+    """The features that text generation queries, for a named CPU; LLVM itself knows the rest by the name."""
     if not triple.startswith("x86_64"):
         return ""
     level = _X86_CPUS.get(cpu, 1)
@@ -157,7 +157,7 @@ def _module(text: str, machine: Machine) -> Any:
 
 
 def object_code(text: str, machine: Machine, speed: int = 2) -> bytes:
-    """Compile a module of text: code generation alone. LLVM's own passes are not run: hand-vectorised kernels gain nothing from them, and
+    """Compile a module of text: code generation only. LLVM's own passes are not run: hand-vectorised kernels gain nothing from them, and
     generic ones (sort, scatter, fft, scans) ran within 3 % of the same time at twice the time to compile. Raises CompileFailed for a target
     that has no object files."""
     try:
@@ -172,7 +172,7 @@ def assembly(text: str, machine: Machine, speed: int = 2) -> str:
 
 
 def check(text: str) -> None:
-    """Let LLVM verify a module. Raises CompileFailed."""
+    """Verify a module with LLVM. Raises CompileFailed."""
     llvm = _llvm()
     try:
         llvm.parse_assembly(text).verify()
@@ -192,7 +192,7 @@ def _jit() -> Any:
 
 
 class Loaded:
-    """Machine code in this process; it stays as long as this object."""
+    """Machine code in this process; it lives as long as this object."""
 
     def __init__(self, objects: list[bytes], exports: list[str], imports: dict[str, int] | None = None) -> None:
         llvm = _llvm()

@@ -1,9 +1,9 @@
-"""Conversions between element types, exactly as the vocabulary says: saturation, rounding to nearest even, the odd small floats.
+"""Conversions between element types, exactly as the vocabulary defines them: saturation, rounding to nearest even, small float formats.
 
-The floats below 32 bits are described by their fields; two formulas serve them all. To f32: move the magnitude's bits under f32's
-exponent field and correct the bias; a denormal is put under a fixed exponent, whose own value is then subtracted. From f32: round the
-mantissa in integers, or, where the result is denormal, by adding the float whose last place is the target's. No step computes with
-denormals of f32, so that the result is the same where the processor takes them for zeros.
+The floats below 32 bits are described by their fields; two formulas cover them all. To f32: shift the magnitude's bits to f32's exponent
+field and correct the bias; for a denormal, set a fixed exponent and then subtract its value. From f32: round the mantissa in integer
+arithmetic, or, where the result is denormal, by adding the float whose last place is the target's. No step computes with denormals of f32,
+so the result does not depend on whether the processor flushes them to zero.
 """
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def convert(code: Code, target: Target, x: str, source: DType, to: DType, lanes:
 
 
 def _saturate(code: Code, x: str, source: DType, to: DType, lanes: int) -> str:
-    """Truncate to an integer; what does not fit becomes the nearest that does, NaN becomes 0."""
+    """Truncate to an integer; saturate values out of range, convert NaN to 0."""
     element = vector(f"i{8 * to.storage}", lanes)
     word = "fptosi" if to.kind == "int" else "fptoui"
     kind = register(source, lanes)
@@ -158,7 +158,7 @@ def _to_small(code: Code, target: Target, x: str, to: DType, lanes: int) -> str:
 
 
 def _magnitude(v: Lanes, magnitude: str, form: Format) -> str:
-    """The rounded code of |x|; too large ones give codes beyond the largest."""
+    """The rounded code of |x|; too large ones yield codes beyond the largest."""
     drop = 23 - form.mantissa
     even = v.int("and", v.int("lshr", magnitude, v.ic(drop)), v.ic(1))
     rounded = v.int("add", v.int("add", magnitude, v.ic((1 << (drop - 1)) - 1)), even)
@@ -171,9 +171,9 @@ def _magnitude(v: Lanes, magnitude: str, form: Format) -> str:
 
 
 def _to_power(v: Lanes, bits: str, magnitude: str) -> str:
-    """f8e8m0fnu: the nearest power of two (half way up), NaN for what is not positive or too large."""
+    """f8e8m0fnu: the nearest power of two (ties round up), NaN for values that are not positive or too large."""
     rounded = v.int("lshr", v.int("add", magnitude, v.ic(0x400000)), v.ic(23))
-    # Below 2**-126 the exponent field says nothing: 2**-127 is code 0, and what is larger rounds up, as in ml_dtypes.
+    # Below 2**-126 the exponent field is 0: 2**-127 is code 0, and larger values round up, as in ml_dtypes.
     small = v.isel(v.icmp("ugt", magnitude, v.ic(0x400000)), v.ic(1), v.ic(0))
     out = v.isel(v.icmp("ult", magnitude, v.ic(0x800000)), small, rounded)
     beyond = v.either(v.icmp("sle", bits, v.ic(0)), v.icmp("ugt", out, v.ic(254)))
@@ -181,7 +181,7 @@ def _to_power(v: Lanes, bits: str, magnitude: str) -> str:
 
 
 def _round_to_odd(d: Lanes, f: Lanes, x: str) -> str:
-    """f64 to f32 so that rounding once more to fewer bits is as exact as rounding at once: inexact results get an odd last bit."""
+    """f64 to f32, rounded to odd (inexact results get an odd last bit), so that rounding again to fewer bits is as exact as once."""
     code = d.code
     near = code.pure(f"fptrunc {d.kind} {x} to {f.kind}", x)
     back = code.pure(f"fpext {f.kind} {near} to {d.kind}", near)

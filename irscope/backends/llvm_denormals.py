@@ -1,6 +1,6 @@
-"""Denormal numbers count as zeros while compiled code runs: XLA runs so, and HLO's results are meant so.
+"""Flushes denormals to zero while compiled code runs: XLA does so, and HLO's results assume it.
 
-Without it a single denormal also makes an instruction a hundred times slower. The caller's own setting comes back afterwards.
+Otherwise a single denormal can also make an instruction a hundred times slower. The caller's own setting is restored afterwards.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ARM_FLUSH = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Denormals:
-    """LLVM text: what a module declares, what a function begins and ends with."""
+    """LLVM text: the declarations of a module, the first and last lines of a function."""
 
     declare: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
@@ -20,7 +20,7 @@ class Denormals:
 
 
 def denormals(triple: str) -> Denormals:
-    """The text for a target; nothing where irscope knows no way."""
+    """The text for a target; empty where irscope does not support it."""
     if triple.startswith(("x86_64", "i686")):
         return Denormals(
             ("declare void @llvm.x86.sse.stmxcsr(ptr)", "declare void @llvm.x86.sse.ldmxcsr(ptr)"),

@@ -1,8 +1,8 @@
 """Elementary functions of f32 and f64, on whole vectors, without libm. docs/accuracy.md has the largest errors that were measured.
 
-The methods are the classic ones: reduce the argument, evaluate a minimax polynomial (benchmarks/fit_math.py made the coefficients),
-put the result together, mend the special values. NaN passes through every formula; where a comparison could hide it, the operand
-order keeps it. ``precision`` decides between two forms only for tanh and erf of f32: the rational forms of Eigen, which XLA uses too,
+The methods are the classic ones: reduce the argument, evaluate a minimax polynomial (benchmarks/fit_math.py computed the coefficients),
+reconstruct the result, correct the special values. NaN propagates through every formula; where a comparison could drop it, the operand
+order keeps it. ``precision`` chooses between two forms only for tanh and erf of f32: the rational forms of Eigen, which XLA uses too,
 or the exact ones.
 """
 from __future__ import annotations
@@ -14,12 +14,12 @@ from irscope.backends.llvm_coefficients import COEFFICIENTS
 from irscope.backends.llvm_lanes import Lanes
 
 _LN2 = {32: (0.693145752, 1.42860677e-6), 64: (6.93147180369123816490e-01, 1.90821492927058770002e-10)}
-"""ln 2 in two parts, the first with enough zeros at its end that its multiples are exact."""
+"""ln 2 in two parts, the first with enough trailing zeros that its multiples are exact."""
 
 _BIAS = {32: 127, 64: 1023}
 _MANTISSA = {32: 23, 64: 52}
 _MAGIC = {32: 12582912.0, 64: 6755399441055744.0}
-"""1.5 * 2**mantissa: adding it rounds to an integer, which then stands in the low bits."""
+"""1.5 * 2**mantissa: adding it rounds to an integer, which is then in the low bits."""
 
 Rule = Callable[[Lanes, str], str]
 
@@ -31,7 +31,7 @@ def coefficients(v: Lanes, name: str) -> tuple[float, ...]:
 # ---- exponentials
 
 def reduced(v: Lanes, x: str) -> tuple[str, str, str]:
-    """``x = n ln 2 + r``: the remainder, n as a float, and the float in whose low bits n stands."""
+    """``x = n ln 2 + r``: the remainder, n as a float, and the float that has n in its low bits."""
     high, low = _LN2[v.bits]
     shifted = v.fma(x, v.c(math.log2(math.e)), v.c(_MAGIC[v.bits]))
     n = v.sub(shifted, v.c(_MAGIC[v.bits]))
@@ -40,7 +40,7 @@ def reduced(v: Lanes, x: str) -> tuple[str, str, str]:
 
 
 def scale(v: Lanes, x: str, n: str) -> str:
-    """``x * 2**n`` for any x and any integer n: in up to four factors, the first of which keep the result normal as long as it can be."""
+    """``x * 2**n`` for any x and any integer n: in up to four factors, ordered so that the result stays normal as long as possible."""
     bias = _BIAS[v.bits]
     for _ in range(2):
         step = v.isel(v.icmp("slt", n, v.ic(1 - bias)), v.ic(1 - bias + _MANTISSA[v.bits]), v.ic(0))
@@ -58,7 +58,7 @@ def scaled(v: Lanes, x: str, n: str, integer: str) -> str:
         mask = f"i{v.lanes}" if v.lanes >= 8 else "i8"
         name = f"@llvm.x86.avx512.mask.scalef.{kind}.512"
         return v.code.call(v.kind, name, (v.kind, x), (v.kind, n), (v.kind, "zeroinitializer"), (mask, "-1"), ("i32", "4"))
-    # Two factors do for exponents up to twice the bias; the caller's values are near 1, or clamped.
+    # Two factors are enough for exponents up to twice the bias; the caller's values are near 1, or clamped.
     half = v.int("ashr", integer, v.ic(1))
     return v.mul(v.mul(x, power_of_two(v, half)), power_of_two(v, v.int("sub", integer, half)))
 
@@ -69,7 +69,7 @@ def power_of_two(v: Lanes, n: str) -> str:
 
 
 def low_integer(v: Lanes, shifted: str) -> str:
-    """The integer that stands in the low bits of a float shifted by the magic constant."""
+    """The integer in the low bits of a float shifted by the magic constant."""
     return v.int("sub", v.bits_of(shifted), v.bits_of(v.c(_MAGIC[v.bits])))
 
 
@@ -144,7 +144,7 @@ def _log_specials(v: Lanes, x: str, out: str) -> str:
 
 
 def log1p(v: Lanes, x: str) -> str:
-    """log of 1+x rounded, and what the rounding lost, divided by it; close to 0 no rounding happens."""
+    """log of the rounded 1+x, plus the rounding error divided by it; close to 0 there is none."""
     near = v.both(v.gt(x, v.c(-0.29)), v.lt(x, v.c(0.41)))
     one = v.add(x, v.c(1.0))
     larger = v.gt(x, v.c(1.0))
@@ -168,7 +168,7 @@ def tanh(v: Lanes, x: str) -> str:
 
 
 def tanh_rational(v: Lanes, x: str) -> str:
-    """Odd over even polynomial, as in Eigen and XLA; exactly 1 from the clamp on."""
+    """An odd over an even polynomial, as in Eigen and XLA; exactly 1 from the clamp on."""
     c = v.larger(v.c(-7.90531110763549805), v.smaller(v.c(7.90531110763549805), x))
     z = v.mul(c, c)
     top = (-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08, 1.48572235717979e-05,
@@ -178,7 +178,7 @@ def tanh_rational(v: Lanes, x: str) -> str:
 
 
 def _quotient(v: Lanes, x: str, z: str, top: tuple[float, ...], below: tuple[float, ...]) -> str:
-    """``x * top(z) / below(z)``, both divided by the last coefficient, so that a denormal x is not lost on the way."""
+    """``x * top(z) / below(z)``, both divided by the last coefficient, so that a denormal x is not lost."""
     unit = below[-1]
     return v.div(v.mul(x, v.poly(z, *(c / unit for c in top))), v.poly(z, *(c / unit for c in below)))
 
@@ -304,7 +304,7 @@ def cbrt(v: Lanes, x: str) -> str:
 
 
 def erf_rational(v: Lanes, x: str) -> str:
-    """Odd over even polynomial, as in Eigen and XLA."""
+    """An odd over an even polynomial, as in Eigen and XLA."""
     c = v.larger(v.c(-4.0), v.smaller(v.c(4.0), x))
     z = v.mul(c, c)
     top = (-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05, -7.34990630326855e-04,

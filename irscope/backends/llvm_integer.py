@@ -1,4 +1,4 @@
-"""Words on integers and pred: wrapping, division that never traps, shifts by any amount."""
+"""Scalar operations on integers and pred: wrapping, division that never traps, shifts by any amount."""
 from __future__ import annotations
 
 from irscope.backends.llvm_code import Code
@@ -10,7 +10,7 @@ _PLAIN = frozenset("add sub mul and or xor".split())
 
 
 def cut(code: Code, x: str, dtype: DType, lanes: int) -> str:
-    """A byte as a sub-byte integer holds it: sign or zero extended from its own bits."""
+    """A byte wrapped to a sub-byte integer: sign- or zero-extended from the integer's bits."""
     if not dtype.is_integer or dtype.bits >= 8:
         return x
     kind = register(dtype, lanes)
@@ -119,7 +119,7 @@ class _Words:
         return self.sel(zero, self.c(-1) if op == "div" else x, safe)
 
     def floor(self, op: str, operand: Expr, x: str, divisor: int) -> str:
-        """Rounding down, by a positive constant."""
+        """Division by a positive constant, rounding down."""
         power = divisor & (divisor - 1) == 0
         if power:
             if op == "floormod":
@@ -137,7 +137,7 @@ class _Words:
         return self.bin("add", self.bin("sdiv", x, self.c(divisor)), below)
 
     def shift(self, op: str, x: str, y: str, amount: Expr) -> str:
-        """By the width or more: nothing is left, or the sign. A negative amount is a large unsigned one."""
+        """Shift; by the width or more the result is 0, or the sign. A negative amount is a large unsigned one."""
         word = {"shl": "shl", "shr_logical": "lshr", "shr_arithmetic": "ashr"}[op]
         known = _constant(amount)
         if known is not None and 0 <= known < self.width:
@@ -149,7 +149,7 @@ class _Words:
         return self.sel(fits, self.bin(word, x, self.sel(fits, y, self.c(0))), self.c(0))
 
     def power(self, x: str, y: str, exponent: Expr) -> str:
-        """By squaring; a negative exponent gives 0, but 1 of 1."""
+        """Power by squaring; a negative exponent yields 0, except 1 for base 1."""
         known = _constant(exponent)
         if known is not None and known >= 0:
             out: str | None = None

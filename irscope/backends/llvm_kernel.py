@@ -1,11 +1,11 @@
 """One kernel of the tile IR as a module of LLVM text.
 
-A kernel becomes one function, or one for each nest of ``par`` loops that stands in it:
+A kernel becomes one function, or one for each nest of ``par`` loops in it:
 
     define void @K(ptr %a0, ..., i64 %first, i64 %last, ptr %scratch)
 
-``first`` and ``last`` bound the units of the nest that this call does. The text knows neither the kernel's name nor that of its
-buffers, so that equal kernels have equal texts and are compiled once.
+``first`` and ``last`` bound the units of the nest that this call runs. The text contains neither the kernel's name nor those of its
+buffers, so equal kernels have equal texts and are compiled once.
 """
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from irscope.lower.tile import Access, Buffer, Comment, Expr, For, Kernel, Stmt,
 from irscope.lower.traversal import walk
 
 ENOUGH_UNITS = 64
-"""Loops are joined into one range of units until there are this many to share out."""
+"""Loops are collapsed into one range of units until there are this many to divide among threads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A function of a kernel: ``units`` is what its range counts; more than one can be shared out among threads."""
+    """A function of a kernel: ``units`` is the size of its range; more than one can be divided among threads."""
 
     symbol: str
     units: int
@@ -35,7 +35,7 @@ class Phase:
 
 @dataclass(slots=True)
 class KernelText:
-    """``text`` defines functions ``@K...``: replace ``@K`` by the name that is wanted. ``scratch`` bytes are needed by each call."""
+    """``text`` defines functions ``@K...``: replace ``@K`` by the final name. Each call needs ``scratch`` bytes."""
 
     text: str
     phases: list[Phase]
@@ -45,8 +45,8 @@ class KernelText:
 
 
 def kernel_text(kernel: Kernel, target: Target, alignments: list[int] | None = None, stops: bool = False) -> KernelText:
-    """Write a kernel for a target. ``alignments`` are what the calls really guarantee for each parameter, where that is known to be less
-    than the buffers say. ``stops``: long loops look whether the run is to stop."""
+    """Emit a kernel for a target. ``alignments`` are those that the calls really guarantee for each parameter, where these may be less
+    than the buffers declare. ``stops``: long loops poll for a request to stop."""
     aligned = {b: b.align for b in kernel.buffers}
     for buffer, alignment in zip(kernel.params(), alignments or ()):
         aligned[buffer] = min(buffer.align, alignment)
@@ -76,7 +76,7 @@ def _vector_width(target: Target) -> str:
 @dataclass(slots=True)
 class _Module:
     """The functions of a kernel share helpers and declarations. ``aligned`` and ``offsets`` are in bytes; ``looking`` is the work of each
-    loop body that looks whether the run is to stop, by its ``id``."""
+    loop body that polls for a request to stop, by its ``id``."""
 
     kernel: Kernel
     target: Target
@@ -87,7 +87,7 @@ class _Module:
     declarations: set[str] = field(default_factory=set)
 
     def function(self, symbol: str, statements: list[Stmt], nest: list[For]) -> str:
-        """One function: statements, of which the ``par`` loops of a nest are shared out."""
+        """Emit one function: statements, with the ``par`` loops of a nest divided among threads."""
         code, kernel, target = Code(), self.kernel, self.target
         code.helpers, code.declarations = self.helpers, self.declarations
         values = Values(code, target, kernel.precision)
@@ -112,7 +112,7 @@ class _Module:
         else:
             writer.block(statements)
         if target.triple.startswith("x86_64") and any(isinstance(s, Store) and s.nontemporal for s in walk(statements)):
-            # Such stores may overtake what the thread writes afterwards, also that it is done.
+            # Such stores may be reordered after later writes of the thread, even the one that signals completion.
             self.declarations.add("declare void @llvm.x86.sse.sfence()")
             code.effect("call void @llvm.x86.sse.sfence()")
         code.effect("ret void")
@@ -122,7 +122,7 @@ class _Module:
 
 
 def _units(writer: Statements, nest: list[For]) -> None:
-    """The loops of a nest as one loop over the units that were asked for."""
+    """Emit the loops of a nest as one loop over the requested units."""
     values, code = writer.values, writer.code
     outer = nest[0]
     low = outer.low.constant or 0
@@ -154,10 +154,10 @@ def _trips(loop: For) -> int:
 
 
 def _phases(kernel: Kernel) -> list[tuple[list[Stmt], list[For]]]:
-    """Groups of statements that each make a function, with the ``par`` nest that can be shared out (empty: none).
+    """Groups of statements that each become a function, with the ``par`` nest that can be divided among threads (empty: none).
 
-    Loads of what is never written, and names for values made of them, are repeated in each function. Where anything else is carried
-    from one group to the next (registers, scratch memory), the kernel stays one function.
+    Loads of memory that is never written, and values computed from them, are repeated in each function. Where anything else is carried
+    from one group to the next (registers, scratch memory), the kernel remains one function.
     """
     groups: list[tuple[list[Stmt], list[For]]] = []
     before: list[Stmt] = []
@@ -183,12 +183,12 @@ def _phases(kernel: Kernel) -> list[tuple[list[Stmt], list[For]]]:
 
 
 def _is_repeatable(statement: Stmt) -> bool:
-    """Whether a statement names a value, which is not loaded from memory that may be written."""
+    """Whether a statement only defines a value, and does not load from memory that may be written."""
     return isinstance(statement.result, Expr) and (not isinstance(statement, Access) or statement.buffer.scope in ("in", "const"))
 
 
 def _nest(loop: For) -> list[For]:
-    """The loops that are joined: constant bounds, directly inside each other, until there are enough units."""
+    """The loops to collapse: constant bounds, perfectly nested, until there are enough units."""
     nest: list[For] = []
     units = 1
     at: Stmt = loop
@@ -203,7 +203,7 @@ def _nest(loop: For) -> list[For]:
 
 
 def _scratch_places(kernel: Kernel) -> tuple[dict[Buffer, int], int]:
-    """Offsets in the scratch memory of a thread, staggered against 4 KiB aliasing."""
+    """Offsets in the scratch memory of a thread, staggered to avoid 4 KiB aliasing."""
     places: dict[Buffer, int] = {}
     end = 0
     for buffer in kernel.buffers:

@@ -1,4 +1,4 @@
-"""Short words for the instructions of one float width, a whole vector at a time: what conversions and mathematics are written with."""
+"""Shorthand for the instructions of one float width, on whole vectors: conversions and mathematics are written with it."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -67,13 +67,13 @@ class Lanes:
         return self.code.pure(f"fneg {self.kind} {x}", x)
 
     def fma(self, x: str, y: str, z: str) -> str:
-        """``x * y + z``; on a target without the instruction in two roundings."""
+        """``x * y + z``; with two roundings on a target without the instruction."""
         if not self.has_fma:
             return self.add(self.mul(x, y), z)
         return self.intrinsic("fma", x, y, z)
 
     def residual(self, x: str, y: str, product: str) -> str:
-        """``x * y - product``, what rounding the product has lost; by Dekker's splitting where the target cannot fuse."""
+        """``x * y - product``, the rounding error of the product; by Dekker's splitting where the target has no fma."""
         if self.has_fma:
             return self.intrinsic("fma", x, y, self.neg(product))
         (a, b), (c, d) = self._halves(x), self._halves(y)
@@ -99,7 +99,7 @@ class Lanes:
         return self.intrinsic("copysign", magnitude, sign)
 
     def poly(self, x: str, *coefficients: float) -> str:
-        """Horner, the highest coefficient first."""
+        """A polynomial by Horner's scheme, the highest coefficient first."""
         out = self.c(coefficients[0])
         for value in coefficients[1:]:
             out = self.fma(out, x, self.c(value))
@@ -164,7 +164,7 @@ class Lanes:
         return self.code.pure(f"bitcast {self.ikind} {x} to {self.kind}", x)
 
     def to_int(self, x: str) -> str:
-        """A float that is an integer already and fits."""
+        """Convert a float that already is an integer in range."""
         return self.code.pure(f"fptosi {self.kind} {x} to {self.ikind}", x)
 
     def from_int(self, x: str) -> str:

@@ -17,13 +17,13 @@ from irscope.lower.traversal import Visitor, visits
 
 POOL, SCRATCH, CONSTANTS, THREADS = range(4)
 SMALLEST_CHUNK_US = 6.0
-"""A chunk of less work is not worth the ticket; a kernel of less than two runs inline."""
+"""Less work than this is not worth a chunk; a kernel of less than two chunks runs inline."""
 
 
 def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, KernelText], triple: str = "",
               stops: bool = False) -> str:
-    """The module of the main function; ``names`` are the kernels' symbols, without ``@``. ``stops``: it looks whether the run is to stop,
-    in each round of a loop and behind each kernel that is shared out."""
+    """The module of the main function; ``names`` are the kernels' symbols, without ``@``. ``stops``: it polls for a request to stop,
+    in each iteration of a loop and after each kernel that is divided among threads."""
     fp = denormals(triple) if program.flush_denormals else Denormals()
     main = _Main(names, texts, {slot: number for number, slot in enumerate(program.constants)}, fp, stops)
     main.block(program.steps)
@@ -58,7 +58,7 @@ def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, Ke
 
 @dataclass(slots=True)
 class _Main(Visitor):
-    """Writes steps, which nest as the program's loops and branches do: a few deep."""
+    """Emits steps, which nest only a few deep, as the program's loops and branches do."""
 
     names: dict[Kernel, str]
     texts: dict[Kernel, KernelText]
@@ -128,7 +128,7 @@ class _Main(Visitor):
             self.say(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {step.bytes}, i1 false)")
 
     def shared(self, symbol: str, units: int, most: int, pointers: list[str], call: str) -> None:
-        """Through the pool where there is one: at most ``most`` chunks, and no more than four a thread."""
+        """Run a kernel through the pool where there is one: at most ``most`` chunks, and no more than four per thread."""
         number = self.name()[1:]
         self.say(f"br i1 %many, label %{number}.share, label %{number}.alone")
         self.lines.append(f"{number}.share:")
@@ -151,7 +151,7 @@ class _Main(Visitor):
             self.chunks[chunk] = _chunk(chunk, symbol, units, len(pointers), self.denormals)
 
     def stop_if_asked(self, work: float) -> None:
-        """Return where the run is to stop, before so many statements."""
+        """Return if a stop is requested, before a step of this many statements."""
         lines, asked = look(self.name, int(min(work, LONG)))
         for line in lines:
             self.say(line)
@@ -159,7 +159,7 @@ class _Main(Visitor):
         self.lines.append(f"{asked[1:]}.on:")
 
     def flag(self, slot: Slot) -> str:
-        """Whether a pred in memory holds."""
+        """Whether a pred in memory is true."""
         at, byte, flag = self.base(slot), self.name(), self.name()
         self.say(f"{byte} = load i8, ptr {at}")
         self.say(f"{flag} = icmp ne i8 {byte}, 0")
@@ -199,7 +199,7 @@ class _Main(Visitor):
 
 
 def _chunk(name: str, symbol: str, units: int, pointers: int, fp: Denormals) -> str:
-    """Chunk ``i`` of ``n``: units from ``units*i//n`` to ``units*(i+1)//n``; on any thread, so that it sets up the arithmetic itself."""
+    """Chunk ``i`` of ``n``: units from ``units*i//n`` to ``units*(i+1)//n``; on any thread, so it sets the floating-point mode itself."""
     lines = [f"define internal void {name}(ptr %args, i64 %i, i64 %n, ptr %scratch) nounwind {{", *fp.off,
              f"  %low = mul i64 %i, {units}", "  %first = udiv i64 %low, %n", f"  %high = add i64 %low, {units}",
              "  %last = udiv i64 %high, %n"]

@@ -1,21 +1,21 @@
-"""Masked loads, gathers and stores: the one place that names LLVM's masked intrinsics, in forms that LLVM compiles right.
+"""Masked loads, gathers and stores: the only file that emits LLVM's masked intrinsics, in forms that LLVM compiles correctly.
 
 LLVM 22.1 miscompiles one form for AVX-512. Where the value of a masked store is the truncation of a wider vector and the constant mask
 has one true lane, its x86 back end folds the truncation into the store and then stores the one lane of the wide vector: bf16 in column
-16 of 17 writes 4 bytes instead of 2. Truncations are found across any text in front of the store, and constants are folded, so that
-neither the value's text nor the mask's is a safe sign. :func:`store` therefore keeps two rules for integer elements, which floats of 16
-and 8 bits are in memory:
+16 of 17 writes 4 bytes instead of 2. LLVM finds truncations across any preceding text, and folds constants, so neither the value's text
+nor the mask's is a safe indication. :func:`store` therefore follows two rules for integer elements, which floats of 16 and 8 bits are in
+memory:
 
 - The mask of the intrinsic is a constant of whole aligned pairs of lanes; a lane without its neighbour gets a scalar store. However LLVM
   splits such a vector into registers, no part of two lanes or more has one true lane.
-- Under a mask that is computed, every lane is a scalar store behind a branch. No kernel of irscope needs it to be fast: tails of rows
+- Under a computed mask, every lane is a scalar store behind a branch. No kernel of irscope needs it to be fast: tails of rows
   have constant masks.
 
-It miscompiles another one for AVX2: a masked load of more than a register whose mask is a shuffle of constants, not a constant, reads a
-register's part of which no lane is true as if all were (a masked load of 16 floats with 2 true lanes reads 16). Constant masks are
-written as such (:func:`constant`), also where they are made from others.
+It miscompiles another form for AVX2: for a masked load of more than one register whose mask is a shuffle of constants instead of a
+constant, a register without a true lane is read as if all lanes were true (a masked load of 16 floats with 2 true lanes reads 16).
+Constant masks are therefore emitted as constants (:func:`constant`), also where they are derived from others.
 
-``benchmarks/masked_memory.py`` runs all forms between guard pages, at every CPU level, and says which of LLVM's own are wrong.
+``benchmarks/masked_memory.py`` runs all forms between guard pages, at every CPU level, and reports which of LLVM's own are wrong.
 """
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def gather(code: Code, element: str, lanes: int, pointers: str, mask: str) -> st
 
 
 def store(code: Code, run: Run, value: str, mask: str, held: Sequence[bool] | None) -> None:
-    """Write consecutive elements; lanes whose mask is false write nothing. ``held`` are the lanes of a constant mask, None for another."""
+    """Write consecutive elements; lanes whose mask is false write nothing. ``held`` has the lanes of a constant mask (None: any other)."""
     if run.lanes == 1:
         _store_when(code, f"store {run.element} {value}, ptr {run.pointer}, align {min(run.alignment, 64)}", mask)
     elif run.element in ("float", "double"):
@@ -97,7 +97,7 @@ def _store_vector(code: Code, run: Run, value: str, mask: str) -> None:
 
 
 def _lane_store(code: Code, run: Run, value: str, lane: int) -> str:
-    """The line that stores one lane of a vector in its place."""
+    """The line that stores one lane of a vector to its address."""
     one = code.pure(f"extractelement {run.kind} {value}, i64 {lane}", value)
     at = code.pure(f"getelementptr {run.element}, ptr {run.pointer}, i64 {lane}", run.pointer) if lane else run.pointer
     return f"store {run.element} {one}, ptr {at}, align {math.gcd(min(run.alignment, 64), lane * SIZES[run.element])}"
@@ -114,7 +114,7 @@ def _load_when(code: Code, run: Run, mask: str) -> str:
 
 
 def _store_when(code: Code, line: str, mask: str) -> None:
-    """A one-lane store under a condition. All that ``line`` reads has been computed in front of the branch."""
+    """A one-lane store under a condition. The operands of ``line`` are computed before the branch."""
     take, join = code.label(), code.label()
     _open(code, mask, take, join)
     code.effect(line)

@@ -39,7 +39,7 @@ def extreme(code: Code, name: str, element: str, lanes: int, x: str, y: str) -> 
 
 
 def _extreme(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
-    """With a constant that is no NaN it takes one comparison, and one addition where the constant is zero."""
+    """With a constant that is not NaN it takes one comparison, and one addition where the constant is zero."""
     op, (x, y) = expr.op, names
     bound = constant_of(expr.args[1])
     if bound is None:
@@ -47,7 +47,7 @@ def _extreme(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
         x, y = y, x
     if bound is None or math.isnan(bound) or (bound == 0.0 and (math.copysign(1.0, bound) < 0) == (op == "max")):
         return extreme(v.code, op, v.element, v.lanes, *names)
-    # The comparison is false for NaN, and then the other operand, the NaN itself, is taken.
+    # The comparison is false for NaN, which selects the other operand, the NaN itself.
     out = v.sel(v.gt(y, x) if op == "max" else v.lt(y, x), y, x)
     if bound != 0.0:
         return out
@@ -74,7 +74,7 @@ def _power(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
 
 
 def _simple_power(v: Lanes, x: str, exponent: float | None) -> str | None:
-    """Powers that a product or a quotient gives, within a rounding or two."""
+    """Powers that a product or a quotient computes, within one or two roundings."""
     if exponent == 1.0:
         return x
     if exponent == 2.0:
@@ -97,7 +97,7 @@ def _simple_power(v: Lanes, x: str, exponent: float | None) -> str | None:
 
 _ARITHMETIC = frozenset(("add", "sub", "mul"))
 _BY_OPERANDS: dict[str, Callable[[Lanes, Expr, list[str], str], str]] = {"div": _divide, "max": _extreme, "min": _extreme, "pow": _power}
-"""Operations that are simpler where an operand is a constant."""
+"""Operations that simplify where an operand is a constant."""
 _RULES: dict[str, Callable[..., str]] = {
     **llvm_elementary.RULES, "sin": sine, "cos": cosine, "tan": tangent, "neg": Lanes.neg, "abs": Lanes.abs, "sqrt": Lanes.sqrt,
     "rsqrt": lambda v, x: v.div(v.c(1.0), v.sqrt(x)), "sign": _sign, "scale2": llvm_elementary.scale, "rem": remainder,

@@ -24,7 +24,7 @@ def power(v: Lanes, x: str, y: str) -> str:
     odd = v.both(integer, v.fcmp("one", v.intrinsic("trunc", half), half))
     negative = v.icmp("slt", v.bits_of(x), v.ic(0))
     zero_or_infinite = v.either(v.eq(x, v.c(0.0)), v.eq(v.abs(x), v.c(math.inf)))
-    # The logarithm of 0 and of infinity is mended here: what counts is the sign of y.
+    # The logarithm of 0 and of infinity is corrected here: the sign of y decides.
     up = v.gt(y, v.c(0.0))
     large = v.eq(v.abs(x), v.c(math.inf))
     grows = v.code.pure(f"xor {v.pkind} {up}, {large}", up, large)  # 0**positive and inf**negative vanish
@@ -44,14 +44,14 @@ def _through_double(v: Lanes, a: str, y: str) -> str:
     d = Lanes(v.code, "double", v.lanes, v.has_fma, v.avx512)
     wide_a = v.code.pure(f"fpext {v.kind} {a} to {d.kind}", a)
     wide_y = v.code.pure(f"fpext {v.kind} {y} to {d.kind}", y)
-    # As doubles all floats are normal, and the special ones are mended by the caller: the bare logarithm does.
+    # As doubles all floats are normal, and the caller corrects the special ones: the plain logarithm is enough.
     m, e = elementary.split(d, wide_a)
     logarithm = elementary.joined(d, e, elementary.log_of_mantissa(d, d.sub(m, d.c(1.0))))
     out = elementary.exp(d, d.mul(wide_y, logarithm))
     return v.code.pure(f"fptrunc {d.kind} {out} to {v.kind}", out)
 
 
-# ---- sums of two floats: the first is the rounded value, the second what is missing
+# ---- sums of two floats: the first is the rounded value, the second the error
 
 def _sum(v: Lanes, a: str, b: str) -> Two:
     """a + b for |a| >= |b|."""
@@ -71,9 +71,9 @@ def _times(v: Lanes, x: Two, y: Two) -> Two:
 
 def _double_power(v: Lanes, a: str, y: str) -> str:
     high, low = _logarithm(v, a)
-    # Beyond every exponent the product is clamped; its sign then says 0 or infinity.
+    # Out of the range of exponents the product is clamped; its sign then decides between 0 and infinity.
     if not v.has_fma:
-        y = v.larger(v.c(-(2.0 ** 200)), v.smaller(v.c(2.0 ** 200), y))  # splitting must not overflow; as far as this, it is the same
+        y = v.larger(v.c(-(2.0 ** 200)), v.smaller(v.c(2.0 ** 200), y))  # splitting must not overflow; up to here the result is the same
     p = v.mul(y, high)
     rest = v.fma(y, low, v.residual(y, high, p))
     far = v.fcmp("ogt", v.abs(p), v.c(800.0))
@@ -105,7 +105,7 @@ def _logarithm(v: Lanes, a: str) -> Two:
     double = v.add(s, s)
     high, low = _sum(v, double, tail[0])
     low = v.add(low, v.add(tail[1], v.add(s_low, s_low)))
-    # e ln 2 is exact in its first part; where e is 0 it is the smaller term, and exactly nothing.
+    # e ln 2 is exact in its first part; where e is 0 it is the smaller term, and exactly 0.
     ln_high, ln_low = 6.93147180369123816490e-01, 1.90821492927058770002e-10
     power = v.mul(e, v.c(ln_high))
     total = v.add(power, high)
@@ -132,6 +132,6 @@ def arctangent2(v: Lanes, y: str, x: str) -> str:
     left = v.icmp("slt", v.bits_of(x), v.ic(0))
     angle = v.sel(left, v.add(v.sub(v.c(2 * high), angle), v.c(2 * low)), angle)
     angle = v.copysign(angle, y)
-    # Comparisons with NaN have hidden it.
+    # Comparisons have dropped a NaN.
     unordered = v.fcmp("uno", x, y)
     return v.sel(unordered, v.c(math.nan), angle)

@@ -6,7 +6,7 @@ from irscope.backends.llvm_types import vector
 
 
 def remainder(v: Lanes, x: str, y: str) -> str:
-    """Where the quotient is small, one exact step does; else a scalar loop for each lane."""
+    """Where the quotient is small, one exact step is enough; else a scalar loop for each lane."""
     name = f"@irs.fmod.{v.integer}"
     v.code.helpers.setdefault(name, _scalar(v.element))
     v.code.declarations.add(f"declare {v.integer} @llvm.ctlz.{v.integer}({v.integer}, i1)")
@@ -43,7 +43,7 @@ def _scalar(element: str) -> str:
     def signed(value: int) -> int:
         return value - (1 << bits) if value >> (bits - 1) else value
 
-    # A denormal divisor is 0 where denormals are flushed: the comparison of floats asks the processor.
+    # A denormal divisor is 0 where denormals are flushed: the comparison of floats follows the processor's mode.
     # Magnitudes as (mantissa with its leading one, exponent); denormals are shifted up first.
     return f"""define internal {element} @irs.fmod.{i}({element} %x, {element} %y) noinline nounwind {{
 entry:

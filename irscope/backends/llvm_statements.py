@@ -32,16 +32,16 @@ from irscope.lower.traversal import Visitor, assigned, visits
 
 
 class Statements(Visitor):
-    """Writes statements into a function."""
+    """Emits statements into a function."""
 
     def __init__(self, code: Code, values: Values, pointers: dict[Buffer, str], aligned: dict[Buffer, int],
                  looking: Mapping[int, int] | None = None) -> None:
         self.code = code
-        self.looking = looking or {}  # bodies of loops, by id, that look whether the run is to stop
+        self.looking = looking or {}  # bodies of loops, by id, that poll for a request to stop
         self.aligned = aligned
         self.values = values
         self.pointers = pointers
-        self.multiples: dict[Expr, int] = {}  # what a loop variable is known to be a multiple of
+        self.multiples: dict[Expr, int] = {}  # the known divisor of each loop variable
 
     @visits(Let)
     def let(self, s: Let) -> None:
@@ -60,13 +60,13 @@ class Statements(Visitor):
 
     @visits(Comment)
     def comment(self, s: Comment) -> None:
-        """Machine code has none."""
+        """Emits nothing: machine code has no comments."""
 
     # ---- memory
 
     def address(self, buffer: Buffer, index: Expr) -> tuple[str, int]:
-        """The pointer to an element, and its alignment. Terms are added outermost first, the constant last, so that what a loop does
-        not change stays outside of it and the rest is an addressing mode."""
+        """The pointer to an element, and its alignment. Terms are added outermost first, the constant last, so that loop-invariant
+        terms are hoisted and the rest becomes an addressing mode."""
         kind, size = _cell(buffer)
         pointer, alignment = self.pointers[buffer], self.aligned[buffer]
         for term in _terms(index):
@@ -140,7 +140,7 @@ class Statements(Visitor):
 
     def _to_register(self, name: str, buffer: Buffer, lanes: int) -> str:
         if buffer.dtype.kind != "pred":
-            # Whoever filled the bytes of sub-byte integers may have left their upper bits as they were.
+            # The caller may have left the upper bits of sub-byte integers undefined.
             return cut(self.code, name, buffer.dtype, lanes)
         return self.code.pure(f"icmp ne {vector('i8', lanes)} {name}, {'0' if lanes == 1 else 'zeroinitializer'}", name)
 
@@ -186,7 +186,7 @@ class Statements(Visitor):
             llvm_masked.store(self.code, Run(element, lanes, pointer, alignment), value, mask, _held(s.mask))
             return
         size = lanes * (s.buffer.dtype.storage // (2 if dtype.is_complex else 1))
-        # A nontemporal store that is not aligned would be taken apart into single elements.
+        # LLVM would split an unaligned nontemporal store into single elements.
         temporal = ", !nontemporal !0" if s.nontemporal and alignment % size == 0 else ""
         self.code.effect(f"store {vector(element, lanes)} {value}, ptr {pointer}, align {min(alignment, 64)}{temporal}")
 
@@ -201,7 +201,7 @@ class Statements(Visitor):
 
     def loop(self, var: Expr | None, bounds: tuple[str, str, int], body: list[Stmt], guarded: bool,
              begin: Callable[[str], None] | None = None) -> None:
-        """``for var = low; var < high; var += step``; without ``guarded`` there is at least one round."""
+        """``for var = low; var < high; var += step``; without ``guarded`` there is at least one iteration."""
         code, values, (low, high, step) = self.code, self.values, bounds
         carried = [r for r in assigned(body) if r in values.registers]
         first = [values.registers[r] for r in carried]
@@ -237,7 +237,7 @@ class Statements(Visitor):
                 self._settle(r, two)
 
     def _stop_if_asked(self, work: int) -> None:
-        """Return where the run is to stop."""
+        """Return if a stop is requested."""
         code = self.code
         out, on = code.label(), code.label()
         lines, asked = look(code.name, work)
@@ -263,7 +263,7 @@ class Statements(Visitor):
         return (phis, names), iv
 
     def _settle(self, r: Register, name: str) -> None:
-        """A value of a loop that has ended belongs to the code around it."""
+        """After a loop, move a register's value to the enclosing code."""
         self.values.registers[r] = name
         if self.code.level.get(name, 0) > self.code.depth:
             self.code.level[name] = self.code.depth
@@ -353,7 +353,7 @@ def _terms(index: Expr) -> list[Expr]:
 
 
 def _held(mask: Expr) -> tuple[bool, ...] | None:
-    """The lanes of a constant mask; None for a mask that is computed."""
+    """The lanes of a constant mask; None for a computed mask."""
     return mask.value if mask.op == "const" and isinstance(mask.value, tuple) else None
 
 

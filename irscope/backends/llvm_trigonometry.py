@@ -1,8 +1,7 @@
-"""sin, cos and tan of any argument: Cody and Waite's reduction with fused multiplications, and Payne and Hanek's far out.
+"""sin, cos and tan of any argument: Cody and Waite's reduction with fused multiplications, and Payne and Hanek's for large arguments.
 
-The quick reduction is good up to 2**16 (f32) or 2**30 (f64), less on a machine that cannot fuse. Beyond, a function that multiplies
-the argument's bits with the right piece of 2/pi is called, one lane after the other; it stands behind a branch that is hardly ever
-taken.
+The fast reduction is valid up to 2**16 (f32) or 2**30 (f64), less on a machine without fma. Beyond, a rarely taken branch calls, lane by
+lane, a function that multiplies the argument's bits with the right piece of 2/pi.
 """
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ _PARTS = {
     32: (1.57079637050628662109375, -4.37113882867379e-08, -1.71512451306e-15),
     64: (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33),
 }
-"""pi/2 in three parts, each the nearest float of what is left."""
+"""pi/2 in three parts, each the nearest float of the remainder."""
 _SPLIT_LIMIT = {32: 2.0 ** 12, 64: 2.0 ** 20}
 _SPLIT_PARTS = {
     32: (1.5703125, 4.837512969970703125e-4, 7.54978995489188216e-8),
@@ -45,12 +44,12 @@ def tangent(v: Lanes, x: str) -> str:
 
 
 def _signed_zero(v: Lanes, x: str, out: str) -> str:
-    """A zero stays what it is; the reduction has lost its sign."""
+    """Restore the sign of a zero, which the reduction has lost."""
     return v.sel(v.eq(x, v.c(0.0)), x, out)
 
 
 def _anywhere(v: Lanes, x: str, name: str, finish: Finish) -> str:
-    """The quick form, and the slow one where some lane is far out."""
+    """The fast form, and the slow one where some lane is out of its range."""
     r, quadrant = _reduce(v, x)
     quick = finish(v, r, quadrant)
     far = v.any(v.fcmp("ogt", v.abs(x), v.c(_limit(v))))
@@ -86,7 +85,7 @@ def _sine_core(v: Lanes, r: str, z: str) -> str:
 
 
 def _cosine_core(v: Lanes, z: str) -> str:
-    # 1 - z/2 loses a bit that is added back.
+    # 1 - z/2 loses bits that are added back.
     half = v.mul(z, v.c(0.5))
     head = v.sub(v.c(1.0), half)
     lost = v.sub(v.sub(v.c(1.0), head), half)
@@ -103,7 +102,7 @@ def _odd(v: Lanes, quadrant: str) -> str:
 
 
 def _turned(v: Lanes, x: str, quadrant: str) -> str:
-    """Negated in the lower half plane."""
+    """Negate in the lower half plane."""
     sign = v.int("shl", v.int("and", quadrant, v.ic(2)), v.ic(v.bits - 2))
     return v.float_of(v.int("xor", v.bits_of(x), sign))
 
@@ -125,7 +124,7 @@ def _tangent(v: Lanes, r: str, quadrant: str) -> str:
 
 
 def _slow(v: Lanes, name: str, finish: Finish) -> str:
-    """One lane, exactly reduced where it is far out; the quick result else."""
+    """One lane, exactly reduced where it is out of the fast range, else the fast result."""
     code = Code()
     code.helpers, code.declarations = v.code.helpers, v.code.declarations
     one = Lanes(code, v.element, 1, v.has_fma)
@@ -145,9 +144,9 @@ def _slow(v: Lanes, name: str, finish: Finish) -> str:
 
 
 def _payne_hanek() -> str:
-    """x modulo pi/2 for any finite x of magnitude 2**-8 or more, as (remainder, quadrant); NaN for what is not finite.
+    """x modulo pi/2 for any finite x of magnitude 2**-8 or more, as (remainder, quadrant); NaN for values that are not finite.
 
-    x = M * 2**E with an integer M of 53 bits. 192 bits of 2/pi from the place where they begin to matter modulo 4, times M, modulo 1:
+    x = M * 2**E with an integer M of 53 bits. 192 bits of 2/pi, from the first that matters modulo 4, times M, modulo 1:
     the upper two bits are the quadrant, the rest the fraction of it.
     """
     zeros = 64

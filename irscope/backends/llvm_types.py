@@ -1,7 +1,7 @@
-"""How element types look in LLVM: in registers and in memory.
+"""The LLVM types of element types: in registers and in memory.
 
-pred is ``i1`` in registers and a byte in memory; sub-byte integers are bytes; floats narrower than f32 are their bits, and every
-arithmetic on them has been made f32 before; a complex value is two names, and interleaved pairs in memory.
+pred is ``i1`` in registers and a byte in memory; sub-byte integers are bytes; floats narrower than f32 are stored as their bits, and all
+arithmetic on them has been lowered to f32 before; a complex value is two names, and interleaved pairs in memory.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from irscope.lazy import np
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the text depends on. ``features`` are LLVM's names without the sign."""
+    """The properties of a target that the text depends on. ``features`` are LLVM's names without the sign."""
 
     triple: str
     cpu: str
@@ -56,7 +56,7 @@ def vector(element: str, lanes: int) -> str:
 
 
 def suffix(element: str, lanes: int) -> str:
-    """How intrinsics spell a type: ``v16f32``."""
+    """A type's suffix in names of intrinsics: ``v16f32``."""
     short = {"float": "f32", "double": "f64", "half": "f16"}.get(element, element)
     return short if lanes == 1 else f"v{lanes}{short}"
 
@@ -72,7 +72,7 @@ def float_text(value: float, element: str) -> str:
 
 
 def element_text(value: Any, dtype: DType) -> str:
-    """The constant of a type, without the type."""
+    """A constant of a type, without the type."""
     if dtype.kind == "pred":
         return "true" if value else "false"
     if dtype.is_integer:
@@ -85,7 +85,7 @@ def element_text(value: Any, dtype: DType) -> str:
 
 
 def constant_text(value: Any, dtype: DType, lanes: int) -> str:
-    """A constant, a vector one lane by lane."""
+    """A constant; a vector constant lane by lane."""
     if lanes == 1:
         return element_text(value, dtype)
     element = scalar(dtype)

@@ -14,7 +14,7 @@ Name = str | tuple[str, str]  # a complex value has two
 
 
 class Values:
-    """Evaluates expressions into a function. ``names`` holds variables, ``registers`` what registers hold here."""
+    """Emits expressions into a function. ``names`` maps variables to names, ``registers`` registers to their values here."""
 
     def __init__(self, code: Code, target: Target, precision: str) -> None:
         self.code = code
@@ -29,7 +29,7 @@ class Values:
     # ---- entry
 
     def value(self, x: Expr) -> Name:
-        """The name of an expression, computed where its operands allow."""
+        """The name of an expression, computed in the outermost block that its operands allow."""
         found = self._find(x)
         if found is not None:
             return found
@@ -58,7 +58,7 @@ class Values:
         return name
 
     def enter(self) -> None:
-        """What is computed from here on is forgotten at :meth:`leave`."""
+        """Open a block; names of values computed in it are dropped at :meth:`leave`."""
         self._known.append({})
 
     def leave(self) -> None:
@@ -77,7 +77,7 @@ class Values:
         return None
 
     def _moves(self, x: Expr) -> bool:
-        """Whether a register is read below: then the value is not the same everywhere."""
+        """Whether an expression reads a register, so that its value changes from place to place."""
         if x.op == "reg":
             return True
         if not x.args:
@@ -188,7 +188,7 @@ class Values:
         return self.code.call(element, f"@llvm.vector.reduce.{word}.{short}", (kind, operand))
 
     def _tree(self, name: str, x: Expr, operand: str) -> str:
-        """Halves against halves: the exact maximum and minimum have no reduction of their own that is as good."""
+        """Reduce halves against halves: LLVM has no reduction as good for the exact maximum and minimum."""
         element, lanes = scalar(x.dtype), x.lanes
         if lanes & (lanes - 1):
             parts = [self.code.pure(f"extractelement {vector(element, lanes)} {operand}, i64 {i}", operand) for i in range(lanes)]

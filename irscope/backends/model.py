@@ -1,4 +1,4 @@
-"""From a module as written to something that runs: expanded, folded, lowered, compiled; what depends on constants alone runs once, here."""
+"""Compiles a module: expands, folds, lowers and compiles it; nodes that depend only on constants are computed once, here."""
 from __future__ import annotations
 
 import time
@@ -30,7 +30,7 @@ from irscope.passes.split_constants import split_constants
 from irscope.source import Severity, UserError, did_you_mean
 
 PASSES = ("simplify-algebra", "share-equal", "simplify-algebra", "fold-scale", "remove-dead")
-"""What every graph goes through before kernels are made of it."""
+"""The passes that every graph goes through before lowering."""
 
 
 @dataclass(slots=True)
@@ -59,16 +59,16 @@ class Model:
 
     @property
     def kernels(self) -> int:
-        """How many kernels a run launches, each loop's body counted once."""
+        """The number of kernels that a run launches, each loop's body counted once."""
         return len(self.program.launches())
 
 
 def primitive(module: Module, weights: Mapping[int, Array] | None = None) -> Module:
-    """The primitive graph of a module, with parameters of these numbers fixed, simplified."""
+    """The primitive graph of a module, simplified, with the parameters of these numbers fixed."""
     try:
         made = expand(module)
     except UserError:
-        require_sound(module)  # says where, with both types
+        require_sound(module)  # reports the place, with both types
         raise
     require_sound(made)
     if weights:
@@ -80,7 +80,7 @@ def primitive(module: Module, weights: Mapping[int, Array] | None = None) -> Mod
 
 
 def require_sound(module: Module) -> None:
-    """Raise UserError where a type in a primitive module is not what its operator gives: code made of it would read beyond its arrays."""
+    """Raise UserError where a type in a primitive module is not its operator's result type: compiled code would read out of bounds."""
     found = [(graph, fault) for graph in module.graphs.values() for fault in check_graph(graph)]
     faults = [finding(module, graph, fault) for graph, fault in found if fault.severity is Severity.ERROR]
     if faults:
@@ -99,7 +99,7 @@ def require_sound(module: Module) -> None:
 
 
 CONVERTING = hlo.named("dot convolution reduce concatenate")
-"""Operators, beside those that work element by element, whose result may have another precision than their operands."""
+"""Operators, besides elementwise ones, whose result may have another precision than their operands."""
 
 
 def _converts(node: Node) -> bool:
@@ -120,7 +120,7 @@ def compile_module(module: Module, weights: Mapping[int, Array] | None = None, o
 
 @dataclass(slots=True)
 class Lowered:
-    """A program, the primitive module that it was made of, and its operations."""
+    """A program, the primitive module that it was lowered from, and its operations."""
 
     module: Module
     program: Program
@@ -129,7 +129,7 @@ class Lowered:
 
 def lowered(module: Module, weights: Mapping[int, Array] | None, options: Options, cpu: str = "", use_cache: bool = True,
             tuner: Tuner | None = None) -> Lowered:
-    """The program of a module. What depends on constants alone is compiled and run on the way."""
+    """Lower a module to a program. Nodes that depend only on constants are compiled and run first."""
     if not options.lanes:
         options = replace(options, lanes=llvm_compile.host(cpu).lanes)
     made = primitive(module, weights)
@@ -146,7 +146,7 @@ def lowered(module: Module, weights: Mapping[int, Array] | None, options: Option
 
 
 def compile_named(reading: Reading, given: Bindings, options: Options, cpu: str = "", tuner: Tuner | None = None) -> Model:
-    """Compile the first module of a reading, with arrays by name. Raises UserError for names and arrays that do not fit."""
+    """Compile the first module of a reading, with arrays by name. Raises UserError for names and arrays that do not match."""
     if not reading.ok or not reading.modules:
         errors = [f for f in reading.findings if f.severity is Severity.ERROR]
         raise UserError(f"{reading.source.name} cannot be compiled: the text has errors", findings=errors)
@@ -166,7 +166,7 @@ def compile_named(reading: Reading, given: Bindings, options: Options, cpu: str 
 
 
 def ports_of(module: Module) -> tuple[list[Port], list[Port]]:
-    """The tensors that the entry of a module takes and gives, in order, with names. Raises UserError where a shape is open."""
+    """The input and output tensors of a module's entry, in order, with names. Raises UserError where a shape is open."""
     main = module.main()
     for param in main.params:
         for path, type in leaf_paths(param.type):
@@ -180,7 +180,7 @@ def ports_of(module: Module) -> tuple[list[Port], list[Port]]:
 
 
 MOST_BYTES = 2**63 - 1
-"""What one array may have: sizes are counted in 64 bits."""
+"""The most bytes of one array: sizes are 64-bit integers."""
 
 
 def _port(name: str, type: TensorType) -> Port:

@@ -1,7 +1,7 @@
-"""From a module as written to one whose entry takes tensors of known types: what a program needs before it can be lowered.
+"""Turns a module into one whose entry takes tensors of known types, as lowering requires.
 
-HLO says all its types; a TorchScript graph is a program, which is run over abstract values with the types of the arrays that are given,
-and so is a Relay module: its functions are inlined, its operators expanded.
+HLO states all its types; a TorchScript graph is a program, which is run over abstract values with the types of the given arrays. A Relay
+module is run likewise: its functions are inlined, its operators expanded.
 """
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ NUMBERS = {"int": int, "float": float, "bool": bool}
 
 
 def needs_opening(module: Module) -> bool:
-    """Whether the entry is a program that has to be run before it is a graph of tensors."""
+    """Whether the entry is a program that must be run over abstract values to get a graph of tensors."""
     return not module.is_primitive
 
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What the user gives for what a text leaves open: arrays by input name or ``argN`` (objects not counted), weights and constants by
+    """The user's values for what a text leaves open: arrays by input name or ``argN`` (objects not counted), weights and constants by
     name, shapes and element types of inputs. A 0-dimensional array binds to an input that is a number.
     """
 
@@ -45,13 +45,13 @@ class Bindings:
         return Joined([self.inputs, self.weights])
 
     def require_inputs(self, names: Collection[str]) -> None:
-        """Raise UserError where the shape or element type of an input is given that there is not."""
+        """Raise UserError where a shape or element type is given for an input that does not exist."""
         for name in [*self.shapes, *self.dtypes]:
             if name not in names:
                 raise UserError(f"there is no input {name!r}", did_you_mean(name, names) or f"the inputs are {', '.join(names)}")
 
     def dtype(self, name: str, said: Type) -> DType:
-        """The element type of an input: as it is given, as the text says, else float32."""
+        """The element type of an input: as given, else as in the text, else float32."""
         return DTYPES[self.dtypes[name]] if name in self.dtypes else said.dtype if isinstance(said, TensorType) else F32
 
 
@@ -59,7 +59,7 @@ def opened(module: Module, given: Bindings, measure: Measure | None = None) -> M
     """The primitive module of a program for these arrays.
 
     ``measure`` compiles and runs a module whose result is one integer: sizes that depend on data come from it.
-    ``attrs["consumed"]`` of the result names the arrays that became numbers. Raises UserError for what does not fit.
+    ``attrs["consumed"]`` of the result names the arrays that became numbers. Raises UserError for values that do not fit.
     """
     if module.dialect.typing is Typing.INFERRED:
         return _opened_inferred(module, given)
@@ -99,17 +99,17 @@ def opened(module: Module, given: Bindings, measure: Measure | None = None) -> M
 
 
 def require_sound(module: Module) -> None:
-    """Raise UserError, with the places, where types of a module do not fit: what a linter calls an error is not run."""
+    """Raise UserError, with the places, where types of a module do not fit: a module with type errors is not run."""
     errors = [finding for finding in check_types(module) if finding.severity is Severity.ERROR]
     if errors:
         for finding in errors:
-            finding.code = CODES["type"]  # as the linter's rule has it
+            finding.code = CODES["type"]  # as in the linter's rule
         name = module.source.name.rpartition("/")[2]
         raise UserError(f"{name}: {len(errors)} type {'error' if len(errors) == 1 else 'errors'} in the text", findings=errors)
 
 
 def _opened_inferred(module: Module, given: Bindings) -> Module:
-    """The same where types are inferred. Types in the text hold; what it leaves open comes from arrays and ``--shape``."""
+    """The same where types are inferred. Types in the text apply; arrays and ``--shape`` provide those that it leaves open."""
     params = module.main().params
     given.require_inputs([p.name for p in params])
     arrays = given.arrays()

@@ -1,9 +1,9 @@
 """Threads for compiled code: a ticket pool.
 
-The master publishes a job as one 64-bit word ``epoch:24 | chunks:20 | next:20`` and everybody, itself included, takes chunks by adding 1
-to it. The number of chunks travels inside the word, so a late worker can never run a stale job, and a worker that the system has put
-aside delays nobody unless it holds a chunk. Workers are Python's own daemon threads inside one foreign call (which holds no GIL);
-without work they spin a while, then sleep on a futex, or, where there is none, doze in short naps.
+The master publishes a job as one 64-bit word ``epoch:24 | chunks:20 | next:20``, and all threads, itself included, take chunks by adding 1
+to it. The word contains the number of chunks, so a late worker can never run a stale job, and a descheduled worker delays no other thread
+unless it has a chunk. Workers are Python's own daemon threads inside one foreign call (which does not hold the GIL); without work they spin
+for a while, then wait on a futex, or, where there is none, sleep for short intervals.
 """
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def available_threads() -> int:
 
 
 def pool(threads: int) -> Pool:
-    """The pool of so many threads, made when it is first asked for."""
+    """The pool of this many threads, created on first use."""
     with _making:
         found = _pools.get(threads)
         if found is None or not found.alive:
@@ -50,7 +50,7 @@ def pool(threads: int) -> Pool:
 
 
 class Pool:
-    """``threads - 1`` workers, and whoever calls. ``lock`` is held while a job of this pool runs."""
+    """``threads - 1`` workers, and the calling thread. ``lock`` is held while a job of this pool runs."""
 
     def __init__(self, threads: int) -> None:
         if not 2 <= threads <= _MOST:
@@ -73,7 +73,7 @@ class Pool:
             worker.start()
 
     def reserve(self, scratch_bytes: int) -> None:
-        """Give each worker at least so much memory of its own. Only while no job runs."""
+        """Give each worker at least this much scratch memory. Only while no job runs."""
         if scratch_bytes <= self._scratch_bytes:
             return
         self._scratch_bytes = scratch_bytes
@@ -102,7 +102,7 @@ def _stop_all() -> None:
 
 
 def _forget() -> None:
-    """In a forked child the workers do not exist."""
+    """Forget the pools in a forked child, where the workers do not exist."""
     global _making
     _making = threading.Lock()
     for each in _pools.values():

@@ -1,9 +1,9 @@
-"""A program as a library that needs nothing of irscope: no pool of threads, its constants inside, and an entry in C's terms.
+"""A program as a library that does not depend on irscope: without a thread pool, with its constants inside, and a C entry point.
 
     extern const int64_t irscope_arena_bytes;
     void irscope_run(void **inputs, void **outputs, void *arena);
 
-``arena`` begins at a multiple of 64, as every output does, and is filled with zeros before the first run. One run at a time uses it.
+The caller aligns ``arena`` and every output to 64 bytes, and fills ``arena`` with zeros before the first run. One run at a time uses it.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irscope.lower.program import Program
 ENTRY = "irscope_run"
 SIZE = "irscope_arena_bytes"
 LARGE = 1 << 16
-"""Constants from so many bytes on are read by the assembler from a file, where the object format allows it, instead of being spelt out."""
+"""From this many bytes on, the assembler reads constants from a file, where the object format allows it, instead of from the text."""
 
 
 def library_units(program: Program, machine: Machine, folder: Path | None = None) -> list[Unit]:

@@ -1,14 +1,14 @@
-"""Where machine code looks whether it is to stop: a run without an end, or of hours, is interrupted from Python.
+"""Interruption of machine code: compiled code polls for a request to stop, so that Python can interrupt an endless or very long run.
 
-    %s = load atomic i64, ptr @irscope_stop         not 0: asked to stop
+    %s = load atomic i64, ptr @irscope_stop         not 0: stop requested
     %f = (load i64, ptr @irscope_stop + 8) - 4096   statements that are left, written back
     br i1 (%s != 0 or %f < 0), label %out, label %on
 
-Python handles a signal in the main thread between two of its own instructions, so that a thread inside of machine code hears of none. A
-program that may take long (:func:`may_take_long`) therefore runs in a thread of its own, while the one that called waits: Ctrl-C, and a
-budget that is spent, set the word, and the code returns (:class:`Stopper`). What it has written so far is thrown away. That costs some
-switches between threads, so it first runs where it was called, for as many statements as take a few milliseconds; where these do not
-suffice, it begins again apart. All other programs look nowhere.
+Python handles a signal in the main thread between two bytecode instructions, so a thread inside machine code never sees one. A
+program that may take long (:func:`may_take_long`) therefore runs in a separate thread, while the calling thread waits: Ctrl-C and an
+exhausted budget set the word, and the code returns (:class:`Stopper`). Its results so far are discarded. That costs some thread switches,
+so the program first runs in the calling thread, for as many statements as take a few milliseconds; where these do not suffice, it starts
+again in a separate thread. All other programs do not poll.
 """
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ STOP = "irscope_stop"
 """The symbol of the two words; each program in memory has its own."""
 DECLARED = f"@{STOP} = external global [2 x i64]"
 LONG = 1 << 27
-"""Statements of the tile IR that take about a tenth of a second: nothing longer runs without a look at the word."""
+"""Statements of the tile IR that take about a tenth of a second: nothing longer runs without polling."""
 HERE = 1 << 22
-"""Statements that run where the program was called."""
+"""Statements that run in the calling thread."""
 ENDLESS = 1 << 62
 UNKNOWN_TRIPS = 64
-"""What a loop of a kernel counts whose end depends on data. They all have one: sorting, sweeps of an iteration."""
+"""The assumed trips of a kernel's loop whose end depends on data. All such loops end: sorting, sweeps of an iteration."""
 INTERVAL = 0.05
-"""Seconds after which the waiting thread looks at its budget."""
+"""Seconds between the waiting thread's checks of its budget."""
 
 
 def may_take_long(program: Program) -> bool:
@@ -40,9 +40,9 @@ def may_take_long(program: Program) -> bool:
 
 
 def work_of(steps: list[Step], known: dict[Kernel, float]) -> float:
-    """How many statements a run of these steps takes, about; infinite where a loop's trips are not known. Steps nest a few deep.
+    """The approximate number of statements in a run of these steps; infinite where a loop's trips are unknown. Steps nest a few deep.
 
-    ``known`` holds the kernels that were counted.
+    ``known`` caches the counts of kernels.
     """
     found = 0.0
     for step in steps:
@@ -59,7 +59,7 @@ def work_of(steps: list[Step], known: dict[Kernel, float]) -> float:
 
 
 def statements(body: list[Stmt]) -> float:
-    """How many statements a run of these takes, about."""
+    """The approximate number of statements in a run of these."""
     return sum(map(_statements, body))
 
 
@@ -68,13 +68,13 @@ def _statements(s: Stmt) -> float:
 
 
 def looking(kernel: Kernel) -> dict[int, int]:
-    """The bodies of loops (by ``id``) that look at the words each time, and how many statements they run: the outermost ones of which one
-    round is no longer than :data:`LONG`, in loops that are. None in a kernel that is short."""
+    """The bodies of loops (by ``id``) that poll in each iteration, with the statements of an iteration: the outermost ones whose iteration
+    is no longer than :data:`LONG`, in loops that are. None in a short kernel."""
     return dict(_looking(kernel.body))
 
 
 def _looking(body: list[Stmt]) -> Iterator[tuple[int, int]]:
-    """As deep as the kernel's loops."""
+    """Recurses as deep as the kernel's loops."""
     for s in body:
         for block in s.blocks():
             if not isinstance(s, For):
@@ -88,7 +88,7 @@ def _looking(body: list[Stmt]) -> Iterator[tuple[int, int]]:
 
 
 def joined(bodies: dict[int, int], nest: list[For]) -> dict[int, int]:
-    """The same where loops of a nest are written as one: its rounds are those of the innermost."""
+    """The same where a nest is collapsed to one loop: its iterations are those of the innermost."""
     if not any(id(loop.body) in bodies for loop in nest):
         return bodies
     inner = nest[-1].body
@@ -96,7 +96,7 @@ def joined(bodies: dict[int, int], nest: list[For]) -> dict[int, int]:
 
 
 def look(name: Callable[[], str], work: int) -> tuple[list[str], str]:
-    """The instructions that look at the words, before ``work`` statements run, and the name of their answer (i1); ``name`` makes names."""
+    """The instructions that poll before ``work`` statements run, and the name of their result (i1); ``name`` creates names."""
     word, at, left, less, asked, spent, either = (name() for _ in range(7))
     return [
         f"{word} = load atomic i64, ptr @{STOP} monotonic, align 8",
@@ -111,7 +111,7 @@ def look(name: Callable[[], str], work: int) -> tuple[list[str], str]:
 
 
 class Stopper:
-    """The words of one program, and how it is run."""
+    """The words of one program, and the way to run it."""
 
     def __init__(self) -> None:
         self.words = (c_int64 * 2)()
@@ -122,7 +122,7 @@ class Stopper:
         return addressof(self.words)
 
     def run(self, call: Callable[[], None]) -> None:
-        """Run machine code: here while that is short, else apart."""
+        """Run machine code: in this thread while that is short, else in a separate one."""
         self.words[0] = 0
         if not self.long:
             self.words[1] = HERE
@@ -134,8 +134,8 @@ class Stopper:
         self.long = ENDLESS - self.words[1] > HERE
 
     def _apart(self, call: Callable[[], None]) -> None:
-        """Run it in a thread of its own. Whatever is raised here meanwhile (KeyboardInterrupt, BudgetExceeded) stops it, and goes on when
-        it has returned: until then it writes into arrays."""
+        """Run it in a separate thread. An exception raised here meanwhile (KeyboardInterrupt, BudgetExceeded) stops it, and propagates when
+        it has returned: until then it writes to arrays."""
         clock: list[Callable[[], float]] = []
         done = threading.Event()
 
@@ -161,7 +161,7 @@ class Stopper:
 
 
 def _join(thread: threading.Thread) -> None:
-    """Wait for the end, which is near; whoever interrupts again waits too."""
+    """Wait for the end, which is near; further interrupts wait too."""
     while thread.is_alive():
         try:
             thread.join()

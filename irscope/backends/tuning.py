@@ -1,6 +1,6 @@
-"""Choosing schedules by measuring them: each way to compute a group is compiled by itself, run on memory of its own, and the fastest stays.
+"""Chooses schedules by measurement: compiles each way to compute a group separately, runs it on its own memory, and keeps the fastest.
 
-What was found is kept in the cache beside object code, by the texts of all candidates: a second run measures nothing.
+Results are cached beside object code, by the texts of all candidates: a second run measures nothing.
 """
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from irscope.lower.program import Launch, Program, Slot
 from irscope.lower.templates import Arg, Built, Packed, Problem
 
 RUNS = 9
-"""Timed runs of a candidate; the least counts."""
+"""Timed runs of a candidate; the minimum counts."""
 LONGEST = 0.1
 """Seconds after which a candidate is not run again."""
 HOPELESS = 2.0
-"""A candidate whose first run takes this many times the best is left."""
+"""A candidate whose first run takes this many times the best is dropped."""
 EVICTED = 4 << 20
-"""Bytes that are read between runs, so that weights come from where they come from in a whole program: not from the first caches."""
+"""Bytes that are read between runs, so that weights are not in the first caches, as in a whole program."""
 GAIN = 0.95
-"""A candidate must take at most this part of the time of the rule's choice; less is noise."""
+"""A candidate must take at most this fraction of the time of the rule's choice; a smaller gain is noise."""
 
 
 class Tuning:
-    """A tuner for :func:`irscope.lower.lowering.lower`. ``tried`` and ``changed`` count the groups that it measured and decided anew."""
+    """A tuner for :func:`irscope.lower.lowering.lower`. ``tried`` counts measured groups, ``changed`` those with another choice."""
 
     def __init__(self, threads: int = 1, cpu: str = "", use_cache: bool = True) -> None:
         self.threads = threads
@@ -79,7 +79,7 @@ class Tuning:
 
 
 def alone(problem: Problem, way: Built) -> Program:
-    """A program of one group and nothing else; its inputs and outputs are zeros in the arena, its packed weights are the real ones."""
+    """A program of one group only; its inputs and outputs are zeros in the arena, its packed weights are the real ones."""
     program = Program("alone")
     slots: dict[Any, Slot] = {}
 

@@ -1,4 +1,4 @@
-"""Calls of programs whose arrays vary in size: given ones are put into memory as large as the bound, results are cut to what counts."""
+"""Calls of programs whose arrays vary in size: pads arguments to the bound, and cuts results to their real sizes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from irscope.lower.values import leaf_paths
 
 
 class Padded(Attributes):
-    """What a padded module says of its sizes; None for a module of fixed sizes."""
+    """The sizes of a padded module; None for a module of fixed sizes."""
 
     __slots__ = ()
     varying = attribute[Varying | None](None, KEY)
 
 
 def padded(arrays: Sequence[Array], ports: Sequence[Port], varying: Varying) -> list[Array]:
-    """What a padded program takes for these arrays: each as large as its port, and then the sizes. Raises InputMismatch."""
+    """The arguments of a padded program for these arrays: each as large as its port, then the sizes. Raises InputMismatch."""
     if len(arrays) != len(ports):
         raise InputMismatch(f"the program takes {len(ports)} arrays ({', '.join(map(str, ports))}), not {len(arrays)}")
     given = [np.asarray(array) for array in arrays]
@@ -39,7 +39,7 @@ def padded(arrays: Sequence[Array], ports: Sequence[Port], varying: Varying) -> 
 
 
 def trimmed(arrays: Sequence[Array], varying: Varying) -> list[Array]:
-    """The arrays that a padded program gives, cut to their sizes, which follow them."""
+    """The results of a padded program, cut to their sizes, which follow them."""
     n = len(arrays) - len(varying.outputs)
     counts: list[dict[int, int]] = [{} for _ in range(n)]
     for (number, d), size in zip(varying.outputs, arrays[n:], strict=True):
@@ -49,7 +49,7 @@ def trimmed(arrays: Sequence[Array], varying: Varying) -> list[Array]:
 
 
 def reference_results(module: Module, arrays: Sequence[Array]) -> list[Array]:
-    """What the reference interpreter gives for a module, whose sizes may vary."""
+    """The results of the reference interpreter for a module, whose sizes may vary."""
     if not is_dynamic(module):
         return results(module, arrays)
     made = pad_dynamic(expand(module))
@@ -61,7 +61,7 @@ def reference_results(module: Module, arrays: Sequence[Array]) -> list[Array]:
 
 
 def _told(ports: Sequence[Port], sizes: Sequence[tuple[int, int]]) -> list[Port]:
-    """The ports without those of sizes, which stand at the end."""
+    """The ports without those of sizes, which are at the end."""
     n = len(ports) - len(sizes)
     return [replace(port, varying=tuple(d for which, d in sizes if which == number)) for number, port in enumerate(ports[:n])]
 
@@ -81,7 +81,7 @@ class VaryingBound:
 
 
 class VaryingExecutable:
-    """An executable of a padded program, called with the arrays that the text takes and gives."""
+    """An executable of a padded program, called with the inputs and outputs of the text."""
 
     def __init__(self, executable: Executable, varying: Varying) -> None:
         self.executable, self.varying = executable, varying

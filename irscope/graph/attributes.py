@@ -6,7 +6,7 @@ A record is a view of ``node.attrs``: it costs no copy, and its fields are typed
         dimensions = attribute[tuple[int, ...]]()          # KeyError where the node has none
         is_stable = attribute[bool](False)                 # with a default
 
-``Reduce.dimensions.given(node)`` is None where the text of a node leaves out what it needs.
+``Reduce.dimensions.given(node)`` is None where the text of a node omits a required attribute.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class HasAttrs(Protocol):
-    """Anything with attributes: a node, a module, an instruction that a pass rewrites."""
+    """Anything with attributes: a node, a module, an instruction of a rewriter."""
 
     @property
     def attrs(self) -> Mapping[str, Any]: ...
@@ -33,7 +33,7 @@ class Attributes:
 
     @classmethod
     def of(cls, node: HasAttrs) -> Self:
-        """The attributes of a node, whose operator must be one that has them."""
+        """The attributes of a node, whose operator must be one that this record describes."""
         return cls(node.attrs)
 
 
@@ -45,7 +45,7 @@ _REQUIRED = _Required()
 
 
 class attribute(Generic[T]):
-    """One field of a record: the attribute of the same name, or of ``key`` where the name is a word of Python."""
+    """One field of a record: the attribute of the same name, or of ``key`` where the name is a Python keyword."""
 
     __slots__ = ("default", "key")
 
@@ -68,5 +68,5 @@ class attribute(Generic[T]):
         return cast(T, record.attrs.get(self.key, self.default))
 
     def given(self, node: HasAttrs) -> T | None:
-        """What a node itself says, None where it says nothing: ``Reduce.dimensions.given(node)``."""
+        """The attribute as the node states it, None where it states none: ``Reduce.dimensions.given(node)``."""
         return cast(T | None, node.attrs.get(self.key))

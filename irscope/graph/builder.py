@@ -1,4 +1,4 @@
-"""Making a graph node by node; types are inferred where they are not given."""
+"""Builds a graph node by node, and infers the types that the caller omits."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from irscope.graph.types import UNKNOWN, Type
 
 
 class Builder:
-    """Appends nodes to a graph. ``at`` names the nodes that what is built next stands for: its loc and origin follow."""
+    """Appends nodes to a graph. New nodes take their loc and origin from the nodes ``at``, which they stand for."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

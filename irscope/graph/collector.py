@@ -1,4 +1,4 @@
-"""Pausing the garbage collector while a graph is built."""
+"""Pauses the garbage collector while a graph is built."""
 from __future__ import annotations
 
 import gc
@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 PENDING = 1_000_000
-"""Objects (some 100 MB) that may have come since the last full collection before the next pause begins with one. A pass over 100,000 nodes,
-right after they were read and typed, comes to 940,000: it is not made to wait a third of its time."""
+"""New objects (some 100 MB) since the last full collection, above which the next pause begins with one. Reading, typing and one pass over
+100,000 nodes allocate 940,000: below the limit, because a full collection would add a third to the time of the pass."""
 SHARE = 0.25
-"""So may this share of those that were there: a large graph is not looked through for each small one. Python's own rule."""
+"""The same limit as a share of the objects kept: a large graph is not traversed again for each small one. This is Python's own rule."""
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """A graph of a million nodes is no garbage; looking for some in it would take twice as long as building it.
+    """Pause the collector: a graph of a million nodes contains no garbage, and searching it would take twice as long as building it.
 
-    What was built counts as old afterwards, so that the collector does not look through it as soon as it is on again: freezing and thawing
-    moves everything into the oldest generation and looks at nothing. Python then forgets how much is new there, and would never look
-    again, so that a process which reads a thousand files would keep the garbage of all: when much has come, the next pause begins with a
-    full collection. Whoever has frozen objects of their own keeps them frozen.
+    Afterwards, freezing and unfreezing moves all objects to the oldest generation without traversing them, so the collector does not
+    traverse the new graph as soon as it is on again. Python then loses the count of new objects there and would never start a full
+    collection, so a process that reads a thousand files would keep all their garbage: after many allocations, the next pause begins with
+    a full collection. Objects that the caller has frozen stay frozen.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -30,7 +30,7 @@ def collector_paused() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            _count.note(gc.get_count()[0])  # what came, less what went, since the collector was switched off
+            _count.note(gc.get_count()[0])  # allocations less deallocations since the collector was disabled
             if not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()
@@ -38,9 +38,9 @@ def collector_paused() -> Iterator[None]:
 
 
 class _Count:
-    """How many objects there were after the last full collection, and how many have come in pauses since then.
+    """The number of objects after the last full collection, and of those allocated in pauses since then.
 
-    Those that have gone outside of pauses are not known: counting all there are takes as long as a small collection.
+    Deallocations outside of pauses are not counted: counting all objects takes as long as a small collection.
     """
 
     def __init__(self) -> None:
@@ -48,11 +48,11 @@ class _Count:
 
     @property
     def due(self) -> bool:
-        """Whether a full collection should be made."""
+        """Whether a full collection is due."""
         return self.come > max(PENDING, SHARE * self.kept)
 
     def start(self) -> None:
-        """A full collection has just been made."""
+        """Reset the counts right after a full collection."""
         self.come = 0
         if not gc.get_freeze_count():
             gc.freeze()
@@ -60,7 +60,7 @@ class _Count:
             gc.unfreeze()
 
     def note(self, objects: int) -> None:
-        """So many came in a pause."""
+        """Add the objects of a pause."""
         self.come += objects
 
 

@@ -1,4 +1,4 @@
-"""What a format's operators need and promise. Rooms above ask a dialect for a capability, never for its name."""
+"""The properties of a format's operators. Later packages query a dialect for a capability, never for its name."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ class Typing(Enum):
 class Dialect:
     """The operators that a format writes. Each format declares one, in its ``dialect.py``.
 
-    ``primitive``: its operators are the primitives, so that nothing needs to be expanded.
+    ``primitive``: its operators are the primitives, so nothing needs to be expanded.
     ``writes_in_place``: operators may write into the memory of their operands; the order of the text is then part of its meaning.
     ``broadcasts``: elementwise operators broadcast their operands to one shape.
-    ``flushes_denormals``: the format's own compiler counts denormal floats as zeros of their sign.
-    ``default_policy`` is the fusion policy of the format's own compiler. ``scope_separator`` divides the parts of a scope;
+    ``flushes_denormals``: the format's own compiler flushes denormal floats to zeros of their sign.
+    ``default_policy`` is the fusion policy of the format's own compiler. ``scope_separator`` separates the parts of a scope;
     ``scope_ends_with_operator`` says that its last part names the operation itself.
-    ``instruction``, ``computation`` and ``module`` are the format's words for a node, a graph and a whole text.
+    ``instruction``, ``computation`` and ``module`` are the format's terms for a node, a graph and a whole text.
     ``whole_text`` says how to get a text that elides nothing. ``styles`` are those that ``print_module(module, style, types)`` of the
     format writes; empty where it has one.
     """

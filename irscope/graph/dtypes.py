@@ -56,14 +56,14 @@ class DType:
 
     @property
     def lowest(self) -> float | int | bool:
-        """The least value, which a maximum leaves others unchanged with: minus infinity, for floating types that have one."""
+        """The least value, the identity of a maximum: minus infinity, for floating types that have one."""
         if self.is_float:
             return float("-inf") if self.has_infinity else -self.largest if self.has_negation else 2.0 ** self.min_exponent
         return False if self.kind == "pred" else -(1 << (self.bits - 1)) if self.kind == "int" else 0
 
     @property
     def highest(self) -> float | int | bool:
-        """The greatest value, which a minimum leaves others unchanged with: infinity, for floating types that have one."""
+        """The greatest value, the identity of a minimum: infinity, for floating types that have one."""
         if self.is_float:
             return float("inf") if self.has_infinity else self.largest
         return True if self.kind == "pred" else (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
@@ -85,7 +85,7 @@ class DType:
 
     @property
     def has_negative_zero(self) -> bool:
-        """Whether a floating type tells -0 from 0; those whose names say ``uz`` or ``nu`` do not."""
+        """Whether a floating type distinguishes -0 from 0; those whose names say ``uz`` or ``nu`` do not."""
         return self.is_float and not self.name.endswith(("uz", "nu"))
 
     def holds(self, other: DType) -> bool:
@@ -110,7 +110,7 @@ class DType:
             and (self.has_negative_zero or not other.has_negative_zero)
 
     def numpy(self) -> np.dtype[Any]:
-        """The numpy dtype that holds it (imports numpy, and ml_dtypes for what numpy lacks)."""
+        """The numpy dtype of its arrays (imports numpy, and ml_dtypes for what numpy lacks)."""
         if self.numpy_name in _NUMPY_OWN:
             return np.dtype(self.numpy_name)
         found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.numpy_name))

@@ -1,4 +1,4 @@
-"""Modules: the graphs of one dump; and what a reader understood of a text."""
+"""Modules: the graphs of one dump; and readings: the modules and findings of one text."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class Module:
     attrs: dict[str, Any] = field(default_factory=dict)
     source: SourceText = field(default_factory=lambda: SourceText("", ""))
     provenance: Provenance = field(default_factory=NoProvenance)
-    _numbered: dict[str, int] = field(default_factory=dict, repr=False)  # a number to begin with: 10,000 graphs may want the same name
+    _numbered: dict[str, int] = field(default_factory=dict, repr=False)  # the next number to try: 10,000 graphs may want the same name
 
     @property
     def format(self) -> str:
@@ -41,7 +41,7 @@ class Module:
     @property
     def flushes_denormals(self) -> bool:
         """Whether denormal floats count as zeros of their sign where something is computed. XLA's CPU backend runs HLO so; torch and TVM
-        keep them. Compiled code and the reference both ask here."""
+        keep them. Compiled code and the reference both read this."""
         return self.dialect.flushes_denormals
 
     def main(self) -> Graph:
@@ -49,11 +49,11 @@ class Module:
         return self.graphs[self.entry]
 
     def scope(self, node: Node) -> str:
-        """The user's own name for where the node comes from, or the empty string."""
+        """The user's name for the place that the node comes from, or the empty string."""
         return self.provenance.scope(node.loc) if node.loc >= 0 else ""
 
     def call_stack(self, node: Node) -> tuple[SourceLine, ...]:
-        """The lines of the user's program that made the node, innermost first."""
+        """The call stack in the user's program that created the node, innermost line first."""
         return self.provenance.call_stack(node.loc) if node.loc >= 0 else ()
 
     def raw(self, node: Node) -> Mapping[str, str]:
@@ -71,7 +71,7 @@ class Module:
         return f"{wanted}.{n}"
 
     def derived(self, name: str | None = None) -> Module:
-        """A module without graphs that keeps this one's source, provenance and attributes: what a pass fills."""
+        """A module without graphs that keeps this one's source, provenance and attributes, for a pass to fill."""
         return Module(name or self.name, self.dialect, {}, self.entry, dict(self.attrs), self.source, self.provenance)
 
     def __repr__(self) -> str:
@@ -80,7 +80,7 @@ class Module:
 
 @dataclass(slots=True)
 class Reading:
-    """What a reader understood of a text: modules (most texts hold one) and findings. ``ok`` follows the format's own parser."""
+    """The result of reading a text: modules (most texts hold one) and findings. ``ok`` follows the format's own parser."""
 
     source: SourceText
     format: str

@@ -1,4 +1,4 @@
-"""Operators, nodes and graphs, which refer to each other, and the interfaces by which an operator says what it computes."""
+"""Operators, nodes and graphs, which refer to each other, and the interfaces through which an operator defines what it computes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ PRIMITIVE = "hlo"
 
 
 class Effect(Enum):
-    """What a node does beside giving its result. Dead-code removal, sharing and scheduling read this alone."""
+    """The side effect of a node. Dead-code elimination, CSE and scheduling read this alone."""
 
     PURE = "pure"
     READS = "reads"        # depends on state: must not move over a write
@@ -36,7 +36,7 @@ class Kind(IntEnum):
     CONTRACTION = 4    # dot, convolution: an epilogue may follow
     TUPLE = 5          # tuple, get: no work
     LEAF = 6           # parameter, constant
-    OPAQUE = 7         # stands alone
+    OPAQUE = 7         # never fuses
 
 
 WORK = {Kind.ELEMENTWISE: "elementwise", Kind.BROADCAST: "movement", Kind.INJECTIVE: "movement", Kind.REDUCTION: "reduction",
@@ -49,13 +49,13 @@ class Op:
     """One declaration of an operator: everything irscope knows of it.
 
     ``dialect`` is ``hlo`` (the primitives, and what expands to them), ``torchscript`` or ``relay``.
-    ``infer(node)`` gives the result type from operands, attributes and bodies (``node.type`` is the declared type, which ops
+    ``infer(node)`` returns the result type from operands, attributes and bodies (``node.type`` is the declared type, which ops
     whose result cannot be inferred keep) and raises :class:`irscope.ops.TypeFault`.
     ``reference(run, node, *arrays)`` computes it with numpy; ``run(graph, arrays)`` evaluates a body.
     ``scalar``, ``element`` and ``nest`` are its meaning for code generation, see :class:`Emitter`: at least one for a
     primitive, none where ``expand`` is given. Where both ``element`` and ``nest`` are given, ``whole(node)`` says for which nodes
     the nest is the one to take (a running sum written as a window over everything).
-    ``expand(builder, node, operands, raw)`` appends what the node stands for and gives the node that has its value, or None where
+    ``expand(builder, node, operands, raw)`` appends the expansion and returns the node that has its value, or None where
     this node stays as it is; ``raw`` holds the attributes that the format kept as text (``module.raw(node)``).
     ``cost(node)`` gives FLOPs (default: none for movement, one an element otherwise). ``weight`` says how many additions one of them takes
     as long as: 4 for a division or a root, 12 for a polynomial of degree 5 to 7 with its range reduction (fusion weighs repeated work by
@@ -97,7 +97,7 @@ class Op:
 
 
 def unknown_op(name: str, dialect: str, work: str = "unknown") -> Op:
-    """An operator that irscope has no declaration for: opaque, kept and shown. Make one a name a module, and share it."""
+    """An operator that irscope has no declaration for: opaque, kept and shown. Create one per name and module, and share it."""
     return Op(name, dialect, known=False, effect=Effect.CONTROL, work=work)
 
 
@@ -108,7 +108,7 @@ NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
 class Node:
     """One operation and its result.
 
-    ``operands`` are the nodes whose values it takes; ``attrs`` its parsed attributes, shared between nodes and never changed
+    ``operands`` are the nodes whose values it reads; ``attrs`` its parsed attributes, shared between nodes and never changed
     in place; ``bodies`` the graphs it calls; ``loc`` the offset of its text in the module's source (-1: none);
     ``index`` its place in ``graph.nodes``; ``origin`` the nodes of the earlier graph that it stands for.
     ``synthetic`` marks a node that the text does not write (a ``get`` of a multi-result operator): neither shown nor counted.
@@ -131,11 +131,11 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Graph:
-    """Nodes in definition order (operands stand before users), the parameters, and the node whose value is the result.
+    """Nodes in definition order (operands before users), the parameters, and the node whose value is the result.
 
     Bodies are closed: a graph refers to its own nodes only. ``params[i]`` is the parameter of number i.
-    ``root`` is None only in a graph whose text broke off. ``loc`` is where its text begins.
-    ``notes`` holds what a format wants to keep of it (execution_thread, signature).
+    ``root`` is None only in a graph whose text is truncated. ``loc`` is where its text begins.
+    ``notes`` holds what a format keeps for itself (execution_thread, signature).
     """
 
     name: str
@@ -146,20 +146,20 @@ class Graph:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def result(self) -> Node:
-        """The root; raises ValueError where the text gave none."""
+        """The root; raises ValueError where the text has none."""
         if self.root is None:
             raise ValueError(f"graph {self.name} has no result")
         return self.root
 
     def add(self, node: Node) -> Node:
-        """Append a node and number it. Raises BudgetExceeded where the file takes more than it may."""
+        """Append a node and number it. Raises BudgetExceeded where the file exceeds its budget."""
         tick()
         node.index = len(self.nodes)
         self.nodes.append(node)
         return node
 
     def users(self) -> list[list[Node]]:
-        """For each node, by index, the nodes that take its value, each once, in order."""
+        """For each node, by index, the nodes that read its value, each once, in order."""
         users: list[list[Node]] = [[] for _ in self.nodes]
         for node in self.nodes:
             for operand in node.operands:
@@ -183,7 +183,7 @@ Own = Any
 
 
 class Value(Protocol):
-    """A value while code is made. ``+ - *`` work on integer (index) values and Python ints, with folding.
+    """A value during code generation. ``+ - *`` work on integer (index) values and Python ints, with folding.
 
     ``//`` and ``%`` are by positive ints.
     """
@@ -230,16 +230,16 @@ class Emitter(Protocol):
         ``scalar`` is called as ``op.scalar(k, node, *values)``.
     ``element(k, node, index, read)``
         Pull: the result element at ``index`` (one integer value a dimension). ``read(i, index)`` gives an element of operand ``i``;
-        every index that is passed to ``read`` must be in bounds, also where the value is not used in the end (clamp, then select).
-        Loops and registers are allowed (reductions, contractions, gathers). An operator with several results gives a list.
+        every index passed to ``read`` must be in bounds, even where the value is not used in the end (clamp, then select).
+        Loops and registers are allowed (reductions, contractions, gathers). An operator with several results returns a list.
     ``nest(k, node, ins, outs)``
         Whole: loops that read the views ``ins`` and write the views ``outs`` (sort, scatter, fft): for what is no function of one index.
 
-    ``scratch`` and ``table`` give views: memory of the kernel's own, and constant data (a numpy array) that travels with the kernel.
+    ``scratch`` and ``table`` return views: memory private to the kernel, and constant data (a numpy array) that is stored with the kernel.
 
     ``par`` is a loop whose iterations are independent: they may run on any thread, each with scratch memory of its own.
 
-    Values carry an element type and a number of lanes; mixing one lane with many splats the one.
+    Values carry an element type and a number of lanes; an operation on one lane and many splats the one.
     Float arithmetic narrower than 32 bits is computed in f32 and rounded once per call, by the emitter itself.
     Names of ``unary`` and ``binary`` and their exact semantics: :mod:`irscope.ops.vocabulary`.
     """

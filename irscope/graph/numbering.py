@@ -1,7 +1,7 @@
 """Value numbering: nodes, and graphs, that are equal get one number.
 
-What counts as equal is stated: common-subexpression elimination asks for equal values, the search for repeated layers for equal steps
-whatever they read, a diff for equal results of two texts.
+The caller chooses what counts as equal: common-subexpression elimination compares values, the search for repeated layers compares steps
+whatever they read, a diff compares the results of two texts.
 
     a = f32[2] negate(x)                    1
     b = f32[2] negate(x)                    1
@@ -26,7 +26,7 @@ FEW = 16
 
 
 def by_text(literal: Any) -> Hashable:
-    """A literal by its type and text, by its elements where no text wrote it; long ones by identity."""
+    """A literal by its type and text, by its elements where it comes from no text; long ones by identity."""
     if literal.text is None:
         array = literal._value
         few = getattr(array, "size", FEW + 1) <= FEW
@@ -36,7 +36,7 @@ def by_text(literal: Any) -> Hashable:
 
 
 def as_written(literal: object) -> Hashable:
-    """A literal by what its text says, elided or not."""
+    """A literal by its text, elided or not."""
     return str(literal)
 
 
@@ -69,8 +69,8 @@ class Equality:
 
     ``ignored`` are attributes that do not count. ``type`` gives what counts of a type, ``typed`` says of which operators (None: of all).
     ``literal`` gives what counts of a constant; with ``elided``, those whose values the text leaves out may be equal. ``steps``: operands
-    count by their types alone. ``across``: graphs of several modules are compared: the order of independent nodes and what is dead do not
-    count, and a call of an enclosing function is like any other.
+    count by their types alone. ``across``: graphs of several modules are compared: the order of independent nodes and dead nodes do not
+    count, and a call of an enclosing function compares like any other.
     """
 
     ignored: frozenset[str] = frozenset(("control_predecessors",))
@@ -89,19 +89,19 @@ STEPS = Equality(frozenset(("number", "control_predecessors", "channel_id")), pl
 
 
 class Numbering:
-    """Numbers of nodes and graphs, which all graphs that are compared share. Each graph is looked at once.
+    """Numbers of nodes and graphs, shared by all graphs that are compared. Each graph is numbered once.
 
     ``nodes[graph][i]`` is the number of a node, ``graphs[graph]`` that of a graph.
     """
 
     def __init__(self, equality: Equality = VALUES, graphs: Iterable[Graph] = ()) -> None:
-        """Number ``graphs``, which stand callees first."""
+        """Number ``graphs``, which are in order, callees first."""
         self.equality = equality
         self.nodes: dict[Graph, list[int]] = {}
         self.graphs: dict[Graph, int] = {}
         self._numbers: dict[Hashable, int] = {}
         self._ops: dict[Op, int] = {}
-        # Types and attributes are shared: their keys are found once an object, which the table keeps alive.
+        # Types and attributes are shared: their keys are computed once per object, which the table keeps alive.
         self._types: dict[int, tuple[Type, int]] = {}
         self._attrs: dict[int, tuple[Mapping[str, Any], int]] = {}
         self._unknown: set[int] = set()  # attributes with a value that the text elides, which many nodes share
@@ -152,7 +152,7 @@ class Numbering:
             if node.index in place:
                 key: Hashable = "parameter", type, -1 if equality.steps else place[node.index]
             else:
-                # In one module, a function that calls itself by whatever way is like no other.
+                # In one module, a function that calls itself, directly or not, equals no other.
                 called = tuple([self.graphs.get(b, -1 if equality.across else b) for b in node.bodies]) if node.bodies else ()
                 key = self._key(node, tuple([read[o.index] for o in node.operands]), called)
             numbers.append(table.setdefault(key, len(table)))
@@ -203,5 +203,5 @@ class Numbering:
 
 
 def numbering(graph: Graph, equality: Equality = VALUES, alone: Callable[[Node], bool] = lambda node: False) -> list[int]:
-    """For each node, by index, a number that equal nodes share; nodes that are ``alone`` equal themselves only."""
+    """For each node, by index, a number that equal nodes share; nodes that are ``alone`` equal only themselves."""
     return Numbering(equality).values(graph, alone)

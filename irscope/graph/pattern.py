@@ -1,4 +1,4 @@
-"""Patterns over operators, written as terms, and what replaces them.
+"""Patterns over operators, written as terms, and the terms that replace them.
 
     add(x, 0)                              x is any operand; a number is a constant, or a broadcast of one, that holds it everywhere
     multiply(negate(x), negate(y))         operators nest; one name twice stands for one and the same instruction
@@ -6,9 +6,9 @@
     add(multiply'(x, z), multiply'(y, z))  ``'``: the instruction has no other user
     compare[direction=GT](x, y)            an attribute has this value
 
-Operands of commutative operators match in either order. A pattern matches whatever has an operator and operands: a node, an instruction of
+Operands of commutative operators match in either order. A pattern matches anything with an operator and operands: a node, an instruction of
 a rewriter, a node that is in no graph yet. One that looks ``through`` operators (casts, movement) skips them in front of each operand: a
-name then stands for the operand itself, and counts as the same instruction wherever nothing but those operators lies between.
+name then stands for the operand itself, and counts as the same instruction wherever only those operators are in between.
 """
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ class Pattern:
     def match(
         self, instruction: Instruction, is_all: IsAll, where: Callable[[Bindings], bool] | None = None, bound: Bindings | None = None
     ) -> Bindings | None:
-        """What the names stand for in the first match for which the condition holds, ``root`` among them; None where there is none.
+        """The bindings of the first match for which the condition holds, ``root`` among them; None where nothing matches.
 
-        ``bound`` are names whose instructions are known before.
+        ``bound`` holds names whose instructions are known in advance.
         """
         root, through = self.root, self.through
         look = _Look(is_all, through)
@@ -113,7 +113,7 @@ class Pattern:
 
 
 def parse_term(text: str) -> Term:
-    """A term of a pattern. Raises ValueError, with the place, for what is none."""
+    """Parse a term of a pattern. Raises ValueError, with the place, for a syntax error."""
     tokens = _tokens(text)
     term = _term(tokens, text)
     if tokens:
@@ -176,14 +176,14 @@ def _has_head(term: Term, at: Instruction) -> bool:
 
 
 def _orders(at: Instruction) -> tuple[Sequence[Any], ...]:
-    """The orders in which the operands of an instruction may stand."""
+    """The orders in which the operands of an instruction may match."""
     operands = at.operands
     return (operands, operands[::-1]) if len(operands) == 2 and at.op.name in COMMUTATIVE else (operands,)
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """How a pattern looks at instructions: which hold a number everywhere, which operators are skipped."""
+    """How a pattern reads instructions: which hold a number everywhere, which operators are skipped."""
 
     is_all: IsAll
     through: Operators
@@ -202,7 +202,7 @@ def _may_match(term: Term, at: Any, is_all: IsAll) -> bool:
 
 # A pattern is as deep as it was written; the depth of the graph does not count here.
 def _matches(term: Term, at: Any, bound: Bindings, look: _Look) -> Iterator[Bindings]:
-    """Every way in which a term matches an instruction, given what names stand for already. ``bound`` holds until the next one."""
+    """Every way in which a term matches an instruction, given the names bound so far. ``bound`` is valid until the next match."""
     name = term.name
     if name and name in bound:
         if look.same(bound[name], at):
@@ -236,14 +236,14 @@ def _all_match(terms: Sequence[Term], operands: Sequence[Any], bound: Bindings, 
 
 
 class Maker(Protocol):
-    """What builds a replacement: instructions of the shape and element type of the root."""
+    """Builds a replacement: instructions of the shape and element type of the root."""
 
     def build(self, op: str, operands: Sequence[Any]) -> Any: ...
     def full(self, value: float) -> Any: ...
 
 
 def build(term: Term, bound: Bindings, make: Maker) -> Any:
-    """The replacement: names are what they matched, operators are built over them, numbers fill an array."""
+    """Build the replacement: a name becomes what it matched, an operator a new instruction, a number an array filled with it."""
     if term.number is not None:
         return make.full(term.number)
     if not term.ops:

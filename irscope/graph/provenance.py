@@ -20,7 +20,7 @@ class SourceLine:
 
 
 class Provenance(Protocol):
-    """Answers about ``node.loc``, found in the text when asked and not before. Each format implements it."""
+    """Looks up ``node.loc`` in the text, on demand. Each format implements it."""
 
     def scope(self, loc: int) -> str:
         """The user's name for the place: HLO ``op_name``, a module path; empty when the text has none."""

@@ -1,4 +1,4 @@
-"""Copying a graph while changing it: passes return new graphs, and the one before is always there to show."""
+"""Copies a graph while changing it: passes return new graphs, and the old one stays available."""
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
@@ -21,11 +21,11 @@ def copy_node(builder: Builder, node: Node, operands: Sequence[Node], bodies: Se
 def rewrite(
     graph: Graph, rule: Rule, bodies: dict[Graph, Graph] | None = None, keep_dead: bool = False, ends: Container[Node] = ()
 ) -> Graph:
-    """A new graph in which ``rule(builder, node, new_operands)`` says what each node becomes (None: a copy).
+    """A new graph in which ``rule(builder, node, new_operands)`` decides what each node becomes (None: a copy).
 
-    ``bodies`` maps old callees to new ones. Dead nodes are left out unless ``keep_dead``; parameters always stay. The nodes ``ends``
-    are built by the rule out of nothing: it gets no operands for them, and what only they need is dead.
-    Whatever the rule builds takes the node's place and origin.
+    ``bodies`` maps old callees to new ones. Dead nodes are dropped unless ``keep_dead``; parameters always stay. For the nodes ``ends``
+    the rule gets no operands, and nodes that only they use are dead.
+    Whatever the rule builds takes the node's loc and origin.
     """
     made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
     builder = Builder(made)
@@ -60,14 +60,14 @@ def rewrite_module(module: Module, rule: Rule, keep_dead: bool = False) -> Modul
 
 
 def see_through(made: Graph, before: Graph) -> Graph:
-    """Let the origins in ``made``, which was rewritten from ``before``, name what the nodes of ``before`` stand for themselves.
+    """Replace each origin in ``made`` that is a node of ``before`` (which it was rewritten from) by the origins of that node.
 
-    A chain of passes then keeps the first graph alive, and none of the steps in between.
+    A chain of passes then keeps the first graph alive, and none of the intermediate ones.
     """
     nodes, n = before.nodes, len(before.nodes)
     for node in made.nodes:
         origin = node.origin
-        if len(origin) == 1:  # nearly all have one, and it stands in the graph before
+        if len(origin) == 1:  # nearly all have one, and it is in the graph before
             only = origin[0]
             if only.origin and 0 <= only.index < n and nodes[only.index] is only:
                 node.origin = only.origin

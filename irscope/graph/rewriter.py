@@ -1,6 +1,6 @@
 """The rewritable graph: instructions that know their users, and a rewriter that records where each one came from.
 
-A :class:`Graph` never changes. A :class:`Rewriter` holds its instructions while passes change them, and ``finish`` gives the new graph
+A :class:`Graph` never changes. A :class:`Rewriter` holds its instructions while passes change them, and ``finish`` returns the new graph
 with the :class:`Trace` between both. XLA's passes, the fusion policies and lint's trial edits work on it.
 """
 from __future__ import annotations
@@ -18,12 +18,12 @@ J = TypeVar("J", bound="Instruction")
 
 
 class Instruction:
-    """One instruction of a graph that is rewritten.
+    """One instruction of a graph that is being rewritten.
 
     ``users`` is an ordered set in XLA's order. ``dims`` and ``dtype`` are those of an array, empty for any other type. ``label`` is its
     name in the text, or empty; ``origin`` are the nodes of the first graph that it stands for. ``replacement`` is what replaced it, and
-    ``erased`` says that it is no longer part of the computation. ``bodies`` are graphs that it applies as they are; ``calls`` are
-    computations of its own, which are rewritten with it.
+    ``erased`` says that it is no longer part of the computation. ``bodies`` are graphs that it applies unchanged; ``calls`` are
+    computations that belong to it and are rewritten with it.
     """
 
     __slots__ = ("attrs", "bodies", "calls", "dims", "dtype", "erased", "is_array", "label", "op", "operands", "origin", "replacement",
@@ -46,7 +46,7 @@ class Instruction:
             operand.users.add(self)
 
     def set_type(self, type: Type) -> None:
-        """Take another type."""
+        """Set the type, and ``dims`` and ``dtype`` with it."""
         self.type = type
         self.is_array = isinstance(type, TensorType)
         self.dims: tuple[int, ...] = ()
@@ -57,20 +57,20 @@ class Instruction:
 
     @property
     def name(self) -> str:
-        """Its name in the text, or that of its operator."""
+        """Its name in the text, or the name of its operator."""
         return self.label or self.op.name
 
     @property
     def rank(self) -> int:
-        """Dimensions of an array."""
+        """The number of dimensions of an array."""
         return len(self.dims)
 
     def take_label(self, other: Self) -> None:
-        """Take the label of another instruction, which has none then."""
+        """Take over the label of another instruction."""
         self.label, other.label = other.label, ""
 
     def operand(self, op: Op, number: int = 0) -> Self | None:
-        """An operand if it is of this operator."""
+        """An operand, where its operator is this one."""
         if number >= len(self.operands) or self.operands[number].op is not op:
             return None
         return self.operands[number]
@@ -103,7 +103,7 @@ class Instruction:
             operand.users.discard(self)
 
     def final(self) -> Self:
-        """What stands for it after all replacements."""
+        """The instruction that it is after all replacements."""
         instruction = self
         while instruction.replacement is not None:
             instruction = instruction.replacement
@@ -120,7 +120,7 @@ I = TypeVar("I", bound=Instruction)  # noqa: E741
 class Rewriter(Generic[I]):
     """The instructions of one computation, its parameters by number and its root.
 
-    ``worklist`` holds what changed since a pass last emptied it. ``of_node`` says which instruction each node of the first graph became.
+    ``worklist`` holds what changed since a pass last emptied it. ``of_node`` maps each node of the first graph to its instruction.
     """
 
     def __init__(self, name: str) -> None:
@@ -133,20 +133,20 @@ class Rewriter(Generic[I]):
         self.of_node: dict[Node, I] = {}
 
     def computations(self) -> list[Self]:
-        """This computation and all that its instructions call as their own, callees first."""
+        """This computation and all the ``calls`` of its instructions, callees first."""
         found: list[Any] = [self]
         for computation in found:
             found += [call for instruction in computation.instructions for call in instruction.calls]
         return found[::-1]
 
     def add(self, instruction: I) -> I:
-        """Enter a new instruction, and put it on the worklist."""
+        """Add a new instruction, and put it on the worklist."""
         self.instructions[instruction] = None
         self.worklist[instruction] = None
         return instruction
 
     def replace(self, old: I, new: I) -> bool:
-        """Let every user of ``old`` read ``new``, and erase what is dead then. ``new`` takes the name where it has none."""
+        """Let every user of ``old`` read ``new``, and erase what becomes dead. ``new`` takes over the name where it has none."""
         for user in list(old.users):
             user.replace_operand(old, new)
             self.worklist[user] = None
@@ -166,7 +166,7 @@ class Rewriter(Generic[I]):
         return True
 
     def erase(self, instruction: I) -> None:
-        """Remove an instruction that has no users; its operands are put on the worklist."""
+        """Remove an instruction that has no users, and put its operands on the worklist."""
         instruction.erased = True
         self.instructions.pop(instruction, None)
         self.worklist.pop(instruction, None)
@@ -175,7 +175,7 @@ class Rewriter(Generic[I]):
             self.worklist[operand] = None
 
     def erase_dead(self, instruction: I) -> None:
-        """Erase an instruction without users, and then its operands likewise; parameters and effects stay."""
+        """Erase an instruction without users, then any operands left without users; parameters and effects stay."""
         stack = [instruction]
         while stack:
             dead = stack.pop()
@@ -185,7 +185,7 @@ class Rewriter(Generic[I]):
             stack += dict.fromkeys(dead.operands)
 
     def erase_all_dead(self) -> bool:
-        """Dead-code elimination; whether anything was erased."""
+        """Dead-code elimination; returns whether anything was erased."""
         before = len(self.instructions)
         for instruction in list(self.instructions):
             self.erase_dead(instruction)
@@ -200,5 +200,5 @@ class Rewriter(Generic[I]):
         return instruction.op.effect in LASTING
 
     def post_order(self) -> list[I]:
-        """Operands before users, depth first from each instruction without users, in the order in which they were entered."""
+        """Operands before users, depth first from each instruction without users, in order of insertion."""
         return post_order((i for i in self.instructions if not i.users.order), _operands)

@@ -9,7 +9,7 @@ from irscope.graph.node import Node
 
 @dataclass(slots=True, eq=False)
 class Trace:
-    """Origins stand in the nodes themselves (``Node.origin``); the other direction is recorded when a rewriter finishes.
+    """Origins are stored in the nodes (``Node.origin``); the other direction is recorded when a rewriter finishes.
 
     A node that is missing from ``became`` was removed.
     """
@@ -17,7 +17,7 @@ class Trace:
     became: dict[Node, Node] = field(default_factory=dict)
 
     def result(self, node: Node) -> Node | None:
-        """What stands for a node of the graph before; None where it was removed."""
+        """The node that replaced a node of the graph before; None where it was removed."""
         return self.became.get(node)
 
 

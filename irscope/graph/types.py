@@ -1,4 +1,4 @@
-"""Types of values: tensors, tuples, tokens, and whatever a format names that is none of these."""
+"""Types of values: tensors, tuples, tokens, and named types of a format."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ Dim = int | DynamicDim
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the elements lie in memory: ``minor_to_major`` lists dimensions, the fastest first.
+    """The order of the elements in memory: ``minor_to_major`` lists dimensions, the fastest first.
 
     ``rest`` is what follows the colon as written (tiling, memory space, element bits), kept as text;
     ``memory_space`` is its ``S(n)`` (0 by default).
@@ -38,12 +38,12 @@ class Layout:
 
 
 class Type:
-    """What a value is. Types are immutable, and the readers share one object for equal texts."""
+    """The type of a value. Types are immutable, and the readers share one object for equal texts."""
 
     __slots__ = ()
 
     def leaves(self) -> Iterator[Type]:
-        """The types that are no tuples, in order, walking into tuples."""
+        """The types that are not tuples, in order, walking into tuples."""
         stack: list[Type] = [self]
         while stack:
             top = stack.pop()
@@ -67,7 +67,7 @@ class TensorType(Type):
 
     @property
     def is_static(self) -> bool:
-        return DynamicDim not in map(type, self.shape)  # asked millions of times: no generator, here and below
+        return DynamicDim not in map(type, self.shape)  # called millions of times: no generator, here and below
 
     def dims(self) -> tuple[int, ...]:
         """The shape as ints. Bounded dimensions count as their bound; raises ValueError where a dimension is open."""
@@ -113,7 +113,7 @@ class TupleType(Type):
     """Several values in one; also what an operator with several results has."""
 
     elements: tuple[Type, ...]
-    parts: int = field(init=False, repr=False, compare=False)  # leaves, those of elements included; many where elements are shared
+    parts: int = field(init=False, repr=False, compare=False)  # all leaves, at any depth; many where elements are shared
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", sum([e.parts if isinstance(e, TupleType) else 1 for e in self.elements]))
@@ -124,7 +124,7 @@ class TupleType(Type):
 
 @dataclass(frozen=True, slots=True)
 class NamedType(Type):
-    """A type that carries no tensor: ``token``, ``int``, ``str``, ``Optional``, a class of a module; by its own text."""
+    """A type that is no tensor: ``token``, ``int``, ``str``, ``Optional``, a class of a module; identified by its text."""
 
     name: str
 
@@ -159,7 +159,7 @@ def same_type(a: Type, b: Type) -> bool:
 
 
 def agree(a: Type, b: Type, same: Callable[[TensorType, TensorType], bool]) -> bool:
-    """Whether two types are tuples of the same form whose arrays are the ``same``; what is neither is equal."""
+    """Whether two types are tuples of the same structure whose arrays are the ``same``; other types must be equal."""
     stack = [(a, b)]
     while stack:
         x, y = stack.pop()

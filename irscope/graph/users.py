@@ -1,6 +1,6 @@
-"""The users of an instruction, in XLA's order: the last one takes the place of one that is removed.
+"""The users of an instruction, in XLA's order: on removal the last one takes the free place.
 
-That order decides between equals: which user becomes a kernel first, and which of two kernels is joined with a third.
+That order breaks ties: which user becomes a kernel first, and which of two kernels is fused with a third.
 (``HloInstruction::Users``, hlo_instruction.cc)
 """
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 FEW = 8
-"""Up to so many are found by a linear search."""
+"""Up to this many users are found by linear search."""
 I = TypeVar("I")  # noqa: E741
 
 

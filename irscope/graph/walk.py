@@ -1,4 +1,4 @@
-"""Orders and reachability; no recursion, because real graphs are a million nodes deep."""
+"""Traversal orders and reachability; no recursion, because real graphs are a million nodes deep."""
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from irscope.source.budget import require_parts
 T = TypeVar("T", bound=Hashable)
 I = TypeVar("I", bound="_Instruction")  # noqa: E741
 LASTING = (Effect.WRITES, Effect.CONTROL)
-"""Effects for the sake of which a node lives that nobody reads."""
+"""Effects that keep a node without users alive."""
 
 
 class Operators(Protocol):
@@ -28,7 +28,7 @@ class _Instruction(Protocol):
 
 
 def behind(instruction: I, ops: Operators) -> I:
-    """The first instruction, going up first operands, whose operator is none of ``ops``."""
+    """The first instruction, following first operands, whose operator is not in ``ops``."""
     while instruction.op in ops and instruction.operands:
         instruction = instruction.operands[0]
     return instruction
@@ -50,7 +50,7 @@ def reachable(graph: Graph, roots: Iterable[Node], ends: Container[Node] = ()) -
 
 
 def live(graph: Graph, ends: Container[Node] = ()) -> list[bool]:
-    """For each node, by index, whether the result or an effect needs it. Parameters always live; ``ends`` need nothing themselves."""
+    """For each node, by index, whether the result or an effect needs it. Parameters are always live; ``ends`` need nothing themselves."""
     roots = [n for n in graph.nodes if n.op.effect in LASTING]
     roots += graph.params
     if graph.root is not None:
@@ -91,9 +91,9 @@ def bodies_of(graph: Graph) -> Iterator[Graph]:
 
 
 def leaves_of(value: object, parts: Callable[[Any], Sequence[Any] | None]) -> list[Any]:
-    """What a nested value holds in the end, in order: whatever has no ``parts`` (None).
+    """The leaves of a nested value, in order: whatever has no ``parts`` (None).
 
-    Raises BudgetExceeded where that is more than any program has: tuples that hold the one before twice double with each line of text.
+    Raises BudgetExceeded where there are more than in any program: tuples that hold the previous one twice double with each line of text.
     """
     out: list[Any] = []
     stack = [value]
@@ -110,7 +110,7 @@ def leaves_of(value: object, parts: Callable[[Any], Sequence[Any] | None]) -> li
 
 
 def post_order(starts: Iterable[T], operands: Callable[[T], Sequence[T]]) -> list[T]:
-    """The starts and all that they reach, depth first, each behind its operands, the first operand foremost. There must be no cycle."""
+    """The starts and all that they reach, depth first, each after its operands, which are visited in order. There must be no cycle."""
     done: dict[T, bool] = {}
     order: list[T] = []
     for start in starts:

@@ -1,4 +1,4 @@
-"""Aliasing: the operands of concatenations, pads, updates and copies of views are written straight into the memory of the result."""
+"""Aliasing: operands of concatenations, pads, updates and copies of views are written directly into the memory of the result."""
 from __future__ import annotations
 
 from irscope.fusion import Group
@@ -11,7 +11,7 @@ from irscope.ops.attributes import Concatenate, Pad
 
 
 def can_alias_operands(node: Node) -> bool:
-    """Whether a node's operands can be written straight into its result: a concatenation, or padding that cuts nothing off."""
+    """Whether a node's operands can be written directly into its result: a concatenation, or padding that cuts nothing off."""
     return node.op is hlo.concatenate or (node.op is hlo.pad and all(min(low, high) >= 0 for low, high, _ in Pad.of(node).padding))
 
 
@@ -21,13 +21,13 @@ def is_update(node: Node) -> bool:
 
 
 def is_view_copy(group: Group) -> bool:
-    """Whether a group only shows its one input under another shape or order."""
+    """Whether a group only copies a view of its one input: another shape or order of dimensions."""
     return (group.kind == "map" and len(group.inputs) == 1 and len(group.outputs) == 1
             and all(node.op in (hlo.reshape, hlo.transpose) for node in group.nodes))
 
 
 def parts_of(node: Node, whole: Storage) -> list[tuple[Node, Storage]]:
-    """The operands of a concatenation or padding with their places in the result."""
+    """The operands of a concatenation or padding, with their storage inside the result."""
     if node.op is hlo.pad:
         operand = node.operands[0]
         cut = [(low, low + (n - 1) * (hole + 1) + 1 if n else low, hole + 1)

@@ -1,7 +1,7 @@
-"""Scalar arithmetic by element type: what is folded, and what the narrow, sub-byte, pred and complex types turn into.
+"""Scalar arithmetic by element type: constant folding, and the lowering of narrow, sub-byte, pred and complex types.
 
 * Floats narrower than f32 are computed in f32 and rounded once per call; integers narrower than a byte are computed in bytes.
-* pred knows and, or, xor, not and comparisons; its other operations become those.
+* pred has and, or, xor, not and comparisons; its other operations are lowered to these.
 * Complex values are pairs from the start: ``complex(re, im)``, see :mod:`irscope.lower.complex`.
 """
 from __future__ import annotations
@@ -37,7 +37,7 @@ def part_of(dtype: DType) -> DType:
 
 
 class Arithmetic(Expressions):
-    """The half of the emitter that makes values and touches no memory."""
+    """The half of the emitter that builds values; it accesses no memory."""
 
     # ---- constants
 
@@ -54,7 +54,7 @@ class Arithmetic(Expressions):
         return self.make("const", (), dtype, 1, _round_to(float(value), dtype))
 
     def vector(self, values: list[Any] | tuple[Any, ...], dtype: DType = S64) -> Expr:
-        """A constant vector, one value a lane."""
+        """A constant vector, one value per lane."""
         if dtype.is_integer:
             values = tuple(wrap(int(v), dtype) for v in values)
         elif dtype.kind == "pred":
@@ -82,7 +82,7 @@ class Arithmetic(Expressions):
         return self.make("splat", (x,), x.dtype, lanes)
 
     def shuffle(self, x: Expr, y: Expr, take: tuple[int, ...] | list[int]) -> Expr:
-        """The lanes ``take`` of the two vectors written one after the other."""
+        """The lanes ``take`` of the concatenation of two vectors."""
         if x.lanes != y.lanes or x.dtype is not y.dtype or x.lanes == 1:
             raise TypeError(f"shuffle of {x.dtype}x{x.lanes} and {y.dtype}x{y.lanes}")
         if x.dtype.is_complex:
@@ -90,7 +90,7 @@ class Arithmetic(Expressions):
         return self.make("shuffle", (x, y), x.dtype, len(take), tuple(take))
 
     def reduce(self, name: str, x: Expr) -> Expr:
-        """All lanes into one, in any order."""
+        """Combine all lanes into one, in any order."""
         if name not in REDUCE:
             raise ValueError(f"no reduction {name}")
         if x.lanes == 1:
@@ -224,7 +224,7 @@ class Arithmetic(Expressions):
             return self.const(x.value, dtype)
         if x.op == "const" and x.lanes == 1 and dtype.bits >= 32 and dtype.kind == "float":
             return self.const(x.value, dtype)
-        # What is not a step of its own goes through f32: a narrow float to anything but f32, and anything but a wide float to a narrow one.
+        # Other conversions go through f32: from a narrow float to anything but f32, and from anything but a wide float to a narrow one.
         if is_narrow(source) and dtype is not F32:
             return self.convert(self.convert(x, F32), dtype)
         if is_narrow(dtype) and source not in (F32, F64):
@@ -283,7 +283,7 @@ class Arithmetic(Expressions):
         return x, y
 
     def lift(self, op: str, args: tuple[Expr, ...], dtype: DType) -> Expr:
-        """Make an expression of operands with one or equally many lanes."""
+        """Build an expression over operands with one lane or equally many."""
         lanes = max(a.lanes for a in args)
         if lanes > 1:
             args = tuple(a if op == "select" and i == 0 else self.splat(a, lanes) for i, a in enumerate(args))

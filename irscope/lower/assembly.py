@@ -1,4 +1,4 @@
-"""Assembly: the steps that put a value together from parts which aliasing has not written into its memory already."""
+"""Assembly: the steps that write the parts of a value that aliasing has not already placed in its memory."""
 from __future__ import annotations
 
 from irscope.fusion import Group
@@ -14,7 +14,7 @@ from irscope.ops.attributes import Pad
 
 
 def join(graph: GraphLowering, node: Node) -> bool:
-    """Append what fills the room between the parts, and copies of the parts that are not there yet."""
+    """Append the fills between the parts, and copies of the parts that are not in place yet."""
     if not can_alias_operands(node):
         return False
     whole = graph.storage_of(node)
@@ -29,7 +29,7 @@ def join(graph: GraphLowering, node: Node) -> bool:
 
 
 def update(graph: GraphLowering, node: Node) -> bool:
-    """Append what writes the new part, after what it is written into was copied, unless it lives there already."""
+    """Append the write of the new part, after a copy of the value that it updates, unless that is in place already."""
     if not is_update(node):
         return False
     x, part, *starts = node.operands
@@ -57,7 +57,7 @@ def _fill(graph: GraphLowering, value: Node, target: Storage) -> None:
 
 
 def _frame(node: Node, whole: Storage) -> list[Storage]:
-    """What padding adds: a slab before and one after the operand along each dimension; everything when there are holes inside too."""
+    """The elements that padding adds: a slab before and after the operand along each dimension; with interior padding, everything."""
     padding, dims = Pad.of(node).padding, dims_of(node.operands[0])
     if any(hole for _, _, hole in padding):
         return [whole]

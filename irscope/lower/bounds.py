@@ -1,8 +1,8 @@
 """Proof that a kernel stays within its buffers: every load, store and gather, masked or guarded, by the ranges of its indices.
 
-A buffer is a window of a slot (or scratch memory, or a table): ``elements`` elements, of which the launch passes the first. A lane is
-within where its index is at least 0 and less than that, for every iteration, under the guards around the statement, for the lanes that the
-mask lets through.
+A buffer is a window of a slot (or scratch memory, or a table): ``elements`` elements; the launch passes the address of the first. A lane is
+in bounds where its index is at least 0 and less than that, for every iteration, under the guards around the statement, for the lanes that
+the mask enables.
 """
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ARITHMETIC = "arithmetic"
 
 @dataclass(frozen=True, slots=True)
 class Unproved:
-    """An access that may leave its buffer, as far as is known. ``kind`` is what its index depends on: ``register`` (a value that loops
-    carry), ``memory`` (a value that the kernel wrote itself and reads back), or ``arithmetic`` (all else, which should be provable)."""
+    """An access that may leave its buffer, as far as the ranges show. ``kind`` is what its index depends on: ``register`` (a loop-carried
+    value), ``memory`` (a value that the kernel itself wrote and reads back), or ``arithmetic`` (all else, which should be provable)."""
 
     buffer: Buffer
     access: str
@@ -38,12 +38,12 @@ class Unproved:
 
 
 def unproved(kernel: Kernel) -> list[Unproved]:
-    """The accesses of a kernel that are not shown to stay within their buffers."""
+    """The accesses of a kernel that are not proved to stay within their buffers."""
     return _Proof().kernel(kernel)
 
 
 ROUNDS = 4
-"""How often a kernel is gone through until the ranges of its registers hold; a bound that still moves after half of them is given up."""
+"""Iterations to the fixpoint of the registers' ranges; a bound that still moves after half of them is widened."""
 
 
 Facts = tuple[Known, ...]
@@ -59,7 +59,7 @@ class _Proof(Visitor):
         self.trusted = True
 
     def kernel(self, kernel: Kernel) -> list[Unproved]:
-        """Go through the kernel until what is assumed of its registers is what is stored to them."""
+        """Iterate over the kernel until the ranges assumed of its registers are those stored to them."""
         registers: dict[Register, Range] = {}
         for number in range(ROUNDS):
             self.ranges, self.found, self.sources, self.moved, self.hurried = Ranges(registers), [], {}, False, 2 * number >= ROUNDS
@@ -132,7 +132,7 @@ class _Proof(Visitor):
 
     @visits(For)
     def for_(self, s: For, known: Facts) -> None:
-        """The variable's range, and where the bounds depend on other loops what ties them together."""
+        """Record the variable's range and, where the bounds depend on other loops, the relation between them."""
         self.sources[s.var] = self.kind([s.low, s.high])
         ranges = self.ranges
         low, high = ranges.range(s.low, known), ranges.range(s.high, known)
@@ -174,7 +174,7 @@ class _Proof(Visitor):
         self.judge(buffer, access, (index,), Range(found.low + first, found.high + last))
 
     def lane_by_lane(self, buffer: Buffer, access: str, index: Expr, mask: Expr, known: Facts) -> None:
-        """A mask that is computed: index + lane, where the mask holds for the lane."""
+        """Check a computed mask: index + lane, where the mask holds for the lane."""
         said = facts(self.ranges, mask, known)
         lane = next((a for fact in said for a, _ in fact.sum.terms if a.op == "lane"), None)
         s = self.ranges.sum(index)
@@ -214,7 +214,7 @@ class _Proof(Visitor):
         self.found.append(Unproved(buffer, access, self.kind(roots), found.low, found.high))
 
     def kind(self, roots: Sequence[Expr]) -> str:
-        """What an index depends on that the ranges know nothing of."""
+        """What an index depends on whose range is unknown."""
         kinds: set[str] = set()
         stack, seen = list(roots), set(roots)
         while stack:
@@ -229,7 +229,7 @@ class _Proof(Visitor):
 
 
 def _through(mask: Expr) -> list[int] | None:
-    """The lanes that a constant mask lets through; None for one that is computed."""
+    """The lanes that a constant mask enables; None for a computed mask."""
     if mask.op != "const":
         return None
     values = mask.value if mask.lanes > 1 else (mask.value,)

@@ -1,4 +1,4 @@
-"""Buffer assignment: the memory of each value, from the last kernel to the first, so that results are written where they are wanted."""
+"""Buffer assignment: the memory of each value, from the last kernel to the first, so that producers write where consumers read."""
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
@@ -18,13 +18,13 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Pad
 
 Temp = Callable[[str, TensorType], Storage]
-"""Gives fresh row-major memory."""
+"""Returns fresh row-major memory."""
 
 
 class BufferAssignment:
     """The storage of one graph's values. ``known`` starts with the parameters and ends with everything that is stored.
 
-    ``overwritten_at`` has the group that overwrites a value with another one: an update in place, or a loop.
+    ``overwritten_at`` maps a value to the group that overwrites it: an update in place, or a loop.
     """
 
     def __init__(self, temp: Temp, graph: Graph, plan: Plan, known: dict[Node, Storage], wanted: Mapping[Node, Storage]) -> None:
@@ -45,7 +45,7 @@ class BufferAssignment:
         self._constraints = self._gather_constraints()
 
     def assign(self) -> None:
-        """Give every stored value its memory."""
+        """Assign memory to every stored value."""
         for number in range(len(self.plan.groups) - 1, -1, -1):
             group = self.plan.groups[number]
             anchor = group.anchor if group.kind == "whole" else None
@@ -62,7 +62,7 @@ class BufferAssignment:
                 self._alias_updated(anchor, number)
 
     def _alias_operands(self, node: Node) -> None:
-        """Let the operands that only this node reads whole be written into its memory at once."""
+        """Alias the operands that only this node reads whole to its memory."""
         whole = self.known[node]
         if node.op is hlo.pad and any(hole for _, _, hole in Pad.of(node).padding):
             return
@@ -72,7 +72,7 @@ class BufferAssignment:
                 self._alias(operand, part, self.overwritten_at.get(node))
 
     def _alias(self, node: Node, target: Storage, overwritten_at: int | None) -> None:
-        """Let a value, or the stored value that it shows, be written where it is wanted, if it is still open where that lies."""
+        """Alias a value, or the stored value that it is a view of, to the target, if it has no memory yet."""
         wanted = target.walk()
         shown = node
         while shown.op in VIEWS and not self.movable(shown):
@@ -84,13 +84,13 @@ class BufferAssignment:
             self.claim(shown, target.under(wanted), overwritten_at)
 
     def _alias_shown(self, group: Group) -> None:
-        """Let the source of a copied view be written into the memory of the result, in the result's order, so that no copy is left."""
+        """Alias the source of a copied view to the memory of the result, in the result's order, so that no copy is needed."""
         source, output = group.inputs[0], group.outputs[0]
         if self.sole_reader(source) is not None:
             self._alias(output, self.known[output], self.overwritten_at.get(output))
 
     def _alias_updated(self, node: Node, number: int) -> None:
-        """Let the operand of an update share the memory of the result, when nothing reads it afterwards."""
+        """Alias the operand of an update to the memory of the result, when nothing reads it afterwards."""
         x = node.operands[0]
         behind = [stored(o) for o in node.operands[1:]]
         if self.is_read_before(x, number + 1) and x not in behind:
@@ -121,7 +121,7 @@ class BufferAssignment:
                 self.claim(begin, storage, number)
 
     def ensure(self, node: Node) -> Storage:
-        """The storage of a value that a kernel writes: where it is wanted, else fresh memory."""
+        """The storage of a value that a kernel writes: already assigned, else fresh memory."""
         if node not in self.known:
             target = self.wanted.get(node)
             if target is None or not self.may_write(node, target):
@@ -130,7 +130,7 @@ class BufferAssignment:
         return self.known[node]
 
     def fresh(self, node: Node) -> Storage:
-        """New memory, laid out as its readers ask."""
+        """New memory, in the layout that its readers request."""
         type, constraint = tensor_of(node), self._constraints.get(node)
         if constraint is None:
             return self.temp(node.name, type)
@@ -139,21 +139,21 @@ class BufferAssignment:
         return Storage(slot, type.dtype, type.dims(), strides, offset, tuple(zip(constraint.low, constraint.high)))
 
     def claim(self, node: Node, target: Storage, overwritten_at: int | None) -> None:
-        """Let a value be written where another one wants it, if its place is open and what lies there until then is read no more.
-        ``overwritten_at`` is the group that writes the other one over it, if there is one."""
+        """Alias a value to the target, if it has no memory yet and the value stored there is not read any more.
+        ``overwritten_at`` is the group that overwrites it with the other value, if there is one."""
         if self.movable(node) and self.may_write(node, target):
             self.known[node] = target
             if overwritten_at is not None:
                 self.overwritten_at[node] = overwritten_at
 
     def is_read_before(self, node: Node, number: int | None) -> bool:
-        """Whether all that read a value come before a group (None: no group)."""
+        """Whether all readers of a value come before a group (None: no group)."""
         return number is None or all(reader < number for reader in self.read_at.get(node, ()))
 
     def may_write(self, node: Node, target: Storage) -> bool:
-        """Whether the kernel of ``node`` may write to a place that holds another value until then (a loop's state).
+        """Whether the kernel of ``node`` may write to memory that holds another value until then (a loop's state).
 
-        Every reader of the old value must come before, or be the very kernel, reading element i before it writes it.
+        Every reader of the old value must come before, or be this kernel, reading element i before it writes it.
         """
         at = self.made_at.get(node)
         if at is None:
@@ -168,7 +168,7 @@ class BufferAssignment:
         return True
 
     def may_carry(self, node: Node, begin: Node, slot: Slot, times: int) -> bool:
-        """Whether a loop may keep its state where ``begin`` lives until then: nobody reads that later, and the loop reads it once."""
+        """Whether a loop may keep its state in the memory of ``begin``: nothing reads ``begin`` later, and the loop reads it once."""
         at = self.made_at.get(node)
         return at is not None and all(
             reader < at or (reader == at and other is begin and times == 1)
@@ -183,7 +183,7 @@ class BufferAssignment:
             return False
         if old not in group.inputs or any(n.op.scalar is None for n in group.nodes if n.op not in VIEWS):
             return False
-        from_old = {old}  # what is computed of the old value: a view of any of it reads other elements
+        from_old = {old}  # nodes computed from the old value: a view of any of them reads other elements
         for n in group.nodes:
             if any(o in from_old or stored(o) is old for o in n.operands):
                 if n.op in VIEWS:
@@ -192,19 +192,19 @@ class BufferAssignment:
         return True
 
     def sole_reader(self, node: Node) -> int | None:
-        """The place of the one group that reads a value; None when there are several, or none."""
+        """The number of the one group that reads a value; None when there are several, or none."""
         readers = self.read_at.get(node, [])
         return readers[0] if len(readers) == 1 else None
 
     def movable(self, node: Node) -> bool:
-        """Whether a value is made by a kernel of this graph and its place is still open."""
+        """Whether a kernel of this graph computes a value that has no memory yet."""
         if node not in self.made_at or node in self.known or node in self.wanted:
             return False
         group = self.plan.groups[self.made_at[node]]
         return not (group.kind == "whole" and group.anchor is not None and group.anchor.op in (hlo.while_, hlo.conditional))
 
     def _reads(self) -> dict[Node, list[int]]:
-        """For each stored value the groups that read it, through views and tuples too, in order."""
+        """For each stored value, the groups that read it, also through views and tuples, in order."""
         found: dict[Node, list[int]] = {}
         for number, group in enumerate(self.plan.groups):
             for node in _bases(group, self.made_at):
@@ -212,7 +212,7 @@ class BufferAssignment:
         return found
 
     def _orders(self) -> dict[Node, Order]:
-        """Values that would be read along their memory, or seen without a copy, if their dimensions lay in another order."""
+        """Values that would be read contiguously, or viewed without a copy, if their dimensions were in another order."""
         wanted: dict[Node, set[Order]] = {}
         for group in self.plan.groups:
             reads = orders_of_reads(group) if group.kind == "map" else {}
@@ -246,13 +246,13 @@ class BufferAssignment:
 
 
 def _only(orders: set[Order]) -> Order | None:
-    """The one order that all readers want, if it is not the usual one."""
+    """The one order that all readers request, if it is not the default."""
     order = next(iter(orders), None)
     return order if len(orders) == 1 and order != tuple(range(len(order or ()))) else None
 
 
 def split_group(group: Group, graph: Graph) -> list[Group]:
-    """What happens to a group that no template can build as a whole: the groups that it was joined of, or its nodes, in order."""
+    """Split a group that no template can build as a whole: into the groups that it was merged from, or its nodes, in order."""
     if group.parts:
         return list(group.parts)
     pieces: list[Group] = []
@@ -287,8 +287,8 @@ def _views(node: Node) -> list[Node]:
 
 
 def _bases(group: Group, made: Container[Node]) -> list[Node]:
-    """The stored values that a group reads. A view that is ``made`` by a kernel, as where a loop or branch takes it, is one, and may share
-    the memory of what it is a view of."""
+    """The stored values that a group reads. They include a view that a kernel computes (``made``), as where a loop or branch takes it; it
+    may share the memory of what it is a view of."""
     found: dict[Node, None] = {}
     stack = list(group.inputs)
     while stack:

@@ -1,4 +1,4 @@
-"""The builder of kernels: what operator meanings and kernel templates write tile IR with.
+"""The builder of kernels, through which operators and kernel templates emit tile IR.
 
     k = KernelBuilder("scale")
     x, y = k.buffer("x", F32, (n,), "in"), k.buffer("y", F32, (n,), "out")
@@ -8,9 +8,9 @@
 
 It is the :class:`irscope.graph.node.Emitter`: values come from :mod:`irscope.lower.arithmetic`, statements from
 :mod:`irscope.lower.statements`.
-Unrolling and tails are Python loops of the caller. A loop with constant bounds and one trip leaves no loop, one without trips leaves
-nothing, and so do conditions that are known. Loads are remembered as long as no store can lie between, and loads from memory that is
-never written move out of the loops they do not depend on.
+Unrolling and tails are Python loops of the caller. A loop with constant bounds and one trip is emitted without the loop, one without trips
+not at all; conditions that are known fold likewise. Loads are reused as long as no store can intervene, and loads from memory that is never
+written are hoisted out of the loops that they do not depend on.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class KernelBuilder(StatementBuilder):
 
     def finish(self, flops: float = 0.0, bytes: float = 0.0, origin: tuple[str, ...] = (),
                schedule: dict[str, Any] | None = None) -> Kernel:
-        """The kernel, without the statements whose results nobody uses."""
+        """The kernel, without the statements whose results are unused."""
         if len(self._scopes) != 1:
             raise ValueError(f"kernel {self.kernel.name} is finished inside a loop")
         kernel = self.kernel
@@ -46,29 +46,29 @@ class KernelBuilder(StatementBuilder):
 
     def buffer(self, name: str, dtype: DType, shape: Sequence[int], scope: str, elements: int | None = None,
                data: Any = None) -> Buffer:
-        """Declare memory; ``elements`` is more than the shape holds where there are halos or padding. The name is made unique."""
+        """Declare memory; ``elements`` exceeds the shape where there are halos or padding. The name is made unique."""
         shape = tuple(shape)
         buffer = Buffer(self._fresh(name), dtype, shape, scope, prod(shape) if elements is None else elements, data=data)
         self.kernel.buffers.append(buffer)
         return buffer
 
     def view(self, buffer: Buffer, shape: Sequence[int] | None = None, strides: Sequence[int] | None = None, offset: int = 0) -> View:
-        """An array laid over a buffer; row-major by default."""
+        """An array view of a buffer; row-major by default."""
         return View.over(self, buffer, shape, strides, offset)
 
     def scratch(self, dtype: DType, shape: Sequence[int]) -> View:
-        """Memory of the kernel's own, one copy for each chunk of ``par`` iterations, uninitialised."""
+        """Memory private to the kernel, one copy for each chunk of ``par`` iterations, uninitialised."""
         return self.view(self.buffer("scratch", dtype, shape, "scratch"))
 
     def table(self, values: Any, dtype: DType) -> View:
-        """Constant data that travels with the kernel."""
+        """Constant data that is stored with the kernel."""
         array = np.ascontiguousarray(np.asarray(values, dtype=dtype.numpy()))
         return self.view(self.buffer("table", dtype, array.shape, "const", data=array))
 
     # ---- registers and bodies
 
     def reg(self, dtype: DType, init: Any, lanes: int | None = None) -> Any:
-        """A variable with ``get()`` and ``set(value)``; as many lanes as its first value."""
+        """A variable with ``get()`` and ``set(value)``; it has as many lanes as its first value."""
         first = init if isinstance(init, Expr) else self.const(init, dtype)
         if first.dtype is not dtype:
             raise TypeError(f"a register of {dtype} begins with {first.dtype}")

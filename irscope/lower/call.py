@@ -1,4 +1,4 @@
-"""The arguments of a kernel that is being written: each buffer is declared together with the memory that the launch passes for it."""
+"""The arguments of a kernel under construction: each buffer is declared together with the memory that the launch passes for it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from irscope.lower.view import View
 
 
 class Call:
-    """One kernel's operands. ``views`` holds those that were declared for a value of the problem where it lies."""
+    """One kernel's operands. ``views`` holds those declared for a value of the problem in its own storage."""
 
     def __init__(self, k: KernelBuilder) -> None:
         self.k = k
@@ -22,17 +22,17 @@ class Call:
         self._args: dict[Buffer, Arg] = {}
 
     def declare(self, problem: Problem) -> None:
-        """All inputs and outputs of a problem, in order."""
+        """Declare all inputs and outputs of a problem, in order."""
         written = {s.slot for s in problem.outs.values()}
         for node, storage in problem.ins.items():
             shared = problem.in_place and storage.slot in written
             self.views[node] = self.bind(problem.operand(node), "inout" if shared else "in", buffer_name(node))
         for node in problem.outs:
-            part = problem.group.kind == "update"  # the rest of the result is there already
+            part = problem.group.kind == "update"  # the rest of the result is in memory already
             self.views[node] = self.bind(problem.operand(node), "inout" if part else "out", buffer_name(node))
 
     def bind(self, operand: Operand, scope: str, name: str) -> View:
-        """A buffer for an operand, as the array that it holds: with its own offset and strides."""
+        """Declare a buffer for an operand, as the array that it holds: with its own offset and strides."""
         storage = operand.storage
         buffer = self.k.buffer(name, storage.dtype, storage.shape, scope, operand.elements)
         buffer.layout = Strides(storage.shape, storage.strides, operand.first)
@@ -41,14 +41,14 @@ class Call:
         return self.k.view(buffer, storage.shape, storage.strides, operand.first)
 
     def packed(self, packed: Packed, shape: Sequence[int], name: str) -> View:
-        """A buffer for a constant in another order, row-major."""
+        """Declare a buffer for a constant in another order, row-major."""
         buffer = self.k.buffer(name, packed.dtype, shape, "in")
         self._args[buffer] = packed
         return self.k.view(buffer)
 
     def stage(self, kernel: Kernel) -> Stage:
-        """The launch of the finished kernel: it passes only what the kernel reads or writes (a packed constant stands for the one it was
-        made of)."""
+        """The launch of the finished kernel: it passes only what the kernel reads or writes (a packed constant replaces the one that it was
+        made from)."""
         used = {s.buffer for s in walk(kernel.body) if isinstance(s, Access)}
         kernel.buffers = [b for b in kernel.buffers if b in used or b.scope != "in"]
         return Stage(kernel, [self._args[b] for b in kernel.params()])

@@ -1,7 +1,7 @@
 """Complex arithmetic as arithmetic on the two parts.
 
 c64 is computed in f64 wherever an intermediate could overflow or cancel, and rounded once: that is simpler than scaling, and more exact.
-c128 is scaled. Infinities follow C99 Annex G, which is what XLA follows in its division too.
+c128 is scaled. Infinities follow C99 Annex G, as XLA's division does.
 """
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _div(k: Scalars, x: Pair, y: Pair) -> Pair:
 
     re, im = quotient(a, b, c, d)
     out = (re / denominator * scale, im / denominator * scale)
-    # Annex G: where both parts came out NaN although an infinity or a zero divisor decides.
+    # Annex G: where both parts are NaN although an infinity or a zero divisor decides the result.
     inf = k.const(math.inf, F64)
     lost = _isnan(k, out[0]) & _isnan(k, out[1])
     pole = _is(k, denominator, 0.0) & ~(_isnan(k, a) & _isnan(k, b))
@@ -234,7 +234,7 @@ def _sqrt(k: Scalars, a: Expr, b: Expr) -> Pair:
     re = k.select(right, main, other) * back
     im = _with_sign(k, k.select(right, other, main) * back, b)
     inf = k.const(math.inf, F64)
-    # An infinite part decides alone.
+    # An infinite part alone decides.
     left_infinite = _is(k, a, -math.inf)
     right_infinite = _is(k, a, math.inf)
     re = k.select(left_infinite, k.select(_isnan(k, b), b, k.const(0.0, F64)), re)

@@ -1,9 +1,9 @@
-"""What each element of a program's memory holds, followed from step to step: every read finds a value that is still there.
+"""The contents of each element of a program's memory, tracked from step to step: every read must find a live value.
 
-An element holds nothing yet, a value of some slot, or the zero that a slot was given before the first run. A kernel's buffers say which
-elements they read and write (``Buffer.layout``, ``Buffer.room``), so it shows when a kernel reads a value at another's offset (it meets
-the zeros around it, or nothing), reads zeros around an image that nobody cleared or that were written over, reads a slot whose memory
-another one has taken, or leaves a part of an output unwritten. Costs an integer for every byte of memory: for tests.
+An element is uninitialised, holds a value of some slot, or the zero that a slot had before the first run. A kernel's buffers declare which
+elements they read and write (``Buffer.layout``, ``Buffer.room``), so the check detects a kernel that reads a value at another's offset (it
+finds the zeros around it, or nothing), reads zeros around an image that were never cleared or were overwritten, reads a slot whose memory
+another one has reused, or leaves a part of an output unwritten. It costs an integer for every byte of memory: for tests.
 """
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NOTHING = 0
 
 
 def verify_contents(program: Program) -> list[str]:
-    """What reads what nobody wrote, or writes outside of its layout; one sentence each."""
+    """Reads of unwritten memory and writes outside of the layout, one sentence each."""
     return _Contents(program).run()
 
 
 class _Contents(Visitor):
-    """``arena`` and ``own`` hold a number for each byte: of the slot whose value lies there, or its negative for a slot's first zeros."""
+    """``arena`` and ``own`` hold a number for each byte: of the slot whose value it stores, or its negative for a slot's initial zeros."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -80,7 +80,7 @@ class _Contents(Visitor):
 
     @visits(Switch)
     def switch(self, step: Switch) -> None:
-        """Afterwards an element holds what all branches agree on."""
+        """Run all branches; afterwards an element holds what they agree on."""
         self.whole(step.selector, "a switch")
         before = self.arena.copy(), {slot: cells.copy() for slot, cells in self.own.items()}
         joined: tuple[Cells, dict[Slot, Cells]] | None = None
@@ -122,11 +122,11 @@ class _Contents(Visitor):
             return
         found = self.window(step, buffer, slot, place, layout)
         if found is not None and (found != number).any():
-            what = "zeros around a value" if (found == -number).any() else "what nobody wrote, or what was written over"
+            what = "zeros around a value" if (found == -number).any() else "unwritten or overwritten memory"
             self.say(f"{step.kernel.name}: {buffer.name} reads {what} in {slot.name}")
 
     def window(self, step: Launch, buffer: Buffer, slot: Slot, place: int, layout: Strides) -> Cells | None:
-        """The bytes of the elements that a buffer's layout names; None where it has none, or names some outside of the buffer."""
+        """The bytes of the elements that a buffer's layout covers; None where it has no layout, or where it leaves the buffer."""
         if 0 in layout.shape or not buffer.elements:
             return None
         low = layout.offset + sum((n - 1) * s for n, s in zip(layout.shape, layout.strides) if s < 0)
@@ -143,5 +143,5 @@ class _Contents(Visitor):
 
 
 def value_layout(buffer: Buffer) -> Strides:
-    """The elements of a buffer that hold its value: all of them where nothing else is said."""
+    """The elements of a buffer that hold its value: all of them by default."""
     return buffer.layout if buffer.layout is not None else Strides((buffer.elements,), (1,))

@@ -1,4 +1,4 @@
-"""Loops and branches: what they carry lives in one place from the first round to the last, and bodies write it there."""
+"""Loops and branches: a loop's state stays in one buffer for all iterations, and bodies write their results in place."""
 from __future__ import annotations
 
 from irscope.analysis.trips import trip_count
@@ -87,7 +87,7 @@ def _state_of(graph: Graph, state: dict[Path, Storage]) -> dict[Node, Storage]:
 
 
 def _into(graph: GraphLowering, body: Graph, params: dict[Node, Storage], wanted: dict[Node, Storage]) -> list[Step]:
-    """The steps of a body with its results where they are wanted."""
+    """The steps of a body with its results in the wanted storage."""
     steps, found = graph.lowering.graph(body, params, wanted)
     for leaf, target in wanted.items():
         graph.lowering.copy(steps, found[leaf], target)
@@ -95,9 +95,9 @@ def _into(graph: GraphLowering, body: Graph, params: dict[Node, Storage], wanted
 
 
 def _round(graph: GraphLowering, body: Graph, state: dict[Path, Storage]) -> list[Step]:
-    """One round of a loop: the body, then whatever new state was not written in its place already.
+    """One iteration of a loop: the body, then copies of the new state that was not written in place.
 
-    New state that is a part of the old state (a swap) is set aside before any of it is overwritten.
+    New state that is a part of the old state (a swap) is saved before any of it is overwritten.
     """
     results = dict(zip((path for path, _ in leaf_paths(body.result().type)), leaves(body.result())))
     wanted: dict[Node, Storage] = {}

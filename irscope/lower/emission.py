@@ -1,4 +1,4 @@
-"""Writing the points of a trace into a kernel: addresses, vectors along one axis, and what is computed outside the inner loops."""
+"""Emits the points of a trace into a kernel: addresses, vectors along one axis, and the values hoisted out of the inner loops."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ Values = dict[Point, Any]
 
 
 class Emission:
-    """A kernel being written from a trace. ``axis`` is the axis that vectors lie along (-1: none), ``lanes`` their width."""
+    """A kernel being emitted from a trace. ``axis`` is the vector axis (-1: none), ``lanes`` the vector width."""
 
     def __init__(self, k: KernelBuilder, problem: Problem, trace: Trace, lanes: int, axis: int) -> None:
         self.k = k
@@ -36,9 +36,9 @@ class Emission:
 
     def emit(self, points: Iterable[Point], index: Sequence[Any], values: Values, mask: Expr | None = None, lanes: int = 0,
              keep: bool = False) -> None:
-        """Compute points at an index (one value an axis; that of the vector axis is the first lane's).
+        """Compute points at an index (one value per axis; on the vector axis, the first lane's).
 
-        ``keep`` names the results here, so that loops inside find them done.
+        ``keep`` names the results here, so that inner loops reuse them.
         """
         for point in points:
             if point in values:
@@ -66,7 +66,7 @@ class Emission:
         raise AssertionError(f"{point.kind} points are given, not computed")
 
     def starts(self, values: Values) -> None:
-        """Compute where dynamic slices begin, as far as that is known here."""
+        """Compute the start indices of dynamic slices, as far as they are known here."""
         for point in self.trace.points:
             if point.kind == "part" and point not in self._places and all(a in values for a in point.args):
                 self._places[point] = self.k.let(self._start(point, values))
@@ -78,7 +78,7 @@ class Emission:
         return self.k.as_index(at)
 
     def _count(self, point: Point, index: Sequence[Any], lanes: int) -> Expr:
-        """The number that an iota has here."""
+        """The value of an iota at this index."""
         k, dtype = self.k, tensor_of(point.node).dtype
         first = self.place(point.walk, index)
         step = self.step(point.walk)
@@ -97,7 +97,7 @@ class Emission:
     # ---- memory
 
     def place(self, walk: Strides, index: Sequence[Any]) -> Expr:
-        """Where a walk is at an index; along the vector axis, where the first lane is."""
+        """The offset of a walk at an index; along the vector axis, of the first lane."""
         at: Any = self.k.index(walk.offset)
         for i, stride in zip(index, walk.strides):
             if stride and not (isinstance(i, int) and i == 0):
@@ -105,16 +105,16 @@ class Emission:
         return self.k.as_index(at)
 
     def step(self, walk: Strides) -> int:
-        """How far a walk goes from lane to lane."""
+        """The stride of a walk from lane to lane."""
         return walk.strides[self.axis] if self.axis >= 0 and walk.shape[self.axis] > 1 else 0
 
     def address(self, node: Node, walk: Strides, index: Sequence[Any], extra: Expr | None = None) -> Address:
-        """The element of an input or output where a walk over it is at an index; ``extra`` elements further."""
+        """The address of an input's or output's element under a walk at an index, plus ``extra`` elements."""
         at = self.call.views[node].origin + self.place(walk, index)
         return at if extra is None else at + extra
 
     def load(self, node: Node, walk: Strides, index: Sequence[Any], mask: Expr | None, lanes: int, extra: Expr | None = None) -> Expr:
-        """What lies there: a vector, or one element where all lanes read the same."""
+        """Load from that address: a vector, or one element where all lanes read the same."""
         k, step = self.k, self.step(walk)
         at = self.address(node, walk, index, extra)
         if not step or lanes == 1:
@@ -128,7 +128,7 @@ class Emission:
 
     def store(self, output: tuple[Node, Strides], index: Sequence[Any], value: Expr, mask: Expr | None, lanes: int,
               extra: Expr | None = None) -> None:
-        """Write a vector, or lane by lane where the elements do not lie side by side; ``extra`` elements further than the walk says."""
+        """Store a vector, or lane by lane where the elements are not contiguous, ``extra`` elements beyond the walk's offset."""
         k, (node, walk) = self.k, output
         step = self.step(walk)
         at = self.address(node, walk, index, extra)
@@ -151,7 +151,7 @@ def take(k: KernelBuilder, x: Expr, lane: int) -> Expr:
 
 
 def _masked(mask: Expr | None, lanes: int) -> Sequence[bool] | None:
-    """The lanes that a constant mask lets through."""
+    """The lanes that a constant mask enables."""
     if mask is None:
         return None
     assert mask.op == "const" and isinstance(mask.value, tuple) and len(mask.value) == lanes

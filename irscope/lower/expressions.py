@@ -1,4 +1,4 @@
-"""Shared expressions: equal trees become one object, and integer arithmetic on indices folds while it is written.
+"""Shared expressions: equal trees become one object, and integer arithmetic on indices folds as it is built.
 
 An s64 value of one lane is kept as a sum of constant multiples of atoms, outermost variables first and the constant last, so that
 ``(i + 1) * 64 + 3 - 64`` is ``i*64 + 3``, addresses share their loop-invariant prefix, and ``(i*64 + j) // 64`` is ``i`` where j is
@@ -22,7 +22,7 @@ _S64_MIN, _S64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 class Scalars(Protocol):
-    """The operations that the rules of integers and of complex values are written with (:class:`irscope.lower.arithmetic.Arithmetic`)."""
+    """The operations that the rules for integers and complex values use (:class:`irscope.lower.arithmetic.Arithmetic`)."""
 
     def make(self, op: str, args: tuple[Expr, ...], dtype: DType, lanes: int = 1, value: Any = None) -> Expr: ...
     def lift(self, op: str, args: tuple[Expr, ...], dtype: DType) -> Expr: ...
@@ -43,7 +43,7 @@ class Scalars(Protocol):
 
 
 def wrap(value: int, dtype: DType) -> int:
-    """An integer as the type holds it, two's complement."""
+    """An integer wrapped to the type, two's complement."""
     value &= (1 << dtype.bits) - 1
     return value - (1 << dtype.bits) if dtype.kind == "int" and value >> (dtype.bits - 1) else value
 
@@ -60,10 +60,10 @@ class Expressions:
         self._table: dict[tuple[Any, ...], Expr] = {}
         self._linear: dict[Expr, Linear] = {}
 
-    # ---- making
+    # ---- construction
 
     def make(self, op: str, args: tuple[Expr, ...], dtype: DType, lanes: int = 1, value: object = None) -> Expr:
-        """The expression with these parts; no folding."""
+        """Build the expression with these parts, without folding."""
         key = (op, args, dtype, lanes, struct.pack("<d", value) if isinstance(value, float) else value)
         found = self._table.get(key)
         if found is None:
@@ -74,7 +74,7 @@ class Expressions:
         return found
 
     def variable(self, name: str, dtype: DType, lanes: int = 1, known: Range | None = None) -> Expr:
-        """A fresh variable; each call makes another one."""
+        """Create a fresh variable."""
         var = Expr("var", (), dtype, lanes, name, known, len(self._table), cast(Home, self))
         self._table["fresh", var] = var
         return var
@@ -95,7 +95,7 @@ class Expressions:
     # ---- sums of constant multiples
 
     def linear(self, x: Expr) -> Linear:
-        """``x`` as (multiples of atoms, constant). The dictionary is shared: not to be changed."""
+        """``x`` as (multiples of atoms, constant). The dictionary is shared: do not change it."""
         if x.op == "const":
             return {}, x.value
         found = self._linear.get(x)
@@ -146,7 +146,7 @@ class Expressions:
         return self.from_linear({atom: c * y.value for atom, c in terms.items()}, constant * y.value)
 
     def index_binary(self, name: str, x: Expr, y: Expr) -> Expr | None:
-        """An operation on s64 of one lane by the rules of sums; None where they say nothing of it."""
+        """An operation on s64 of one lane by the rules of sums; None where none applies."""
         if name == "add":
             return self.index_add(x, y)
         if name == "sub":
@@ -231,7 +231,7 @@ def _rejoin(table: Expressions, terms: dict[Expr, int]) -> dict[Expr, int]:
 
 
 def _range_of(op: str, args: tuple[Expr, ...], dtype: DType, value: Any) -> Range | None:
-    """What an integer expression is known to lie between, or None."""
+    """The known bounds of an integer expression, or None."""
     if op == "const":
         return (value, value)
     if op == "convert":
@@ -250,7 +250,7 @@ def _range_of(op: str, args: tuple[Expr, ...], dtype: DType, value: Any) -> Rang
 
 
 def _range_of_converted(x: Expr, dtype: DType) -> Range | None:
-    """A conversion that changes no value."""
+    """The range of a conversion that changes no value."""
     if x.dtype.kind == "pred":
         return (0, 1)
     if not x.dtype.is_integer:
@@ -271,11 +271,11 @@ _RANGES: dict[str, Callable[[int, int, int, int], Range | None]] = {
     "min": lambda a, b, c, d: (min(a, c), min(b, d)), "max": lambda a, b, c, d: (max(a, c), max(b, d)),
     "select": lambda a, b, c, d: (min(a, c), max(b, d)),
 }
-"""The range of a result by those of two operands, a to b and c to d."""
+"""The range of a result from those of two operands, a to b and c to d."""
 
 
 def _half_known(op: str, known: Range | None, low: int, high: int) -> Range | None:
-    """A minimum is at most what is known of one side, whatever the other is."""
+    """The range of a minimum or maximum with one known side: a minimum is at most that side, whatever the other is."""
     if known is None or op not in ("min", "max"):
         return None
     return (low, known[1]) if op == "min" else (known[0], high)

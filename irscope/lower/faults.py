@@ -1,4 +1,4 @@
-"""What cannot run here, and what to do about it."""
+"""Errors for operators that cannot run here, with help."""
 from __future__ import annotations
 
 from irscope.graph import Module, Node

@@ -1,4 +1,4 @@
-"""The steps of a module's graphs: every value gets a buffer, every group its kernels."""
+"""Lowers a module's graphs to steps: assigns a buffer to every value and kernels to every group."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -26,15 +26,15 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Constant
 
 STREAM_BYTES = 4 << 20
-"""Results of the program that are at least this large leave the caches before anybody reads them."""
+"""Bytes from which on a result of the program leaves the caches before anything reads it."""
 
 
 Handler = Callable[["GraphLowering", Node], bool]
-"""Appends the steps of a node; False where its kind of node needs none of its own."""
+"""Appends the steps of a node; False where the node needs none."""
 
 
 class ModuleLowering:
-    """One module being lowered: what all its graphs share. ``handlers`` lower operators that are no kernels."""
+    """The state that all graphs of a module share while it is lowered. ``handlers`` lower operators that do not become kernels."""
 
     handlers: ClassVar[Mapping[Op, Handler]] = {}
 
@@ -68,22 +68,22 @@ class ModuleLowering:
                 self.copy(steps, found[leaf], target)
         program.steps = steps
         touched = program.touched()
-        program.constants = [c for c in program.constants if c in touched]  # a weight that was packed is read in panels alone
+        program.constants = [c for c in program.constants if c in touched]  # a packed weight is read only in panels
         program.temps = self.memory.slots()
         program.arena_bytes = self.memory.place_apart(self.options.apart) if self.options.apart else self.memory.place()
         return program
 
     def graph(self, graph: Graph, params: Mapping[Node, Storage], wanted: Mapping[Node, Storage]) -> tuple[list[Step], dict[Node, Storage]]:
-        """The steps of one graph. ``params`` has the storage of its parameters; results are put where ``wanted`` says if possible.
+        """The steps of one graph. ``params`` has the storage of its parameters; results go to the storage in ``wanted`` where possible.
 
-        Gives the storage of the results beside the steps: whoever wants them elsewhere copies them.
+        Also returns the storage of the results: a caller that wants them elsewhere copies them.
         """
         lowered = GraphLowering(self, graph, params, wanted)
         lowered.run()
         return lowered.steps, {leaf: lowered.storage_of(leaf) for leaf in leaves(graph.result())}
 
     def plan(self, graph: Graph) -> Plan:
-        """The groups of a graph; a body that several loops share is planned once."""
+        """The fusion plan of a graph; a body that several loops share is planned once."""
         if graph not in self._plans:
             self._plans[graph] = POLICY.plan(graph)
         return self._plans[graph]
@@ -139,7 +139,7 @@ class ModuleLowering:
         return True
 
     def copy(self, steps: list[Step], source: Storage, target: Storage) -> None:
-        """Append what copies one place to another of the same shape."""
+        """Append a copy between two storages of the same shape."""
         if source.is_same_place(target) or not prod(target.shape):
             return
         if source.is_plain and target.is_plain:
@@ -152,7 +152,7 @@ class ModuleLowering:
             assert self.launch(steps, self._copying(source, target))
 
     def _copying(self, source: Storage, target: Storage) -> Problem:
-        """A copy between strides, as a kernel that reshapes to the same shape."""
+        """A copy between strides, written as a reshape to the same shape."""
         builder = Builder(Graph("copy"))
         type = TensorType(source.dtype, source.shape)
         operand = builder.param(hlo.parameter, type, "x")
@@ -203,9 +203,9 @@ class GraphLowering:
         return seen is not None and seen.is_same_place(target)
 
     def kernels(self, group: Group) -> None:
-        """Append the launches of a group; one that no template takes as a whole goes node by node.
+        """Append the launches of a group; one that no template accepts as a whole is split.
 
-        A plan takes values for row-major. Where they lie otherwise and no template takes the group for that, copies come in between.
+        A plan assumes row-major values. Where they have other layouts and no template accepts those, copies are inserted.
         """
         outs = {output: self.storage_of(output) for output in group.outputs}
         if all(not prod(s.shape) for s in outs.values()):
@@ -221,7 +221,7 @@ class GraphLowering:
                 self.kernels(piece)
 
     def _row_major(self, problem: Problem) -> bool:
-        """Append the launches of a group over row-major copies of what lies otherwise: the results, else operands too. False: no help."""
+        """Append the launches of a group over row-major copies of the results, the operands, or both. False: no template accepts these."""
         ins, outs = ({node: s if s.is_plain else self.lowering.temp(node.name, tensor_of(node)) for node, s in values.items()}
                      for values in (problem.ins, problem.outs))
         for given, made in ((problem.ins, outs), (ins, problem.outs), (ins, outs)):
@@ -236,7 +236,7 @@ class GraphLowering:
         return False
 
     def problem(self, group: Group, outs: dict[Node, Storage]) -> Problem:
-        """The group with the storage of all it reads and writes."""
+        """The group with the storage of all inputs and outputs."""
         ins = {node: self.storage_of(node) for node in group.inputs
                if group.kind in ("whole", "update") or not is_scalar_constant(node)}
         constants = {node: Constant.of(node).literal.value() for node in ins if node.op is hlo.constant}
@@ -250,7 +250,7 @@ class GraphLowering:
         return Problem(group, ins, outs, constants, name, options.lanes, options.threads, in_place, stream, options.data())
 
     def storage_of(self, node: Node) -> Storage:
-        """Where a value lies. A view of stored memory is that memory under other strides, or a copy where no strides say it."""
+        """The storage of a value. A view of stored memory is that memory under other strides, or a copy where no strides describe it."""
         chain: list[Node] = []
         at = node
         while at not in self.assignment.known and at.op in VIEWS:
@@ -274,6 +274,6 @@ class GraphLowering:
         return storage
 
     def kernels_into(self, group: Group, outs: dict[Node, Storage]) -> None:
-        """Append the launches of a group that some template takes, with its outputs in given places."""
+        """Append the launches of a group that some template accepts, with its outputs in the given storage."""
         launched = self.lowering.launch(self.steps, self.problem(group, outs))
         assert launched, f"no template takes {group}"

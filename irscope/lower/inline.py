@@ -1,4 +1,4 @@
-"""Evaluating a body graph on values while code is made: reducers, comparators, the functions of map and scatter."""
+"""Evaluates a body graph on values during code generation: reducers, comparators, the functions of map and scatter."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class _Evaluation:
         self.k = builder
 
     def run(self, graph: Graph, args: Values) -> Values:
-        """Calls nest as deep as the text does, and a body never calls itself, so this recursion is shallow."""
+        """Evaluate a body. Calls nest as deep as in the text, and a body never calls itself, so this recursion is shallow."""
         held: list[Values] = [[] for _ in graph.nodes]
         taken = 0
         for param in graph.params:

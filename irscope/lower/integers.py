@@ -1,4 +1,4 @@
-"""Rules of integers: folding with what is known of their ranges, and bytes for what is smaller than a byte."""
+"""Integer rules: folding with known ranges, and sub-byte arithmetic in bytes."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -69,13 +69,13 @@ def binary(k: Scalars, name: str, x: Expr, y: Expr) -> Expr:
 
 
 def _sub_byte_binary(k: Scalars, name: str, x: Expr, y: Expr) -> Expr:
-    """In bytes, whose wide results are cut back; a logical shift sees only the value's own bits, mulhi the upper half of its own."""
+    """Compute in bytes and wrap the result; a logical shift reads only the value's own bits, mulhi returns the upper half of its own."""
     dtype = x.dtype
     if name == "mulhi":
         product = k.binary("mul", k.widen(x), k.widen(y))
         return k.convert(k.binary("shr_arithmetic" if dtype.kind == "int" else "shr_logical", product, dtype.bits), dtype)
     if name.startswith("sh") and dtype.kind == "int":
-        # A negative amount counts as too far, and stays negative in a signed byte.
+        # A negative amount counts as out of range, and stays negative in a signed byte.
         if name == "shr_logical":
             plain = k.convert(k.convert(k.convert(x, DTYPES[f"u{dtype.bits}"]), U8), S8)
             return k.convert(k.binary(name, plain, k.widen(y)), dtype)
@@ -92,7 +92,7 @@ def lane_floor(k: Scalars, name: str, x: Expr, y: Expr) -> Expr:
 
 
 def known_comparison(direction: str, x: Expr, y: Expr) -> bool | None:
-    """What the ranges of two integers already say."""
+    """The result of a comparison that the ranges of two integers decide, or None."""
     if x is y:
         return direction in ("EQ", "LE", "GE")
     if x.range is None or y.range is None:

@@ -1,6 +1,6 @@
-"""A slow and obvious interpreter of the tile IR, for tests: every statement does what tile.py says, in numpy, one after the other.
+"""A slow and obvious interpreter of the tile IR, for tests: it executes each statement as tile.py defines it, in numpy, in order.
 
-It checks what compiled code does not: an index outside its buffer, a read of memory or of a register that nobody has written.
+It checks what compiled code does not: an index outside its buffer, a read of uninitialised memory or of an uninitialised register.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from irscope.ops.vocabulary import UNARY
 
 
 class Misstep(Exception):
-    """A kernel does what no kernel may do."""
+    """A kernel violates the rules of the tile IR."""
 
 
 def interpret_kernel(kernel: Kernel, arrays: Sequence[Array]) -> None:
@@ -62,7 +62,7 @@ def interpret_program(program: Program, inputs: Sequence[Array]) -> list[Array]:
 
 
 class _Steps(Visitor):
-    """Loops and branches nest as deep as the program's own."""
+    """Runs the steps; the recursion is as deep as the loops and branches nest."""
 
     def __init__(self, memory: Mapping[Slot, Array]) -> None:
         self.memory = memory
@@ -93,7 +93,7 @@ class _Steps(Visitor):
 
 
 def _chosen(step: Switch, memory: Mapping[Slot, Array]) -> int:
-    """The branch that a selector picks."""
+    """The branch that a selector chooses."""
     value = int(memory[step.selector].view(step.selector.dtype.numpy())[0])
     if step.selector.dtype.kind == "pred":
         return 0 if value else len(step.branches) - 1
@@ -173,11 +173,11 @@ class _Run(Visitor):
         return list(range(first, first + lanes))
 
     def allowed(self, buffer: Buffer, places: list[int], mask: Expr | None) -> list[bool]:
-        """Which lanes take part; all of them must lie inside the buffer."""
+        """The enabled lanes; all of them must be inside the buffer."""
         taking = [True] * len(places) if mask is None else [bool(m) for m in self.value(mask)]
         for place, takes in zip(places, taking, strict=True):
             if takes and not 0 <= place < buffer.elements:
-                raise Misstep(f"{self.name}: {buffer.name}[{place}] lies outside of {buffer.elements} elements")
+                raise Misstep(f"{self.name}: {buffer.name}[{place}] is outside of {buffer.elements} elements")
         return taking
 
     def read(self, buffer: Buffer, places: list[int], mask: Expr | None, var: Expr) -> Any:
@@ -206,7 +206,7 @@ class _Run(Visitor):
     # ---- expressions
 
     def value(self, root: Expr) -> Any:
-        """An array with one element a lane."""
+        """The value as an array with one element per lane."""
         return fold(root, {}, self.one)
 
     def one(self, x: Expr, args: list[Any]) -> Any:
@@ -270,4 +270,4 @@ _RULES: dict[str, Callable[..., Any]] = {
     "imag": lambda x, value: value.imag.copy(),
     "shuffle": lambda x, *values: np.concatenate(values)[list(x.value)],
 }
-"""What an operation gives that is no arithmetic, by the expression and its operands."""
+"""The results of operations that are not arithmetic, by the expression and its operands."""

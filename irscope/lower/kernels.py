@@ -1,4 +1,4 @@
-"""From a group with assigned buffers to kernels: the template that takes it, and one kernel for groups that are the same but for names."""
+"""From a group with assigned buffers to kernels: chooses the template, and shares one kernel among groups that differ only in names."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
@@ -15,13 +15,13 @@ from irscope.lower.templates import RIVALS, Arg, Built, Operand, Packed, Problem
 from irscope.lower.work import MOST_PADDED, SMALL, operations, operations_of
 
 Tuner = Callable[[Problem, list[Built]], int]
-"""Takes a problem and several ways to solve it, the one by rule first, and says which is the fastest."""
+"""Takes a problem and several ways to solve it, the one by rule first, and returns the fastest."""
 
 
 class KernelCache:
-    """Builds each kernel once. A ``tuner`` chooses among the ways there are; without one the rules do.
+    """Builds each kernel once. A ``tuner`` chooses among the possible ways; without one the rules choose.
 
-    ``built`` has what was built so far, by what each depends on.
+    ``built`` maps the key of each kernel built so far to its launches.
     """
 
     def __init__(self, tuner: Tuner | None = None) -> None:
@@ -31,7 +31,7 @@ class KernelCache:
         self._names: dict[str, int] = {}
 
     def build(self, problem: Problem) -> Built | None:
-        """The launches of a problem; None when no template takes the group as one, or none without computing values again and again."""
+        """The launches of a problem; None when no template accepts the group as one, or none without repeated recomputation."""
         key = key_of(problem, self.numbering)
         found = self.built.get(key)
         if found is not None:
@@ -67,7 +67,7 @@ def _made(template: Template, problem: Problem, match: object, schedule: dict[st
 
 
 def _is_repetitive(group: Group, built: Built) -> bool:
-    """Whether kernels of several nodes compute so much more than the nodes that only values computed again explain it."""
+    """Whether kernels of several nodes compute so much more than the nodes that only recomputation explains it."""
     if sum(node.op not in VIEWS and node.op.kind is not Kind.TUPLE for node in group.nodes) < 2:
         return False
     done = sum(operations(stage.kernel) for stage in built.stages)
@@ -78,7 +78,7 @@ Way = tuple[Template, Problem, Any, dict[str, Any]]
 
 
 def _ways(template: Template, problem: Problem, match: object, schedule: dict[str, Any]) -> Iterator[Way]:
-    """Other schedules of the template that takes the group, and those of its rival."""
+    """Other schedules of the template that accepts the group, and those of its rival."""
     for other in template.alternatives(problem, match, schedule):
         yield template, problem, match, other
     for rival in templates():
@@ -91,7 +91,7 @@ def _ways(template: Template, problem: Problem, match: object, schedule: dict[st
 
 
 def key_of(problem: Problem, numbering: Numbering) -> Hashable:
-    """What a kernel depends on: equal keys, equal kernels."""
+    """The key of a kernel: all that it depends on. Equal keys mean equal kernels."""
     group = problem.group
     number: dict[Node, int] = {}
     for node in problem.ins:
@@ -116,14 +116,14 @@ def flops_of(group: Group) -> float:
 
 
 def flops_of_node(node: Node) -> float:
-    """Operations of one node: what its declaration says, else one an element of a pointwise node."""
+    """Operations of one node: as its declaration counts them, else one per element of a pointwise node."""
     if node.op.cost is not None:
         return float(node.op.cost(node))
     return float(node.type.elements) if node.op.scalar is not None and isinstance(node.type, TensorType) else 0.0
 
 
 def names_of(group: Group) -> tuple[str, ...]:
-    """The names of the nodes that the group computes, as the text wrote them."""
+    """The names of the nodes that the group computes, as in the text."""
     return tuple(dict.fromkeys(origin.name for node in group.nodes for origin in node.origin or (node,)))
 
 
@@ -140,7 +140,7 @@ def _chain(chain: Chain | None, number: dict[Node, int]) -> Hashable:
 
 
 def _renamed(built: Built, before: Problem, now: Problem) -> Built:
-    """The launches of a problem, for one of the same structure: the same kernels over its own nodes, and over memory of its own."""
+    """The launches of a problem, reused for one of the same structure: the same kernels over that problem's nodes and memory."""
     nodes = dict(zip((*before.ins, *before.outs), (*now.ins, *now.outs), strict=True))
     own: dict[Slot, Slot] = {}
 

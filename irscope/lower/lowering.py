@@ -1,4 +1,4 @@
-"""From a primitive module to a program: every value gets a buffer, every group its kernels, loops and branches their steps."""
+"""Lowers a primitive module to a program: buffers for values, kernels for groups, steps for loops and branches."""
 from __future__ import annotations
 
 from irscope.graph import Module
@@ -13,18 +13,18 @@ from irscope.ops import hlo
 
 
 def lower(module: Module, options: Options | None = None, tuner: Tuner | None = None) -> Program:
-    """The program of a primitive module whose shapes are known. Raises UserError for an operator that cannot run here.
+    """Lower a primitive module with known shapes to a program. Raises UserError for an operator that cannot run here.
 
-    A ``tuner`` chooses among schedules, which the rules do otherwise.
+    A ``tuner`` chooses among schedules; without one the rules choose.
     """
     try:
         return Lowering(module, options or Options(), tuner).run()
     except NoScalarMeaning as fault:
-        raise cannot_run(module, fault.node, f"it stands in {fault.graph.name}, which is run once an element, and {fault.why}") from None
+        raise cannot_run(module, fault.node, f"it is in {fault.graph.name}, which runs once per element, and {fault.why}") from None
 
 
 class Lowering(ModuleLowering):
-    """With the operators that are steps of their own."""
+    """The lowering, with handlers for the operators that have steps of their own."""
 
     handlers = {
         hlo.while_: control.loop, hlo.conditional: control.switch,

@@ -1,16 +1,16 @@
-"""Places in the arena: values that never live at the same time share memory."""
+"""Arena allocation: values whose live ranges do not overlap share memory."""
 from __future__ import annotations
 
 from irscope.lower.program import Slot
 
 LINE = 64
 STAGGER = 17 * LINE
-"""Buffers of a page and more are this much apart from a round distance: equal addresses modulo 4096 make loads wait for stores."""
+"""Offset added between buffers of a page or more, because addresses equal modulo 4096 make loads wait for stores."""
 PAGE = 4096
 
 
 class Memory:
-    """When each temporary slot is used, in steps of the program as it is written; :meth:`place` gives the addresses."""
+    """The live range of each temporary slot, in steps of the program in text order; :meth:`place` assigns the addresses."""
 
     def __init__(self) -> None:
         self.time = 0
@@ -18,18 +18,18 @@ class Memory:
         self._last: dict[Slot, int] = {}
 
     def tick(self) -> int:
-        """A new step begins."""
+        """Begin a new step."""
         self.time += 1
         return self.time
 
     def touch(self, slot: Slot) -> None:
-        """The slot is written or read by the step that is being written."""
+        """Extend the slot's live range to the current step, which reads or writes it."""
         if slot.scope == "temp":
             self._first.setdefault(slot, self.time)
             self._last[slot] = self.time
 
     def close_loop(self, begin: int) -> None:
-        """A loop that began at ``begin`` ends: what was there before it and is used in it must outlive its last iteration."""
+        """End a loop that began at ``begin``: slots that exist before it and are used in it must live until its last iteration."""
         for slot, first in self._first.items():
             if first < begin <= self._last[slot]:
                 self._last[slot] = self.time
@@ -39,7 +39,7 @@ class Memory:
         return list(self._first)
 
     def place(self) -> int:
-        """Give every slot its offset, first fit in order of first use; the bytes of the arena."""
+        """Assign every slot its offset, first fit in order of first use; returns the bytes of the arena."""
         active: list[tuple[int, int, int]] = []  # (offset, end, last use)
         total = 0
         kept = [s for s in self._first if s.zeroed]
@@ -64,7 +64,7 @@ class Memory:
         return total
 
     def place_apart(self, apart: int) -> int:
-        """Give every slot memory of its own with at least ``apart`` bytes before and behind it that no slot has; the bytes of the arena."""
+        """Assign every slot separate memory with at least ``apart`` unused bytes before and after it; returns the bytes of the arena."""
         end = 0
         for slot in self._first:
             slot.offset = -(-(end + apart) // LINE) * LINE

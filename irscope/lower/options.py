@@ -1,4 +1,4 @@
-"""What a caller may choose about code."""
+"""Options of code generation."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``lanes`` f32 a vector (0: as the machine has them), ``threads`` that may work.
+    """``lanes``: f32 per vector (0: as the machine has them); ``threads``: at most this many work.
 
-    ``precision`` (exact, default, fast) says how near results are to the definition. ``apart`` is for tests that look for stray stores:
-    no two temporaries share memory, and so many bytes around each belong to none (0: temporaries share what they can).
+    ``precision`` (exact, default, fast) is how close results are to the definition. ``apart`` is for tests that detect stray stores:
+    no two temporaries share memory, and this many bytes around each are unused (0: temporaries share memory where they can).
     """
 
     lanes: int = 0
@@ -19,5 +19,5 @@ class Options:
     apart: int = 0
 
     def data(self) -> dict[str, Any]:
-        """What kernels may depend on beside their problem."""
+        """The options that kernels may depend on beside their problem."""
         return {"precision": self.precision}

@@ -1,4 +1,4 @@
-"""The order of dimensions in which the readers of a value would like it to lie."""
+"""The dimension orders that the readers of a value prefer."""
 from __future__ import annotations
 
 from irscope.fusion import Group
@@ -11,7 +11,7 @@ Order = tuple[int, ...]
 
 
 def order_for(view: Node) -> Order | None:
-    """The order in which a stored value should lie so that a view of it, which strides cannot describe otherwise, needs no copy."""
+    """The dimension order of a stored value in which strides describe a view of it, so that the view needs no copy."""
     chain: list[Node] = []
     node = view
     while node.op in VIEWS:
@@ -29,7 +29,7 @@ def order_for(view: Node) -> Order | None:
 
 
 def orders_of_reads(group: Group) -> dict[Node, set[Order]]:
-    """For each input that a map reads element by element, the orders in which its loops go through it (none: no order is better)."""
+    """For each input that a map reads element by element, the orders in which its loops traverse it (none: no order is better)."""
     found: dict[Node, set[Order]] = {}
     inside = set(group.nodes)
     seen: set[tuple[Node, Chain | None]] = set()
@@ -60,7 +60,7 @@ def dense_order(strides: Strides) -> Order | None:
 
 
 def _order_over(node: Node, chain: Chain | None, space: tuple[int, ...]) -> Order | None:
-    """The order of a node's dimensions in which loops over a space go through it; None where they repeat or leave out elements."""
+    """The order of a node's dimensions in which loops over a space traverse it; None where they repeat or skip elements."""
     walk = access(chain, node)
     if walk is not None and walk.is_plain():
         return tuple(range(len(dims_of(node))))

@@ -1,9 +1,9 @@
-"""What one iteration of a pointwise kernel computes: loads with their strides over the loops, arithmetic, row reductions, as points.
+"""The points of a pointwise kernel, which one iteration computes: loads with their strides over the loops, arithmetic, row reductions.
 
-A group whose movement is all strides needs no index arithmetic: every load is a walk over the loops' space
+A group whose data movement is all strides needs no index arithmetic: every load is a walk over the loops' space
 (see :mod:`irscope.fusion.views`).
 :func:`trace` finds these walks, or None for a group that moves elements in other ways. A point's ``level`` is the number of leading axes
-that it depends on: whatever does not change in the inner loops is computed outside them.
+that it depends on: values that are invariant in the inner loops are computed outside them.
 """
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Point:
 
 @dataclass(slots=True, eq=False)
 class Trace:
-    """All points of a group in an order in which they can be computed, and the outputs with their walks over the space.
+    """All points of a group in topological order, and the outputs with their walks over the space.
 
     ``rows`` leading axes of ``space`` are rows; the others are one row (none in a group without reductions).
     """
@@ -58,7 +58,7 @@ class Trace:
 
 
 def trace(problem: Problem) -> Trace | None:
-    """The points of a group, or None when some of its movement is no strides."""
+    """The points of a group, or None when strides do not describe all of its data movement."""
     return _Tracer(problem).run()
 
 
@@ -97,7 +97,7 @@ class _Tracer:
         return Trace(self.space, self.rows, self.points, outputs)
 
     def _point(self, wanted: Want) -> Point | None:
-        """The point of a node seen through a chain; what it needs is found first."""
+        """The point of a node seen through a chain, after the points that it needs."""
         stack = [wanted]
         while stack:
             top = stack[-1]
@@ -122,7 +122,7 @@ class _Tracer:
         return self.known[wanted]
 
     def _needs(self, node: Node, chain: Chain | None) -> list[Want] | None:
-        """The points that a point is made of; None where this form of kernel cannot hold it."""
+        """The points that a point reads; None where this form of kernel cannot contain it."""
         if node not in self.inside or node.op is hlo.iota:
             return []
         everywhere = Chain(Repeat(self.space))
@@ -137,7 +137,7 @@ class _Tracer:
         return None
 
     def _row(self, x: Node) -> Chain | None:
-        """How the space sees what a reduction reads."""
+        """The chain from the space to the operand of a reduction."""
         if self.group.kind == "reduction":
             return None if self.order == tuple(range(len(self.order))) else Chain(Permute(self.order))
         return None if dims_of(x) == self.space else Chain(Reshape(self.space))
@@ -157,10 +157,10 @@ class _Tracer:
             return args[0]
         if node.op is hlo.reduce:
             walk = access(chain, node)
-            # The reduction must be read once a row: by the rows in their order, the same all along a row.
+            # The reduction must be read once per row: with the rows in order, and with one value for the whole row.
             if walk is None or level_of(walk) > self.rows or not _same_rows(walk, self.rows, prod(dims_of(node))):
                 return None
-            # However it is seen, it is then the same value.
+            # Any view of it is then the same value.
             return self.reduced.setdefault(node, Point("reduce", node, tuple(args), level=self.rows, stage=args[0].stage + 1))
         if node.op is hlo.dynamic_slice:
             return self._part(node, chain, args)
@@ -176,7 +176,7 @@ class _Tracer:
         return Point("load", node, (), walk, level=level_of(walk))
 
     def _part(self, node: Node, chain: Chain | None, starts: list[Point]) -> Point | None:
-        """A dynamic slice: its operand's strides, from a place that is computed."""
+        """A dynamic slice: its operand's strides, from a computed offset."""
         storage = self.problem.ins.get(node.operands[0])
         if storage is None:
             return None
@@ -207,7 +207,7 @@ def _same_rows(walk: Strides, rows: int, elements: int) -> bool:
 
 
 def merged(trace: Trace) -> Trace:
-    """The same points over as few axes as possible: axes of size 1 are gone, neighbours that every walk goes through in one run are one."""
+    """The same points over as few axes as possible: drops axes of size 1, and merges neighbours that every walk traverses in one run."""
     keep = [d for d, n in enumerate(trace.space) if n != 1]
     rows = sum(d < trace.rows for d in keep)
     joins: list[list[int]] = []
@@ -250,9 +250,9 @@ def reordered(trace: Trace, order: tuple[int, ...]) -> Trace:
 
 
 def lies_across(trace: Trace) -> bool:
-    """Whether the elements of a row lie far apart while those of neighbouring rows lie side by side: an image, channels last, summed up.
+    """Whether the elements of a row are strided while those of neighbouring rows are contiguous: a sum over a channels-last image.
 
-    Then one reduction with what follows it is better walked with vectors over the rows.
+    Then vectors over the rows are better for one reduction and its epilogue.
     """
     if not 0 < trace.rows < len(trace.space):
         return False

@@ -10,7 +10,7 @@
             r0 := fma(s0, v0, r0)
           store.vec C[i0 + i1*96] = r0
 
-A subexpression that a statement uses twice is named on a line before it (``t0 = exp(s3)``), and so is the middle of a long one.
+A subexpression that a statement uses twice is named on a line before it (``t0 = exp(s3)``), and so is the middle of a long expression.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PLAIN = frozenset(("const", "var", "reg", "lane", "splat"))
 
 
 def print_kernel(kernel: Kernel, notes: Iterable[str] = ()) -> str:
-    """One kernel; ``notes`` stand below its head as comments."""
+    """One kernel; ``notes`` follow its head as comments."""
     lines = [f"kernel {kernel.name}({', '.join(_buffer(b) for b in kernel.params())}) lanes={kernel.lanes}", *(f"  # {n}" for n in notes)]
     for buffer in kernel.buffers:
         if buffer.scope in ("scratch", "const"):
@@ -43,7 +43,7 @@ def print_kernel(kernel: Kernel, notes: Iterable[str] = ()) -> str:
 
 
 def print_program(program: Program, notes: Callable[[Kernel], Iterable[str]] = lambda kernel: ()) -> str:
-    """The steps of a program, then its kernels, with what ``notes`` says of each."""
+    """The steps of a program, then its kernels, each with its ``notes``."""
     lines = [f"program {program.name} arena={program.arena_bytes}"]
     for word, slots in (("input", program.inputs), ("output", program.outputs), ("constant", program.constants), ("temp", program.temps)):
         for slot in slots:
@@ -54,7 +54,7 @@ def print_program(program: Program, notes: Callable[[Kernel], Iterable[str]] = l
 
 
 class _StepPrinter(Visitor):
-    """Loops and switches nest as the program's own do: a few deep."""
+    """Prints steps; loops and switches nest only a few deep."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
@@ -98,10 +98,10 @@ class _Printer(Visitor):
         self.named: dict[Expr, str] = {}
         self.count = 0
 
-    # ---- statements, behind ``pad``
+    # ---- statements, indented by ``pad``
 
     def line(self, s: Stmt, pad: str, text: Callable[[], str]) -> None:
-        """One line of a statement, behind those that name what it shares."""
+        """One line of a statement, after the lines that name its shared subexpressions."""
         self.share(s, pad)
         self.lines.append(pad + text())
         self.named = {}
@@ -195,7 +195,7 @@ class _Printer(Visitor):
             self.count += 1
 
     def text(self, x: Expr, outer: int = 0) -> str:
-        """An expression; parentheses where what stands around it binds as tightly. Deep chains are rare, since sharing names them."""
+        """An expression; in parentheses where the context binds as tightly. Deep chains are rare, since sharing names them."""
         name = self.named.get(x)
         if name is not None:
             return name
@@ -222,7 +222,7 @@ class _Printer(Visitor):
 
 
 def _is_small(x: Expr) -> bool:
-    """Not worth a name: a leaf, a splat of one, or an index sum of two terms."""
+    """Whether an expression is not worth a name: a leaf, a splat of one, or an index sum of two terms."""
     if x.op in _PLAIN:
         return x.op != "splat" or _is_small(x.args[0])
     return x.dtype.is_integer and x.lanes == 1 and x.op in ("add", "mul") and all(a.op in _PLAIN or a.op == "mul" for a in x.args)

@@ -1,4 +1,4 @@
-"""A compiled graph before it is machine code: buffers with places in an arena, and steps that call kernels in order."""
+"""A lowered graph, before machine code: buffers with offsets in an arena, and steps that call kernels in order."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from irscope.lower.traversal import walk
 class Slot:
     """Memory of the program. ``scope``: ``input`` (number ``number`` of the caller's pointers), ``output`` (likewise),
     ``constant`` (``data``, fixed at load), ``temp`` (at byte ``offset`` of the arena).
-    ``zeroed``: the program needs it to be zero before its first run and never writes the zeros (halos).
+    ``zeroed``: it must be zero before the first run, and the program never writes the zeros (halos).
     """
 
     name: str
@@ -32,12 +32,12 @@ class Slot:
 
 
 class Step:
-    """One thing the main function does."""
+    """One step of the main function."""
 
     __slots__ = ()
 
     def blocks(self) -> Sequence[list[Step]]:
-        """The steps inside of the step, in text order."""
+        """The steps inside this step, in text order."""
         return ()
 
     def slots(self) -> list[Slot]:
@@ -73,7 +73,7 @@ class Copy(Step):
 @dataclass(slots=True, eq=False)
 class Loop(Step):
     """Run ``condition``; while the pred in slot ``flag`` is true, run ``body`` and ``condition`` again. ``trips``: how often, where the
-    program itself tells."""
+    program determines it."""
 
     condition: list[Step]
     flag: Slot
@@ -103,8 +103,8 @@ class Switch(Step):
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """Everything the backend needs to make one ``main(inputs, outputs, arena)``. ``flush_denormals``: denormal floats count as zeros, as
-    they do where XLA runs."""
+    """Everything the backend needs to compile one ``main(inputs, outputs, arena)``. ``flush_denormals``: denormal floats count as zeros, as
+    in XLA's CPU runtime."""
 
     name: str
     inputs: list[Slot] = field(default_factory=list)
@@ -116,7 +116,7 @@ class Program:
     flush_denormals: bool = False
 
     def launches(self) -> list[Launch]:
-        """All launches, in text order, whatever loop or branch they stand in."""
+        """All launches, in text order, including those in loops and branches."""
         return [step for step in walk(self.steps) if isinstance(step, Launch)]
 
     def touched(self) -> set[Slot]:

@@ -1,7 +1,7 @@
-"""Orders of dimensions spread: values that are combined element by element, or put one beside the other, lie in the same order.
+"""Propagates dimension orders: values that are combined element by element, or concatenated, get the same order.
 
-A convolution constrains its image to channels last; so should what is added to it, what it is concatenated of, and what is made of its
-result.
+A convolution constrains its image to channels last; a value added to it, its parts, and values computed from the result should have the
+same order.
 """
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from irscope.ops import hlo
 
 Order = tuple[int, ...]
 ROUNDS = 4
-"""Back and forth so often, at most: orders meet in the middle of a graph."""
+"""The most forward and backward sweeps: orders meet in the middle of a graph."""
 
 _PLACES = hlo.named("concatenate pad")
 
 
 def spread(groups: Sequence[Group], constraints: dict[Node, LayoutConstraint], fixed: Collection[Node]) -> None:
-    """Add constraints for values that have none, and are not ``fixed``, in the orders of those that they are read with or made into."""
+    """Add constraints for values that have none and are not ``fixed``: the orders of the values that they are read with or become."""
     for _ in range(ROUNDS):
         count = len(constraints)
         for group in reversed(groups):
@@ -45,7 +45,7 @@ def spread(groups: Sequence[Group], constraints: dict[Node, LayoutConstraint], f
 
 
 def _alike(group: Group, output: Node) -> list[Node]:
-    """The inputs that a group goes through as it goes through an output."""
+    """The inputs that a group traverses in the same way as an output."""
     if not isinstance(output.type, TensorType):
         return []
     if group.kind == "whole":
@@ -63,7 +63,7 @@ def _rank(node: Node) -> int:
 
 
 def _order(constraints: dict[Node, LayoutConstraint], node: Node) -> Order | None:
-    """The order that a value is constrained to, where it is not the order of its dimensions."""
+    """The order that a value is constrained to, where it is not row-major."""
     constraint = constraints.get(node)
     return constraint.order if constraint is not None and constraint.order != tuple(range(len(constraint.order))) else None
 

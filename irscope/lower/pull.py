@@ -1,12 +1,12 @@
-"""The value of any node of a group at an index, made by pulling on what it needs: how every template writes pointwise and movement work.
+"""Emits the value of any node of a group at an index by pulling its operands: all templates use it for pointwise work and data movement.
 
     pull = Pull(k, problem)
     with k.loop(0, n) as i:
         pull.store(output, [i], pull.value(output, [i]))
 
-Indices are integer values of the builder. The last one may be a vector (:meth:`Pull.lanes`): then whatever depends on it is a vector, and
-memory is read by whole vectors where the elements lie side by side, by one element where they are the same, and by gathering otherwise.
-What was computed is remembered while the block that computed it is open.
+Indices are integer values of the builder. The last one may be a vector (:meth:`Pull.lanes`): then all that depends on it is a vector, and
+memory is read by vector loads where the elements are contiguous, by one scalar load where they are the same, and by gathers otherwise.
+Computed values are reused while the block that computed them is open.
 """
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Pull:
         return self._found(want)
 
     def give(self, node: Node, index: Sequence[object], value: object) -> None:
-        """Say what a node's value at an index is: what an anchor computed."""
+        """Set a node's value at an index: the one that an anchor computed."""
         self._keep((node, self._index(index)), value)
 
     def store(self, node: Node, index: Sequence[object], value: Expr, mask: Expr | None = None, nontemporal: bool = False) -> None:
@@ -94,7 +94,7 @@ class Pull:
         self.k.store(view.buffer, base, value, mask, nontemporal)
 
     def lanes(self, base: object, count: int) -> Expr:
-        """The vector of indices base, base + 1, ...: what to give as the last index."""
+        """The vector of indices base, base + 1, ..., to pass as the last index."""
         return self.k.splat(self.k.as_index(base), count) + self.k.lane(count) if count > 1 else self.k.as_index(base)
 
     # ---- memory
@@ -115,7 +115,7 @@ class Pull:
         return self.k.gather(buffer, self.k.splat(base, lanes) + self.k.lane(lanes) * step, mask)
 
     def place(self, view: View, index: Index) -> tuple[Expr, int | None]:
-        """Where an element lies in its buffer, and how far the next lane is from it; (indices, None) when lanes lie anywhere."""
+        """An element's index in its buffer and the stride from lane to lane; (indices, None) when the lanes have no constant stride."""
         base: Any = self.k.index(view.offset)
         step = 0
         scattered: Any = None
@@ -156,7 +156,7 @@ class Pull:
         raise KeyError(f"%{node.name} is neither computed nor read by the kernel of {self.problem.group}")
 
     def _moved(self, node: Node, at: Index) -> Sequence[Any]:
-        """Where a view node finds its element in its operand."""
+        """The index into its operand at which a view node reads its element."""
         match node.op:
             case hlo.broadcast:
                 return [at[d] for d in Broadcast.of(node).dimensions]
@@ -172,7 +172,7 @@ class Pull:
                 return [self._mirrored(i, n) if d in turned else i for d, (i, n) in enumerate(zip(at, dims_of(node)))]
 
     def _mirrored(self, i: Any, n: int) -> Any:
-        """An index from the other end of a dimension of ``n``. Mirrored twice, it is the index that it was, as in :meth:`_reindexed`."""
+        """An index from the other end of a dimension of ``n``. Mirrored twice, it is the original index again, as in :meth:`_reindexed`."""
         found = self._mirrors.get((i, n))
         if found is None:
             found = i * -1 + (n - 1)
@@ -180,15 +180,15 @@ class Pull:
         return found
 
     def _reindexed(self, at: Index, dims: tuple[int, ...], wanted: tuple[int, ...]) -> Index:
-        """An index into one shape as one into another. Reshaped there and back again, it is the index that it was, although the
-        arithmetic of vectors does not show it: an anchor's value is known at that one alone."""
+        """Convert an index into one shape to an index into another. Reshaped there and back, it is the original index, although vector
+        arithmetic does not simplify to it: an anchor's value is known only at that index."""
         first, shape = self._reshaped.get((at, dims), (at, dims))
         made = first if shape == wanted else self._index(reindexed(self.k, shape, wanted, first))
         self._reshaped[made, wanted] = first, shape
         return made
 
     def _element(self, node: Node, at: Index) -> Any:
-        """By the operator's own meaning; operators like this nest only a few deep in one kernel."""
+        """Compute an element by the operator's own ``scalar`` or ``element``; such operators nest only a few deep in one kernel."""
         if node.op.element is None:
             raise TypeError(f"{node.op.name} has no meaning by element")
         return node.op.element(self.k, node, at, lambda i, index: self.value(node.operands[i], index))
@@ -198,7 +198,7 @@ _MOVES = hlo.named("reshape transpose slice reverse broadcast")
 
 
 def along_lanes(k: KernelBuilder, index: Expr) -> tuple[Expr, int] | None:
-    """A vector of indices as (first, step), or None when the lanes are not evenly apart."""
+    """A vector of indices as (first, step), or None when the lanes are not evenly spaced."""
     match index.op:
         case "lane":
             return k.index(0), 1

@@ -1,10 +1,10 @@
-"""What is known of a kernel's integers: sums of multiples of atoms, the range of each atom, and what conditions say of such sums.
+"""Range analysis of a kernel's integers: sums of multiples of atoms, the range of each atom, and the conditions on such sums.
 
-An integer expression is taken apart into ``sum(factor * atom) + constant``; atoms are loop variables, loaded values, lanes, minima,
-quotients and the like. Every atom has a :class:`Range`: bounds, and a step that all its values are apart (``for i in 0..40 step 16`` is
+An integer expression is decomposed into ``sum(factor * atom) + constant``; atoms are loop variables, loaded values, lanes, minima,
+quotients and the like. Every atom has a :class:`Range`: bounds, and the step between its values (``for i in 0..40 step 16`` is
 0, 16, 32). A condition (a guard, a mask, the bounds of a loop that depend on other loops) is a :class:`Known`: a sum and its bounds. The
-range of a sum is the tightest of adding up its atoms' ranges and of putting in what is known of a part of it. Arithmetic is exact; what
-may leave its type wraps around, and is then any value of the type.
+range of a sum is the tightest of adding up its atoms' ranges and of substituting what is known of a part of it. Arithmetic is exact; a
+value that may overflow its type wraps around, and may then be any value of the type.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Range(NamedTuple):
     step: int = 1
 
     def meet(self, other: Range) -> Range:
-        """What lies in both; the step of the one whose bounds are kept."""
+        """The intersection; the step is that of the range whose bounds are kept."""
         low, high = max(self.low, other.low), min(self.high, other.high)
         base = self if self.step >= other.step else other
         low += (base.low - low) % base.step
@@ -66,7 +66,7 @@ class Sum(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of a sum without a constant."""
+    """Known bounds of a sum without a constant."""
 
     sum: Sum
     low: int
@@ -74,7 +74,7 @@ class Known(NamedTuple):
 
     @staticmethod
     def of(s: Sum, low: int, high: int) -> Known:
-        """``low <= s <= high``, with the smallest factors and the first one positive, so that equal sums are found equal."""
+        """``low <= s <= high``, with the smallest factors and the first one positive, so that equal sums compare equal."""
         by = gcd(*(f for _, f in s.terms)) or 1
         if s.terms and s.terms[0][1] < 0:
             s, low, high = Sum((), 0).plus(s, -1), -high, -low
@@ -86,7 +86,7 @@ def _sum(terms: dict[Expr, int], constant: int) -> Sum:
 
 
 class Ranges:
-    """The integers of one kernel. ``define`` and ``name`` are told of variables in the order of the statements."""
+    """The integers of one kernel. Call ``define`` and ``name`` for variables in the order of the statements."""
 
     def __init__(self, registers: dict[Register, Range]) -> None:
         self.registers = registers
@@ -97,11 +97,11 @@ class Ranges:
     # ---- what variables are
 
     def define(self, var: Expr, found: Range) -> None:
-        """A variable's range."""
+        """Set a variable's range."""
         self._ranges[var] = found
 
     def name(self, var: Expr, value: Expr, known: Sequence[Known]) -> None:
-        """A variable stands for a value, computed where ``known`` holds."""
+        """Record that a variable is a value computed where ``known`` holds."""
         if var.dtype.is_integer:
             self.define(var, self.range(value, known))
         if not _has_register(value):
@@ -149,8 +149,8 @@ class Ranges:
         return found if low <= found.low and found.high <= high else Range(low, high)
 
     def of(self, s: Sum, known: Sequence[Known], begin: int = 0, divided: int = -1) -> Range:
-        """The exact range of a sum (it may leave s64). What is known before ``begin`` has been put in already, and quotients up to the
-        expression numbered ``divided`` have been taken apart."""
+        """The exact range of a sum (it may leave s64). The facts before ``begin`` are substituted already, and quotients up to
+        the expression numbered ``divided`` are decomposed."""
         best = self._added(s, known)
         for place in range(begin, len(known)):
             fact = known[place]
@@ -168,11 +168,11 @@ class Ranges:
         return best
 
     def can_hold(self, known: Sequence[Known]) -> bool:
-        """Whether no sum is known to have no value at all; else a statement never runs."""
+        """Whether every known sum has a possible value; otherwise a statement never runs."""
         return all(part.low <= part.high for part in (self._all_known(fact.sum, known) for fact in known))
 
     def _all_known(self, s: Sum, known: Sequence[Known]) -> Range:
-        """The range of a sum by its atoms and by all that is known of this very sum."""
+        """The range of a sum from its atoms and from all facts about this sum itself."""
         found = self._added(s, ())
         for fact in known:
             if fact.sum == s:
@@ -186,7 +186,7 @@ class Ranges:
         return total
 
     def _atom(self, x: Expr, known: Sequence[Known]) -> Range:
-        """The range of what is no sum. What may leave its type wraps around."""
+        """The range of an expression that is no sum. A value that may overflow its type wraps around."""
         if x in self._ranges:
             return self._ranges[x]
         low, high = limits(x.dtype)
@@ -199,7 +199,7 @@ class Ranges:
         return [self.range(arg, known) for arg in x.args]
 
     def definition(self, x: Expr) -> Expr:
-        """What a variable stands for, where that is known."""
+        """The value that a variable names, where that is known."""
         return self._values.get(x, x)
 
 
@@ -268,11 +268,11 @@ _ATOMS: dict[str, Callable[[Ranges, Expr, Sequence[Known]], Range | None]] = {
     "clz": lambda ranges, x, known: Range(0, x.dtype.bits), "add": _added, "sub": _added,
     "neg": lambda ranges, x, known: ranges.args(x, known)[0].times(-1),
 }
-"""The range of an operation's result by those of its operands; None where nothing is known."""
+"""The range of an operation's result from those of its operands; None where nothing is known."""
 
 
 def facts(ranges: Ranges, condition: Expr, known: Sequence[Known], holds: bool = True) -> list[Known]:
-    """What follows from a condition, of one lane or of each lane of a mask, that holds or does not."""
+    """The facts implied by a condition (of one lane, or of each lane of a mask) that holds or does not."""
     found: list[Known] = []
     stack = [(condition, holds)]
     while stack:
@@ -290,7 +290,7 @@ def facts(ranges: Ranges, condition: Expr, known: Sequence[Known], holds: bool =
 
 
 def _settled(known: Sequence[Known]) -> list[Known]:
-    """What is known of sums without the atoms that are known to have one value."""
+    """The facts with atoms of one known value substituted."""
     values = {fact.sum.terms[0][0]: fact.low for fact in known if len(fact.sum.terms) == 1 and fact.low == fact.high}
     found = []
     for fact in known:
@@ -307,7 +307,7 @@ def _compared(ranges: Ranges, direction: str, x: Expr, y: Expr, known: Sequence[
         low, high = limits(expr.dtype)
         within = ranges.of(s, known)
         if within.low < low or within.high > high:
-            return []  # it may wrap around: then the comparison says nothing of the sum
+            return []  # it may wrap around: then the comparison implies nothing about the sum
     apart = b.plus(a, -1)
     far = 1 << 65
     bounds = {"LT": (1, far), "LE": (0, far), "GT": (-far, -1), "GE": (-far, 0), "EQ": (0, 0)}.get(direction)
@@ -315,7 +315,7 @@ def _compared(ranges: Ranges, direction: str, x: Expr, y: Expr, known: Sequence[
 
 
 def _ratio(s: Sum, part: Sum) -> int:
-    """How often a part goes into a sum so that its atoms are gone; 0 where it does not."""
+    """How often to subtract a part from a sum to eliminate its atoms; 0 where that is impossible."""
     mine = dict(s.terms)
     factor = 0
     for atom, f in part.terms:
@@ -327,7 +327,7 @@ def _ratio(s: Sum, part: Sum) -> int:
 
 
 def _remainder(quotient: Expr, by: int, known: Sequence[Known]) -> Range:
-    """What is left of a division: less than the divisor, or what a condition says."""
+    """The range of a remainder: less than the divisor, or as a condition bounds it."""
     for fact in known:
         if len(fact.sum.terms) == 1:
             (atom, factor), = fact.sum.terms

@@ -8,7 +8,7 @@ from irscope.lower.tile import Assign, Expr, Register
 
 
 class Reg:
-    """``get()`` is the value at this moment: it stays what it was when the register is set later."""
+    """``get()`` is a snapshot: it does not change when the register is set later."""
 
     __slots__ = ("_builder", "_snapshot", "register")
 
@@ -19,7 +19,7 @@ class Reg:
 
     @property
     def now(self) -> Expr:
-        """The register itself, for a statement that is written at once: whatever it holds where the expression is used."""
+        """The register itself, for a statement that is emitted at once: its value where the expression is used."""
         return self._builder.make("reg", (), self.register.dtype, self.register.lanes, self.register)
 
     def get(self) -> Expr:

@@ -1,4 +1,4 @@
-"""Which kernels of a program compute values again: their operations beside those of their nodes (:mod:`irscope.lower.work` counts)."""
+"""Finds kernels that recompute values: compares their operations with those of their nodes (:mod:`irscope.lower.work` counts both)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from irscope.lower.options import Options
 from irscope.lower.work import SMALL, has_open_loops, operations, operations_of, padding
 
 MOST_REPEATED = 4.0
-"""A kernel does at most this many times the operations of its nodes: lanes that are masked, tails, cheap values that are computed again."""
+"""A kernel does at most this many times the operations of its nodes: masked lanes, tails, cheap values that are recomputed."""
 
 EXCEPTIONS: dict[str, tuple[float, str]] = {
     "topk": (16.0, "each element is compared with those that are kept so far"),
@@ -23,10 +23,10 @@ apart, and kernels of fewer than :data:`irscope.lower.work.SMALL` operations may
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One kernel or several in a row that compute one group: the operations that they do, and those that the group's nodes take, with
+    """The kernels (one, or several in sequence) of one group: the operations that they do, and those that the group's nodes take, including
     lanes that its vectors cannot fill.
 
-    ``anchor`` is the operator that decides how the loops run (``map`` without one), ``template`` what wrote the loops,
+    ``anchor`` is the operator that determines the loops (``map`` without one), ``template`` emitted them,
     ``nodes`` the user's nodes, ``open`` whether the end of a loop depends on data.
     """
 
@@ -40,12 +40,12 @@ class Work:
 
     @property
     def ratio(self) -> float:
-        """How often each operation is done, on average."""
+        """How often each operation is executed, on average."""
         return self.done / max(1.0, self.needed)
 
     @property
     def is_repeated(self) -> bool:
-        """Whether values are computed again that computing once would have been enough for."""
+        """Whether values are recomputed that could be computed once."""
         most, _ = EXCEPTIONS.get(self.anchor, (MOST_REPEATED, ""))
         return not self.open and self.done > SMALL and self.done > most * self.needed
 

@@ -1,4 +1,4 @@
-"""Which kernels of a program work element by element: those without one vector among their statements."""
+"""Finds kernels that work element by element: those without a vector statement."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from irscope.lower.tile import Kernel, Stmt, While
 
 @dataclass(frozen=True, slots=True)
 class ScalarLoop:
-    """A kernel whose loops hold scalars alone. ``nodes`` are the user's nodes; ``steps`` how often its innermost statements run, as far as
-    the bounds of its loops are numbers; ``waits`` whether a loop's end depends on data."""
+    """A kernel whose loops have only scalar statements. ``nodes`` are the user's; ``steps`` is how often its innermost statements run,
+    where the bounds of its loops are constant; ``waits``: whether a loop's end depends on data."""
 
     kernel: str
     nodes: tuple[str, ...]

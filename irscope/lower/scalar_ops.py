@@ -52,7 +52,7 @@ def convert(x: Array, source: DType, to: DType) -> Array:
 
 
 def wrapped(values: list[int], dtype: DType) -> Array:
-    """Integers wrapped to a type; sub-byte ones stand in bytes."""
+    """Integers wrapped to a type; sub-byte ones are stored in bytes."""
     modulus = 1 << dtype.bits
     low, high = limits(dtype)
     found = [(v - low) % modulus + low for v in values]
@@ -96,7 +96,7 @@ def _right(a: int, b: int, bits: int) -> int:
 
 
 def _right_signed(a: int, b: int, bits: int) -> int:
-    # The shifted value of an unsigned type has its sign in the uppermost bit, too.
+    # The sign of an unsigned type's shifted value is its uppermost bit, too.
     signed = a - (1 << bits) if a >> (bits - 1) > 0 else a
     return signed >> (bits - 1 if b < 0 or b >= bits else b)
 
@@ -142,7 +142,7 @@ def _float_binary(name: str, x: Array, y: Array) -> Any:
 
 
 def _extreme(a: Array, b: Array, largest: bool) -> Any:
-    """NaN where either is NaN; of two zeros, max takes the positive and min the negative one."""
+    """NaN where either is NaN; of two zeros, max returns the positive and min the negative one."""
     out = np.maximum(a, b) if largest else np.minimum(a, b)
     zeros = (a == 0) & (b == 0)
     negative = (np.signbit(a) & np.signbit(b)) if largest else (np.signbit(a) | np.signbit(b))

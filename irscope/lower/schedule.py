@@ -1,4 +1,4 @@
-"""Schedules as data: what a processor offers, and by which rules a template chooses its tiles, blocks and prefetches.
+"""Schedules as data: the properties of a processor, and the rules by which a template chooses its tiles, blocks and prefetches.
 
 The rules are measured ones (docs/performance.md): a register tile of ``rows`` x ``vectors`` needs rows * vectors accumulators,
 ``vectors`` registers for the right operand and one for the broadcast left element; one register more than there are costs a fifth
@@ -17,9 +17,9 @@ from irscope.graph import DType
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What schedules need to know of a processor; the defaults are an x86-64 with AVX-512.
+    """The properties of a processor that schedules depend on; the defaults are an x86-64 with AVX-512.
 
-    ``loads`` and ``fmas`` are instructions a cycle, ``latency`` the cycles of one fma, ``l1`` and ``l2`` bytes of a core's caches.
+    ``loads`` and ``fmas`` are instructions per cycle, ``latency`` the cycles of one fma, ``l1`` and ``l2`` bytes of a core's caches.
     """
 
     vector_bytes: int = 64
@@ -31,7 +31,7 @@ class Machine:
     l2: int = 1 << 20
 
     def lanes(self, dtype: DType) -> int:
-        """Elements of a vector in which ``dtype`` is computed: narrow floats and integers widen to four bytes."""
+        """Elements per vector when computing in ``dtype``: narrow floats and integers widen to four bytes."""
         return max(1, self.vector_bytes // max(4, dtype.storage))
 
 
@@ -46,13 +46,13 @@ def machine_of(lanes: int) -> Machine:
 
 @dataclass(frozen=True, slots=True)
 class ContractionSchedule:
-    """How a contraction is cut.
+    """The tiling of a contraction.
 
     ``rows`` x ``vectors`` is the register tile; ``across`` tiles span that many steps of the next outer row axis.
     ``sum_block`` elements of the summed axis are done at a time (0: all), for ``row_block`` rows of results meanwhile (0: all).
     ``pack`` says how the right operand is read: ``load`` (packed into panels before the first run), ``copy`` and ``transpose``
     (packed by the kernel, a panel at a time), ``gather`` (that too, element by element), ``none`` (in place). ``prefetch`` is the
-    number of cache lines of the next panel that are asked for a step. ``rows_outer`` walks rows outside panels, for few weights and
+    number of cache lines of the next panel that are requested per step. ``rows_outer`` walks rows outside panels, for few weights and
     many rows.
     """
 
@@ -71,7 +71,7 @@ class ContractionSchedule:
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> ContractionSchedule:
-        """From plain data; words of others (the template's name) are passed over."""
+        """From plain data; ignores other keys (the template's name)."""
         return ContractionSchedule(**{f.name: data[f.name] for f in fields(ContractionSchedule) if f.name in data})
 
 
@@ -79,7 +79,7 @@ class ContractionSchedule:
 def tile_cycles(rows: int, vectors: int, machine: Machine) -> float:
     """Cycles that one step of the summed axis takes in a register tile.
 
-    Whichever unit is busiest, and a little for what the others cost it: loads that miss, and chains too few to hide a late one.
+    The cycles of the busiest unit, plus a little for stalls: loads that miss, and too few chains to hide a late one.
     """
     busy = max(rows * vectors / machine.fmas, (rows + vectors) / machine.loads, float(machine.latency))
     slack = max(0.0, 2 * machine.latency * machine.fmas - rows * vectors) / (8 * machine.fmas)
@@ -87,7 +87,7 @@ def tile_cycles(rows: int, vectors: int, machine: Machine) -> float:
 
 
 def fits(rows: int, vectors: int, machine: Machine) -> bool:
-    """Whether accumulators, right operand and one left element find registers. A single row folds its loads into the fma."""
+    """Whether accumulators, right operand and one left element fit in registers. A single row folds its loads into the fma."""
     return rows * vectors + (vectors if rows > 1 else 0) + 1 <= machine.registers
 
 
@@ -97,11 +97,11 @@ Cut = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What the choice of tiles looks at: a result of ``rows`` x ``columns``, sums over ``depth``.
+    """The inputs to the choice of tiles: a result of ``rows`` x ``columns``, sums over ``depth``.
 
     ``rows`` counts the innermost row axis and ``outer_rows`` the next: a short innermost axis is tiled together with the next. ``far``: the
-    right operand comes from beyond the second cache and is read by a few tiles only, so that they must share out the prefetching of the
-    next panel evenly. ``shared``: threads that share out the panels; some wait where the panels do not come out even.
+    right operand comes from beyond the second cache and is read by a few tiles only, so they must divide the prefetching of the
+    next panel evenly. ``shared``: threads that divide the panels; some wait where the division is uneven.
     """
 
     rows: int
@@ -114,7 +114,7 @@ class Size:
 
 @cache
 def choose_tile(size: Size, machine: Machine, lanes: int) -> Cut:
-    """The tile that takes, tails included, the fewest cycles."""
+    """The tile with the fewest cycles, tails included."""
     best: tuple[float, Cut] | None = None
     for cost, tile in _tiles(size, machine, lanes):
         if best is None or cost < best[0] * 0.999:
@@ -124,12 +124,12 @@ def choose_tile(size: Size, machine: Machine, lanes: int) -> Cut:
 
 
 def good_tiles(count: int, size: Size, machine: Machine, lanes: int) -> list[Cut]:
-    """The ``count`` tiles that should be fastest, by the same figures as :func:`choose_tile`: what is worth trying."""
+    """The ``count`` tiles with the fewest estimated cycles, by the cost model of :func:`choose_tile`, as candidates for tuning."""
     return [tile for _, tile in sorted(_tiles(size, machine, lanes))[:count]]
 
 
 def _tiles(size: Size, machine: Machine, lanes: int) -> Iterator[tuple[float, Cut]]:
-    """Every tile that finds registers, and about how many cycles the result takes with it."""
+    """Every tile that fits in registers, with the estimated cycles of the result."""
     rows, outer_rows, total_vectors = size.rows, size.outer_rows, ceil(size.columns / lanes)
     for across in range(1, min(outer_rows, 4) + 1):
         for vectors in range(1, min(total_vectors, machine.registers - 2) + 1):
@@ -147,7 +147,7 @@ def _tiles(size: Size, machine: Machine, lanes: int) -> Iterator[tuple[float, Cu
 
 
 def _cost(size: Size, total: int, tile: Cut, machine: Machine) -> float:
-    """Cycles for all tiles: a step costs ``tile_cycles``; entering and leaving a tile costs latency and a store an accumulator."""
+    """Cycles for all tiles: a step costs ``tile_cycles``; entering and leaving a tile costs latency and one store per accumulator."""
     inner, vectors, across = tile
 
     def strip(height: int, width: int) -> float:

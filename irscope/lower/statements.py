@@ -1,4 +1,4 @@
-"""Statements of a kernel as they are written: loops, conditions, loads that are remembered, stores."""
+"""Emits the statements of a kernel: loops, conditions, loads with reuse, stores."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ from irscope.lower.tile import (
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """Statements being written. ``barrier``: loads must not move out of it, since it may run never."""
+    """An open block of statements. ``barrier``: loads must not be hoisted out of it, since it may never run."""
 
     kind: str
     body: list[Stmt] = field(default_factory=list)
@@ -51,7 +51,7 @@ class StatementBuilder(Arithmetic):
     # ---- statements
 
     def loop(self, low: object, high: object, step: int = 1) -> Any:
-        """``with k.loop(0, n) as i``: iterations one after the other."""
+        """``with k.loop(0, n) as i``: sequential iterations."""
         return self._loop(low, high, step, "for")
 
     def par(self, low: object, high: object, step: int = 1) -> Any:
@@ -125,7 +125,7 @@ class StatementBuilder(Arithmetic):
 
     @contextmanager
     def otherwise(self) -> Iterator[None]:
-        """What happens where the condition of the ``when`` just before does not hold."""
+        """The branch where the condition of the preceding ``when`` does not hold."""
         here = self._scopes[-1]
         before, here.when = here.when, None
         if before is None or (isinstance(before, If) and here.body[-1] is not before):
@@ -153,7 +153,7 @@ class StatementBuilder(Arithmetic):
 
     def load(self, buffer: Buffer, index: object, lanes: int = 1, mask: Expr | None = None, here: bool = False) -> Expr:
         """One element, or ``lanes`` consecutive ones; where ``mask`` is false nothing is read and the lane is 0.
-        ``here``: read in this place and anew, whatever was read before."""
+        ``here``: emit the load in this place, without reuse of an earlier one."""
         index = self.as_index(index)
         if mask is not None:
             mask = self.splat(mask, lanes)
@@ -161,7 +161,7 @@ class StatementBuilder(Arithmetic):
         return self._read(buffer, key, (index, mask), lambda var: Load(var, buffer, index, mask), lanes, here)
 
     def gather(self, buffer: Buffer, indices: Expr, mask: Expr | None = None) -> Expr:
-        """One element a lane, each at its own index (s64 or s32)."""
+        """One element per lane, each at its own index (s64 or s32)."""
         if indices.lanes == 1:
             return self.load(buffer, indices, 1, mask)
         if indices.dtype not in (S64, S32):
@@ -189,11 +189,11 @@ class StatementBuilder(Arithmetic):
                 del scope.loads[key]
 
     def prefetch(self, buffer: Buffer, index: object) -> None:
-        """Ask for the cache line of an element; an index outside the buffer does no harm."""
+        """Prefetch the cache line of an element; an index outside the buffer does no harm."""
         self.emit(Prefetch(buffer, self.as_index(index)))
 
     def comment(self, text: str) -> None:
-        """A line for whoever reads the kernel."""
+        """A comment for readers of the kernel."""
         self.emit(Comment(text))
 
     # ---- scopes
@@ -208,11 +208,11 @@ class StatementBuilder(Arithmetic):
         self._scopes[-1].body.append(statement)
 
     def scope_token(self) -> Scope:
-        """Which block is being written; only for comparing."""
+        """The innermost open block; only for comparison."""
         return self._scopes[-1]
 
     def is_open(self, scope: Scope) -> bool:
-        """Whether a block that was being written when :meth:`scope_token` gave it still is."""
+        """Whether a block that :meth:`scope_token` returned is still open."""
         return scope in self._scopes
 
     def _push(self, kind: str, barrier: bool = True) -> Scope:
@@ -238,7 +238,7 @@ class StatementBuilder(Arithmetic):
                 outer.stored = before
 
     def _level(self, x: Expr | None) -> int:
-        """The innermost scope that an expression's variables stand in."""
+        """The innermost scope that defines a variable of an expression."""
         if x is None or x.op == "const":
             return 0
         found = self._depth.get(x)
@@ -265,7 +265,7 @@ class StatementBuilder(Arithmetic):
         innermost = len(self._scopes) - 1
         level = innermost
         if not here:
-            # Memory that may be written is remembered within its own scope, and in conditions nested there, since those do not repeat.
+            # Loads of memory that may be written are reused within their own scope and in conditions nested there, which do not repeat.
             reach = level
             while reach > 0 and (fixed or (self._scopes[reach].kind == "if" and buffer not in self._scopes[reach].stored)):
                 reach -= 1

@@ -1,4 +1,4 @@
-"""Where the elements of a value lie: a slot, and strides into it; movement that needs no copying is another Storage of the same slot."""
+"""Storage of a value: a slot, and strides into it; data movement without a copy is another Storage of the same slot."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from irscope.lower.program import Slot
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Element ``i`` of the value is element ``offset + sum(i[d] * strides[d])`` of the slot. Stride 0 repeats, a negative one runs back.
+    """Element ``i`` of the value is element ``offset + sum(i[d] * strides[d])`` of the slot. Stride 0 repeats, a negative one reverses.
 
-    ``room`` is, for each dimension, how many elements before and after the value lie there too and are always zero (empty: none).
+    ``room`` is, for each dimension, the number of always-zero elements in the slot before and after the value (empty: none).
     """
 
     slot: Slot
@@ -39,17 +39,17 @@ class Storage:
 
     @property
     def base(self) -> int:
-        """The lowest element that is touched."""
+        """The lowest element accessed."""
         return self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides) if s < 0 and n)
 
     @property
     def first(self) -> int:
-        """Where element 0 lies, counted from ``base``; 0 unless a stride is negative."""
+        """The place of element 0, counted from ``base``; 0 unless a stride is negative."""
         return self.offset - self.base
 
     @property
     def span(self) -> int:
-        """Elements from the lowest to the highest that is touched."""
+        """Elements from the lowest to the highest accessed."""
         return 1 + sum((n - 1) * abs(s) for n, s in zip(self.shape, self.strides)) if self.elements else 0
 
     def is_same_place(self, other: Storage) -> bool:
@@ -73,11 +73,11 @@ class Storage:
         return Strides(self.shape, self.strides, self.offset)
 
     def under(self, strides: Strides) -> Storage:
-        """The same slot, walked otherwise."""
+        """The same slot under other strides."""
         return Storage(self.slot, self.dtype, strides.shape, strides.strides, strides.offset)
 
     def through(self, node: Node) -> Storage | None:
-        """What a view node (reshape, transpose, slice, reverse, broadcast) makes of it, or None when that takes copying."""
+        """The storage of a view node (reshape, transpose, slice, reverse, broadcast) of it, or None when that needs a copy."""
         found = self.walk().through(node)
         return None if found is None else self.under(found)
 
@@ -89,7 +89,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class LayoutConstraint:
-    """How a kernel would like to find (or to leave) a value.
+    """The layout that a kernel requests for an input or output.
 
     ``order`` lists the dimensions from the slowest to the fastest; ``low`` and ``high`` are elements of zeros before and after each
     dimension (a halo: never written, zero at every run); ``pitch`` pads the second fastest dimension's stride to a multiple of it

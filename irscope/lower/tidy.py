@@ -1,4 +1,4 @@
-"""What the builder does at the end: statements without use go, and a register that is read once is read where it is used.
+"""The builder's clean-up: dead-code elimination, and forwarding of registers that are read once to their use.
 
     s3 = r0                      r0 := r0 + s2
     r0 := s3 + s2        ->
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def tidy(kernel: Kernel, table: Expressions) -> None:
-    """Both, in place."""
+    """Run both, in place."""
     _drop_unused(kernel)
     _read_in_place(kernel, table)
 
@@ -38,7 +38,7 @@ def _drop_unused(kernel: Kernel) -> None:
 
 
 def _sweep(body: list[Stmt], used: set[Expr | Register]) -> None:
-    """Remove what defines nothing used, then loops and conditions that have become empty."""
+    """Remove statements whose results are unused, then loops and conditions that have become empty."""
     order: list[list[Stmt]] = [body]
     for block in order:
         for statement in block:
@@ -67,7 +67,7 @@ def _read_in_place(kernel: Kernel, table: Expressions) -> None:
 
 
 def _read_in_block(block: list[Stmt], readers: dict[Expr, int], table: Expressions) -> None:
-    """Within one block: a snapshot that a single later statement reads, with no assignment between, is replaced by the register."""
+    """Within one block, replace a snapshot that a single later statement reads, with no assignment in between, by the register."""
     pending: dict[Expr, int] = {}
     gone: set[int] = set()
     for place, statement in enumerate(block):

@@ -1,7 +1,7 @@
 """The tile IR: explicit loops, vectors, registers and memory scopes; what ``--emit loops`` prints and every backend reads.
 
 A kernel is buffers and statements. Expressions are typed (element type, lanes), shared (equal trees are one object within a
-kernel) and have no effects: memory is read by ``Load`` statements alone, so that order is what is written.
+kernel) and have no effects: only ``Load`` statements read memory, so memory accesses keep the order of the text.
 Indices are ``s64`` expressions counting elements of a flat buffer.
 """
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Expr:
     value: lanes to take), ``scale2`` (x * 2**n, n an integer of the same width), ``floordiv`` and ``floormod`` (s64 by a positive
     constant, rounding down), or a scalar operation of :mod:`irscope.ops.vocabulary`.
 
-    What is left to do for a backend is small, because the builder has done the rest: arithmetic on floats narrower than f32, on
-    integers narrower than a byte and on complex values does not exist here (only ``convert``, ``bitcast``, ``select``, loads, stores),
-    and pred knows ``and or xor not`` and comparisons.
+    A backend has little left to do: the builder lowers arithmetic on floats narrower than f32, on integers narrower than a byte and on
+    complex values, so they have only ``convert``, ``bitcast``, ``select``, loads and stores here, and pred has only
+    ``and or xor not`` and comparisons.
 
-    ``range`` bounds an s64 value (both ends included) where that is known. ``home`` is the builder that made it, which the operators of
-    Python (``+ - * / // % & | ~``) ask. ``number`` counts the expressions of a kernel in order of making: operands have smaller ones.
+    ``range`` bounds an s64 value (both ends included) where that is known. ``home`` is the builder that created it, which Python's
+    operators (``+ - * / // % & | ~``) call. ``number`` counts the expressions of a kernel in order of creation: operands have smaller ones.
     """
 
     op: str
@@ -95,7 +95,7 @@ class Expr:
 
 
 class Home(Protocol):
-    """What an expression needs of its builder."""
+    """The interface that an expression needs of its builder."""
 
     def unary(self, name: str, x: Expr) -> Expr: ...
     def binary(self, name: str, x: Any, y: Any) -> Expr: ...
@@ -103,7 +103,7 @@ class Home(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Register:
-    """A mutable variable; loops carry it. The builder's ``reg`` gives handles with get and set."""
+    """A mutable variable; loops carry it. The builder's ``reg`` returns handles with get and set."""
 
     name: str
     dtype: DType
@@ -113,9 +113,9 @@ class Register:
 @dataclass(slots=True, eq=False)
 class Buffer:
     """Flat memory. ``scope``: ``in`` (read), ``out`` (written), ``inout``, ``scratch`` (private to the kernel or chunk, uninitialised),
-    ``const`` (values in ``data``). ``shape`` is for printing; ``elements`` counts. ``layout`` says which of them hold the value (None:
-    all), ``room`` how many elements around it, for each dimension before and after, are read as zeros. ``out`` is written wherever the
-    layout is.
+    ``const`` (values in ``data``). ``shape`` is for printing; ``elements`` counts. ``layout`` covers those that hold the value (None:
+    all), ``room`` is how many elements around it, for each dimension before and after, are read as zeros. A kernel writes every element
+    of an ``out`` buffer's layout.
     ``align`` is the guaranteed alignment of element 0 in bytes. Two buffers of one call never overlap, but a call may pass the same
     memory for several ``in`` buffers; what is updated in place is one ``inout`` buffer.
     """
@@ -132,11 +132,11 @@ class Buffer:
 
 
 class Stmt:
-    """A statement. Each kind declares by the names of its fields what walks need to know of it (:mod:`irscope.lower.traversal`).
+    """A statement. Each kind declares its operands and blocks by the names of its fields, for traversal (:mod:`irscope.lower.traversal`).
 
-    ``operand_fields`` hold the expressions that it evaluates itself, in order, or None; ``block_fields`` the statements inside of it.
-    ``result_field`` holds the variable or register that it sets, for a statement that does nothing else: without a reader it is dead.
-    ``dead_when_empty``: so is one of which all blocks are empty.
+    ``operand_fields`` hold the expressions that it evaluates itself, in order, or None; ``block_fields`` the statements inside it.
+    ``result_field`` holds the variable or register that it sets, for a statement that does nothing else: it is dead if nothing reads that.
+    ``dead_when_empty``: a statement whose blocks are all empty is dead, too.
     """
 
     __slots__ = ()
@@ -161,11 +161,11 @@ class Stmt:
 
     @property
     def trips(self) -> int | None:
-        """How often the blocks run each time that the statement does, at most; None where that depends on data."""
+        """How often the blocks run, at most, each time that the statement runs; None where that depends on data."""
         return 1
 
     def replace_operands(self, replace: Callable[[Expr], Expr]) -> None:
-        """Put another expression in the place of each operand."""
+        """Replace each operand by another expression."""
         for name in self.operand_fields:
             x = getattr(self, name)
             if x is not None:
@@ -231,7 +231,7 @@ class Store(Access):
 
 @dataclass(slots=True, eq=False)
 class Declare(Stmt):
-    """A register begins with a value."""
+    """Declares a register with its initial value."""
 
     operand_fields = ("init",)
     result_field = "register"
@@ -276,7 +276,7 @@ class For(Stmt):
 
 @dataclass(slots=True, eq=False)
 class While(Stmt):
-    """``head`` is run, then ``condition`` decides whether ``body`` runs and all begins again."""
+    """Runs ``head``; while ``condition`` holds, runs ``body`` and ``head`` again."""
 
     operand_fields = ("condition",)
     block_fields = ("head", "body")
@@ -287,7 +287,7 @@ class While(Stmt):
 
     @property
     def trips(self) -> int | None:
-        """The condition depends on data."""
+        """None: the condition depends on data."""
         return None
 
 
@@ -306,7 +306,7 @@ class If(Stmt):
 
 @dataclass(slots=True, eq=False)
 class Prefetch(Access):
-    """The cache line of ``buffer[index]`` is wanted soon."""
+    """Prefetches the cache line of ``buffer[index]``."""
 
     operand_fields = ("index",)
 
@@ -316,7 +316,7 @@ class Prefetch(Access):
 
 @dataclass(slots=True, eq=False)
 class Comment(Stmt):
-    """A line for the reader."""
+    """A comment line."""
 
     text: str
 
@@ -325,10 +325,10 @@ class Comment(Stmt):
 class Kernel:
     """Buffers (in the order of the call's pointers; scratch and const are not passed) and statements.
 
-    ``lanes`` is the preferred vector width; ``tuned`` says that a template wrote the statements, as vectors. ``flops``, ``bytes`` are of
+    ``lanes`` is the preferred vector width; ``tuned``: a template emitted the statements, in vector form. ``flops``, ``bytes`` measure
     the work done, ``origin`` names the user's nodes. ``schedule`` is the data that the template was called with.
     ``precision``: ``exact`` rounds every operation as written, ``default`` lets multiplications and additions contract and takes the
-    rational forms of tanh and erf (docs/accuracy.md), ``fast`` also allows quotients by way of the reciprocal.
+    rational forms of tanh and erf (docs/accuracy.md), ``fast`` also allows division by multiplication with the reciprocal.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Walks over statements, steps and expressions by what their classes declare, and functions that are chosen by class.
+"""Traversal of statements, steps and expressions by the fields that their classes declare, and dispatch by class.
 
-What reads all of a kernel is a :class:`Visitor`: one function a kind of statement. Kinds that it only passes through need none.
+Code that reads a whole kernel is a :class:`Visitor`: one function per kind of statement. Kinds that it only passes through need none.
 
     class Names(Visitor):
         @visits(Load, GatherLoad)
@@ -44,7 +44,7 @@ def visits(*kinds: type) -> Callable[[F], F]:
 
 
 class _Functions(dict[type, Callable[..., Any]]):
-    """Function by class; that of a base where a class has none."""
+    """The function of each class; that of a base where a class has none."""
 
     def __missing__(self, kind: type) -> Callable[..., Any]:
         for base in kind.__mro__[1:]:
@@ -55,7 +55,7 @@ class _Functions(dict[type, Callable[..., Any]]):
 
 
 class Visitor:
-    """Does something for each statement or step, by its class. A class without a function raises TypeError."""
+    """Calls a function for each statement or step, by its class. A class without a function raises TypeError."""
 
     __slots__ = ()
     functions: ClassVar[_Functions] = _Functions()
@@ -65,7 +65,7 @@ class Visitor:
                                     for kind in getattr(function, "kinds", ())})
 
     def visit(self, node: object, *args: object) -> Any:
-        """What the function of its class gives for a statement or step."""
+        """The result of the function of its class for a statement or step."""
         return self.functions[type(node)](self, node, *args)
 
     def block(self, body: Sequence[Any], *args: Any) -> None:
@@ -99,7 +99,7 @@ def assigned(body: Sequence[Stmt]) -> list[Register]:
 
 
 def subexpressions(roots: Iterable[Expr], seen: set[Expr] | None = None) -> Iterator[Expr]:
-    """The expressions themselves and all that they are computed from, each once; none that ``seen`` holds, to which they are added."""
+    """The expressions themselves and all that they are computed from, each once; skips those in ``seen``, and adds the others to it."""
     seen = set() if seen is None else seen
     stack = list(roots)
     while stack:
@@ -114,7 +114,7 @@ def leaves(roots: Iterable[Expr], seen: set[Expr] | None = None) -> list[Expr]:
     """The ``var`` and ``reg`` expressions below some expressions, each once."""
     seen = set() if seen is None else seen
     found, stack = [], list(roots)
-    while stack:  # subexpressions() written out: the builder asks this of every statement
+    while stack:  # subexpressions() inlined: the builder calls this for every statement
         x = stack.pop()
         if x not in seen:
             seen.add(x)
@@ -126,7 +126,7 @@ def leaves(roots: Iterable[Expr], seen: set[Expr] | None = None) -> list[Expr]:
 
 
 def fold(root: Expr, known: dict[Expr, T], make: Callable[[Expr, list[T]], T]) -> T:
-    """What ``make`` gives for an expression, from what it gave for its operands. ``known`` holds what was made, and gets the rest."""
+    """The result of ``make`` for an expression, computed from its results for the operands. ``known`` caches the results."""
     stack = [root]
     while stack:
         x = stack[-1]

@@ -1,4 +1,4 @@
-"""What a node's value is made of: tensors, and tuples of them seen as flat lists."""
+"""The parts of a node's value: tensors, and tuples of them as flat lists."""
 from __future__ import annotations
 
 from typing import Any
@@ -18,7 +18,7 @@ def tensor_of(node: Node) -> TensorType:
 
 
 def is_scalar_constant(node: Node) -> bool:
-    """Whether a node is a constant that a kernel holds as a number of its own."""
+    """Whether a node is a constant that a kernel contains as an immediate."""
     return node.op is hlo.constant and isinstance(node.type, TensorType) and node.type.elements == 1
 
 
@@ -28,7 +28,7 @@ def scalar_value(node: Node) -> Any:
 
 
 def leaf_paths(type: Type) -> list[tuple[Path, TensorType]]:
-    """The tensors in a type in order, each with its way through the tuples; tokens have no value and are left out."""
+    """The tensors in a type in order, each with its path through the tuples; tokens have no value and are omitted."""
     found: list[tuple[Path, TensorType]] = []
     stack: list[tuple[Path, Type]] = [((), type)]
     while stack:
@@ -41,7 +41,7 @@ def leaf_paths(type: Type) -> list[tuple[Path, TensorType]]:
 
 
 def leaves(node: Node) -> list[Node]:
-    """The nodes that hold the tensors of a value, tuples taken apart, in order; tokens left out."""
+    """The nodes that hold the tensors of a value, from within its tuples, in order; tokens are omitted."""
     found: list[Node] = []
     stack = [node]
     while stack:
@@ -54,7 +54,7 @@ def leaves(node: Node) -> list[Node]:
 
 
 def path_to(node: Node) -> Path:
-    """The way from a value to the part of it that a ``get-tuple-element`` (of such) is."""
+    """The path from a value to the part of it that a chain of ``get-tuple-element`` reads."""
     path = Path0
     while node.op is hlo.get_tuple_element:
         path = (GetTupleElement.of(node).index, *path)
@@ -63,7 +63,7 @@ def path_to(node: Node) -> Path:
 
 
 class Parts:
-    """The ``get-tuple-element`` nodes of a graph, by the value that they take apart and the way through it."""
+    """The ``get-tuple-element`` nodes of a graph, by the tuple that they read and the path through it."""
 
     def __init__(self, graph: Graph) -> None:
         self._parts: dict[Node, dict[Path, list[Node]]] = {}
@@ -76,7 +76,7 @@ class Parts:
                 self._parts.setdefault(source, {}).setdefault(path, []).append(node)
 
     def at(self, node: Node, path: Path) -> list[Node]:
-        """The nodes that are this part of a value (none when nobody reads it)."""
+        """The nodes that are this part of a value (none when nothing reads it)."""
         return self._parts.get(node, {}).get(path, []) if path else [node]
 
 
@@ -87,13 +87,13 @@ def buffer_name(node: Node) -> str:
 
 
 def is_invariant(node: Node, path: Path) -> bool:
-    """Whether a loop hands a part of its state on unchanged."""
+    """Whether a loop passes a part of its state on unchanged."""
     leaf = dict(zip((p for p, _ in leaf_paths(node.type)), leaves(node.bodies[1].result())))[path]
     return state_path(leaf, node.bodies[1]) == path
 
 
 def state_path(leaf: Node, body: Graph) -> Path | None:
-    """The way to a node that is a part of the body's parameter, or None."""
+    """The path to a node that is a part of the body's parameter, or None."""
     path: Path = ()
     while leaf.op is hlo.get_tuple_element:
         path = (GetTupleElement.of(leaf).index, *path)

@@ -1,7 +1,7 @@
-"""What must hold of every kernel and every program, checked: types, lanes, scopes, registers, independence of ``par``, bounds, contents.
+"""Verifies kernels and programs: types, lanes, scopes, registers, independence of ``par``, bounds, contents.
 
-That every access stays within its buffer is proved (:mod:`irscope.lower.bounds`), but for indices that loops carry in registers or that a
-kernel reads back from memory of its own. That every read finds a value is followed through the program (:mod:`irscope.lower.contents`).
+:mod:`irscope.lower.bounds` proves that every access stays within its buffer, except for indices that are loop-carried or that a kernel
+reads back from its own memory. :mod:`irscope.lower.contents` checks, step by step, that every read finds a value.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SAME_TYPE = (UNARY - {"is_finite", "real", "imag"}) | BINARY | {"fma", "floordi
 
 
 def verify_kernel(kernel: Kernel) -> list[str]:
-    """What is wrong with a kernel, one sentence each."""
+    """The faults of a kernel, one sentence each."""
     check = _Check(kernel)
     names = [b.name for b in kernel.buffers]
     for name in {n for n in names if names.count(n) > 1}:
@@ -56,12 +56,12 @@ def verify_kernel(kernel: Kernel) -> list[str]:
 
 
 def verify_program(program: Program) -> list[str]:
-    """What is wrong with a program and its kernels."""
+    """The faults of a program and its kernels."""
     problems = [f"{kernel.name}: {p}" for kernel in program.kernels() for p in verify_kernel(kernel)]
     known = {*program.inputs, *program.outputs, *program.temps, *program.constants}
     for slot in program.temps:
         if slot.offset < 0 or slot.offset + slot.bytes > program.arena_bytes:
-            problems.append(f"temporary {slot.name} lies outside of the arena")
+            problems.append(f"temporary {slot.name} is outside of the arena")
     for slot in program.constants:
         if slot.data is None:
             problems.append(f"constant {slot.name} has no data")
@@ -73,7 +73,7 @@ def verify_program(program: Program) -> list[str]:
 
 
 class _Steps(Visitor):
-    """Each step for itself."""
+    """Checks each step by itself."""
 
     def __init__(self, known: set[Slot]) -> None:
         self.known = known
@@ -115,7 +115,7 @@ class _Steps(Visitor):
 
 @dataclass(slots=True)
 class _Around:
-    """What a statement stands in."""
+    """The context of a statement."""
 
     variables: set[Expr] = field(default_factory=set)
     registers: set[Register] = field(default_factory=set)
@@ -134,7 +134,7 @@ class _Check(Visitor):
         self.problems: list[str] = []
         self.typed: set[Expr] = set()
         self.defined: set[Expr] = set()
-        self.sources: dict[Expr, list[Expr]] = {}  # what a variable was computed from
+        self.sources: dict[Expr, list[Expr]] = {}  # the expressions that a variable was computed from
         self.writers: dict[Register, list[Expr]] = {}
 
     def say(self, problem: str) -> None:
@@ -142,7 +142,7 @@ class _Check(Visitor):
             self.problems.append(problem)
 
     def read(self, s: Stmt, around: _Around) -> None:
-        """Every variable and register that a statement reads is known there, and its expressions are well typed."""
+        """Check that every variable and register that a statement reads is defined there, and that its expressions are well typed."""
         for x in subexpressions(s.operands()):
             if x.op == "var" and x not in around.variables:
                 self.say(f"{x.value} is used outside of where it is defined")
@@ -215,7 +215,7 @@ class _Check(Visitor):
         around.variables.add(s.var)
 
     def name(self, var: Expr, s: Stmt) -> None:
-        """A variable gets its one definition."""
+        """Record the one definition of a variable."""
         if var in self.defined:
             self.say(f"{var.value} is defined twice")
         self.defined.add(var)
@@ -260,7 +260,7 @@ class _Check(Visitor):
         inner.variables.add(s.var)
         if s.kind == "par":
             if not around.only_par:
-                self.say(f"par {s.var.value} stands inside of what is no par")
+                self.say(f"par {s.var.value} is nested in a statement that is not par")
             inner.only_par = True
             inner.pars.append(s.var)
             inner.outer_registers = set(around.registers)
@@ -309,7 +309,7 @@ class _Check(Visitor):
 
 
 def _typing(x: Expr) -> str:
-    """Why the types of an expression do not fit; empty where they do."""
+    """The type error of an expression; empty where there is none."""
     kind, _, name = x.op.partition(".")
     args = x.args
     if kind in _LEAVES:
@@ -364,4 +364,4 @@ _TYPING: dict[str, tuple[Callable[[Expr, str], bool], str]] = {
     "imag": (lambda x, _: x.args[0].dtype.is_complex, "of complex values only"),
     "scale2": (_is_scaling, "a float and an integer"),
 }
-"""Whether the types of an operation's operands fit its own, and what it needs, by the operation (and what stands behind its dot)."""
+"""Whether the types of an operation's operands fit its own, and what it needs, by the operation (and the part after its dot)."""

@@ -1,7 +1,7 @@
-"""Addresses: a buffer and a place in it are one value, so that neither meets the other's offset or strides.
+"""Addresses: a buffer and an index into it are one value, so that neither is combined with another's offset or strides.
 
-A :class:`View` is an array laid over a flat buffer (buffer, shape, strides, offset); an :class:`Address` is one element of a buffer, from
-which loop nests go on by strides.
+A :class:`View` is an array view of a flat buffer (buffer, shape, strides, offset); an :class:`Address` is one element of a buffer, to
+which loop nests add strides.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Address:
-    """Element ``index`` of a buffer. ``address + n`` is the address ``n`` elements further; the buffer comes along."""
+    """Element ``index`` of a buffer. ``address + n`` is the address ``n`` elements further; in the same buffer."""
 
     builder: StatementBuilder
     buffer: Buffer
@@ -53,13 +53,13 @@ class Address:
         self.builder.store(self.buffer, self.index, value, mask, nontemporal)
 
     def prefetch(self) -> None:
-        """Ask for the cache line; an address outside of the buffer does no harm."""
+        """Prefetch the cache line; an address outside the buffer does no harm."""
         self.builder.prefetch(self.buffer, self.index)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """Element ``index`` lies at ``offset + sum(index * strides)`` of ``buffer``."""
+    """Element ``index`` is at ``offset + sum(index * strides)`` of ``buffer``."""
 
     builder: StatementBuilder
     buffer: Buffer
@@ -70,7 +70,7 @@ class View:
     @staticmethod
     def over(builder: StatementBuilder, buffer: Buffer, shape: Sequence[int] | None = None, strides: Sequence[int] | None = None,
              offset: int = 0) -> View:
-        """A view, row-major over the buffer's own shape unless said otherwise."""
+        """A view, row-major over the buffer's own shape by default."""
         shape = tuple(buffer.shape if shape is None else shape)
         return View(builder, buffer, shape, row_major(shape) if strides is None else tuple(strides), offset)
 
@@ -79,7 +79,7 @@ class View:
         return self.buffer.dtype
 
     def at(self, index: Sequence[object]) -> Expr:
-        """Where an element lies, as an index into the buffer."""
+        """The index of an element in the buffer."""
         if len(index) != len(self.shape):
             raise ValueError(f"{len(index)} indices into {self.dtype}{list(self.shape)}")
         place = self.builder.index(self.offset)
@@ -89,7 +89,7 @@ class View:
 
     @property
     def origin(self) -> Address:
-        """Where element 0 lies."""
+        """The address of element 0."""
         return Address(self.builder, self.buffer, self.builder.index(self.offset))
 
     def load(self, index: Sequence[object]) -> Expr:

@@ -1,11 +1,11 @@
-"""How much a kernel computes: the scalar operations of its loops, beside what its nodes take when each is computed once.
+"""Counts the scalar operations of a kernel's loops, and those that its nodes take when each is computed once.
 
     for i0 in 0..64 step 1:                 64 trips
       for i1 in 0..128 step 16:             64 * 8 trips
         v0 = load.16 x[i0*128 + i1]
         store.16 y[i0*128 + i1] = v0 * v0   one multiplication and one store of 16 lanes: 64 * 8 * 32 operations
 
-Both sides count alike: arithmetic, comparisons, conversions and stores, one a lane; a fused multiply-add is two. Loads, addresses,
+Both counts include arithmetic, comparisons, conversions and stores, one per lane; a fused multiply-add is two. Loads, addresses,
 selections, masks and moves between registers are free. An expression counts where code generation computes it: in the innermost loop
 that changes it.
 """
@@ -29,10 +29,10 @@ from irscope.ops.convolution import Conv
 from irscope.ops.costs import result_elements
 
 SMALL = 1 << 16
-"""Operations of a kernel that runs in some microseconds: padding to vectors and tiles may be most of it."""
+"""Operations of a kernel that runs in some microseconds: padding to vectors and tiles may be most of them."""
 
 MOST_PADDED = 32.0
-"""No padding of vectors and tiles explains more than this: what computes more is taken apart when it is lowered."""
+"""Padding of vectors and tiles explains no more than this: a group that computes more is split when it is lowered."""
 
 _FREE = frozenset("const var reg lane splat shuffle bitcast complex real imag select".split())
 
@@ -61,7 +61,7 @@ class _Count(Visitor):
         self.times = [1.0]
         self.level: dict[Expr, int] = {}
         self.middle: dict[Expr, int] = {}
-        self.address: set[Expr] = set()  # integers that depend on no memory: they say where elements lie, or which of them exist
+        self.address: set[Expr] = set()  # integers that depend on no memory: addresses and masks
         self.known: list[dict[Expr, int]] = [{}]  # for each open block the expressions that were computed since it began: their depth
         self.total = 0.0
 
@@ -103,7 +103,7 @@ class _Count(Visitor):
         self.inside(s.body, trips, s.var)
 
     def inside(self, body: list[Stmt], trips: float, var: Expr | None = None) -> None:
-        """The statements of a block, which run ``trips`` times in each run of what stands around it."""
+        """Count the statements of a block, which run ``trips`` times in each run of the enclosing block."""
         if not trips:
             return
         self.times.append(self.times[-1] * trips)
@@ -116,7 +116,7 @@ class _Count(Visitor):
         self.known.pop()
 
     def value(self, root: Expr) -> None:
-        """Count what an expression computes that was not computed before."""
+        """Count the operations of an expression that were not counted before."""
         depth = len(self.times) - 1
         stack = [root]
         while stack:
@@ -150,7 +150,7 @@ class _Count(Visitor):
         return None
 
     def number(self, root: Expr) -> int | None:
-        """A bound of a loop in the middle of the loops around it; None where it depends on data."""
+        """A loop bound, evaluated in the middle of the enclosing loops; None where it depends on data."""
         return fold(root, {}, self._number)
 
     def _number(self, x: Expr, args: list[int | None]) -> int | None:
@@ -191,7 +191,7 @@ def _weight(x: Expr) -> int:
 
 
 def operations_of(group: Group) -> float:
-    """What the nodes of a group take when each is computed once, and what it takes to store the results."""
+    """The operations of a group's nodes when each is computed once, and of storing the results."""
     stores = sum(leaf.elements for node in group.outputs for leaf in node.type.leaves() if isinstance(leaf, TensorType))
     return stores + sum(node_operations(node) for node in group.nodes)
 
@@ -199,8 +199,8 @@ def operations_of(group: Group) -> float:
 def padding(problem: Problem) -> float:
     """By how much vectors along the columns of a product, or the features of a convolution, raise the operations of a group.
 
-    The columns of a product are whatever lies side by side in its result. The zeros between the elements of a dilated image are
-    multiplied like elements. A row of a ragged product is compared with every group, and its products count as if it were in each.
+    The columns of a product are the contiguous dimension of its result. The zeros between the elements of a dilated image are
+    multiplied like elements. A row of a ragged product is compared with every group, and its products count as if it belonged to each.
     """
     anchor, lanes, holes = problem.group.anchor, problem.lanes, 1
     if anchor is not None and anchor.op is hlo.ragged_dot:
@@ -219,7 +219,7 @@ def padding(problem: Problem) -> float:
 
 
 def node_operations(node: Node) -> float:
-    """What computing a node once takes, in operations of the tile IR: its declared count, or one element's as often as it has elements."""
+    """The operations of the tile IR to compute a node once: its declared count, or that of one element times its elements."""
     declared = float(node.op.cost(node)) if node.op.cost is not None else 0.0
     if node.op is hlo.convolution:
         declared = max(declared, _taps(node))
@@ -236,7 +236,7 @@ def node_operations(node: Node) -> float:
 
 
 def _taps(node: Node) -> float:
-    """Two operations a tap of a convolution, also where it meets the border of the image, which a declared cost leaves out."""
+    """Two operations per tap of a convolution, also beyond the border of the image, which a declared cost omits."""
     conv = Conv.of(node)
     return 2.0 * result_elements(node) * prod(conv.window.size) / prod(conv.window.lhs_dilate) * conv.features
 

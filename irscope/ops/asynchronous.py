@@ -1,6 +1,6 @@
 """Work that begins at one place and ends at another: asynchronous calls and copies, and transfers to other devices and the host.
 
-Alone, what is begun is done at once. What waits for somebody else (recv, infeed) cannot run.
+On one device, an operation that is started completes at once. An operation that waits for another program (recv, infeed) cannot run.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONTEXT = TensorType(U32, ())
 
 
 def blank(t: Type) -> Any:
-    """A value that nobody reads: zeros, or nothing for a token."""
+    """A value that nothing reads: zeros, or nothing for a token."""
     if isinstance(t, TupleType):
         return tuple(map(blank, t.elements))
     return np.zeros(t.dims(), t.dtype.numpy()) if isinstance(t, TensorType) else None
@@ -32,7 +32,7 @@ def blank(t: Type) -> Any:
 # ---- asynchronous calls
 
 def async_parts(node: Node, t: Type, what: str) -> tuple[TupleType, Type]:
-    """The operand types and the result type of the type of an asynchronous value: ((operands), result, context...)."""
+    """The operand types and the result type in the type of an asynchronous value: ((operands), result, context...)."""
     if not isinstance(t, TupleType) or len(t.elements) < 2:
         raise TypeFault(f"{node.op.name}: {what} must be a tuple of at least two elements, but is {plain(t)}")
     operands = t.elements[0]
@@ -42,14 +42,14 @@ def async_parts(node: Node, t: Type, what: str) -> tuple[TupleType, Type]:
 
 
 def start_of(node: Node) -> Node | None:
-    """The async-start that a chain of updates goes back to."""
+    """The async-start at the beginning of a chain of updates."""
     while node.op in (async_update, async_done) and node.operands:
         node = node.operands[0]
     return node if node.op is async_start else None
 
 
 def _is_beginning(t: Type, whole: Type) -> bool:
-    """Whether results bound so far are the first of all: the same type, no results yet, or the first of a tuple."""
+    """Whether the results bound so far are a prefix of all: the same type, no results yet, or the first of a tuple."""
     if fits(t, whole):
         return True
     if not isinstance(t, TupleType):
@@ -59,7 +59,7 @@ def _is_beginning(t: Type, whole: Type) -> bool:
 
 
 def _check_bound(node: Node, start: Node | None, operands: TupleType, result: Type) -> None:
-    """What is bound so far begins what the computation takes and gives: operands and results may be bound one after the other."""
+    """Check that the operands and results bound so far are a prefix of the computation's: they may be bound step by step."""
     if start is None or not start.bodies:
         return
     graph = body(start, 0, "calls")
@@ -117,7 +117,7 @@ def _infer_async_update(node: Node) -> Type:
 
 
 async_update = declare(Op(
-    "async-update", doc="The same asynchronous computation, some steps on; may bind operands and results that were left open.",
+    "async-update", doc="The same asynchronous computation, some steps later; may bind operands and results that are still open.",
     kind=Kind.TUPLE, work="control", infer=_infer_async_update, reference=lambda run, node, x, *more: ((*x[0], *more), *x[1:]),
     cost=no_cost))
 
@@ -146,7 +146,7 @@ def _async_done(run: Run, node: Node, begun: Array) -> object:
 
 
 def _late(start: Node, operands: Any) -> Steps:
-    """A computation whose last operands were bound after it began runs when they are there."""
+    """Run a computation whose last operands are bound after its start, as soon as they are there."""
     return (yield start.bodies[0], operands)
 
 

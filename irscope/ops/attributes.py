@@ -1,7 +1,7 @@
-"""The attributes of the primitives, one typed record an operator: ``Dot.of(node).lhs_contracting_dims``.
+"""The attributes of the primitives, one typed record per operator: ``Dot.of(node).lhs_contracting_dims``.
 
-Fields have the names and the defaults of HLO's text. A field without a default raises KeyError where the node does not have it, which the
-reader does not let pass. Operators that have the same attributes share a record's base, not its name.
+Fields have the names and the defaults of HLO's text. A field without a default raises KeyError where the node does not have it; the reader
+rejects such nodes. Operators that have the same attributes share a record's base, not its name.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Broadcast(Attributes):
 
 
 class Reshape(Attributes):
-    """The dimension of the result that becomes dynamic where one of the operand is; -1 where the text does not say."""
+    """The dimension of the result that becomes dynamic where one of the operand is; -1 where the text does not state it."""
 
     __slots__ = ()
     inferred_dimension = attribute[int](-1)
@@ -114,7 +114,7 @@ class Constant(Attributes):
 
     @property
     def known(self) -> Literal | None:
-        """The value, where the text does not leave it out."""
+        """The value, where the text does not elide it."""
         literal = self.attrs.get("literal")
         return literal if isinstance(literal, Literal) and not literal.elided else None
 
@@ -148,7 +148,7 @@ class Slice(Attributes):
 
 
 class DynamicSlice(Attributes):
-    """Elements along each dimension of the result."""
+    """The number of elements along each dimension of the result."""
 
     __slots__ = ()
     dynamic_slice_sizes = attribute[Ints]()
@@ -225,7 +225,7 @@ class Convolution(Windowed):
 
 
 class Gather(Attributes):
-    """Which dimensions of the operand, the indices and the result belong together; sizes of the slices."""
+    """How the dimensions of the operand, the indices and the result correspond; sizes of the slices."""
 
     __slots__ = ()
     offset_dims = attribute[Ints]()
@@ -239,7 +239,7 @@ class Gather(Attributes):
 
 
 class Scatter(Attributes):
-    """Which dimensions of the operand, the indices and the updates belong together."""
+    """How the dimensions of the operand, the indices and the updates correspond."""
 
     __slots__ = ()
     update_window_dims = attribute[Ints]()
@@ -286,7 +286,7 @@ class BatchNorm(Attributes):
 
 
 class Decomposition(Attributes):
-    """Which eigenvectors ``eig`` computes, which triangle ``eigh`` reads, whether ``svd`` gives square matrices of vectors."""
+    """Which eigenvectors ``eig`` computes, which triangle ``eigh`` reads, whether ``svd`` returns square matrices of vectors."""
 
     __slots__ = ()
     left = attribute[bool]()
@@ -319,7 +319,7 @@ class Call(Attributes):
 
 
 class CustomCall(Attributes):
-    """The target and what XLA prints of it."""
+    """The target, and the attributes that XLA prints of it."""
 
     __slots__ = ()
     custom_call_target = attribute[str]("")
@@ -358,7 +358,7 @@ class Transfer(Attributes):
 
 
 class Outfeed(Attributes):
-    """The type of what the host gets, where the text says it."""
+    """The type of the value for the host, where the text states it."""
 
     __slots__ = ()
     outfeed_shape = attribute[Type | None](None)
@@ -374,7 +374,7 @@ class Random(Attributes):
 
 
 class Ordering(Attributes):
-    """Instructions that must run before, by ``control-predecessors``."""
+    """Instructions that must run before: ``control-predecessors``."""
 
     __slots__ = ()
     control_predecessors = attribute[tuple[Any, ...]](())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A sliding window, one entry a dimension. Negative padding crops (the dilated operand)."""
+    """A sliding window, one entry per dimension. Negative padding crops (the dilated operand)."""
 
     size: tuple[int, ...]
     stride: tuple[int, ...]
@@ -35,7 +35,7 @@ class Window:
                       rhs_reversal or (False,) * n)
 
     def output_size(self, dimension: int, size: int) -> int:
-        """How many windows fit along a dimension of ``size`` elements (XLA's ``window_util``: dilated + padding - dilated window)."""
+        """The number of windows along a dimension of ``size`` elements (XLA's ``window_util``: dilated + padding - dilated window)."""
         dilated = (size - 1) * self.lhs_dilate[dimension] + 1 if size > 0 else 0
         padded = dilated + self.pad_low[dimension] + self.pad_high[dimension]
         reach = (self.size[dimension] - 1) * self.rhs_dilate[dimension] + 1 if self.size[dimension] > 0 else 0
@@ -44,7 +44,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class ConvDims:
-    """``dim_labels``: which dimension is what. ``*_spatial[i]`` is the dimension that holds spatial number i."""
+    """``dim_labels``: the role of each dimension. ``*_spatial[i]`` is the dimension that holds spatial number i."""
 
     lhs_batch: int
     lhs_feature: int
@@ -88,10 +88,10 @@ class ConvDims:
 
 @dataclass(slots=True, eq=False)
 class Literal:
-    """The value of a constant, kept as it came until somebody asks.
+    """The value of a constant, kept as text and parsed lazily.
 
-    ``text`` is how the dump wrote it (None when built from an array); ``elided`` means that the dump left the value out
-    (``{...}``); ``parse`` turns the text into an array when ``value()`` is first called. Tuples give a tuple of arrays.
+    ``text`` is its text in the dump (None when built from an array); ``elided`` means that the dump omits the value
+    (``{...}``); ``parse`` turns the text into an array when ``value()`` is first called. Tuples become a tuple of arrays.
     """
 
     type: Type

@@ -70,7 +70,7 @@ def _piece(k: Emitter, x: Value, number: Value, bits: int) -> Value:
 
 
 def _complex_element(k: Emitter, source: DType, index: Sequence[Value], read: Read) -> Value:
-    """Between c64 and c128: a part of the wide number holds both parts of a narrow one."""
+    """Between c64 and c128: a part of the wide number contains both parts of a narrow one."""
     if source.bits == 128:
         x = read(0, index[:-1])
         part = k.select(k.compare("EQ", index[-1], k.index(0)), k.unary("real", x), k.unary("imag", x))

@@ -12,7 +12,7 @@ from irscope.ops import hlo, numerics
 from irscope.ops.elementwise import add, and_, maximum, minimum, multiply, or_, xor
 
 COMBINERS = {add: "add", multiply: "mul", maximum: "max", minimum: "min", and_: "and", or_: "or", xor: "xor"}
-"""Operators that combine two values in any order, and the word of :mod:`irscope.ops.vocabulary` for each."""
+"""Operators that combine two values in any order, and the scalar operation of :mod:`irscope.ops.vocabulary` for each."""
 
 
 def combiner(graph: Graph) -> Op | None:
@@ -31,7 +31,7 @@ def combiner(graph: Graph) -> Op | None:
 
 
 def identity(op: Op, dtype: np.dtype[Any]) -> Array:
-    """The value that a combiner leaves others unchanged with."""
+    """The identity of a combiner."""
     if op in (add, or_, xor):
         return np.zeros((), dtype)
     if op is multiply:
@@ -51,13 +51,13 @@ def combine(op: Op) -> Callable[[Array, Array], Array]:
 
 
 def is_elementwise(graph: Graph) -> bool:
-    """Whether a scalar computation can be run on whole arrays at once: nothing in it but elementwise operators and tuples."""
+    """Whether a scalar computation can be run on whole arrays at once: it has only elementwise operators and tuples."""
     return all(node.op.kind in (Kind.ELEMENTWISE, Kind.LEAF, Kind.TUPLE) or node.op in (hlo.call, hlo.fusion)
                for callee in callees_first_of([graph]) for node in callee.nodes)
 
 
 def over_arrays(run: Run, graph: Graph) -> Callable[[Sequence[Array]], Any]:
-    """A scalar computation as a function of equally shaped arrays; tuples come back as tuples."""
+    """A scalar computation as a function of equally shaped arrays; tuples are returned as tuples."""
     if is_elementwise(graph):
         def whole(arguments: Sequence[Array]) -> Any:
             return _spread(run(graph, arguments), np.broadcast_shapes(*(np.shape(a) for a in arguments)), graph.result().type)
@@ -72,7 +72,7 @@ def over_arrays(run: Run, graph: Graph) -> Callable[[Sequence[Array]], Any]:
 
 
 def _spread(value: Any, shape: tuple[int, ...], t: Type) -> Any:
-    """A result that does not depend on every argument, in full size."""
+    """Broadcast a result that does not depend on every argument to full size."""
     if isinstance(t, TupleType):
         return tuple(_spread(v, shape, e) for v, e in zip(value, t.elements, strict=True))
     return np.broadcast_to(value, shape)
@@ -86,5 +86,5 @@ def _gathered(rows: list[Any], shape: tuple[int, ...], t: Type) -> Any:
 
 
 def scalar_results(node: Node, values: object) -> list[Any]:
-    """The results of a body as a list, whether it gives one or a tuple."""
+    """The results of a body as a list, whether it returns one or a tuple."""
     return list(values) if isinstance(values, (tuple, list)) else [values]

@@ -1,4 +1,4 @@
-"""Pieces that expansions are built of: constants, broadcasts, sums and the small bodies that sums need."""
+"""Building blocks of expansions: constants, broadcasts, sums and the small bodies that sums need."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -33,18 +33,18 @@ def broadcast(builder: Builder, x: Node, like: TensorType, dimensions: Sequence[
 
 
 def convert(builder: Builder, x: Node, dtype: DType) -> Node:
-    """``x`` in another element type; ``x`` itself where it has it already."""
+    """``x`` in another element type; ``x`` itself where it already has it."""
     t = type_of(x)
     return x if t.dtype is dtype else builder.add(get("convert"), (x,), {}, TensorType(dtype, t.shape))
 
 
 def apply(builder: Builder, name: str, *operands: Node) -> Node:
-    """An operator without attributes whose type follows from its operands."""
+    """Append an operator without attributes whose type follows from its operands."""
     return builder.add(get(name), operands)
 
 
 def combiner_body(name: str, dtype: DType) -> Graph:
-    """A computation of two scalars that is one operator, as ``to_apply`` of reductions wants it."""
+    """A computation of two scalars that is one operator, for ``to_apply`` of reductions."""
     graph = Graph(f"{name}_{dtype.name}")
     builder = Builder(graph)
     scalar = TensorType(dtype, ())
@@ -54,7 +54,7 @@ def combiner_body(name: str, dtype: DType) -> Graph:
 
 
 class Combiners(dict[tuple[str, DType], Graph]):
-    """Such computations, by operator and element type, each made once: a thousand sums of one program share theirs."""
+    """Such computations, by operator and element type, each built once: the thousand sums of a program share one."""
 
     def __missing__(self, key: tuple[str, DType]) -> Graph:
         body = self[key] = combiner_body(*key)

@@ -1,4 +1,4 @@
-"""A custom call that is being replaced: its operands and options, and short ways of building what it stands for."""
+"""A custom call that is being expanded: its operands and options, and shorthand for building its expansion."""
 from __future__ import annotations
 
 import json
@@ -31,7 +31,7 @@ class Call:
         return {name: int(value) for name, value in re.findall(r"([A-Za-z_]\w*)\s*=\s*(-?\d+)", self.raw.get("backend_config", ""))}
 
     def config(self) -> dict[str, Any]:
-        """The backend's JSON, whether written as it is or as a string; empty when there is none that can be read."""
+        """The backend's JSON, written literally or as a string; empty when there is none that can be parsed."""
         text = self.raw.get("backend_config", "").strip()
         try:
             found = json.loads(text)
@@ -68,7 +68,7 @@ class Call:
         return one if not t.rank else self.add("broadcast", (one,), {"dimensions": ()}, TensorType(t.dtype, t.shape))
 
     def element(self, whole: Node, index: int) -> Node:
-        """One result of an operator with several."""
+        """One result of a multi-result operator."""
         assert isinstance(whole.type, TupleType)
         return self.builder.add(get("get-tuple-element"), (whole,), {"index": index}, whole.type.elements[index])
 
@@ -79,7 +79,7 @@ class Call:
         return x if t.dtype is dtype else self.add("convert", (x,), {}, TensorType(dtype, t.shape))
 
     def result(self, made: Sequence[Node]) -> Node:
-        """The value of the call: what was made, and zeros for what is left (workspace, status)."""
+        """The value of the call: the computed results, and zeros for the others (workspace, status)."""
         types = self.types()
         if not isinstance(self.node.type, TupleType):
             return made[0]

@@ -22,7 +22,7 @@ DIRECTIONS = ("EQ", "NE", "GE", "GT", "LE", "LT")
 
 
 def comparison_type(dtype: DType) -> str:
-    """The ``type`` that a comparison of this element type has when the text gives none."""
+    """The default ``type`` of a comparison of this element type."""
     return {"float": "FLOAT", "complex": "FLOAT", "int": "SIGNED"}.get(dtype.kind, "UNSIGNED")
 
 
@@ -61,9 +61,9 @@ def _compare_scalar(k: Emitter, node: Node, x: Value, y: Value) -> Value:
 
 
 def total_order(k: Emitter, x: Value) -> Value:
-    """Integers that order floats as IEEE's total order does: the magnitude bits of negative ones are turned."""
+    """Integers that order floats as IEEE's total order does: the magnitude bits of negative ones are inverted."""
     if x.dtype.bits < 16:
-        x = k.convert(x, F32)  # the narrow formats differ in what they have for zero, infinity and NaN
+        x = k.convert(x, F32)  # the narrow formats differ in their zeros, infinities and NaN
     signed = DTYPES[f"s{x.dtype.bits}"]
     bits = Term(k, k.bitcast(x, signed))
     return (bits ^ (bits.binary("shr_arithmetic", x.dtype.bits - 1) & (1 << x.dtype.bits - 1) - 1)).value

@@ -1,4 +1,4 @@
-"""Operators in which all devices of a group take part. Alone, each has the meaning of one partition, which ``expand`` gives:
+"""Operators in which all devices of a group take part. ``expand`` gives each its meaning on a single partition:
 
     all-reduce(x) -> x                        all-gather(x) -> x, as often as the group has members
     reduce-scatter(x) -> the first shard      all-to-all(x) -> x
@@ -24,7 +24,7 @@ Expand = Callable[[Builder, Node, Sequence[Node], Raw], Node]
 
 
 def replica_groups(node: Node) -> tuple[tuple[int, ...], ...]:
-    """The groups of devices that talk to each other; none where all do."""
+    """The groups of devices that communicate; none where all do."""
     written = Collective.of(node).replica_groups
     try:
         return tuple(written.groups()) if hasattr(written, "groups") else tuple(written)
@@ -33,12 +33,12 @@ def replica_groups(node: Node) -> tuple[tuple[int, ...], ...]:
 
 
 def together(types: Sequence[Type]) -> Type:
-    """One type alone, several as a tuple: what collectives of several operands give."""
+    """One type by itself, several as a tuple: the result type of collectives with several operands."""
     return plain(types[0]) if len(types) == 1 else TupleType(tuple(map(plain, types)))
 
 
 def as_one(builder: Builder, nodes: Sequence[Node]) -> Node:
-    """One node alone, several as a tuple."""
+    """One node by itself, several as a tuple."""
     return nodes[0] if len(nodes) == 1 else apply(builder, "tuple", *nodes)
 
 
@@ -59,7 +59,7 @@ def _along(node: Node, types: Sequence[TensorType]) -> int:
 
 
 def _declared(node: Node, started: bool = False) -> list[TensorType]:
-    """The declared result for each operand; ``started``: of an operator that gives (operands, results)."""
+    """The declared result for each operand; ``started``: of an operator that returns (operands, results)."""
     t: Type = node.type
     if started:
         if not isinstance(t, TupleType) or len(t.elements) < 2:
@@ -107,7 +107,7 @@ all_reduce_done = declare(Op(
 
 
 def _shards(node: Node, given: TensorType, made: TensorType, whole: int | None, part: int | None) -> int:
-    """How many parts make the whole. Raises TypeFault when the groups have another number of members."""
+    """The number of parts in the whole. Raises TypeFault when the groups have another number of members."""
     count = -(-whole // part) if whole and part else 1
     groups = replica_groups(node)
     if groups and not Collective.of(node).channel_id and len(groups[0]) not in (1, count):
@@ -119,7 +119,7 @@ def _shards(node: Node, given: TensorType, made: TensorType, whole: int | None, 
 # ---- all-gather
 
 def gathered(node: Node, started: bool) -> list[TensorType]:
-    """The results of an all-gather, whose declared type says how many devices there are."""
+    """The results of an all-gather, whose declared type determines the number of devices."""
     types = some(node)
     declared = _declared(node, started)
     along = _along(node, [*types, *declared])
@@ -142,7 +142,7 @@ def _infer_all_gather_start(node: Node) -> Type:
 
 
 MANY = 64
-"""From here on copies are a broadcast: a concatenation has an operand for each."""
+"""From this many copies on, a broadcast replaces a concatenation, which has an operand for each copy."""
 
 
 def _tiles(node: Node, results: Sequence[TensorType]) -> list[int]:
@@ -174,7 +174,7 @@ def _repeated(builder: Builder, node: Node, operands: Sequence[Node], results: S
 
 
 def _side_by_side(builder: Builder, x: Node, n: int, along: int) -> Node:
-    """``n`` times the same array, one behind the other: broadcast along a new dimension in front of one that it then joins."""
+    """Repeat an array ``n`` times: broadcast along a new dimension before one that it is then merged with."""
     assert isinstance(x.type, TensorType)
     dims = x.type.dims()
     apart = TensorType(x.type.dtype, (*dims[:along], n, *dims[along:]))

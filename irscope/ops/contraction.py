@@ -21,7 +21,7 @@ from irscope.ops.shapes import higher_precision, merge, same_size, size
 
 @dataclass(frozen=True, slots=True)
 class DotDims:
-    """Which dimension of which side is what; ``lhs_free`` and ``rhs_free`` are those left over, in order."""
+    """The role of each dimension on each side; ``lhs_free`` and ``rhs_free`` are the remaining ones, in order."""
 
     lhs_batch: tuple[int, ...]
     rhs_batch: tuple[int, ...]
@@ -32,7 +32,7 @@ class DotDims:
 
     @staticmethod
     def of(node: Node) -> DotDims:
-        """The dimension numbers of a dot; those that the text leaves out are none."""
+        """The dimension numbers of a dot; those that the text omits are empty."""
         attrs = Dot.of(node)
         lb, rb, lc, rc = attrs.lhs_batch_dims, attrs.rhs_batch_dims, attrs.lhs_contracting_dims, attrs.rhs_contracting_dims
         lhs, rhs = infer.array(node, 0, "the left side"), infer.array(node, 1, "the right side")
@@ -40,7 +40,7 @@ class DotDims:
                        tuple(d for d in range(rhs.rank) if d not in (*rb, *rc)))
 
     def check(self, node: Node, lhs: TensorType, rhs: TensorType) -> None:
-        """Every number is in range, comes once, and the sizes of pairs are equal."""
+        """Check that every number is in range and occurs once, and that the sizes of pairs are equal."""
         for side, rank, batch, contracting in (("lhs", lhs.rank, self.lhs_batch, self.lhs_contracting),
                                                ("rhs", rhs.rank, self.rhs_batch, self.rhs_contracting)):
             for number in (*batch, *contracting):
@@ -55,12 +55,12 @@ class DotDims:
                                     f"dimension {j} of {rhs} is {rhs.shape[j]}")
 
     def result(self, lhs: TensorType, rhs: TensorType) -> tuple[Dim, ...]:
-        """Batch, then what is left of the left side, then of the right."""
+        """The shape of the result: batch, left free, right free dimensions."""
         batch = tuple(merge(lhs.shape[i], rhs.shape[j]) for i, j in zip(self.lhs_batch, self.rhs_batch, strict=True))
         return batch + tuple(lhs.shape[d] for d in self.lhs_free) + tuple(rhs.shape[d] for d in self.rhs_free)
 
     def places(self, index: Sequence[object], at: Sequence[object]) -> tuple[list[Any], list[Any]]:
-        """Where the operands are read for a result index and an index into the contracting dimensions."""
+        """The operand indices for a result index and an index into the contracting dimensions."""
         batch, free = index[:len(self.lhs_batch)], index[len(self.lhs_batch):]
         lhs = dict(zip((*self.lhs_batch, *self.lhs_free, *self.lhs_contracting), (*batch, *free[:len(self.lhs_free)], *at), strict=True))
         rhs = dict(zip((*self.rhs_batch, *self.rhs_free, *self.rhs_contracting), (*batch, *free[len(self.lhs_free):], *at), strict=True))
@@ -79,7 +79,7 @@ def contracted_dtype(node: Node, lhs: DType, rhs: DType) -> DType:
 
 
 def multiply_add(k: Emitter, register: Register, x: Value, y: Value) -> None:
-    """``register += x * y`` in the register's own element type; or of and, on pred."""
+    """``register += x * y`` in the register's own element type; on pred, ``or`` of ``and``."""
     have = register.get()
     x, y = k.convert(x, have.dtype), k.convert(y, have.dtype)
     if have.dtype.is_float:
@@ -105,7 +105,7 @@ def _sizes(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def matmul(node: Node, dims: DotDims, lhs: Array, rhs: Array) -> Array:
-    """The dot of two arrays in the element type that numpy sums products in: batch, left free, right free."""
+    """The dot of two arrays, in the element type in which numpy sums products: batch, left free, right free."""
     wide = numpy_sum_type(node)
     x, y = (flushed(convert(a, wide)) for a in (lhs, rhs))
     batch = tuple(lhs.shape[d] for d in dims.lhs_batch)
@@ -123,12 +123,12 @@ def result_dtype(node: Node) -> DType:
 
 
 def sum_type(node: Node) -> DType:
-    """The element type in which a contraction sums up."""
+    """The element type in which a contraction accumulates."""
     return accumulator(result_dtype(node), infer.array(node, 0).dtype, infer.array(node, 1).dtype)
 
 
 def numpy_sum_type(node: Node) -> DType:
-    """The type in which the reference sums up: numpy multiplies no integers below a byte, and sums in s32 have the same low bits."""
+    """The type in which the reference accumulates: numpy does not multiply sub-byte integers, and sums in s32 have the same low bits."""
     wide = sum_type(node)
     return S32 if wide.is_integer and wide.bits < 8 else wide
 
@@ -171,7 +171,7 @@ dot = declare(Op(
 # ---------------------------------------------------------------- ragged-dot
 
 def _ragged(node: Node) -> tuple[int, str]:
-    """The ragged dimension of the left side, and what it is there: free, contracting or batch."""
+    """The ragged dimension of the left side, and its role: free, contracting or batch."""
     ragged: tuple[int, ...] = infer.attr(node, RaggedDot.lhs_ragged_dims)
     if len(ragged) != 1:
         raise TypeFault(f"ragged-dot needs one ragged dimension, but has {len(ragged)}")
@@ -181,7 +181,7 @@ def _ragged(node: Node) -> tuple[int, str]:
 
 
 def _prefix(node: Node, dims: DotDims) -> tuple[int, ...]:
-    """The dimensions of the left side that the group sizes are told for one by one: those that come before the ragged one in its role."""
+    """The dimensions of the left side for which the group sizes are given individually: those before the ragged one in its role."""
     d, role = _ragged(node)
     if role == "batch":
         return tuple(b for b in dims.lhs_batch[:dims.lhs_batch.index(d)])
@@ -252,7 +252,7 @@ def _ragged_dot_reference(run: Run, node: Node, lhs: Array, rhs: Array, sizes: A
 
 
 def _without(dims: DotDims, group: int) -> DotDims:
-    """The dimension numbers after the group dimension of the right side was taken away."""
+    """The dimension numbers after removal of the right side's group dimension."""
     def shifted(numbers: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(d - (d > group) for d in numbers)
     return DotDims(dims.lhs_batch, shifted(dims.rhs_batch), dims.lhs_contracting, shifted(dims.rhs_contracting),
@@ -290,7 +290,7 @@ def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Re
     group, rest = index[0], index[1:]
 
     def bounds(place_of: dict[int, Value]) -> tuple[Value, Value]:
-        """Where the rows of the group begin and end."""
+        """The first row of the group, and the end."""
         before = k.reg(S64, k.index(0))
         with k.loop(0, group) as earlier:
             before.set(before.get() + group_size(place_of, earlier))
@@ -306,7 +306,7 @@ def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Re
 
 
 def _free_places(node: Node, dims: DotDims, index: Sequence[object], at: Sequence[object], group: object) -> tuple[list[Any], list[Any]]:
-    """Where both sides are read when the right one has a group dimension."""
+    """The operand indices of both sides when the right one has a group dimension."""
     of_group = RaggedDot.of(node).rhs_group_dims[0]
     left, right = _without(dims, of_group).places(index, at)
     return left, [*right[:of_group], group, *right[of_group:]]
@@ -314,7 +314,7 @@ def _free_places(node: Node, dims: DotDims, index: Sequence[object], at: Sequenc
 
 ragged_dot = declare(Op(
     name="ragged-dot",
-    doc="A dot whose rows (or depth, or batch) fall into groups of given sizes, one after the other; each group meets its own right side.",
+    doc="A dot whose rows (or depth, or batch) form consecutive groups of given sizes; each group is multiplied with its own right side.",
     kind=Kind.CONTRACTION,
     infer=_ragged_dot_type,
     reference=_ragged_dot_reference,
@@ -378,7 +378,7 @@ def _scaled_dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Re
 
 scaled_dot = declare(Op(
     name="scaled-dot",
-    doc="``dot(lhs * lhs_scale, rhs * rhs_scale)``, where one element of a scale stands for a block; a scalar scale stands for none.",
+    doc="``dot(lhs * lhs_scale, rhs * rhs_scale)``, where one element of a scale applies to a block; a scalar scale means none.",
     kind=Kind.CONTRACTION,
     infer=_scaled_dot_type,
     reference=_scaled_dot_reference,

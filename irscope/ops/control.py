@@ -1,7 +1,7 @@
 """Operators that call whole graphs, and operators that only keep an order: call, fusion, while, conditional, barriers and tokens.
 
-Their references are generators: ``value = yield graph, arguments`` asks for a graph to be run, so that calls may nest as deep as
-they like. They have no meaning for code generation: ``expand`` removes all but ``while`` and ``conditional``, which become steps
+Their references are generators: ``value = yield graph, arguments`` requests the run of a graph, so that calls may nest to any
+depth. They have no meaning for code generation: ``expand`` removes all but ``while`` and ``conditional``, which become steps
 of the compiled program.
 """
 from __future__ import annotations
@@ -137,7 +137,7 @@ opt_barrier = declare(Op(
     "opt-barrier", work="control", doc="The value itself; the compiler moves nothing across.", kind=Kind.TUPLE, infer=_one,
     reference=lambda run, node, x: x, cost=no_cost))
 domain = declare(Op(
-    "domain", doc="The value itself, where the way it is spread over devices changes.", kind=Kind.TUPLE, infer=_one,
+    "domain", doc="The value itself; marks a change of its sharding.", kind=Kind.TUPLE, infer=_one,
     reference=lambda run, node, x: x, cost=no_cost))
 add_dependency = declare(Op(
     "add-dependency", work="control", doc="The first operand, after what the token waits for.", kind=Kind.TUPLE,

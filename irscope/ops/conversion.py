@@ -27,7 +27,7 @@ def _convert(run: Run, node: Node, x: Array) -> Array:
 
 
 convert = declare(Op(
-    "convert", doc="The value in another type: floats to integers truncate and saturate, NaN gives 0; integers wrap; to pred is != 0.",
+    "convert", doc="The value in another type: floats to integers truncate and saturate, NaN becomes 0; integers wrap; to pred is != 0.",
     kind=Kind.ELEMENTWISE, infer=_infer_convert, reference=_convert,
     scalar=lambda k, node, x: k.convert(x, dtype_of_result(node))))
 
@@ -101,7 +101,7 @@ def _infer_stochastic_convert(node: Node) -> Type:
 
 
 def _stochastic_convert(run: Run, node: Node, x: Array, noise: Array) -> Array:
-    """To an integer: up with the probability of the fraction. To a narrower float: noise is added below the bits that stay."""
+    """To an integer: round up with the probability of the fraction. To a narrower float: add noise below the bits that are kept."""
     dtype = dtype_of_result(node)
     with np.errstate(all="ignore"):
         if dtype.is_integer:
@@ -139,5 +139,5 @@ def _stochastic_convert_scalar(k: Emitter, node: Node, x: Value, noise: Value) -
 
 
 stochastic_convert = declare(Op(
-    "stochastic-convert", doc="Rounded up or down by chance, with the random bits of the second operand.", kind=Kind.ELEMENTWISE,
+    "stochastic-convert", doc="Stochastic rounding, with the random bits of the second operand.", kind=Kind.ELEMENTWISE,
     infer=_infer_stochastic_convert, reference=_stochastic_convert, scalar=_stochastic_convert_scalar))

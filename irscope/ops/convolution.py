@@ -1,4 +1,4 @@
-"""Convolution with everything HLO has: strides, padding of either sign, dilation on both sides, reversal, feature and batch groups."""
+"""Convolution with all options of HLO: strides, padding of either sign, dilation on both sides, reversal, feature and batch groups."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from irscope.ops.shapes import size
 from irscope.ops.window import meeting, operand_place, window_of
 
 MAX_TAPS = 1 << 16
-"""Window elements along a dimension up to which pairs are counted exactly: a hundred times what any network has."""
+"""Window elements along a dimension up to which pairs are counted exactly: a hundred times those of any network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Conv:
 
     @staticmethod
     def of(node: Node) -> Conv:
-        """The convolution of a node whose types are right and whose dimensions are known."""
+        """The convolution of a node with checked types and known dimensions."""
         dims, window = _dims(node), _window(node)
         lhs, rhs = infer.array(node, 0).dims(), infer.array(node, 1).dims()
         spatial = tuple(lhs[d] for d in dims.lhs_spatial)
@@ -59,7 +59,7 @@ class Conv:
         return _ordered((self.dims.lhs_batch, *self.dims.lhs_spatial, self.dims.lhs_feature), (batch, *spatial, feature))
 
     def rhs_index(self, spatial: Sequence[Any], feature: Any, output: Any) -> list[Any]:
-        """The index of a kernel element; ``spatial`` counts in the direction of the operand, so that reversal happens here."""
+        """The index of a kernel element; ``spatial`` counts in the direction of the operand; this function applies reversal."""
         turned = [n - 1 - i if reverse else i for i, n, reverse in zip(spatial, self.window.size, self.window.rhs_reversal, strict=True)]
         return _ordered((*self.dims.rhs_spatial, self.dims.rhs_input, self.dims.rhs_output), (*turned, feature, output))
 
@@ -70,7 +70,7 @@ def _ordered(dimensions: Sequence[int], values: Sequence[object]) -> list[Any]:
 
 def _dims(node: Node) -> ConvDims:
     dims: object = infer.attr(node, Convolution.dim_labels)
-    if not isinstance(dims, ConvDims):  # kept as it was written: with dimensions that it does not know (?)
+    if not isinstance(dims, ConvDims):  # kept as text: it has unknown dimensions (?)
         raise TypeFault(f"dim_labels={dims} does not say every dimension of a convolution")
     return dims
 
@@ -149,7 +149,7 @@ def _convolution_reference(run: Run, node: Node, lhs: Array, rhs: Array) -> Arra
 
 
 def _at(x: Array, places: tuple[Array, ...]) -> Array:
-    """The elements at a grid of spatial places, for all of the batch and all features."""
+    """The elements at a grid of spatial positions, for the whole batch and all features."""
     for d, p in enumerate(places):
         x = np.take(x, p.reshape(-1), d + 1)
     return x
@@ -176,12 +176,12 @@ def _convolution_element(k: Emitter, node: Node, index: Sequence[Value], read: R
 
 
 def valid_positions(conv: Conv) -> int:
-    """How many pairs of window and window element meet the operand, over all spatial dimensions."""
+    """The number of pairs of window and window element that hit the operand, over all spatial dimensions."""
     return prod(_pairs(conv, d) if length else 0 for d, length in enumerate(conv.spatial))
 
 
 def _pairs(conv: Conv, d: int) -> int:
-    """The same along one dimension; a window beyond any that runs is estimated from some of its elements."""
+    """The same along one dimension; for an unrealistically large window, estimated from some of its elements."""
     window, out = conv.window, conv.out_spatial[d]
     stride, hole, step = window.stride[d], window.lhs_dilate[d], window.rhs_dilate[d]
     taps = range(window.size[d])
@@ -191,7 +191,7 @@ def _pairs(conv: Conv, d: int) -> int:
 
 
 def meeting_windows(shift: int, out: int, stride: int, hole: int, length: int) -> int:
-    """How many windows o < ``out`` have o * stride + shift on one of ``length`` elements that stand ``hole`` apart."""
+    """The number of windows o < ``out`` with o * stride + shift on one of ``length`` elements that are ``hole`` apart."""
     first, last = max(0, -(shift // stride)), min(out - 1, ((length - 1) * hole - shift) // stride)
     common = gcd(stride, hole)
     if shift % common:
@@ -209,7 +209,7 @@ def _convolution_cost(node: Node) -> float:
 
 convolution = declare(Op(
     name="convolution",
-    doc="Sums of products of a kernel laid over the operand at every place of a window (a correlation: the kernel is not turned).",
+    doc="Sums of products of a kernel placed over the operand at every position of a window (a correlation: the kernel is not reversed).",
     kind=Kind.CONTRACTION,
     infer=_convolution_type,
     reference=_convolution_reference,

@@ -1,4 +1,4 @@
-"""Floating point (and integer) operations of nodes, counted as XLA's cost analysis does: one an element of the result."""
+"""Floating point (and integer) operations of nodes, counted as XLA's cost analysis does: one per element of the result."""
 from __future__ import annotations
 
 from threading import local
@@ -40,7 +40,7 @@ def body_flops(graph: Graph) -> float:
             return body_flops(graph)
         finally:
             _running.memo = None
-    # Callees come first, so the costs that ask for their bodies find them in the memo: no recursion however deep calls nest.
+    # Callees come first, so costs that read their bodies find them in the memo: no recursion, however deep calls nest.
     for callee in callees_first_of([graph]):
         if callee not in memo:
             memo[callee] = 0.0  # a graph that calls itself counts once

@@ -14,7 +14,7 @@ Step = Callable[[Tensors, Node, list[Node]], Sequence[Node]]
 def repeat(t: Tensors, count: Node, state: Sequence[Node], step: Step) -> list[Node]:
     """``state`` after ``count`` (an s64 scalar) steps: ``step(t, i, state)`` builds the next state in the body of a ``while``.
 
-    A step has no values from outside: what it reads is part of the state, and may be handed on as it is.
+    A step is closed: the values that it reads are part of the state, and may be passed on unchanged.
     """
     index = TensorType(S64, ())
     types = TupleType((index, index, *(x.type for x in state)))

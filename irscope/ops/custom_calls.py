@@ -1,7 +1,7 @@
-"""Custom calls: what the functions behind them mean, where that is known, told by target.
+"""Custom calls: the meaning of known target functions.
 
-A known target stands for other operators (``expand``): an annotation for its operand, ``TopK`` for topk, LAPACK and the libraries of
-GPUs for factorizations, contractions and convolutions. An unknown one stays, opaque and known by name, with the type it declares.
+A known target expands to other operators (``expand``): an annotation to its operand, ``TopK`` to topk, LAPACK and GPU libraries to
+factorizations, contractions and convolutions. An unknown one stays, as an opaque node with its name and declared type.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _same(call: Call) -> Node | None:
 
 
 def _keeps(node: Node, given: Sequence[Type]) -> bool:
-    """Whether a call gives its operand, or its operands as a tuple, as far as types tell."""
+    """Whether a call returns its operand, or its operands as a tuple, as far as the types show."""
     t = node.type
     if given and fits(given[0], t):
         return True
@@ -58,11 +58,11 @@ MEANINGS: Mapping[str, Meaning] = {
     **lapack.MEANINGS,
     **vendor_calls.MEANINGS,
 }
-"""What each known target stands for; a meaning gives None where this call is not of the form that it knows."""
+"""The expansion of each known target; it returns None where it does not support the form of a call."""
 
 
 def target_of(node: Node) -> str:
-    """The name of the function that a custom call is of."""
+    """The name of the function that a custom call calls."""
     return CustomCall.of(node).custom_call_target
 
 
@@ -86,11 +86,11 @@ def _custom_call_expand(builder: Builder, node: Node, operands: Sequence[Node], 
     try:
         return meaning(Call(builder, node, operands, raw))
     except (TypeFault, AttributeError, IndexError, KeyError, TypeError, ValueError):
-        return None  # the library's configuration is text of a stranger: of this form no meaning is known
+        return None  # the library's configuration is external text: this form of it is not supported
 
 
 def _custom_call_reference(run: Run, node: Node, *operands: Array) -> object:
-    """Annotations stand in the bodies of reducers too, which are run as they are written."""
+    """Runs annotations only: they may also occur in the bodies of reducers, which are run unexpanded."""
     if MEANINGS.get(target_of(node)) is not _same or not _keeps(node, [o.type for o in node.operands]):
         raise UserError(f"%{node.name} = custom-call(...) cannot be run: irscope knows no values for it")
     return operands[0] if fits(node.operands[0].type, node.type) else tuple(operands)
@@ -106,7 +106,7 @@ _COSTS: Mapping[str, Callable[[Node], float]] = {**lapack.COSTS, **vendor_calls.
 
 custom_call = declare(Op(
     name="custom-call",
-    doc="A function from outside, by name. Annotations, LAPACK and the libraries of GPUs are known; others keep the type they declare.",
+    doc="An external function, by name. Annotations, LAPACK and GPU libraries are known; others keep their declared type.",
     kind=Kind.OPAQUE,
     infer=_custom_call_type,
     reference=_custom_call_reference,

@@ -82,7 +82,7 @@ def _concatenate(run: Run, node: Node, *operands: Array) -> Array:
 
 
 def _concatenate_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
-    """Every operand is read at the nearest place that it has, then the right one is chosen."""
+    """Read every operand at the nearest index in its bounds, then select the right one."""
     along, dtype = Concatenate.of(node).dimensions[0], dtype_of_result(node)
     sizes = [operand_dims(node, n)[along] for n in range(len(node.operands))]
     filled = [n for n, length in enumerate(sizes) if length]

@@ -1,7 +1,7 @@
-"""Dimensions whose size is known at run time only: asking for it, setting it, reshaping by it.
+"""Dimensions whose size is known only at run time: querying it, setting it, reshaping by it.
 
-The reference holds arrays of the actual size, so everything that follows leaves out what lies beyond. Compiled code never meets these
-operators: :mod:`irscope.expand.dynamic` makes every size static and masks what does not count.
+The reference keeps arrays of the actual size, so later operators never see the elements beyond it. Compiled code does not contain these
+operators: :mod:`irscope.expand.dynamic` makes every size static and masks the padding.
 """
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _set(run: Run, node: Node, x: Array, length: Array) -> Array:
 
 
 set_dimension_size = declare(Op(
-    "set-dimension-size", doc="Only the first so many elements along a dimension count from here on.", kind=Kind.INJECTIVE,
+    "set-dimension-size", doc="Sets the size of a dimension: only its first elements count from here on.", kind=Kind.INJECTIVE,
     infer=_infer_set, reference=_set, cost=no_cost))
 
 

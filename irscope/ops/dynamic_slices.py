@@ -1,4 +1,4 @@
-"""Parts of an array at places that values give: dynamic-slice reads one, dynamic-update-slice replaces one."""
+"""Parts of an array at computed indices: dynamic-slice reads one, dynamic-update-slice replaces one."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from irscope.ops.shapes import same_dtype, size
 
 
 def clamp_starts(start: Array, high: int) -> Array:
-    """Start indices of any integer type moved so that a slice fits."""
+    """Start indices of any integer type, clamped so that a slice fits."""
     start = np.asarray(start)
     if start.dtype == np.uint64:
         return np.asarray(np.minimum(start, np.uint64(high)).astype(np.int64))
@@ -25,7 +25,7 @@ def clamp_starts(start: Array, high: int) -> Array:
 
 
 def _check_starts(node: Node, first: int, operand: TensorType) -> None:
-    """The start indices: one scalar a dimension, or (in old texts) one vector."""
+    """The start indices: one scalar per dimension, or (in old texts) one vector."""
     starts = [infer.array(node, i, "the start index") for i in range(first, len(node.operands))]
     for t in starts:
         infer.kind_of(node, t, ("int", "uint"), "start index")

@@ -66,7 +66,7 @@ def _largest(k: Emitter, t: Bound, n: int) -> Value:
 
 
 def _eigenvector(k: Emitter, t: Bound, x: View, j: Value, tiny: Value, left: bool) -> None:
-    """``x`` becomes the eigenvector of a triangular matrix (or its adjoint) for its j-th diagonal element, by substitution."""
+    """Set ``x`` to the eigenvector of a triangular matrix (or its adjoint) for its j-th diagonal element, by substitution."""
     n = x.shape[0]
     one, nothing = k.const(1, C128), k.const(0, C128)
     own = t.load(j, j)
@@ -81,13 +81,13 @@ def _eigenvector(k: Emitter, t: Bound, x: View, j: Value, tiny: Value, left: boo
         total = sum_of(k, C128, low, high, term)
         gap = k.binary("sub", t.load(i, i), own)
         gap = conjugate(k, gap) if left else gap
-        # Equal eigenvalues have no vectors of their own: a gap that is nearly none gives nearly the same vector, as in LAPACK.
+        # Equal eigenvalues have no separate vectors: a tiny gap yields nearly the same vector, as in LAPACK.
         gap = k.select(k.compare("LT", taxicab(k, gap), tiny), k.complex(tiny, k.const(0.0, F64)), gap)
         x.store([i], k.unary("neg", k.binary("div", total, gap)))
 
 
 def _store_vector(k: Emitter, z: Bound, x: View, work: View, out: Bound, j: Value) -> None:
-    """Column j of ``out`` becomes ``z x``, of length one and with its largest component real."""
+    """Set column j of ``out`` to ``z x``, of length one and with its largest component real."""
     n = x.shape[0]
     best, phase = k.reg(F64, k.const(-1.0, F64)), k.reg(C128, k.const(1, C128))
     total = k.reg(F64, k.const(0.0, F64))

@@ -36,7 +36,7 @@ def operands_alike(k: Emitter, values: Sequence[Value]) -> list[Value]:
 
 
 def word(name: str) -> ScalarMeaning:
-    """The scalar meaning that is one word of the vocabulary."""
+    """The scalar meaning that is one operation of the vocabulary."""
     def scalar(k: Emitter, node: Node, *values: Value) -> Value:
         same = operands_alike(k, values)
         result = k.unary(name, *same) if name in UNARY else k.binary(name, *same)
@@ -122,12 +122,12 @@ and_ = binary("and", "and", BITS, lambda x, y: np.bitwise_and(x, y), "Bitwise; l
               traits="commutative associative idempotent")
 or_ = binary("or", "or", BITS, lambda x, y: np.bitwise_or(x, y), "Bitwise; logical on pred.", traits="commutative associative idempotent")
 xor = binary("xor", "xor", BITS, lambda x, y: np.bitwise_xor(x, y), "Bitwise; logical on pred.", traits="commutative associative")
-not_ = unary("not", "not", BITS, numerics.bitwise_not, "All bits turned; logical on pred.", traits="involution")
+not_ = unary("not", "not", BITS, numerics.bitwise_not, "All bits inverted; logical on pred.", traits="involution")
 shift_left = binary("shift-left", "shl", INTEGERS, numerics.shift_left, "``x << y``; 0 when y is out of range.")
 shift_right_logical = binary("shift-right-logical", "shr_logical", INTEGERS, numerics.shift_right_logical,
-                             "Zeros come in from above; 0 when y is out of range.", reference=sized)
+                             "Shifts in zeros; 0 when y is out of range.", reference=sized)
 shift_right_arithmetic = binary("shift-right-arithmetic", "shr_arithmetic", INTEGERS, numerics.shift_right_arithmetic,
-                                "The sign comes in from above; all sign when y is out of range.")
+                                "Shifts in the sign bit; all sign bits when y is out of range.")
 popcnt = unary("popcnt", "popcnt", INTEGERS, numerics.count_ones, "The number of set bits.", reference=sized)
 count_leading_zeros = unary("count-leading-zeros", "clz", INTEGERS, numerics.count_leading_zeros,
                             "The number of zeros above the highest set bit; the width for 0.", reference=sized)

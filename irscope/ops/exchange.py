@@ -1,4 +1,4 @@
-"""Operators that send values from device to device. Alone, each has the meaning of one partition, which ``expand`` gives:
+"""Operators that send values from device to device. ``expand`` gives each its meaning on a single partition:
 
     collective-permute(x) -> x when device 0 sends to itself, else zeros
     collective-broadcast(x) -> x
@@ -38,8 +38,8 @@ def _infer_ragged(node: Node) -> Type:
 
 
 def _ragged(run: Run, node: Node, given: Array, result: Array, *offsets_and_sizes: Array) -> Array:
-    """What this device sends to itself: the first rows of offsets and sizes. Rows outside of either array are moved to its edge, as in
-    :func:`_ragged_nest`; XLA leaves open what becomes of them."""
+    """The rows that this device sends to itself: the first of offsets and sizes. Rows outside of an array are clamped to its edge, as in
+    :func:`_ragged_nest`; XLA leaves their values open."""
     result = np.array(result)
     per_device = max(1, np.size(offsets_and_sizes[0]))
     for start, length, target in zip(*(np.reshape(v, -1)[:per_device].tolist() for v in offsets_and_sizes[:3]), strict=True):
@@ -88,7 +88,7 @@ def _check_offsets(node: Node, buffer: Type, offset: Type, what: str) -> None:
 
 
 def _check_offset(node: Node, buffer: Type, offset: Type, what: str) -> None:
-    """An index for each dimension, or several such indices."""
+    """Check an index for each dimension, or several such indices."""
     if not isinstance(buffer, TensorType) or not isinstance(offset, TupleType):
         raise TypeFault(f"{node.op.name}: the {what} offset of {plain(buffer)} must be a tuple, but is {plain(offset)}")
     indices = offset.elements if all(isinstance(e, TupleType) for e in offset.elements) else (offset,)

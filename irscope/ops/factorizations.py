@@ -1,7 +1,7 @@
-"""Factorizations that libraries give by custom calls: lu with partial pivoting, qr by Householder reflections, and their product.
+"""Factorizations that libraries provide by custom calls: lu with partial pivoting, qr by Householder reflections, and their product.
 
-They have LAPACK's conventions (pivots count from 1, reflections are kept below the diagonal, tau beside), because the programs that
-call LAPACK go on from there. Matrices are the last two dimensions, stacks of them the ones before.
+They follow LAPACK's conventions (pivots count from 1, reflections are stored below the diagonal, tau separately), on which the programs
+that call LAPACK rely. Matrices are the last two dimensions, stacks of them the ones before.
 """
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _lu_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) 
 lu = declare(Op(
     name="lu",
     dialect="library",
-    doc="L and U in one matrix, the row that each step was exchanged with (from 1), and the first step without a pivot (0: none).",
+    doc="L and U in one matrix, the row that each step swapped with (from 1), and the first step without a pivot (0: none).",
     kind=Kind.OPAQUE,
     infer=declared,
     reference=_lu_reference,
@@ -87,7 +87,7 @@ lu = declare(Op(
 # ---------------------------------------------------------------- qr
 
 def reflected(x: Array) -> tuple[Any, Any, Array]:
-    """LAPACK's larfg: what the first element becomes, tau, and the rest of the vector."""
+    """LAPACK's larfg: the new first element, tau, and the rest of the vector."""
     alpha, rest = x[0], x[1:]
     square = float((rest.real ** 2 + rest.imag ** 2).sum())
     if square == 0 and alpha.imag == 0:
@@ -124,7 +124,7 @@ def _qr_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) 
 
 
 def reflection(k: Emitter, m: Bound, j: Value, top: Value, rows: int) -> Value:
-    """Column j from row ``top`` on becomes a Householder vector (below), and what is left of the column (at the top). Gives tau."""
+    """Reduce column j from row ``top`` on: the Householder vector (below), and the reduced element (at the top). Returns tau."""
     dtype = m.view.dtype
     part = part_of(dtype)
     alpha = m.load(top, j)
@@ -144,7 +144,7 @@ def reflection(k: Emitter, m: Bound, j: Value, top: Value, rows: int) -> Value:
 
 
 def reflect(k: Emitter, reflector: tuple[Bound, Value, Value], target: tuple[Bound, Value], rows: tuple[Value, int]) -> None:
-    """A column of a matrix, from row ``top`` on, minus ``tau * x * (x^H column)``; x is 1 and then column j of v below ``top``.
+    """Subtract from a column of a matrix, from row ``top`` on, ``tau * x * (x^H column)``; x is 1 and then column j of v below ``top``.
 
     ``reflector`` is (v, j, tau), ``target`` the matrix and the number of its column, ``rows`` are ``top`` and their number.
     """
@@ -194,7 +194,7 @@ def _householder_product_nest(k: Emitter, node: Node, ins: Sequence[View], outs:
         with loops(k, [steps]) as [back]:
             j = (steps - 1) - back
             tau = ins[1].load([*batch, j])
-            # Columns before j are still those of the identity, which have nothing from row j on.
+            # Columns before j are still those of the identity, which are zero from row j on.
             with k.loop(j, columns) as c:
                 reflect(k, (a, j, tau), (q, c), (j, rows))
 
@@ -202,7 +202,7 @@ def _householder_product_nest(k: Emitter, node: Node, ins: Sequence[View], outs:
 householder_product = declare(Op(
     name="householder-product",
     dialect="library",
-    doc="The orthogonal (unitary) matrix that a product of Householder reflections is: Q of a qr.",
+    doc="The orthogonal (unitary) product of Householder reflections: Q of a qr.",
     kind=Kind.OPAQUE,
     infer=declared,
     reference=_householder_product_reference,

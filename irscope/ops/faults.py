@@ -1,9 +1,9 @@
-"""What type inference says when the types do not fit."""
+"""The error of type inference."""
 from __future__ import annotations
 
 
 class TypeFault(ValueError):
-    """Operands or attributes that do not fit the operator: one sentence with both types in it, and what to do."""
+    """Operands or attributes that do not fit the operator: one sentence with both types, and a help."""
 
     def __init__(self, message: str, help: str = "") -> None:
         super().__init__(message)

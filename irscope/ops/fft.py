@@ -1,7 +1,7 @@
-"""Fourier transforms of any length: mixed radix where the length has small factors, Bluestein's chirps where it has not.
+"""Fourier transforms of any length: mixed radix where the length has small factors, Bluestein's chirps otherwise.
 
 Complex numbers are pairs of values here, so that the butterflies stay plain sums and products. All tables are computed in double
-precision while code is made.
+precision during code generation.
 """
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _turned(k: Emitter, x: Pair) -> Pair:
 
 
 def _butterfly(k: Emitter, x: Sequence[Pair], dtype: DType) -> list[Pair]:
-    """The transform of a handful of numbers."""
+    """The transform of a few numbers."""
     if len(x) == 2:
         return [_add(k, x[0], x[1]), _sub(k, x[0], x[1])]
     if len(x) == 4:
@@ -107,7 +107,7 @@ def _butterfly(k: Emitter, x: Sequence[Pair], dtype: DType) -> list[Pair]:
 
 
 def _odd_butterfly(k: Emitter, x: Sequence[Pair], dtype: DType) -> list[Pair]:
-    """Any odd radix: elements j and r - j meet the same cosines and opposite sines, so their sums and differences are enough."""
+    """Any odd radix: elements j and r - j have the same cosines and opposite sines, so their sums and differences are enough."""
     r, half = len(x), len(x) // 2
     sums = [_add(k, x[j], x[r - j]) for j in range(1, half + 1)]
     differences = [_sub(k, x[j], x[r - j]) for j in range(1, half + 1)]
@@ -139,7 +139,7 @@ def factors(n: int) -> list[int] | None:
 # ---------------------------------------------------------------- one line
 
 class Line:
-    """The transform of one line of ``n`` numbers: tables and scratch are made once, :meth:`run` is called inside the loops over lines."""
+    """The transform of one line of ``n`` numbers: tables and scratch are created once, :meth:`run` is called in the loops over lines."""
 
     def __init__(self, k: Emitter, n: int, dtype: DType) -> None:
         self.k, self.n, self.dtype = k, n, dtype
@@ -168,7 +168,7 @@ class Line:
         return store
 
     def _stage(self, load: Load, store: Store, r: int, done: int) -> None:
-        """One step of Stockham's algorithm: what is interleaved by ``done`` becomes interleaved by ``done * r``."""
+        """One step of Stockham's algorithm: data interleaved by ``done`` becomes interleaved by ``done * r``."""
         k, m = self.k, self.n // (r * done)
         with loops(k, [m]) as [p], loops(k, [done]) as [q]:
             x = [load(q + (p + m * j) * done) for j in range(r)]
@@ -187,7 +187,7 @@ class Chirped:
         while self.wide < 2 * n - 1:
             self.wide *= 2
         self.line = Line(k, self.wide, F64)
-        # t * t grows beyond what the angle resolves, but only its remainder counts.
+        # t * t exceeds the resolution of the angle, but only its remainder counts.
         angles = pi * (np.arange(n, dtype=np.int64) ** 2 % (2 * n)) / n
         chirp = np.exp(1j * angles)
         wrapped = np.zeros(self.wide, np.complex128)
@@ -202,7 +202,7 @@ class Chirped:
         return self.chirp[0].load([j]), self.chirp[1].load([j])
 
     def run(self, load: Load) -> Load:
-        """Read a line by ``load`` and give the function that loads its transform."""
+        """Read a line by ``load`` and return the function that loads its transform."""
         k, re, im = self.k, *self.product
         zero = k.const(0.0, F64)
         with loops(k, [self.n]) as [j]:
@@ -218,7 +218,7 @@ class Chirped:
             value = _mul(k, forward(j), (self.spectrum[0].load([j]), self.spectrum[1].load([j])))
             re.store([j], value[0])
             im.store([j], value[1])
-        # Back by a forward transform with real and imaginary part exchanged on both sides.
+        # The inverse is a forward transform with real and imaginary parts swapped on both sides.
         back = self.line.run(lambda j: (im.load([j]), re.load([j])))
 
         def result(j: Any) -> Pair:
@@ -236,7 +236,7 @@ def _line(k: Emitter, n: int, dtype: DType) -> Line | Chirped:
 
 def _along(line: Line | Chirped, shape: Sequence[int], d: int, inverse: bool, load: Callable[[list[Value]], Pair],
            store: Callable[[list[Value], Pair], None]) -> None:
-    """Transform dimension ``d`` for all lines of ``shape``; as many results as it has are kept."""
+    """Transform dimension ``d`` for all lines of ``shape``; keep as many results as it has."""
     k, n, dtype = line.k, line.n, line.dtype
     scale = k.const(1.0 / n, dtype)
     with independent(k, [1 if i == d else length for i, length in enumerate(shape)]) as at:
@@ -286,7 +286,7 @@ def _fft_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View])
 
 
 def _inverse_real(k: Emitter, source: View, out: View, lengths: Sequence[int], dtype: DType) -> None:
-    """All dimensions but the last as they come, then the last from its half of a symmetric spectrum."""
+    """Transform all dimensions but the last, then the last from its half of a symmetric spectrum."""
     first, last = len(source.shape) - len(lengths), len(source.shape) - 1
     load = _reader(k, source)
     if len(lengths) > 1:
@@ -321,7 +321,7 @@ def _fft_cost(node: Node) -> float:
 fft = declare(Op(
     name="fft",
     work="contraction",
-    doc="Discrete Fourier transforms of the last dimensions. RFFT keeps the half of a real signal's spectrum, IRFFT begins with it.",
+    doc="Discrete Fourier transforms of the last dimensions. RFFT keeps the half of a real signal's spectrum, IRFFT starts from it.",
     kind=Kind.OPAQUE,
     infer=_fft_type,
     reference=_fft_reference,

@@ -1,4 +1,4 @@
-"""Formulas over values while code is made, written as formulas: ``(x + 1) * y`` instead of a tower of calls."""
+"""Operator syntax for values during code generation: ``(x + 1) * y`` instead of nested calls."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -69,19 +69,19 @@ class Term:
         return self.compare("GE", other)
 
     def equals(self, other: Term | float) -> Term:
-        """``EQ``; ``==`` stays Python's."""
+        """``EQ``; ``==`` keeps Python's meaning."""
         return self.compare("EQ", other)
 
     def unary(self, word: str) -> Term:
-        """A word of :data:`irscope.ops.vocabulary.UNARY`."""
+        """A scalar operation of :data:`irscope.ops.vocabulary.UNARY`."""
         return Term(self.k, self.k.unary(word, self.value))
 
     def binary(self, word: str, other: Term | float) -> Term:
-        """A word of :data:`irscope.ops.vocabulary.BINARY`."""
+        """A scalar operation of :data:`irscope.ops.vocabulary.BINARY`."""
         return Term(self.k, self.k.binary(word, self.value, self.lift(other).value))
 
     def compare(self, direction: str, other: Term | float) -> Term:
-        """A pred."""
+        """A comparison; the result is a pred."""
         return Term(self.k, self.k.compare(direction, self.value, self.lift(other).value))
 
     def lift(self, other: Term | float) -> Term:
@@ -89,5 +89,5 @@ class Term:
         return other if isinstance(other, Term) else Term(self.k, self.k.const(other, self.value.dtype))
 
     def where(self, yes: Term, no: Term | float) -> Term:
-        """This pred chooses between two values."""
+        """Select between two values by this pred."""
         return Term(self.k, self.k.select(self.value, yes.value, yes.lift(no).value))

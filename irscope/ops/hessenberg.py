@@ -1,6 +1,6 @@
 """More of LAPACK: qr with column pivoting, reductions to Hessenberg and tridiagonal form, tridiagonal systems.
 
-Reflections are those of :mod:`irscope.ops.factorizations`: vectors in the matrix, factors tau beside.
+Reflections are those of :mod:`irscope.ops.factorizations`: vectors in the matrix, factors tau separately.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _copied(k: Emitter, source: Bound, target: Bound) -> None:
 
 
 def _householder(m: Array, j: int, top: int) -> tuple[Array, Array]:
-    """Reduce column j from row ``top`` on, in place; gives tau and the whole vector."""
+    """Reduce column j from row ``top`` on, in place; returns tau and the whole vector."""
     m[top, j], tau, m[top + 1:, j] = reflected(m[top:, j].copy())
     return tau, np.concatenate([np.ones(1, m.dtype), m[top + 1:, j]])
 
@@ -80,7 +80,7 @@ def _pivoted_qr_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence
 pivoted_qr = declare(Op(
     name="pivoted-qr",
     dialect="library",
-    doc="qr of a matrix whose columns were exchanged so that the largest comes first; with their places, from 1. No column is fixed.",
+    doc="qr of a matrix with columns permuted so that the largest comes first; with the permutation, from 1. No column is fixed.",
     kind=Kind.OPAQUE,
     infer=declared,
     reference=_pivoted_qr_reference,
@@ -120,7 +120,7 @@ def _hessenberg_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence
 
 
 def _reflect_row(k: Emitter, m: Bound, j: Value, row: Value, n: int, tau: Value) -> None:
-    """A row, from column j + 1 on, minus ``tau * (row v) * v^H``; v is 1 and then column j below row j + 1."""
+    """Subtract from a row, from column j + 1 on, ``tau * (row v) * v^H``; v is 1 and then column j below row j + 1."""
     rest = sum_of(k, tau.dtype, j + 2, n, lambda i: k.binary("mul", m.load(row, i), m.load(i, j)))
     w = k.binary("mul", tau, k.binary("add", m.load(row, j + 1), rest))
     m.store(row, j + 1, k.binary("sub", m.load(row, j + 1), w))
@@ -223,7 +223,7 @@ def _tridiagonal_solve_reference(run: Run, node: Node, lower: Array, diagonal: A
 
 
 def _tridiagonal_solve_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
-    """Elimination with exchange of neighbouring rows; ``band[d]`` is the diagonal d places to the right of the main one."""
+    """Elimination with pivoting of neighbouring rows; ``band[d]`` is the diagonal d places to the right of the main one."""
     lower, diagonal, upper, b = ins
     x, dtype = outs[0], b.dtype
     n, columns = b.shape[-2:]

@@ -1,7 +1,7 @@
 """The operators of HLO as objects: ``node.op is hlo.dot``, ``node.op in hlo.named("add subtract")``.
 
-``hlo.reduce_window`` is the declaration of ``reduce-window``; names that are words of Python end in an underscore: ``hlo.while_``.
-Operators become attributes of this module at the first use, so its own names must not be those of operators (``map``, ``get``).
+``hlo.reduce_window`` is the declaration of ``reduce-window``; names that are Python keywords end in an underscore: ``hlo.while_``.
+Operators become attributes of this module on first use, so its own names must not be those of operators (``map``, ``get``).
 """
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def __getattr__(name: str) -> Op:
 
 
 def named(names: str) -> frozenset[Op]:
-    """The operators of these names, which are divided by blanks. Raises KeyError for one that is not declared."""
+    """The operators of these names, separated by spaces. Raises KeyError for one that is not declared."""
     return frozenset([_get(name) for name in names.split()])

@@ -1,4 +1,4 @@
-"""Reading and writing at places that arrays of index vectors give: gather and scatter."""
+"""Reads and writes at positions given by arrays of index vectors: gather and scatter."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from irscope.ops.shapes import same_sizes, size
 
 
 def _increasing(node: Node, numbers: Sequence[int], rank: int, what: str) -> None:
-    """Dimension numbers in range, in order, none twice."""
+    """Check that dimension numbers are in range and strictly increasing."""
     for number in numbers:
         infer.dimension(node, number, rank, what)
     infer.distinct(node, numbers, what)
@@ -33,11 +33,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """How index vectors address an operand, in words that gather and scatter share.
+    """How index vectors address an operand, in terms that gather and scatter share.
 
     ``window`` are the dimensions of the other array (gather's result, scatter's updates) that run inside one window, the rest run over
-    the index vectors; ``dropped`` the operand dimensions that a window does not have; ``to_operand`` says which operand dimension each
-    component of an index vector is for; ``batch`` pairs operand dimensions with dimensions of the indices that run along with them.
+    the index vectors; ``dropped`` the operand dimensions that a window does not have; ``to_operand`` maps each component
+    of an index vector to an operand dimension; ``batch`` pairs operand dimensions with the dimensions of the indices that they follow.
     """
 
     window: tuple[int, ...]
@@ -71,7 +71,7 @@ class Indexed:
         return [d for d in range(self.operand_rank) if d not in away]
 
     def check(self, node: Node, operand: TensorType, indices: TensorType, other_rank: int) -> list[Dim]:
-        """All numbers make sense; gives the sizes that index vectors are arranged in."""
+        """Check all numbers; returns the shape in which index vectors are arranged."""
         infer.kind_of(node, indices, ("int", "uint"), "indices operand")
         if not 0 <= self.vector <= indices.rank:
             raise TypeFault(f"index_vector_dim={self.vector} of {node.op.name} is out of range for indices {infer.plain(indices)}")
@@ -102,7 +102,7 @@ class Indexed:
         return tuple(d for d in range(rank) if d not in self.window)
 
     def parts(self, index: Sequence[T]) -> tuple[list[T], list[T]]:
-        """An index into the other array: where the index vector is, where inside the window."""
+        """Split an index into the other array: the index of the index vector, and that inside the window."""
         return [index[d] for d in self.outer(len(index))], [index[d] for d in self.window]
 
     def vector_index(self, batch: Sequence[T], component: T) -> list[T]:
@@ -111,7 +111,7 @@ class Indexed:
             [*batch[:self.vector], component, *batch[self.vector:]]
 
     def batch_places(self, batch: Sequence[T]) -> dict[int, T]:
-        """Where in the batching dimensions of the operand an index vector looks."""
+        """The positions of an index vector in the operand's batching dimensions."""
         return {d: batch[i - (i > self.vector)] for d, i in self.batch}
 
 
@@ -145,7 +145,7 @@ def _gather_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) 
     operand, indices = infer.array(node, 0), infer.array(node, 1)
     how, sizes, shape = Indexed.of(node, operand, indices), Gather.of(node).slice_sizes, operand.dims()
     if not operand.elements:
-        return zero(k, operand.dtype)  # slices of size 0 that were collapsed: XLA gives zeros
+        return zero(k, operand.dtype)  # collapsed slices of size 0: XLA returns zeros
     batch, inside = how.parts(index)
     at: list[Index] = [0] * operand.rank
     for d, i in zip(how.kept, inside, strict=True):
@@ -155,7 +155,7 @@ def _gather_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) 
     for component, d in enumerate(how.to_operand):
         start = read(1, how.vector_index(batch, k.index(component)))
         found = clamped(k, start, shape[d] - sizes[d]) + at[d]
-        # XLA lets a batching dimension be addressed as well; what then runs out of the operand is pulled back.
+        # XLA lets a batching dimension be addressed as well; an index that is then out of bounds is clamped.
         at[d] = clamped(k, found, shape[d] - 1) if d in how.batched else found
     return read(0, [place(k, i) for i in at])
 
@@ -182,7 +182,7 @@ def _gather_reference(run: Run, node: Node, operand: Array, indices: Array) -> A
 
 gather = declare(Op(
     name="gather",
-    doc="Slices of the operand, at starts that an array of index vectors gives. Starts are clamped so that every slice fits.",
+    doc="Slices of the operand, at starts given by an array of index vectors. Starts are clamped so that every slice fits.",
     kind=Kind.INJECTIVE,
     infer=_gather_type,
     reference=_gather_reference,
@@ -278,7 +278,7 @@ def _scatter_reference(run: Run, node: Node, *arrays: Array) -> Any:
     operands, indices, updates = arrays[:n], arrays[n], arrays[n + 1:]
     how = Indexed.of(node, infer.array(node, 0), infer.array(node, n))
     shape, other = operands[0].shape, updates[0].shape
-    results = [np.array(a, order="C") for a in operands]  # row-major, so that what is flattened below is the array itself
+    results = [np.array(a, order="C") for a in operands]  # row-major, so that flattening below does not copy
     if updates[0].size and operands[0].size:
         at, valid = _scatter_places(how, indices, shape, other)
         in_order = (*how.outer(len(other)), *how.window)
@@ -289,7 +289,7 @@ def _scatter_reference(run: Run, node: Node, *arrays: Array) -> Any:
 
 
 def _scatter_places(how: Indexed, indices: Array, shape: Sequence[int], other: Sequence[int]) -> tuple[list[Array], Array]:
-    """For every element of the updates its place in the operand (0 where its window is skipped), and whether it is used."""
+    """For every element of the updates, its position in the operand (0 where its window is skipped), and whether it is used."""
     grids = np.indices(other, sparse=True)
     batch, inside = how.parts(grids)
     extent = dict(zip(how.kept, (other[d] for d in how.window), strict=True))
@@ -307,7 +307,7 @@ def _scatter_places(how: Indexed, indices: Array, shape: Sequence[int], other: S
 
 
 def _scatter_in_rounds(run: Run, node: Node, results: Sequence[Array], places: Array, updates: Sequence[Array]) -> None:
-    """Combine in order: the first update of every place, then the second of those that have one, and so on."""
+    """Combine in order: the first update of every position, then the second of those that have one, and so on."""
     combine = over_arrays(run, node.bodies[0])
     order = np.argsort(places, kind="stable")
     ordered = places[order]

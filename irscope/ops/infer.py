@@ -1,4 +1,4 @@
-"""What type inference is made of: asking for operands and attributes, and saying what does not fit.
+"""Helpers of type inference: they read operands and attributes, and raise errors for those that do not fit.
 
 Every function raises :class:`TypeFault` with the types in the message; inferred types carry no layout.
 """
@@ -17,14 +17,14 @@ Infer = Callable[[Node], Type]
 
 
 def arity(node: Node, *counts: int) -> None:
-    """The node has one of these numbers of operands."""
+    """Check that the node has one of these numbers of operands."""
     if len(node.operands) not in counts:
         wanted = " or ".join(map(str, counts))
         raise TypeFault(f"{node.op.name} takes {wanted} operand{'' if counts == (1,) else 's'}, but has {len(node.operands)}")
 
 
 def attr(node: Node, field: attribute[T]) -> T:
-    """An attribute that must be there."""
+    """A required attribute."""
     found = field.given(node)
     if found is None:
         raise TypeFault(f"{node.op.name} needs the attribute {field.key}", f"write {field.key}=... behind the operands")
@@ -32,7 +32,7 @@ def attr(node: Node, field: attribute[T]) -> T:
 
 
 def body(node: Node, number: int, what: str) -> Graph:
-    """A called computation that must be there and have a result."""
+    """A called computation, which must exist and have a result."""
     if number >= len(node.bodies):
         raise TypeFault(f"{node.op.name} needs a computation for its {what}")
     graph = node.bodies[number]
@@ -53,7 +53,7 @@ def array(node: Node, number: int, role: str = "") -> TensorType:
 
 
 def fits_operands(node: Node) -> bool:
-    """Whether the operands, attributes and bodies of a node are those that its operator takes: its type and cost can be asked for then."""
+    """Whether the operands, attributes and bodies of a node fit its operator, so that its type and cost can be computed."""
     if any(operand.type is UNKNOWN for operand in node.operands):
         return False
     try:
@@ -86,7 +86,7 @@ def declared_array(node: Node) -> TensorType:
 
 
 def kind_of(node: Node, t: TensorType, kinds: Sequence[str], what: str = "operand") -> None:
-    """The element type is of one of these kinds (see :class:`irscope.graph.DType`)."""
+    """Check that the element type is of one of these kinds (see :class:`irscope.graph.DType`)."""
     if t.dtype.kind not in kinds:
         names = {"float": "floating point", "int": "signed integer", "uint": "unsigned integer", "complex": "complex", "pred": "pred"}
         wanted = " or ".join(names[k] for k in kinds)
@@ -94,14 +94,14 @@ def kind_of(node: Node, t: TensorType, kinds: Sequence[str], what: str = "operan
 
 
 def dimension(node: Node, number: int, rank: int, what: str) -> int:
-    """A dimension number that must lie within a rank."""
+    """A dimension number, which must be within a rank."""
     if not 0 <= number < rank:
         raise TypeFault(f"{what} {number} of {node.op.name} is out of range for rank {rank}")
     return number
 
 
 def distinct(node: Node, numbers: Sequence[int], what: str) -> None:
-    """Dimension numbers of which none comes twice."""
+    """Check that no dimension number occurs twice."""
     for i, number in enumerate(numbers):
         if number in numbers[:i]:
             raise TypeFault(f"{what} of {node.op.name} name {number} twice: {{{', '.join(map(str, numbers))}}}")
@@ -116,7 +116,7 @@ def scalar(node: Node, number: int, role: str) -> TensorType:
 
 
 def token(node: Node, number: int) -> None:
-    """The operand must be a token."""
+    """Check that the operand is a token."""
     if number >= len(node.operands) or node.operands[number].type != TOKEN:
         got = f"is {node.operands[number].type}" if number < len(node.operands) else "is missing"
         raise TypeFault(f"operand {number} of {node.op.name} must be a token, but {got}", "make one with after-all()")
@@ -142,7 +142,7 @@ def agree(node: Node, types: Sequence[TensorType]) -> TensorType:
 
 
 def same_as(number: int) -> Infer:
-    """Inference for operators whose result is as one operand is."""
+    """Inference for operators whose result has the type of one operand."""
     def infer(node: Node) -> Type:
         if number >= len(node.operands):
             raise TypeFault(f"{node.op.name} needs an operand {number}, but has {len(node.operands)}")
@@ -156,14 +156,14 @@ def parameters(graph: Graph) -> tuple[Type, ...]:
 
 
 def takes(node: Node, graph: Graph, count: int) -> None:
-    """A called computation has so many parameters."""
+    """Check that a called computation has this many parameters."""
     if len(graph.params) != count:
         raise TypeFault(f"the computation {graph.name} called by {node.op.name} must take {count} parameter{'s' * (count != 1)}, "
                         f"but takes {len(graph.params)}")
 
 
 def passes(node: Node, graph: Graph, arguments: Sequence[Type]) -> None:
-    """A called computation takes arguments of these types."""
+    """Check that a called computation takes arguments of these types."""
     takes(node, graph, len(arguments))
     for number, (parameter, given) in enumerate(zip(graph.params, arguments, strict=True)):
         if not fits(parameter.type, given):
@@ -171,13 +171,13 @@ def passes(node: Node, graph: Graph, arguments: Sequence[Type]) -> None:
 
 
 def results(graph: Graph) -> tuple[Type, ...]:
-    """The types that a computation gives: the elements of its tuple, or its one result."""
+    """The result types of a computation: the elements of its tuple, or its one result."""
     t = graph.result().type
     return t.elements if isinstance(t, TupleType) else (t,)
 
 
 def reducer(node: Node, graph: Graph, inits: Sequence[TensorType], dtypes: Sequence[DType]) -> None:
-    """``graph`` combines accumulators like ``inits`` with elements of ``dtypes`` (float precision aside), as reductions need it."""
+    """Check that ``graph`` combines accumulators like ``inits`` with elements of ``dtypes`` (float precision aside), for reductions."""
     n = len(inits)
     takes(node, graph, 2 * n)
     result = graph.result().type
@@ -200,6 +200,6 @@ def reducer(node: Node, graph: Graph, inits: Sequence[TensorType], dtypes: Seque
 
 
 def equal_dims(node: Node, a: Dim, b: Dim, what: str) -> None:
-    """Two sizes that must be equal."""
+    """Check that two sizes are equal."""
     if not same_size(a, b):
         raise TypeFault(f"{node.op.name}: {what} must be equal, but are {a} and {b}")

@@ -1,6 +1,6 @@
-"""Calls of LAPACK, as jax makes them on a CPU: with typed options (``lapack_sgetrf_ffi``) or, before 2024, with numbers as operands.
+"""Calls of LAPACK, as JAX emits them on a CPU: with typed options (``lapack_sgetrf_ffi``) or, before 2024, with numbers as operands.
 
-Layouts of operands and results are column-major, which changes no value.
+Layouts of operands and results are column-major, which does not change the values.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TRANSPOSE = {ord("N"): "NO_TRANSPOSE", ord("T"): "TRANSPOSE", ord("C"): "ADJOIN
 
 
 def _arrays(call: Call) -> list[Node]:
-    """The operands that are matrices or vectors of numbers; in old calls, sizes and flags stand before them."""
+    """The operands that are matrices or vectors of numbers; in old calls, sizes and flags precede them."""
     return [o for o in call.operands if isinstance(o.type, TensorType) and o.type.rank and not o.type.dtype.is_integer]
 
 
@@ -38,7 +38,7 @@ def _potrf(call: Call) -> Node | None:
     types = call.types()
     if len(types) < 2 or not types[0].dims()[-1]:
         return call.result([factor])
-    # A matrix without a factor makes all of it NaN; LAPACK says the same by a status that is not 0.
+    # A matrix without a factor makes all of it NaN; LAPACK reports the same by a nonzero status.
     t = types[0]
     corner = tuple((0, 1 if d >= t.rank - 2 else n, 1) for d, n in enumerate(t.dims()))
     first = call.add("slice", (factor,), {"slice": corner})
@@ -60,7 +60,7 @@ def _trsm(call: Call) -> Node | None:
 
 
 def _library(call: Call, name: str, operands: Sequence[Node], types: Sequence[TensorType], attrs: Mapping[str, bool]) -> list[Node]:
-    """The results of an operator with several."""
+    """Build a multi-result operator; returns its results."""
     plain = tuple(TensorType(t.dtype, t.shape) for t in types)
     made = call.add(name, operands, attrs, TupleType(plain), dialect="library")
     return [call.element(made, i) for i in range(len(plain))]
@@ -114,7 +114,7 @@ def _gesdd(call: Call) -> Node | None:
 
 
 def _geqp3(call: Call) -> Node | None:
-    """The places of the columns come in as zeros: no column is fixed. jax never fixes one."""
+    """The input permutation is zero: no column is fixed. JAX never fixes one."""
     arrays, types = _arrays(call), call.types()
     places = [o for o in call.operands if isinstance(o.type, TensorType) and o.type.dtype is S32 and o.type.rank]
     if len(arrays) != 1 or len(places) != 1 or len(types) < 3:
@@ -145,7 +145,7 @@ def _gtsv(call: Call) -> Node | None:
 
 
 def _gees(call: Call) -> Node | None:
-    """Without a choice of eigenvalues, so that the number of chosen ones is 0."""
+    """Without selection of eigenvalues, so the number of selected ones is 0."""
     arrays, types, options = _arrays(call), call.types(), call.options()
     split = not types[0].dtype.is_complex
     if len(arrays) != 1 or len(types) != 5 + split or options.get("sort", ord("N")) != ord("N"):
@@ -172,7 +172,7 @@ _ROUTINES: Mapping[str, tuple[Callable[[Call], Node | None], float]] = {
 
 
 def _names(routine: str) -> list[str]:
-    """The targets that a routine is called by, for every element type."""
+    """The targets of a routine, for every element type."""
     old = "blas" if routine == "trsm" else "lapack"
     return [name for letter in "sdcz" for name in (f"lapack_{letter}{routine}_ffi", f"{old}_{letter}{routine}")]
 

@@ -1,4 +1,4 @@
-"""Operators without work: parameters, constants, counting up, tuples and their parts, the number of this device."""
+"""Operators without work: parameters, constants, iota, tuples and their parts, the number of this device."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -40,13 +40,13 @@ def _constant(run: Run, node: Node) -> object:
 
 
 def _constant_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
-    """Only for scalars and arrays of one value: others are memory, which the lowering gives them."""
+    """Only for scalars and arrays of one value: lowering assigns memory to the others."""
     values = np.asarray(Constant.of(node).literal.value()).reshape(-1)
     return k.const(values[0].item() if values.dtype.kind in "biufc" else float(values[0]), dtype_of_result(node))
 
 
 constant = declare(Op(
-    "constant", doc="A value that stands in the text.", kind=Kind.LEAF, infer=_infer_constant, reference=_constant,
+    "constant", doc="A value in the text.", kind=Kind.LEAF, infer=_infer_constant, reference=_constant,
     element=_constant_element))
 
 

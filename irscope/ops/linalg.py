@@ -80,7 +80,7 @@ def _cholesky_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[V
 
 
 def _row(work: View, row: Value, conjugating: Emitter | None = None) -> Callable[[Value], Value]:
-    """The elements of a row, conjugated if an emitter is given to do it."""
+    """The elements of a row, conjugated if an emitter is given."""
     return lambda j: conjugate(conjugating, work.load([row, j])) if conjugating is not None else work.load([row, j])
 
 
@@ -174,7 +174,7 @@ def _triangular_solve_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Se
 
 
 def _terms(entry: Matrix, solved: View, row: Value, forward: bool, n: int) -> tuple[Callable[[Value], Value], Callable[[Value], Value]]:
-    """The row of the matrix and what is solved already, counted from where the substitution began."""
+    """The row of the matrix and the solved elements, counted from the start of the substitution."""
     def at(j: Value) -> Value:
         return j if forward else (n - 1) - j
     return lambda j: entry(row, at(j)), lambda j: solved.load([at(j)])

@@ -9,13 +9,13 @@ from irscope.ops.registry import get
 from irscope.ops.tensors import Tensors
 
 Step = Callable[[Tensors, Node, list[Node]], Sequence[Node]]
-"""One trip: the algebra of the body, the number of the trip (s32), and the values so far -> the values behind it."""
+"""One trip: the algebra of the body, the number of the trip (s32), and the values before -> the values after it."""
 
 
 def counted(t: Tensors, trips: int, state: Sequence[Node], step: Step, name: str = "loop") -> list[Node]:
-    """``state`` after so many trips, as a ``while``.
+    """``state`` after this many trips, as a ``while``.
 
-    A body is closed: whatever a trip reads is part of the state, and what it does not change it gives back. The types stay the same.
+    A body is closed: the values that a trip reads are part of the state, and it returns those that it does not change. Types do not change.
     """
     start = [t.array(0, S32), *state]
     type = TupleType(tuple(node.type for node in start))

@@ -1,4 +1,4 @@
-"""Patterns of matrix code: reading a symmetric matrix by one triangle, sums of products, conjugates."""
+"""Building blocks of matrix code: reading a symmetric matrix from one triangle, sums of products, conjugates."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -105,12 +105,12 @@ def bound(view: View, batch: Sequence[Value]) -> Bound:
 
 
 def declared(node: Node) -> Type:
-    """The declared type: library functions are only made by expansions, which know it."""
+    """The declared type: only expansions create library functions, and they know it."""
     return infer.plain(node.type)
 
 
 def cost_of_factorization(share: float) -> Callable[[Node], float]:
-    """Operations of something that takes ``share * m * n * min(m, n)``."""
+    """The cost ``share * m * n * min(m, n)``, as a function of the node."""
     def cost(node: Node) -> float:
         t = infer.array(node, 0)
         smaller = min((size(d) or 1 for d in t.shape[-2:]), default=1)

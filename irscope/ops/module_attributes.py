@@ -8,7 +8,7 @@ from irscope.graph.attributes import Attributes, attribute
 
 
 class HloModule(Attributes):
-    """What the head of an HLO module says."""
+    """The attributes in the header of an HLO module."""
 
     __slots__ = ()
     is_scheduled = attribute[bool](False)
@@ -21,7 +21,7 @@ class HloModule(Attributes):
 
 
 class Prepared(Attributes):
-    """What preparing a module to run says of it: arrays that became numbers, inputs that are weights of the model, simulated devices."""
+    """The attributes that preparation for a run adds: arrays that became numbers, inputs that are weights, simulated devices."""
 
     __slots__ = ()
     consumed = attribute[Collection[str]](())

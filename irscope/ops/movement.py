@@ -1,4 +1,4 @@
-"""Operators that put elements elsewhere and compute nothing: broadcast, reshape, bitcast, transpose, reverse, copy."""
+"""Operators that only move elements: broadcast, reshape, bitcast, transpose, reverse, copy."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -84,7 +84,7 @@ def _infer_reshape(node: Node) -> Type:
 
 
 def reshaped(x: Array, dims: Sequence[int], declared: Sequence[Dim]) -> Array:
-    """``x`` under new sizes; where it is smaller than the declared bound, the dynamic dimension takes what is left."""
+    """``x`` under new sizes; where it is smaller than the declared bound, the dynamic dimension takes the remaining size."""
     if np.size(x) == prod(dims):
         return np.reshape(x, dims)
     return np.reshape(x, [d if isinstance(d, int) else -1 for d in declared])
@@ -100,10 +100,10 @@ def _reshape_element(k: Emitter, node: Node, index: Sequence[Value], read: Read)
 
 
 def reindexed(k: Emitter, to: Sequence[int], source: Sequence[int], index: Sequence[Value]) -> list[Value]:
-    """The index into an array of sizes ``source`` of the element that stands at ``index`` after a reshape to sizes ``to``.
+    """The index into an array of sizes ``source`` of the element that is at ``index`` after a reshape to sizes ``to``.
 
     Dimensions that the reshape leaves alone pass through, so that loops over them stay loops over consecutive elements:
-    from [2,3,4] to [2,12] only the 12 is taken apart. An empty array has no element, so that any index does.
+    from [2,3,4] to [2,12] only the 12 is split. An empty array has no element, so any index will do.
     """
     mine = [i for i in range(len(to)) if to[i] != 1]
     theirs = [j for j in range(len(source)) if source[j] != 1]
@@ -166,7 +166,7 @@ def _bitcast(run: Run, node: Node, x: Array) -> Array:
 
 
 def _bitcast_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
-    """For equal widths; others become a bitcast-convert when the graph is expanded."""
+    """For equal widths; expansion turns others into a bitcast-convert."""
     source, target = node.operands[0].type, node.type
     assert isinstance(source, TensorType) and isinstance(target, TensorType)
     into, out = memory_order(target), memory_order(source)

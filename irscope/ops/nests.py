@@ -1,4 +1,4 @@
-"""Patterns that the meanings of operators share: nested loops, conditions that may be none, wide accumulators, indices that clamp."""
+"""Building blocks of operator meanings: nested loops, optional conditions, wide accumulators, clamped indices."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -14,14 +14,14 @@ from irscope.ops.elementwise import add, multiply
 
 @contextmanager
 def loops(k: Emitter, sizes: Sequence[int]) -> Iterator[list[Value]]:
-    """A loop over every size, the last innermost; gives the indices. A size of 1 needs no loop."""
+    """A loop over every size, the last innermost; yields the indices. A size of 1 needs no loop."""
     with ExitStack() as stack:
         yield [k.index(0) if n == 1 else stack.enter_context(k.loop(0, n)) for n in sizes]
 
 
 @contextmanager
 def independent(k: Emitter, sizes: Sequence[int]) -> Iterator[list[Value]]:
-    """:func:`loops` whose iterations are independent of each other, so that threads can share them."""
+    """:func:`loops` whose iterations are independent of each other, so that they can be divided among threads."""
     with ExitStack() as stack:
         yield [k.index(0) if n == 1 else stack.enter_context(k.par(0, n)) for n in sizes]
 
@@ -33,7 +33,7 @@ def both(k: Emitter, *conditions: Value | None) -> Value | None:
 
 
 def guard(k: Emitter, condition: Value | None) -> AbstractContextManager[None]:
-    """``k.when(condition)``, or nothing at all when the condition is None (always true)."""
+    """``k.when(condition)``, or no guard when the condition is None (always true)."""
     return nullcontext() if condition is None else k.when(condition)
 
 
@@ -53,7 +53,7 @@ def place(k: Emitter, x: Index) -> Value:
 
 
 def as_index(k: Emitter, x: Value) -> Value:
-    """An integer of any type as an index; an unsigned one that is too large for s64 comes out negative."""
+    """An integer of any type as an index; an unsigned one that is too large for s64 becomes negative."""
     return x if x.dtype is S64 else k.convert(x, S64)
 
 
@@ -66,14 +66,14 @@ def clamped(k: Emitter, x: Value, high: int) -> Value:
 
 
 def zero(k: Emitter, dtype: DType) -> Value:
-    """The 0 of an element type (false of pred)."""
+    """The zero of an element type (false for pred)."""
     return k.const(False if dtype is PRED else 0, dtype)
 
 
 def accumulator(result: DType, *operands: DType) -> DType:
-    """The element type that products are summed in: at least f32 for floats, the result's own for integers and pred.
+    """The element type in which products are accumulated: at least f32 for floats, the result's own for integers and pred.
 
-    Floats that give an integer are summed as floats and truncated once.
+    Floats with an integer result are summed as floats and truncated once.
     """
     if result.is_complex:
         return C128 if result is C128 or F64 in operands or C128 in operands else C64
@@ -83,12 +83,12 @@ def accumulator(result: DType, *operands: DType) -> DType:
 
 
 def widened(dtype: DType) -> DType:
-    """The element type that sums of ``dtype`` are kept in."""
+    """The element type in which sums of ``dtype`` are accumulated."""
     return accumulator(dtype)
 
 
 SUM_BLOCK = 64
-"""Terms that are added one after the other in the accumulator's own type; beyond that a sum is kept in f64 (c128).
+"""Terms that are added sequentially in the accumulator's own type; longer sums are accumulated in f64 (c128).
 
 A sequential sum of n equal terms loses up to n/2 units of the last place. 64 terms of 0.1 in f32 lose 6e-7, 2^18 of them 2.5e-3.
 """
@@ -97,7 +97,7 @@ A sequential sum of n equal terms loses up to n/2 units of the last place. 64 te
 def fold_type(dtype: DType, op: Op | None, terms: int) -> DType:
     """The element type in which ``terms`` values of ``dtype`` are folded by ``op`` (None: by any other body).
 
-    Products are kept in :func:`widened`, sums of floats of more than ``SUM_BLOCK`` terms in f64 (c128), everything else in ``dtype``.
+    Products are accumulated in :func:`widened`, sums of floats of more than ``SUM_BLOCK`` terms in f64 (c128), all else in ``dtype``.
     """
     if op not in (add, multiply):
         return dtype
@@ -108,9 +108,9 @@ def fold_type(dtype: DType, op: Op | None, terms: int) -> DType:
 
 
 def blocks(k: Emitter, sizes: Sequence[int], limit: int, unit: int = 1) -> Iterator[tuple[list[Value], list[int]]]:
-    """A nest cut into blocks of at most ``limit`` steps, whole inner axes together; the loops over blocks are open while each is written.
+    """A nest tiled into blocks of at most ``limit`` steps, whole inner axes together; the loops over blocks are open while each is emitted.
 
-    Gives the first index and the extents of each block. A step takes ``unit`` elements of the last axis.
+    Yields the first index and the extents of each block. A step takes ``unit`` elements of the last axis.
 
         for first, extents in blocks(k, [3, 200], 64):    for i in 0..3:
             write(first, extents)                           for j in 0..192 step 64: write([i, j], [1, 64])
@@ -136,7 +136,7 @@ def blocks(k: Emitter, sizes: Sequence[int], limit: int, unit: int = 1) -> Itera
 
 
 def split(index: Value, sizes: Sequence[int]) -> list[Value]:
-    """A flat row-major index taken apart."""
+    """Split a flat row-major index."""
     parts = []
     for n in reversed(sizes[1:]):
         parts.append(index % n)

@@ -28,7 +28,7 @@ Raw = Mapping[str, str]
 # ---- types
 
 def _checked(node: Node, names: Sequence[str], whole: Sequence[int] = ()) -> tuple[TensorType, TensorType]:
-    """The type of the operand and of one value a feature; ``names`` are the operands, ``whole`` those as large as the first."""
+    """The type of the operand and of a per-feature value; ``names`` are the operands, ``whole`` those as large as the first."""
     arity(node, len(names))
     attr(node, BatchNorm.epsilon)
     x = array(node, 0, names[0])
@@ -64,7 +64,7 @@ def _infer_grad(node: Node) -> Type:
 # ---- expansions
 
 class _Features:
-    """What the three expansions share: the wide type, and going between arrays and one value a feature."""
+    """The shared part of the three expansions: the wide type, and conversions between arrays and per-feature values."""
 
     def __init__(self, builder: Builder, node: Node, x: Node) -> None:
         self.builder, self.x = builder, x
@@ -85,7 +85,7 @@ class _Features:
         return apply(self.builder, name, *operands)
 
     def spread(self, x: Node) -> Node:
-        """One value a feature, for every element."""
+        """Broadcast per-feature values to every element."""
         return broadcast(self.builder, x, self.whole, (self.feature,))
 
     def sum(self, x: Node) -> Node:
@@ -96,7 +96,7 @@ class _Features:
         return self.do("divide", total, self.count(type_of(total)))
 
     def count(self, like: TensorType) -> Node:
-        """How many elements each feature has, in the shape of ``like``; sizes that are known at run time only are asked for."""
+        """The number of elements of each feature, in the shape of ``like``; sizes known only at run time are queried."""
         known = prod(n for d in self.others if isinstance(n := self.whole.shape[d], int))
         made = full(self.builder, known, like)
         for d in self.others:
@@ -153,7 +153,7 @@ def _expand_grad(builder: Builder, node: Node, operands: Sequence[Node], raw: Ra
 # ---- references
 
 def _parts(node: Node, *operands: Any) -> tuple[list[Any], tuple[int, ...], int]:
-    """The operands in f64, values a feature shaped to broadcast; the axes that are summed; how many elements those are."""
+    """The operands in f64, per-feature values shaped to broadcast; the summed axes; the number of elements along them."""
     feature, x = BatchNorm.of(node).feature_index, operands[0]
     wide = [widen(o).astype(np.float64) for o in operands]
     shape = [-1 if d == feature else 1 for d in range(x.ndim)]
@@ -162,7 +162,7 @@ def _parts(node: Node, *operands: Any) -> tuple[list[Any], tuple[int, ...], int]
 
 
 def _given(node: Node, *values: Any) -> Any:
-    """The results in their declared element types, values a feature flat again."""
+    """The results in their declared element types, per-feature values flattened."""
     leaves = [t for t in node.type.leaves() if isinstance(t, TensorType)]
     done = [rounded(np.reshape(v, t.dims()), t.dtype) for v, t in zip(values, leaves, strict=True)]
     return tuple(done) if isinstance(node.type, TupleType) else done[0]

@@ -1,8 +1,8 @@
-"""HLO's arithmetic in numpy: what the references of scalar operators compute.
+"""HLO's arithmetic in numpy, for the references of scalar operators.
 
 As XLA's CPU backend does it: floats narrower than 32 bits are widened to f32 and rounded once at the end, 4-bit and narrower
-integers are computed in 8 bits and wrapped. Where :func:`denormals` says so, denormal f32 and f64 count as zeros of their sign wherever
-something is computed (negate, abs, select and whatever only moves bits keeps them). No function warns.
+integers are computed in 8 bits and wrapped. Where :func:`denormals` is set so, all arithmetic flushes denormal f32 and f64 to zeros of
+their sign (negate, abs, select and operators that only move bits keep them). No function warns.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _flushing: ContextVar[bool] = ContextVar("flushing", default=True)
 
 @contextmanager
 def denormals(flush: bool) -> Iterator[None]:
-    """While it lasts, references take denormals for zeros (what XLA's CPU backend does), or keep them."""
+    """A context in which references flush denormals to zero (as XLA's CPU backend does), or keep them."""
     before = _flushing.set(flush)
     try:
         yield
@@ -40,7 +40,7 @@ def numeric(function: Function) -> Callable[..., Array]:
 
 
 def bitwise(function: Function) -> Callable[..., Array]:
-    """A reference like :func:`numeric` for what touches bits alone: denormals stay."""
+    """A reference like :func:`numeric` for operators that only manipulate bits: denormals are kept."""
     def reference(run: Run, node: Node, *operands: Array) -> Array:
         with np.errstate(all="ignore"):
             return rounded(function(*map(widen, operands)), dtype_of_result(node))
@@ -56,7 +56,7 @@ def sized(function: Function) -> Callable[..., Array]:
 
 
 def flushed(x: Array) -> Array:
-    """f32 and f64 with zeros in place of denormals, where these are not kept."""
+    """f32 and f64 with denormals flushed to zero, unless they are kept."""
     if not _flushing.get() or x.dtype not in (np.float32, np.float64):
         return x
     denormal = (np.abs(x) < np.finfo(x.dtype).tiny) & (x != 0)
@@ -70,7 +70,7 @@ def dtype_of_result(node: Node) -> DType:
 
 
 def widen(x: Array) -> Array:
-    """The same values in a type that numpy computes with: f32 for narrow floats, 8 bits for narrow integers; c64 as c128,
+    """The same values in a type that numpy computes in: f32 for narrow floats, 8 bits for narrow integers; c64 as c128,
     because numpy's complex functions cancel in f32."""
     x = np.asarray(x)
     name = x.dtype.name
@@ -99,13 +99,13 @@ def convert(x: Array, dtype: DType) -> Array:
         if dtype.is_integer:
             return _truncated(x, dtype) if x.dtype.kind == "f" else x.astype(target)
         if is_integer(x) and x.dtype.itemsize == 8 and dtype.bits < 32:
-            # ml_dtypes goes by way of f32, which would round twice; no 64-bit integer that matters needs more than f64 has.
+            # ml_dtypes converts through f32, which would round twice; no relevant 64-bit integer needs more precision than f64 has.
             x = x.astype(np.float64)
         return x.astype(target)
 
 
 def rounded(x: Array, dtype: DType) -> Array:
-    """:func:`convert`, but between f32 and narrower floats by their bits: denormals stay, as in XLA's and irscope's code."""
+    """:func:`convert`, but between f32 and narrower floats by their bits: denormals are kept, as in XLA's and irscope's code."""
     wide = widen(x)
     if wide.dtype != np.float32 or not dtype.is_float or dtype.bits > 32:
         return convert(x, dtype)
@@ -143,7 +143,7 @@ def divide(x: Array, y: Array) -> Array:
 
 
 def remainder(x: Array, y: Array) -> Array:
-    """The sign of the dividend; integers: x rem 0 is x."""
+    """The remainder, with the sign of the dividend; integers: x rem 0 is x."""
     if not is_integer(x):
         return np.fmod(x, y)
     safe = _harmless(x, y)
@@ -151,7 +151,7 @@ def remainder(x: Array, y: Array) -> Array:
 
 
 def _harmless(x: Array, y: Array) -> Array:
-    """The divisor with 0, and -1 under INT_MIN, replaced by 1: both quotients are then right without a trap."""
+    """The divisor, with -1 for INT_MIN replaced by 1 (the quotient wraps to INT_MIN), and 0 by 1 (callers handle it): no trap."""
     bad = y == 0
     if x.dtype.kind == "i":
         bad = bad | ((y == -1) & (x == np.iinfo(x.dtype).min))
@@ -186,7 +186,7 @@ def minimum(x: Array, y: Array) -> Array:
 def power(x: Array, y: Array) -> Array:
     """Floats as C does; integers wrap, and a negative exponent gives 0 unless the base is 1."""
     if not is_integer(x):
-        # XLA gives 1 for exponent 0 and 0 for base 0 with a positive exponent, where numpy's complex power gives NaN.
+        # XLA returns 1 for exponent 0 and 0 for base 0 with a positive exponent, where numpy's complex power returns NaN.
         result = np.power(x, y)
         return np.where(y == 0, np.asarray(1, result.dtype), result) if is_complex(result) else result
     result = np.ones(np.broadcast(x, y).shape, x.dtype)
@@ -205,14 +205,14 @@ def shift_left(x: Array, y: Array) -> Array:
 
 
 def shift_right_logical(bits: int, x: Array, y: Array) -> Array:
-    """Zeros come in from above; 0 where the amount is out of range."""
+    """Shifts in zeros; 0 where the amount is out of range."""
     inside = (y >= 0) & (y < bits)
     pattern = unsigned(x, bits)
     return np.where(inside, pattern >> np.where(inside, y, 0).astype(pattern.dtype), np.zeros((), pattern.dtype))
 
 
 def shift_right_arithmetic(x: Array, y: Array) -> Array:
-    """The sign comes in from above; all sign where the amount is out of range."""
+    """Shifts in the sign bit; all sign bits where the amount is out of range."""
     signed = np.dtype(f"i{x.dtype.itemsize}")
     amount = np.where(_shiftable(x, y), y, x.dtype.itemsize * 8 - 1)
     return np.asarray(np.right_shift(x.astype(signed), amount.astype(signed)).astype(x.dtype))
@@ -223,7 +223,7 @@ def _shiftable(x: Array, y: Array) -> Array:
 
 
 def sign(x: Array) -> Array:
-    """Signed zeros and NaN stay; a complex number becomes z/abs(z)."""
+    """The sign; signed zeros and NaN are kept; a complex number becomes z/abs(z)."""
     if is_complex(x):
         size = np.abs(x)
         return np.where(size == 0, np.asarray(0, x.dtype), x / np.where(size == 0, 1, size))
@@ -259,7 +259,7 @@ def log_plus_one(x: Array) -> Array:
 
 
 def bitwise_not(x: Array) -> Array:
-    """All bits turned; logical on pred."""
+    """All bits inverted; logical on pred."""
     return np.logical_not(x) if x.dtype.kind == "b" else np.invert(x)
 
 
@@ -349,7 +349,7 @@ def cbrt(x: Array) -> Array:
 
 
 def complex_of(re: Array, im: Array) -> Array:
-    """Complex numbers from parts, without the arithmetic that would lose signed zeros and infinities."""
+    """Complex numbers from parts, without arithmetic that would lose signed zeros and infinities."""
     parts = np.stack(np.broadcast_arrays(re, im), -1)
     return parts.view(np.complex64 if parts.dtype == np.float32 else np.complex128)[..., 0]
 

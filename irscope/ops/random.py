@@ -1,7 +1,7 @@
-"""Random bits: three-fry and Philox bit for bit as XLA makes them; rng and the hidden state have types only.
+"""Random bits: three-fry and Philox bit for bit as XLA computes them; rng and the hidden state have only types.
 
-Both generators turn a counter into a few words with nothing but 32-bit sums, products, exclusive or and rotations. They are written
-once, over :class:`Words`, and computed with numpy or turned into code.
+Both generators turn a counter into a few words with only 32-bit sums, products, exclusive or and rotations. They are written
+once, over :class:`Words`, and computed with numpy or emitted as code.
 """
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _is_three_fry(node: Node) -> bool:
 
 
 def _halves(shape: Sequence[int]) -> tuple[int, tuple[int, ...]]:
-    """Which dimension three-fry's pairs of words lie along, and the shape that counts the pairs."""
+    """The dimension of three-fry's pairs of words, and the shape that counts the pairs."""
     if not shape:
         return 0, (1,)
     even = [d for d, n in enumerate(shape) if n % 2 == 0]
@@ -139,7 +139,7 @@ def _halves(shape: Sequence[int]) -> tuple[int, tuple[int, ...]]:
 
 
 def _blocks(node: Node) -> int:
-    """By how much the counter grows."""
+    """The increment of the counter."""
     t = _bits_type(node)
     if _is_three_fry(node):
         return t.elements if t.dtype.bits == 64 else prod(_halves(t.dims())[1])
@@ -207,7 +207,7 @@ def _rng_bit_generator_nest(k: Emitter, node: Node, ins: Sequence[View], outs: S
     state = ins[0]
     words = [state.load([k.index(i)]) for i in range(state.shape[0])]
     if not prod(outs[-1].shape):
-        pass  # no bits are wanted, but the next state is
+        pass  # no bits are needed, but the next state is
     elif _is_three_fry(node):
         _three_fry_nest(k, words, outs[-1])
     else:

@@ -21,7 +21,7 @@ from irscope.ops.registry import declare
 from irscope.ops.shapes import same_sizes
 
 MAX_STEPS = 4096
-"""The reference takes this many elements one after the other; longer rows are combined in pairs, as the order is left open."""
+"""The reference combines this many elements sequentially, and longer rows in pairs: the order is left open."""
 
 
 def _infer(node: Node) -> Type:
@@ -74,7 +74,7 @@ def _combined(op: Op, x: Any, axes: tuple[int, ...]) -> Any:
         return np.full([d for i, d in enumerate(x.shape) if i not in axes], identity(op, x.dtype))
     kept_type = {"dtype": x.dtype} if x.dtype.kind in "iuf" and op in (add, multiply) else {}
     if op is add and x.dtype == np.float32 and prod(x.shape[a] for a in axes) > SUM_BLOCK:
-        kept_type = {"dtype": np.float64}  # as compiled code keeps long sums; numpy adds in pairs along contiguous axes only
+        kept_type = {"dtype": np.float64}  # as compiled code accumulates long sums; numpy adds in pairs along contiguous axes only
     return function.reduce(x, axis=axes, **kept_type)
 
 
@@ -102,7 +102,7 @@ def _element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Valu
     dims, reduced = operand_dims(node), Reduce.of(node).dimensions
     op = combiner(node.bodies[0]) if n == 1 else None
     inits = [read(n + i, ()) for i in range(n)]
-    # Sums of narrow floats are kept in f32 and rounded once, as XLA's CPU backend does; long sums of any float are kept in f64.
+    # Sums of narrow floats are accumulated in f32 and rounded once, as XLA's CPU backend does; long sums of any float in f64.
     # An init value may be of a narrower type than the accumulator, which is of the type of the result.
     types = [t for t in node.type.leaves() if isinstance(t, TensorType)]
     dtypes = [fold_type(t.dtype, op, prod(dims[d] for d in reduced)) for t in types]
@@ -121,7 +121,7 @@ def _element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Valu
 
 
 def _cost(node: Node) -> float:
-    """One run of the body for each element that disappears."""
+    """One run of the body for each element reduced away."""
     before = prod(operand_dims(node))
     after = next((t.elements for t in node.type.leaves() if isinstance(t, TensorType)), 0)
     return float(before - after) * body_flops(node.bodies[0])

@@ -1,4 +1,4 @@
-"""Every operator that irscope knows, by dialect and name. A family file declares; everybody else looks up."""
+"""Every operator that irscope knows, by dialect and name. A family's file declares operators; all other code looks them up."""
 from __future__ import annotations
 
 from importlib import import_module
@@ -9,14 +9,14 @@ FAMILIES = ("leaf", "elementwise", "choice", "conversion", "movement", "cutting"
             "contraction", "convolution", "dynamic_slices", "indexing", "sorting", "control", "asynchronous", "collective",
             "exchange", "fft", "linalg", "random", "scan", "normalization", "factorizations", "hessenberg", "spectra", "schur",
             "eigenvectors", "custom_calls")
-"""Modules of this room that declare primitives; imported at the first look-up."""
+"""Modules of this package that declare primitives; imported at the first look-up."""
 
 _ops: dict[tuple[str, str], Op] = {}
 _loaded = False
 
 
 def declare(op: Op) -> Op:
-    """Enter an operator. Raises ValueError when its name is taken: one operator, one declaration."""
+    """Register an operator. Raises ValueError when its name is taken: one operator, one declaration."""
     key = (op.dialect, op.name)
     if key in _ops:
         raise ValueError(f"{op.dialect} operator {op.name} is declared twice")
@@ -31,7 +31,7 @@ def lookup(name: str, dialect: str = "hlo") -> Op | None:
 
 
 def lookup_declared(name: str, dialect: str) -> Op | None:
-    """The declaration of an operator if its family was imported already; for families while they are imported."""
+    """The declaration of an operator if its family is already imported; for use during the import of families."""
     return _ops.get((dialect, name))
 
 

@@ -1,4 +1,4 @@
-"""The computations of scatter, sort and argmax: what they apply to pairs of scalars, as graphs of their own."""
+"""The computations that scatter, sort and argmax apply to pairs of scalars, as separate graphs."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""scan: a loop along one dimension that carries values from slice to slice and stacks what it gives."""
+"""scan: a loop along one dimension that carries values from slice to slice and stacks its outputs."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from irscope.ops.shapes import fits, size
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The parts of a scan: the first operands are walked over along ``dimension``, the rest are what the carries begin with."""
+    """The parts of a scan: it iterates over the first operands along ``dimension``; the rest are initial values of the carries."""
 
     body: Graph
     dimension: int
@@ -32,7 +32,7 @@ class Scan:
 
     @staticmethod
     def of(node: Node) -> Scan:
-        """Checks everything that the parts say about each other."""
+        """Checks all constraints between the parts."""
         body, carries = infer.body(node, 0, "step"), infer.attr(node, attributes.Scan.num_carries)
         dimensions = infer.attr(node, attributes.Scan.dimensions)
         if len(dimensions) != 1:
@@ -87,7 +87,7 @@ def _scan_reference(run: Run, node: Node, *arrays: Array) -> Any:
 
 
 def _is_scalar(scan_: Scan) -> bool:
-    """Whether every step is one of single values."""
+    """Whether every step works on scalars."""
     return all(t.rank == 1 for t in scan_.inputs) and all(t.rank == 0 for t in (*scan_.inits, *scan_.outputs))
 
 
@@ -108,7 +108,7 @@ def _scan_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]
 
 
 def _scan_expand(builder: Builder, node: Node, operands: Sequence[Node], raw: Mapping[str, str]) -> Node | None:
-    """A scan of arrays as the loop that it is; one of single values stays."""
+    """Expand a scan of arrays to a loop; a scan of scalars stays."""
     scan_ = Scan.of(node)
     if _is_scalar(scan_):
         return None

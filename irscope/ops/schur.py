@@ -1,7 +1,7 @@
-"""Schur forms of matrices that need not be symmetric, by shifted QR steps. Everything is computed in f64 (c128).
+"""Schur forms of general matrices, by shifted QR steps. Everything is computed in f64 (c128).
 
 A complex matrix becomes triangular by single shifts, a real one block triangular (pairs of conjugate eigenvalues in blocks of two)
-by double shifts. Both begin with Hessenberg form and chase what a step puts below it down the diagonal.
+by double shifts. Both start from Hessenberg form and chase the bulge of each step down the diagonal.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from irscope.ops.registry import declare
 
 EPSILON = 2.0 ** -52
 STEPS = 60
-"""QR steps for each eigenvalue before the work is given up: three are usual."""
+"""QR steps for each eigenvalue before the algorithm gives up: three are usual."""
 
 
 # ---------------------------------------------------------------- rotations
@@ -66,7 +66,7 @@ def _turn_columns(k: Emitter, m: Bound, p: Value, span: Span, rotation: Rotation
 
 
 def _to_hessenberg(k: Emitter, h: Bound, z: Bound, n: int) -> None:
-    """Everything below the first subdiagonal is turned away, from the bottom of each column upwards."""
+    """Eliminate everything below the first subdiagonal by rotations, from the bottom of each column upwards."""
     with loops(k, [max(n - 2, 0)]) as [j], k.loop(0, (n - 2) - j) as back:
         p = (n - 2) - back
         rotation = _rotation(k, h.load(p, j), h.load(p + 1, j))
@@ -77,7 +77,7 @@ def _to_hessenberg(k: Emitter, h: Bound, z: Bound, n: int) -> None:
 
 
 def begin(k: Emitter, source: Bound, h: Bound, z: Bound, n: int) -> None:
-    """``h`` becomes the matrix, ``z`` the identity."""
+    """Set ``h`` to the matrix, ``z`` to the identity."""
     dtype = h.view.dtype
     with loops(k, [n, n]) as [i, j]:
         x = source.load(i, j)
@@ -87,7 +87,7 @@ def begin(k: Emitter, source: Bound, h: Bound, z: Bound, n: int) -> None:
 
 
 class _Deflation:
-    """The active block low..high of a matrix that is worked off from the bottom; ``left`` counts how many steps are left."""
+    """The active block low..high of a matrix that is deflated from the bottom; ``left`` counts the remaining steps."""
 
     def __init__(self, k: Emitter, h: Bound, n: int) -> None:
         self.k, self.h, self.n = k, h, n
@@ -95,12 +95,12 @@ class _Deflation:
         self.step, self.left = k.reg(S64, k.index(0)), k.reg(S64, k.index(STEPS * n))
 
     def running(self) -> Any:
-        """Whether there is a block left to work on, and patience."""
+        """Whether a block and steps are left."""
         k = self.k
         return k.binary("and", k.compare("GT", self.high.get(), k.index(0)), k.compare("GT", self.left.get(), k.index(0)))
 
     def find(self) -> tuple[Any, Any]:
-        """Look upwards from the end for a subdiagonal element that is as good as zero, make it zero, and give the block."""
+        """Search upwards from the end for a negligible subdiagonal element, set it to zero, and return the block."""
         k, h = self.k, self.h
         self.left.set(self.left.get() - 1)
         self.low.set(self.high.get())
@@ -111,7 +111,7 @@ class _Deflation:
             size = k.binary("add", taxicab(k, h.load(above, above)), taxicab(k, h.load(place, place)))
             small = k.binary("mul", k.const(EPSILON, F64), size)
             strong = k.compare("GT", taxicab(k, h.load(place, above)), small)
-            # NaN is not small: the steps run out on it.
+            # NaN is not negligible: it exhausts the steps.
             strong = k.binary("or", strong, k.compare("NE", size, size))
             return k.binary("and", k.compare("GT", place, k.index(0)), strong)
         with k.while_(coupled):
@@ -122,7 +122,7 @@ class _Deflation:
         return low, self.high.get()
 
     def done(self, count: int) -> None:
-        """So many eigenvalues at the end are found."""
+        """Deflate: this many eigenvalues at the end are found."""
         self.high.set(self.high.get() - count)
         self.step.set(self.k.index(0))
 
@@ -130,7 +130,7 @@ class _Deflation:
 # ---------------------------------------------------------------- complex
 
 def complex_schur(k: Emitter, h: Bound, z: Bound, n: int) -> None:
-    """``h`` becomes triangular and ``z`` unitary, with ``z h z^H`` what h was."""
+    """Make ``h`` triangular and ``z`` unitary; ``z h z^H`` is the original h."""
     _to_hessenberg(k, h, z, n)
     block = _Deflation(k, h, n)
     with k.while_(block.running):
@@ -155,7 +155,7 @@ def complex_schur(k: Emitter, h: Bound, z: Bound, n: int) -> None:
 
 
 def _wilkinson(k: Emitter, h: Bound, high: Value, step: Value) -> Value:
-    """The eigenvalue of the last 2 x 2 block that is nearer to its last element; something else every tenth time."""
+    """The eigenvalue of the last 2 x 2 block that is nearer to its last element; an exceptional shift every tenth time."""
     a, b, c, d = h.load(high - 1, high - 1), h.load(high - 1, high), h.load(high, high - 1), h.load(high, high)
     half = times(k, k.binary("sub", a, d), k.const(0.5, F64))
     root = k.unary("sqrt", k.binary("add", k.binary("mul", half, half), k.binary("mul", b, c)))
@@ -169,7 +169,7 @@ def _wilkinson(k: Emitter, h: Bound, high: Value, step: Value) -> Value:
 # ---------------------------------------------------------------- real
 
 def real_schur(k: Emitter, h: Bound, z: Bound, n: int) -> None:
-    """``h`` becomes block triangular and ``z`` orthogonal; blocks of two have conjugate eigenvalues."""
+    """Make ``h`` block triangular and ``z`` orthogonal; blocks of two have conjugate eigenvalues."""
     _to_hessenberg(k, h, z, n)
     block = _Deflation(k, h, n)
     with k.while_(block.running):
@@ -186,13 +186,13 @@ def real_schur(k: Emitter, h: Bound, z: Bound, n: int) -> None:
 
 
 def _split_pair(k: Emitter, h: Bound, z: Bound, p: Value, n: int) -> None:
-    """A block of two with real eigenvalues is made triangular; its first column becomes an eigenvector."""
+    """Make a block of two with real eigenvalues triangular; its first column becomes an eigenvector."""
     a, b, c, d = h.load(p, p), h.load(p, p + 1), h.load(p + 1, p), h.load(p + 1, p + 1)
     half = k.binary("mul", k.binary("sub", a, d), k.const(0.5, F64))
     inside = k.binary("add", k.binary("mul", half, half), k.binary("mul", b, c))
     with k.when(k.compare("GE", inside, k.const(0.0, F64))):
         root = k.unary("sqrt", inside)
-        # (half +- root, c) spans the kernel's complement; the sum without cancellation is taken.
+        # (half +- root, c) spans the kernel's complement; uses the sum without cancellation.
         far = k.select(k.compare("LT", half, k.const(0.0, F64)), k.binary("sub", half, root), k.binary("add", half, root))
         rotation = _rotation(k, far, c)
         _turn_rows(k, h, p, (0, n), rotation)
@@ -202,11 +202,11 @@ def _split_pair(k: Emitter, h: Bound, z: Bound, p: Value, n: int) -> None:
 
 
 def _double_step(k: Emitter, h: Bound, z: Bound, block: tuple[Value, Value], n: int, step: Value) -> None:
-    """Two conjugate shifts at once, in real numbers: reflections of three rows that chase the bulge down."""
+    """A step with two conjugate shifts, in real arithmetic: reflections of three rows that chase the bulge down."""
     low, high = block
     a, b, c, d = h.load(high - 1, high - 1), h.load(high - 1, high), h.load(high, high - 1), h.load(high, high)
     trace, det = k.binary("add", a, d), k.binary("sub", k.binary("mul", a, d), k.binary("mul", b, c))
-    # Every tenth time other shifts, where these would go round in circles.
+    # Every tenth time exceptional shifts, in case these cycle.
     size = k.binary("add", k.unary("abs", c), k.unary("abs", h.load(high - 1, k.binary("max", high - 2, k.index(0)))))
     odd = k.compare("EQ", step % 10, k.index(0))
     trace = k.select(odd, k.binary("mul", k.const(1.5, F64), size), trace)
@@ -224,7 +224,7 @@ def _double_step(k: Emitter, h: Bound, z: Bound, block: tuple[Value, Value], n: 
         x = [k.select(begins, first[0], h.load(p, before)), k.select(begins, first[1], h.load(p + 1, before)),
              k.select(has_third, k.select(begins, first[2], h.load(third, before)), k.const(0.0, F64))]
         reflector = _reflector(k, x)
-        # Rows p, p + 1, p + 2, then the same columns; where there is no third, the reflector is zero there and it stays what it is.
+        # Rows p, p + 1, p + 2, then the same columns; where there is no third, the reflector is zero there and leaves it unchanged.
         _mirror(k, reflector, (before, n), lambda j: [h.load(p, j), h.load(p + 1, j), h.load(third, j)],
                 lambda j, y: _put(k, has_third, (p, p + 1, third), y, lambda i, value: h.store(i, j, value)))
         with k.when(k.unary("not", begins)):
@@ -267,7 +267,7 @@ def _mirror(k: Emitter, reflector: tuple[list[Value], Value], span: Span, load: 
 # ---------------------------------------------------------------- schur
 
 def _schur_reference(run: Run, node: Node, a: Array) -> Any:
-    """By definition: an invariant subspace of one or two dimensions, an orthonormal basis that begins with it, then the rest likewise."""
+    """By definition: an invariant subspace of one or two dimensions, an orthonormal basis that extends it, then the same for the rest."""
     lead, n, real = a.shape[:-2], a.shape[-1], a.dtype.kind != "c"
     wide = np.float64 if real else np.complex128
     form, basis = np.zeros(a.shape, wide), np.zeros(a.shape, wide)

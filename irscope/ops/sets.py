@@ -2,8 +2,8 @@
 
     CASTS = hlo("convert") | torchscript("aten::to aten::type_as") | relay("cast")
 
-A set does not import the declarations of its members, so that a text of HLO does not pay for torch's operators; ``tests/ops/test_sets.py``
-looks every name up. For HLO alone, ``node.op is hlo.dot`` of :mod:`irscope.ops.hlo` is simpler.
+A set does not import the declarations of its members, so reading HLO does not load torch's operators; ``tests/ops/test_sets.py``
+looks up every name. For HLO alone, ``node.op is hlo.dot`` of :mod:`irscope.ops.hlo` is simpler.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weakref import WeakSet
 from irscope.graph import Op
 
 ALL: WeakSet[OpSet] = WeakSet()
-"""Every set, for the test that looks the names up."""
+"""Every set, for the test that looks up the names."""
 
 
 class OpSet:
@@ -43,7 +43,7 @@ class OpSet:
 
 
 def hlo(names: str) -> OpSet:
-    """Primitives, by names that are divided by blanks."""
+    """Primitives, by names separated by spaces."""
     return OpSet(frozenset(("hlo", name) for name in names.split()))
 
 

@@ -14,18 +14,18 @@ def size(dim: Dim) -> int | None:
 
 
 def same_size(a: Dim, b: Dim) -> bool:
-    """Equal sizes; bounded dimensions count as their bound, open ones fit everything."""
+    """Equal sizes; bounded dimensions count as their bound, open ones match any size."""
     x, y = size(a), size(b)
     return x is None or y is None or x == y
 
 
 def same_sizes(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
-    """:func:`same_size` for whole shapes, and the ranks are equal."""
+    """:func:`same_size` for whole shapes; the ranks must be equal, too."""
     return len(a) == len(b) and all(map(same_size, a, b))
 
 
 def resized(dim: Dim, new_size: int) -> Dim:
-    """A dimension of another size that stays as dynamic as ``dim`` was."""
+    """A dimension of another size, dynamic if ``dim`` is."""
     return new_size if isinstance(dim, int) else DynamicDim("", new_size) if dim.bound is not None else dim
 
 
@@ -43,7 +43,7 @@ def elements(dims: Sequence[Dim]) -> int | None:
 
 
 def fits(a: Type, b: Type, any_precision: bool = False) -> bool:
-    """Whether two types agree as XLA's "Compatible" wants it: layouts and dynamism do not count.
+    """Whether two types are "Compatible" in XLA's sense: layouts and dynamism do not count.
 
     With ``any_precision`` all float element types count as one.
     """

@@ -1,4 +1,4 @@
-"""Putting elements in order: sort, with any comparator over any number of arrays, and topk. Both are stable."""
+"""Sorting: sort, with any comparator over any number of arrays, and topk. Both are stable."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -22,13 +22,13 @@ from irscope.ops.shapes import fits, resized, same_sizes, size
 
 Load = Callable[[Value], Value]
 Before = Callable[[Sequence[Value], Sequence[Value]], Value]
-"""Whether one element (all its values) must stand before another."""
+"""Whether one element (all its values) must come before another."""
 
 
 def merge_sort(k: Emitter, length: int, dtypes: Sequence[DType]) -> Callable[[Callable[[Value], Sequence[Value]], Before], Sequence[Load]]:
     """Scratch memory for sorting rows of ``length`` elements, and the sort itself, to be called inside the loop over rows.
 
-    The sort takes ``load(j)``, which gives the values of element j, and ``before``. It gives functions that load the j-th element in
+    The sort takes ``load(j)``, which returns the values of element j, and ``before``. It returns functions that load the j-th element in
     order, one for each of ``dtypes``.
     """
     buffers = [k.scratch(dtype, (2 * length,)) for dtype in dtypes]
@@ -63,7 +63,7 @@ def _merge(k: Emitter, buffers: Sequence[View], before: Before, halves: tuple[Va
     length = buffers[0].shape[0] // 2
     left, right = k.reg(S64, low), k.reg(S64, middle)
     with k.loop(low, high) as place:
-        # Past its end a run is read at a place that exists, and the value is not taken.
+        # Past its end a run is read at a valid index, and the value is discarded.
         mine = [b.load([source + k.binary("min", left.get(), k.index(length - 1))]) for b in buffers]
         other = [b.load([source + k.binary("min", right.get(), k.index(length - 1))]) for b in buffers]
         gone = not_below(k, left.get(), middle)
@@ -143,7 +143,7 @@ def _sort_reference(run: Run, node: Node, *arrays: Array) -> Any:
 
 
 def merged_order(rows: Sequence[Array], before: Callable[[Sequence[Array], Sequence[Array]], Array]) -> Array:
-    """The stable order of every row: a merge sort whose merges find all places at once, by binary search in the other run."""
+    """The stable order of every row: a merge sort whose merges find all positions at once, by binary search in the other run."""
     count, length = rows[0].shape
     line = np.arange(count)[:, None]
     order = np.broadcast_to(np.arange(length), (count, length))
@@ -164,7 +164,7 @@ def merged_order(rows: Sequence[Array], before: Callable[[Sequence[Array], Seque
             low = np.where(open_ & passes, probe + 1, low)
             high = np.where(open_ & ~passes, probe, high)
         target = place - np.where(is_left, start, middle) + (low - first) + start
-        # A comparator that contradicts itself (NaN under a plain "less") gives places twice: ranking them keeps every element.
+        # An inconsistent comparator (NaN under a plain "less") yields duplicate positions: ranking them keeps every element.
         order = np.take_along_axis(order, np.argsort(target, -1, kind="stable"), -1)
         width *= 2
     return order
@@ -178,7 +178,7 @@ def _sort_cost(node: Node) -> float:
 sort = declare(Op(
     name="sort",
     work="reduction",
-    doc="The operands in the order of a comparator, which is asked whether a stands before b; several operands move together.",
+    doc="The operands in the order of a comparator, which decides whether a comes before b; several operands are permuted together.",
     kind=Kind.OPAQUE,
     infer=_sort_type,
     reference=_sort_reference,
@@ -244,7 +244,7 @@ def _by_sorting(k: Emitter, dtype: DType, length: int, count: int, direction: st
 
 
 def _by_insertion(k: Emitter, dtype: DType, length: int, count: int, direction: str) -> Chosen:
-    """One walk over the row that keeps the best so far in order: most elements are compared once, with the worst of them."""
+    """One pass over the row that keeps the best elements so far in order: most elements are compared once, with the worst of them."""
     keys, places = k.scratch(dtype, (count,)), k.scratch(S64, (count,))
 
     def chosen(key: Load) -> Load:
@@ -276,7 +276,7 @@ def _topk_reference(run: Run, node: Node, operand: Array) -> Any:
         keys = total_order(convert(operand, F64 if t.dtype is F64 else F32))
     else:
         keys = operand.astype(np.int32) if operand.dtype.kind not in "iu" or t.dtype.bits < 8 else operand
-    # ~x turns the order of integers around without overflow.
+    # ~x reverses the order of integers without overflow.
     order = np.argsort(~keys if TopK.of(node).largest else keys, axis=-1, kind="stable")[..., :TopK.of(node).k]
     return np.take_along_axis(operand, order, -1), order.astype(np.int32)
 

@@ -1,6 +1,6 @@
-"""Eigenvalues and singular values by Jacobi rotations: slow for large matrices, short, and as exact as the numbers allow.
+"""Eigenvalues and singular values by Jacobi rotations: slow for large matrices, but short and highly accurate.
 
-Everything is computed in f64 (c128). Rotations go through all pairs of columns until a sweep finds nothing left to turn.
+Everything is computed in f64 (c128). Sweeps rotate all pairs of columns until no rotation is needed.
 """
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from irscope.ops.registry import declare
 
 EPSILON = 2.0 ** -52
 SWEEPS = 40
-"""Jacobi converges quadratically; ten sweeps are many. The limit keeps NaN from turning for ever."""
+"""Jacobi converges quadratically; ten sweeps are many. The limit stops endless sweeps over NaN."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Transposed:
-    """A square matrix with rows for columns."""
+    """A transposed view of a square matrix."""
 
     matrix: Bound
 
@@ -44,7 +44,7 @@ def _wide(dtype: DType) -> DType:
 
 
 def _rotation(k: Emitter, difference: Value, product: Value) -> tuple[Value, Value, Value]:
-    """Cosine, sine and phase that make ``product`` vanish, where ``difference`` is what the diagonal differs by (second minus first)."""
+    """Cosine, sine and phase that eliminate ``product``, where ``difference`` is that of the diagonal elements (second minus first)."""
     dtype = product.dtype
     size = k.unary("sqrt", square_size(k, product))
     one = k.const(1.0, F64)
@@ -58,7 +58,7 @@ def _rotation(k: Emitter, difference: Value, product: Value) -> tuple[Value, Val
 
 
 def _rotate(k: Emitter, turn: tuple[Value, Value, Value], columns: Bound | _Transposed, p: Value, q: Value) -> None:
-    """Turn the pairs of elements of two columns."""
+    """Rotate two columns."""
     cosine, sine, phase = turn
     forth, back = times(k, phase, sine), times(k, conjugate(k, phase), sine)
     with loops(k, [columns.view.shape[0]]) as [i]:
@@ -68,7 +68,7 @@ def _rotate(k: Emitter, turn: tuple[Value, Value, Value], columns: Bound | _Tran
 
 
 def _sweeps(k: Emitter, n: int, visit: Callable[[Value, Value, Register], None]) -> None:
-    """``visit(p, q, turned)`` for all pairs, again and again until none sets ``turned``."""
+    """Call ``visit(p, q, turned)`` for all pairs, repeatedly, until none sets ``turned``."""
     turned, sweep = k.reg(PRED, k.const(True, PRED)), k.reg(S64, k.index(0))
     with k.while_(lambda: k.binary("and", turned.get(), below(k, sweep.get(), SWEEPS))):
         turned.set(k.const(False, PRED))
@@ -78,7 +78,7 @@ def _sweeps(k: Emitter, n: int, visit: Callable[[Value, Value, Register], None])
 
 
 def _ranks(k: Emitter, n: int, value: Callable[[Value], Value], place_of: View, ascending: bool) -> None:
-    """``place_of[r]`` becomes the place of the element that comes r-th in order; equal ones stay in order."""
+    """Set ``place_of[r]`` to the position of the r-th element in order; stable for equal ones."""
     with loops(k, [n]) as [j]:
         rank = k.reg(S64, k.index(0))
         mine = value(j)
@@ -195,7 +195,7 @@ def _svd_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View])
 
 def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[View], parts: tuple[Bound, Bound, View, View], largest: Value,
                width: int) -> None:
-    """Columns in order and of length one; those without a direction of their own are found in what the others leave."""
+    """Store the columns sorted and normalised; zero columns are completed to an orthonormal basis."""
     left, right, sizes, order = parts
     (m, _), n, dtype = left.view.shape, right.view.shape[0], left.view.dtype
     wide_matrix = outs[0].shape[-2] != m
@@ -208,7 +208,7 @@ def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[View], parts: 
         place = order.load([k.binary("min", j, k.index(n - 1))])
         size = sizes.load([place])
         has_direction = k.binary("and", below(k, j, n), k.compare("GT", size, tiny))
-        # NaN has no order: it stays where it is, and makes everything NaN, as it should.
+        # NaN has no order: it stays in place, and makes everything NaN, as it should.
         has_direction = k.binary("or", has_direction, k.binary("and", below(k, j, n), k.compare("NE", size, size)))
         with k.when(has_direction):
             scale = k.binary("div", k.const(1.0, F64), size)
@@ -234,7 +234,7 @@ def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[View], parts: 
 
 
 def _complete(k: Emitter, basis: Bound, j: Value, m: int) -> None:
-    """Column j becomes a unit vector that is orthogonal to all columns before it."""
+    """Set column j to a unit vector that is orthogonal to all columns before it."""
     dtype = basis.view.dtype
     best, place = k.reg(F64, k.const(-1.0, F64)), k.reg(S64, k.index(0))
     with loops(k, [m]) as [i]:
@@ -245,7 +245,7 @@ def _complete(k: Emitter, basis: Bound, j: Value, m: int) -> None:
     start = place.get()
     with loops(k, [m]) as [i]:
         basis.store(i, j, k.select(k.compare("EQ", i, start), k.const(1, dtype), k.const(0, dtype)))
-    for _ in range(2):  # once more, against what rounding left of the first time
+    for _ in range(2):  # twice, to remove the rounding error of the first time
         with k.loop(0, j) as c:
             share = sum_of(k, dtype, 0, m, lambda i, c=c: k.binary("mul", conjugate(k, basis.load(i, c)), basis.load(i, j)))  # type: ignore[misc]
             with loops(k, [m]) as [i]:

@@ -1,10 +1,10 @@
-"""Tensor algebra over nodes: what expansions of larger operators are written in.
+"""Tensor algebra over nodes, for expansions of larger operators.
 
     t = Tensors(builder)
     y = t.add(t.matmul(x, t.transpose(w, (1, 0))), bias)        # broadcasts as numpy does
 
-Every method appends primitives and returns the last node. Shapes are static. Operands of one element type are expected: promotion is a
-matter of the framework whose operator is expanded. A method that has nothing to do returns its operand.
+Every method appends primitives and returns the last node. Shapes are static. Operands must have one element type: promotion follows the
+rules of the framework whose operator is expanded. A method that has nothing to do returns its operand.
 """
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Shape = tuple[int, ...]
 
 
 class Tensors:
-    """Builds primitives. A subclass may bring operands in from elsewhere by :meth:`here`."""
+    """Builds primitives. A subclass may import operands from other graphs by :meth:`here`."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self.combiners = Combiners()
 
     def here(self, node: Node) -> Node:
-        """The node as the graph that is being built knows it."""
+        """The node's counterpart in the graph that is being built."""
         return node
 
     def emit(self, name: str, operands: Sequence[Node], attrs: Mapping[str, object] = NO_ATTRS, bodies: Sequence[Graph] = (),
@@ -52,7 +52,7 @@ class Tensors:
         return self.type(x).dtype
 
     def type(self, x: Node) -> TensorType:
-        """The type of a tensor; TypeFault for what is none."""
+        """The type of a tensor; TypeFault for other values."""
         if not isinstance(x.type, TensorType):
             raise TypeFault(f"%{x.name} is {x.type}, not a tensor")
         return x.type
@@ -80,7 +80,7 @@ class Tensors:
     # ------------------------------------------------------------------ elementwise
 
     def broadcast_to(self, x: Node, shape: Shape) -> Node:
-        """``x`` stretched to ``shape`` as numpy does: aligned at the right, sizes of 1 repeated. Raises TypeFault when it does not fit."""
+        """``x`` broadcast to ``shape`` as in numpy: aligned at the right, sizes of 1 repeated. Raises TypeFault when it does not fit."""
         old = self.shape(x)
         if old == shape:
             return x
@@ -93,7 +93,7 @@ class Tensors:
         return self.emit("broadcast", (x,), {"dimensions": tuple(i + lead for i in kept)}, type=TensorType(self.dtype(x), shape))
 
     def broadcast_shape(self, *shapes: Shape) -> Shape:
-        """The shape to which all stretch. Raises TypeFault when there is none."""
+        """The shape to which all broadcast. Raises TypeFault when there is none."""
         rank = max((len(s) for s in shapes), default=0)
         out = []
         for i in range(1, rank + 1):
@@ -104,7 +104,7 @@ class Tensors:
         return tuple(reversed(out))
 
     def together(self, *xs: Node) -> list[Node]:
-        """All operands stretched to their common shape."""
+        """All operands broadcast to their common shape."""
         shapes = [self.shape(x) for x in xs]
         if all(shape == shapes[0] for shape in shapes):
             return list(xs)
@@ -116,7 +116,7 @@ class Tensors:
         return self.emit(name, (x,))
 
     def binary(self, name: str, x: Node, y: Node) -> Node:
-        """An elementwise operator of two operands, which are stretched to one shape."""
+        """An elementwise operator of two operands, which are broadcast to one shape."""
         return self.emit(name, self.together(x, y))
 
     def add(self, x: Node, y: Node) -> Node:
@@ -151,7 +151,7 @@ class Tensors:
         return self.emit("compare", (x, y), {"direction": direction})
 
     def select(self, condition: Node, x: Node, y: Node) -> Node:
-        """``x`` where the condition holds, else ``y``; all three are stretched to one shape."""
+        """``x`` where the condition holds, else ``y``; all three are broadcast to one shape."""
         return self.emit("select", self.together(condition, x, y))
 
     def convert(self, x: Node, dtype: DType) -> Node:
@@ -199,7 +199,7 @@ class Tensors:
         return self.emit("pad", (x, value), {"padding": tuple(zip(low, high, interior, strict=True))})
 
     def concat(self, xs: Sequence[Node], dimension: int) -> Node:
-        """One behind the other."""
+        """Concatenate tensors along a dimension."""
         return xs[0] if len(xs) == 1 else self.emit("concatenate", xs, {"dimensions": (dimension,)})
 
     def reverse(self, x: Node, dimensions: Sequence[int]) -> Node:
@@ -260,7 +260,7 @@ class Tensors:
         return self.emit("reduce-window", (x, self.array(init, dtype)), {"window": window}, (self.combiners[name, dtype],))
 
     def cumulative(self, name: str, x: Node, dimension: int, init: object, reverse: bool = False) -> Node:
-        """What ``name`` makes of all elements up to each."""
+        """A running reduction: ``name`` combines all elements up to each."""
         shape = self.shape(x)
         n = shape[dimension]
         size = tuple(n if i == dimension else 1 for i in range(len(shape)))
@@ -307,10 +307,10 @@ class Tensors:
     # ------------------------------------------------------------------ indexing and order
 
     def take(self, x: Node, indices: Node, dimension: int) -> Node:
-        """``x`` at integer indices along a dimension, whose place the dimensions of ``indices`` take. Indices are clamped, not wrapped."""
+        """``x`` at integer indices along a dimension, which the dimensions of ``indices`` replace. Indices are clamped, not wrapped."""
         shape, n = self.shape(x), self.rank(indices)
         result = (*shape[:dimension], *self.shape(indices), *shape[dimension + 1:])
-        if 0 in result:  # also when the dimension has no element, of which no gather can take one
+        if 0 in result:  # also when the dimension is empty, where a gather is invalid
             return self.full(result, 0, self.dtype(x))
         sizes = tuple(1 if i == dimension else s for i, s in enumerate(shape))
         offsets = tuple(range(dimension)) + tuple(range(dimension + n, len(shape) - 1 + n))

@@ -1,7 +1,7 @@
-"""Calls of cuBLAS, cuDNN and oneDNN in optimized dumps, as the contractions and convolutions that they are.
+"""Calls of cuBLAS, cuDNN and oneDNN in optimized dumps, expanded to contractions and convolutions.
 
-The backend's own configuration says which: dimension numbers, scales, and what follows (a bias, an activation). Whatever it says
-that is not known here leaves the call as it is.
+The backend's own configuration has dimension numbers, scales, and the epilogue (a bias, an activation). A call whose configuration is
+not fully known here stays as it is.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from irscope.ops.shapes import size
 
 
 def _activated(call: Call, x: Node, name: str) -> Node | None:
-    """``x`` after an activation, or None for one that is not known."""
+    """``x`` after an activation, or None for an unknown one."""
     t = x.type
     assert isinstance(t, TensorType)
     match name.upper().removeprefix("K"):
@@ -49,7 +49,7 @@ def _activated(call: Call, x: Node, name: str) -> Node | None:
 
 
 def _gelu_tanh(call: Call, x: Node, t: TensorType) -> Node:
-    """``x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))``, which cuBLAS has."""
+    """``x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))``, as in cuBLAS."""
     cube = call.add("multiply", (call.add("multiply", (x, x)), x))
     inner = call.add("add", (x, call.add("multiply", (cube, call.constant(0.044715, t)))))
     bent = call.add("tanh", (call.add("multiply", (inner, call.constant(0.7978845608028654, t))),))
@@ -71,7 +71,7 @@ def _along(call: Call, bias: Node, t: TensorType, dimension: int) -> Node | None
 
 
 def _summed_type(t: TensorType) -> TensorType:
-    """The type in which a library sums up and applies what follows."""
+    """The type in which a library accumulates and applies the epilogue."""
     return TensorType(F64 if t.dtype is F64 else F32, t.shape) if t.dtype.is_float else TensorType(t.dtype, t.shape)
 
 
@@ -110,7 +110,7 @@ def _gemm(call: Call) -> Node | None:
     matrices = [o for o in call.operands if isinstance(o.type, TensorType) and o.type.rank > 1]
     scales = [o for o in call.operands if isinstance(o.type, TensorType) and not o.type.rank]
     vectors = [o for o in call.operands if isinstance(o.type, TensorType) and o.type.rank == 1]
-    # Some configurations carry a beta without an operand to go with it.
+    # Some configurations have a beta without the operand for it.
     beta = float(config.get("beta", 0)) if len(matrices) > 2 else 0.0
     if len(matrices) not in (2, 3) or len(vectors) != has_bias or (len(matrices) == 3) != (beta != 0) or len(scales) > 4:
         return None
@@ -142,7 +142,7 @@ def _times(call: Call, x: Node, scale: Node) -> Node:
 
 
 def _block_scaled_dot(call: Call) -> Node | None:
-    """Rows of blocks with a scale each: a scaled-dot over the last dimensions, and a scale of everything that may follow."""
+    """Rows of blocks with a scale each: a scaled-dot over the last dimensions, and an optional scale of the result."""
     if len(call.operands) not in (3, 4, 5) or not call.types():
         return None
     lhs, rhs = (o.type for o in call.operands[:2])
@@ -160,7 +160,7 @@ def _block_scaled_dot(call: Call) -> Node | None:
 
 
 def _unpadded(call: Call, scale: Node, side: TensorType, block: int) -> Node:
-    """A scale without the rows and blocks that only fill up a tile."""
+    """A scale without the rows and blocks that only pad a tile."""
     t = scale.type
     assert isinstance(t, TensorType)
     if not t.rank or not block:
@@ -238,12 +238,12 @@ def _conv_forward(call: Call) -> Node | None:
 
 
 def _only(call: Call, window: Window) -> bool:
-    """Whether a gradient is of the plain kind: no groups, no holes in its operand, no more operands."""
+    """Whether a gradient is of the plain kind: no groups, no base dilation, no further operands."""
     return set(_groups(call).values()) == {1} and set(window.lhs_dilate) <= {1} and len(call.operands) == 2
 
 
 def _conv_backward_input(call: Call) -> Node | None:
-    """The gradient of the operand: the turned kernel over the result's gradient, which the stride has spread out.
+    """The gradient of the operand: the reversed kernel over the result's gradient, dilated by the stride.
 
     The window and the labels of the call are those of the forward convolution.
     """
@@ -281,7 +281,7 @@ def _conv_backward_filter(call: Call) -> Node | None:
     for i, n in enumerate(window.size):
         reach = (sizes[i] - 1) * window.stride[i] + 1
         highs.append((n - 1) * window.rhs_dilate[i] + reach - x.dims()[dims.lhs_spatial[i]] - window.pad_low[i])
-    # Stride and dilation change places, as batch and features do.
+    # Stride and dilation are swapped, as batch and features are.
     over = Window(sizes, window.rhs_dilate, window.pad_low, tuple(highs), window.lhs_dilate, window.stride, window.rhs_reversal)
     labels = ConvDims(dims.lhs_feature, dims.lhs_batch, dims.lhs_spatial, dims.out_batch, dims.out_feature, dims.out_spatial,
                       dims.rhs_input, dims.rhs_output, dims.rhs_spatial)

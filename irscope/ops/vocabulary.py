@@ -1,4 +1,4 @@
-"""The words of scalar arithmetic: what every backend and the interpreter must give for ``unary``, ``binary``, ``compare``, ``convert``.
+"""The scalar operations that every backend and the interpreter implement: ``unary``, ``binary``, ``compare``, ``convert``.
 
 The semantics are HLO's (measured on XLA CPU where the specification is silent):
 

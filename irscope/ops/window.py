@@ -22,8 +22,8 @@ from irscope.ops.shapes import fits, same_sizes, size
 
 
 def window_of(node: Node, rank: int) -> Window:
-    """The window attribute, whose every dimension must make sense."""
-    # XLA leaves out the window of a scalar, which has no dimensions.
+    """The window attribute, with every dimension checked."""
+    # XLA omits the window of a scalar, which has no dimensions.
     window = (infer.attr(node, Windowed.window) if rank else None) or _window(node)
     if len(window.size) != rank:
         raise TypeFault(f"the window of {node.op.name} has {len(window.size)} dimensions, but rank {rank} is needed")
@@ -35,21 +35,21 @@ def window_of(node: Node, rank: int) -> Window:
 
 
 def _window(node: Node) -> Window:
-    """The window of a node that was checked."""
+    """The window of a checked node."""
     return Windowed.of(node).window or Window.make(())
 
 
 def windowed(t: TensorType, window: Window) -> TensorType:
-    """The type of one element a window: open dimensions stay open."""
+    """The type with one element per window: open dimensions stay open."""
     sizes = [d if (n := size(d)) is None else window.output_size(i, n) for i, d in enumerate(t.shape)]
     return TensorType(t.dtype, tuple(sizes))
 
 
 def operand_place(k: Emitter, window: Window, d: int, places: tuple[Value, Value], lengths: tuple[int, int]) -> tuple[Value, Value | None]:
-    """Where element ``at`` of window ``out`` (``places`` is (out, at)) lies in dimension ``d`` of the operand, and the condition that it
-    lies in it.
+    """The position of element ``at`` of window ``out`` (``places`` is (out, at)) in dimension ``d`` of the operand, and the condition that
+    it is in bounds.
 
-    ``lengths`` are those of the operand and of the result in that dimension. The condition is None where it always does.
+    ``lengths`` are those of the operand and of the result in that dimension. The condition is None where it always is.
     """
     (out, at), (length, out_length) = places, lengths
     stride, dilate, low, hole = window.stride[d], window.rhs_dilate[d], window.pad_low[d], window.lhs_dilate[d]
@@ -61,7 +61,7 @@ def operand_place(k: Emitter, window: Window, d: int, places: tuple[Value, Value
         condition = both(k, condition, below(k, reach, low + dilated))
     if hole == 1:
         return reach - low, condition
-    blocks = -(-max(low, 0) // hole)            # whole holes that make the division one of non-negative numbers
+    blocks = -(-max(low, 0) // hole)            # multiples of the dilation that make the dividend non-negative
     shifted = reach + (blocks * hole - low)
     return shifted // hole - blocks, both(k, condition, k.compare("EQ", shifted % hole, k.index(0)))
 
@@ -106,7 +106,7 @@ def _reduce_window_type(node: Node) -> Type:
 
 
 def running_dimension(node: Node) -> int | None:
-    """The dimension along which a reduce-window is a running reduction (cumsum): its window holds all that came before, or after."""
+    """The dimension along which a reduce-window is a running reduction (cumsum): its window covers all elements before, or after."""
     window, t = _window(node), infer.array(node, 0)
     wide = [d for d, n in enumerate(window.size) if n != 1]
     if len(wide) != 1:
@@ -163,7 +163,7 @@ def _combine(k: Emitter, node: Node, registers: Sequence[Register], elements: Se
 
 
 def _registers(k: Emitter, inits: Sequence[Value], op: Op | None, terms: int) -> list[Register]:
-    """Accumulators that begin with the init values and take ``terms`` elements each."""
+    """Accumulators that start from the init values and take ``terms`` elements each."""
     dtypes = [fold_type(init.dtype, op, terms) for init in inits]
     return [k.reg(dtype, k.convert(init, dtype)) for dtype, init in zip(dtypes, inits, strict=True)]
 
@@ -185,7 +185,7 @@ def _reduce_window_element(k: Emitter, node: Node, index: Sequence[Value], read:
 
 
 def _running_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
-    """A running reduction: one step an element, where the window by itself would take one a pair."""
+    """A running reduction: one step per element, instead of one per pair of window and element."""
     d = running_dimension(node)
     assert d is not None, "asked for only where the window runs"
     n = len(outs)
@@ -210,7 +210,7 @@ def _reduce_window_cost(node: Node) -> float:
 
 reduce_window = declare(Op(
     name="reduce-window",
-    doc="Every window of the operand reduced to one element. Each begins with the init value once; padding and holes are not fed.",
+    doc="Every window of the operand reduced to one element. Each starts from the init value; padding and dilation holes are skipped.",
     kind=Kind.REDUCTION,
     infer=_reduce_window_type,
     reference=_reduce_window_reference,

@@ -37,7 +37,7 @@ ENTRY e {
     (HUGE, ("--emit", "llvm"), ("%p", "no memory holds it")),
     (SUM + GROWN, (), ("%b", "f32[4294967296,4294967296]", "73,786,976,294,838,206,464 bytes")),
     (NARROW, (), ("%r", "it gives f8e4m3fn[6,6] of f32[4,4], f32[]", "convert that")),
-    (CHOOSING, (), ("%c", "it stands in chosen, which is run once an element")),
+    (CHOOSING, (), ("%c", "it is in chosen, which runs once per element")),
 ], ids=["huge", "huge llvm", "grown", "precision", "conditional in map"])
 def test_what_cannot_run_is_refused_by_name(text: str, further: tuple[str, ...], words: tuple[str, ...], cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "m.hlo").write_text(text)

@@ -62,7 +62,7 @@ PLANTS: dict[str, tuple[Plant, str]] = {
     "same place": (lambda k, n: n.body[0].body.append(store(k, k.const(1, F32))),  # type: ignore[attr-defined]
                    "every iteration of par i0 stores to the same place of y"),
     "par in a loop": (lambda k, n: n.body[0].body[1].body.append(  # type: ignore[attr-defined]
-        For(k.variable("i9", S64), k.index(0), k.index(4), 1, "par")), "par i9 stands inside"),
+        For(k.variable("i9", S64), k.index(0), k.index(4), 1, "par")), "par i9 is nested in"),
 }
 
 
@@ -112,7 +112,7 @@ def test_programs_are_checked() -> None:
         program.steps = [bad]
         assert any(message in p for p in verify_program(program)), message
     outside = launch(target="temp")
-    assert verify_program(outside) == ["temporary y lies outside of the arena"]
+    assert verify_program(outside) == ["temporary y is outside of the arena"]
     outside.arena_bytes = 64
     assert verify_program(outside) == []
     assert any("has no data" in p for p in verify_program(launch(target="constant")))

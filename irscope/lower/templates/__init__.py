@@ -1,31 +1,30 @@
-"""Kernel templates: each turns groups of the kind that it knows into loops; the first that takes a group builds it.
+"""Kernel templates: each lowers the groups that it supports to loops; the first that accepts a group builds it.
 
 A template is a module in this folder with a ``TEMPLATE``, a :class:`Template`, and a row in ``TEMPLATES``. ``generic`` is the
-last row and takes everything, so that a template may refuse whatever it does not do well.
+last row and accepts everything, so a template may refuse whatever it does not do well.
 
-What happens to a group, in order:
+The steps of lowering a group:
 
-1. ``layout_constraints(group)``: before buffers are assigned, a template asks for layouts of its inputs and outputs (order of
+1. ``layout_constraints(group)``: before buffers are assigned, a template requests layouts of its inputs and outputs (order of
    dimensions, halo, pitch). Constraints that agree are met where irscope owns the memory; the program's inputs and outputs stay row-major.
-   A template must do without (or refuse in ``match``) when its constraint is not met: it looks at the Storage that it got.
-2. ``match(problem)``: now each input and output has a Storage. The template returns whatever it wants to remember (its own description of
-   the work), or None: not mine.
-3. ``schedule(problem, match)``: the choices, as data: a plain dict that prints and can be kept. A tuner, where there is one, measures
-   the template's ``alternatives`` too, and those of its rival (``RIVALS``), and takes what is fastest.
+   A template must check the Storage that it gets, and do without its constraint (or refuse in ``match``) when that is not met.
+2. ``match(problem)``: now each input and output has a Storage. The template returns its own description of the work, or None to refuse.
+3. ``schedule(problem, match)``: the choices, as data: a plain dict that can be printed and stored. A tuner, where there is one, also
+   measures the template's ``alternatives`` and those of its rival (``RIVALS``), and takes the fastest.
 4. ``build(problem, match, schedule)``: the kernels. Usually one Stage whose arguments are ``problem.arguments()``; a template that needs
-   several kernels, memory of its own between them, or weights in another order, says so with several stages, slots of its own and
+   several kernels, private memory between them, or weights in another order, returns several stages, with slots of its own and
    :class:`Packed`.
 
-A kernel reads and writes through *operands*: :class:`Operand` says where one operand position of one kernel finds its value, as one thing
-(memory, offset, strides, bounds). A value that a kernel reads twice has an operand for each position: a convolution may read its image
-from a copy with room for the padding while its kernel, or what is added to its result, is read from where the value lies. Operands become
-buffers through :class:`irscope.lower.call.Call`, and nowhere else.
+A kernel reads and writes through *operands*: an :class:`Operand` describes the value at one operand position of one kernel (memory, offset,
+strides, bounds). A value that a kernel reads twice has an operand for each position: a convolution may read its image from a copy with room
+for the padding, and its kernel, or a value added to the result, from the value's own storage. Only :class:`irscope.lower.call.Call` turns
+operands into buffers.
 
 Kernels are shared: two groups of the same structure (operators, attributes, types, strides; not names, not offsets) get one kernel. So a
 kernel must depend on nothing but what :func:`irscope.lower.kernels.key_of` covers.
 
-How the pointwise part of a group is written, whatever the template: :class:`irscope.lower.pull.Pull` gives the value of any node of the
-group at an index, and stores outputs; a template with an anchor first tells it the anchor's value at that index (``pull.give``).
+In every template, :class:`irscope.lower.pull.Pull` emits the pointwise part of a group: it returns the value of any node of the group at an
+index, and stores outputs; a template with an anchor first passes it the anchor's value at that index (``pull.give``).
 """
 from __future__ import annotations
 
@@ -45,20 +44,20 @@ TEMPLATES: tuple[str, ...] = (
     "attention", "winograd", "depthwise", "convolution", "contraction", "window",
     "rows", "reduction", "update", "transposition", "map", "generic",
 )
-"""In order of asking."""
+"""In order of precedence."""
 
 
 @dataclass(slots=True, eq=False)
 class Problem:
-    """A group whose values have places.
+    """A group whose inputs and outputs have storage.
 
-    ``ins`` holds the Storage of each input (``group.inputs``, and views of what lies behind them), ``outs`` that of each output.
+    ``ins`` holds the Storage of each input (``group.inputs``, and views of their sources), ``outs`` that of each output.
     ``constants`` has the arrays of the inputs that are known before the program runs. ``lanes`` is the number of f32 that a vector
-    of the machine holds, ``threads`` how many may work. ``in_place``: an output takes the memory of an input that is read element by
+    of the machine holds, ``threads`` how many may work. ``in_place``: an output shares the memory of an input that is read element by
     element, so each element must be read before it is written, and computed once. ``stream``: outputs so large that they should be
-    written past the caches, since nobody reads them soon. Options of the compiler stand in ``options``
-    (``precision``: exact, default, fast). ``apart``: outputs that are written into memory of the template's own, from where another stage
-    copies them.
+    written with non-temporal stores, since nothing reads them soon. ``options`` has the options of the compiler
+    (``precision``: exact, default, fast). ``apart``: outputs that are written into private memory of the template, from which another
+    stage copies them.
     """
 
     group: Group
@@ -75,11 +74,11 @@ class Problem:
 
     @property
     def precision(self) -> str:
-        """How near to the definition results are to be."""
+        """How close results must be to the definition."""
         return str(self.options.get("precision", "default"))
 
     def operand(self, node: Node) -> Operand:
-        """An input or an output where it lies."""
+        """The operand for an input or output in its own storage."""
         if node in self.apart:
             return Operand(self.outs[node])
         return Operand(self.outs[node] if node in self.outs else self.ins[node], node)
@@ -87,10 +86,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operand:
-    """Where one operand position of one kernel finds (or leaves) its value.
+    """The location of the value at one operand position of one kernel, read or written.
 
-    ``node`` is the input or output of the problem whose own place ``storage`` is; None where the template made the memory: a slot of scope
-    ``temp`` that the stages of one group share and that lives as long as the group runs. ``around`` says that the zeros around the value
+    ``node`` is the input or output of the problem that ``storage`` belongs to; None where the template created the memory: a slot of scope
+    ``temp`` that the stages of one group share and that lives as long as the group runs. ``around``: the zeros around the value
     (``Storage.room``) are read too.
 
     The kernel's buffer is a window of the slot: ``elements`` elements from ``begin`` on, which the launch passes. Element 0 of the value is
@@ -108,19 +107,19 @@ class Operand:
 
     @property
     def elements(self) -> int:
-        """How many elements from there on belong to the kernel."""
+        """The number of elements from there on that the kernel may access."""
         return self.storage.span_with_room if self.around else self.storage.span
 
     @property
     def first(self) -> int:
-        """Where element 0 of the value lies, counted from ``begin``."""
+        """The place of element 0 of the value, counted from ``begin``."""
         return self.storage.offset - self.begin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packed:
-    """A constant input in another order, made once before the first run: ``make`` gets the array (logical order) and gives a flat one,
-    whose elements are ``dtype`` (the type that is computed in, which may be wider than the input's).
+    """A constant input in another order, packed once before the first run: ``make`` gets the array (logical order) and returns a flat one,
+    whose elements are ``dtype`` (the type of the computation, which may be wider than the input's).
 
     Two requests with equal ``key`` for the same constant share one copy.
     """
@@ -150,16 +149,16 @@ class Built:
 
 
 class Template:
-    """What a module of this folder offers as ``TEMPLATE``."""
+    """The interface of the ``TEMPLATE`` in each module of this folder."""
 
     name: ClassVar[str]
 
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
-        """How the template would like to find inputs and leave outputs; empty when it does not care."""
+        """The layouts that the template requests for inputs and outputs; empty when any layout will do."""
         return {}
 
     def match(self, problem: Problem) -> Any | None:
-        """The template's own description of the work, or None when it does not take the group."""
+        """The template's own description of the work, or None when it refuses the group."""
         raise NotImplementedError
 
     def schedule(self, problem: Problem, match: Any) -> dict[str, Any]:
@@ -167,7 +166,7 @@ class Template:
         return {}
 
     def alternatives(self, problem: Problem, match: Any, schedule: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Schedules that may be faster than the one by rule, the likeliest first."""
+        """Schedules that may be faster than the one by rule, the most promising first."""
         return []
 
     def build(self, problem: Problem, match: Any, schedule: dict[str, Any]) -> Built:
@@ -176,10 +175,10 @@ class Template:
 
 
 RIVALS = {"winograd": "convolution"}
-"""Templates that do the same work in another way: where the first takes a group, a tuner tries the second too."""
+"""Templates that do the same work in another way: where the first accepts a group, a tuner tries the second too."""
 
 
 @cache
 def templates() -> tuple[Template, ...]:
-    """The templates in order of asking."""
+    """The templates in order of precedence."""
     return tuple(import_module(f"{__name__}.{name}").TEMPLATE for name in TEMPLATES)

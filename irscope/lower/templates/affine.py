@@ -36,9 +36,9 @@ class Axis:
 
 @dataclass(slots=True)
 class Affine:
-    """Axes of a contraction, outermost first within a role, and what each view that is read or written afterwards strides by.
+    """Axes of a contraction, outermost first within a role, and the strides of each view that the epilogue reads or writes.
 
-    ``views`` holds a tuple of strides, one a result dimension, for each of these views: two axes become one only where all agree.
+    ``views`` holds a tuple of strides, one per result dimension, for each of these views: two axes merge only where all agree.
     """
 
     axes: list[Axis]
@@ -59,10 +59,10 @@ class Affine:
 
 
 def merged(affine: Affine) -> Affine:
-    """The same contraction with as few axes as possible: those of size 1 are gone, neighbours that are one run of memory are one axis.
+    """The same contraction with as few axes as possible: drops axes of size 1, and merges neighbours that are contiguous.
 
-    An axis that stands for dimensions d0, d1 of the result counts along the inner one alone; index (0, i) then addresses what
-    (i // n, i % n) does, because the strides of all views are in that proportion.
+    An axis merged from dimensions d0, d1 of the result counts along the inner one alone; index (0, i) then addresses the same element as
+    (i // n, i % n), because the strides of all views are in that proportion.
     """
     axes = [a for a in affine.axes if a.size != 1]
     changed = True
@@ -79,7 +79,7 @@ def merged(affine: Affine) -> Affine:
 
 
 def _adjoin(outer: Axis, inner: Axis, views: Sequence[tuple[int, ...]]) -> bool:
-    """Whether one step of ``outer`` is the end of a run of ``inner``, in every operand and view."""
+    """Whether one step of ``outer`` equals a whole run of ``inner``, in every operand and view."""
     if outer.role != inner.role or outer.lhs != inner.lhs * inner.size or outer.rhs != inner.rhs * inner.size:
         return False
     if (outer.out < 0) != (inner.out < 0):

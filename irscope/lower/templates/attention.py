@@ -1,4 +1,4 @@
-"""Attention: the scores of some queries at a time stay in the caches between the two products.
+"""Attention: the scores of a block of queries stay in the caches between the two products.
 
     par batch:                              K packed into panels, once
       for 16 queries:  scores = Q K         the register tile, then the pointwise work before the softmax
@@ -31,12 +31,12 @@ from irscope.ops.attributes import Dot
 from irscope.ops.contraction import DotDims
 
 IN_REGISTERS = 12
-"""Vectors of a row that pass through the softmax without being read twice."""
+"""The most vectors of a row that the softmax keeps in registers, so that none is read twice."""
 
 
 @dataclass(slots=True)
 class Side:
-    """A product: its dot, the dimension numbers, and the Storage of both operands (None: the weights, which are in the kernel's memory)."""
+    """A product: its dot, the dimension numbers, and the Storage of both operands (None: the weights, in scratch memory of the kernel)."""
 
     dot: Node
     dims: DotDims
@@ -58,7 +58,7 @@ class Work:
 
 @dataclass(slots=True)
 class Panel:
-    """Some of the keys of a batch: where they lie, and the sum axes with their strides there."""
+    """A panel of the keys of a batch: its address, and the sum axes with their strides there."""
 
     first: int
     count: int
@@ -68,12 +68,12 @@ class Panel:
 
 
 class Attention(Template):
-    """See the module."""
+    """The attention template: see the module."""
 
     name = "attention"
 
     def match(self, problem: Problem) -> Work | None:
-        """Groups that the policy joined, whose results lie side by side along the values; not where every rounding counts."""
+        """Groups that the policy fused, with results contiguous along the values; not under ``exact`` precision."""
         group = problem.group
         if group.kind != "attention" or problem.precision == "exact":
             return None
@@ -108,7 +108,7 @@ class Attention(Template):
 
 
 class _Writer:
-    """The loops of one kernel."""
+    """Emits the loops of one kernel."""
 
     def __init__(self, k: KernelBuilder, problem: Problem, work: Work, schedule: dict[str, Any]) -> None:
         self.k, self.work, self.schedule, self.lanes = k, work, schedule, problem.lanes
@@ -122,7 +122,7 @@ class _Writer:
         self.totals = k.scratch(F32, (block,)).origin
 
     def write(self) -> None:
-        """Batches, other axes of queries, blocks of queries."""
+        """Emit loops over batches, other axes of queries, blocks of queries."""
         k, work = self.k, self.work
         q, keys, v = self.q, self.keys, self.v
         with ExitStack() as stack:
@@ -150,7 +150,7 @@ class _Writer:
     # ---- the two products
 
     def _panels(self, at: Address) -> list[Panel]:
-        """The keys of a batch, cut in panels and packed where that is worth it."""
+        """The keys of a batch, split into panels and packed where that pays."""
         k, work, vectors = self.k, self.work, self.schedule["score_vectors"]
         column, sums = self._key_axes()
         pack = packing(Affine([Axis("row", work.rows[-1], 0, 0), column, *sums]), False, F32, machine_of(self.lanes))
@@ -165,7 +165,7 @@ class _Writer:
         return found
 
     def _key_axes(self) -> tuple[Axis, list[Axis]]:
-        """The keys as columns, and what is summed for a score."""
+        """The key axis, as columns, and the sum axes of a score."""
         side, rank = self.work.scores, self.rank
         assert side.left is not None
         column = Axis("column", self.work.keys, 0, side.right.strides[side.dims.rhs_free[0]], rank - 1)
@@ -189,7 +189,7 @@ class _Writer:
         self._weigh(index, at_v, rows)
 
     def _scored(self, index: list[Any], first: int) -> Any:
-        """Takes scores from the tile, through the pointwise work before the softmax, to the block's memory."""
+        """Returns the finish function for scores: applies the pointwise work before the softmax and stores to the block's memory."""
         k, softmax = self.k, self.work.softmax
 
         def finish(value: object, at: list[Any], mask: Expr | None) -> None:
@@ -204,7 +204,7 @@ class _Writer:
         return finish
 
     def _softmax(self, row: Any) -> None:
-        """A row of scores becomes exponentials; their sum is kept beside."""
+        """Replace a row of scores by exponentials, and store their sum."""
         k, lanes = self.k, self.lanes
         vectors = -(-self.work.keys // lanes)
         base, total = self.scores + row * self.pitch, self.totals + row
@@ -232,7 +232,7 @@ class _Writer:
         total.store(k.reduce("add", _tree(k, "add", [s.get() for s in sums])))
 
     def _sweep(self, vectors: int, chains: int, work: Any) -> None:
-        """``work(element, chain)`` for every vector of a row, several chains at a time."""
+        """Emit ``work(element, chain)`` for every vector of a row, several chains at a time."""
         k, lanes = self.k, self.lanes
         whole = vectors // chains * chains
         with k.loop(0, whole * lanes, chains * lanes) as i:
@@ -242,7 +242,7 @@ class _Writer:
             work(k.index(v * lanes), v - whole)
 
     def _weigh(self, index: list[Any], at_v: Address, rows: int) -> None:
-        """The second product over a block of exponentials; each result is divided by the sum of its row."""
+        """Emit the second product over a block of exponentials; each result is divided by the sum of its row."""
         k, work, s = self.k, self.work, self.schedule
         side = work.values
         row = Axis("row", rows, self.pitch, 0, self.rank - 2)
@@ -273,7 +273,7 @@ def _depth(work: Work) -> int:
 
 
 def _block(queries: int, keys: int, machine: Machine) -> int:
-    """Queries whose scores fit in the first cache, and that divide all queries where some number does."""
+    """The number of queries whose scores fit in the first cache, a divisor of all queries where there is one."""
     most = max(8, min(64, machine.l1 // (4 * keys)))
     fair = [n for n in range(8, most + 1, 2) if queries % n == 0]
     return min(queries, fair[-1] if fair else most // 8 * 8)

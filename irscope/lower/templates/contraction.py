@@ -1,4 +1,4 @@
-"""Matrix products of every kind: batched, transposed, of few rows or columns, with an epilogue in registers."""
+"""Matrix products of every kind: batched, transposed, with few rows or columns, with an epilogue in registers."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -25,15 +25,15 @@ from irscope.ops import hlo
 from irscope.ops.contraction import DotDims
 
 INNER_COLUMNS = 4
-"""With this many columns or fewer, and both operands running along the sum, lanes walk the sum instead of the columns."""
+"""With this many columns or fewer, and both operands contiguous along the sum, lanes walk the sum instead of the columns."""
 
 
 @dataclass(slots=True)
 class Work:
     """A dot as a nest. ``left`` is broadcast, ``right`` read in vectors (``inner``: both are).
 
-    A constant right operand's dimensions, in the order ``order``, have the sizes ``packed`` (batches, sums, columns) once neighbours
-    are joined; ``column`` is the place of the vectors' axis among the columns. ``lane`` is the batch axis that lanes walk instead.
+    A constant right operand's dimensions, in the order ``order``, have the sizes ``packed`` (batches, sums, columns) after neighbours
+    are merged; ``column`` is the place of the vectors' axis among the columns. ``lane`` is the batch axis that lanes walk instead.
     """
 
     affine: Affine
@@ -48,12 +48,12 @@ class Work:
 
 
 class Contraction(Template):
-    """See the module."""
+    """The template for matrix products: see the module."""
 
     name = "contraction"
 
     def match(self, problem: Problem) -> Work | None:
-        """A dot of floats or integers whose results lie side by side along one of its free dimensions."""
+        """A dot of floats or integers whose results are contiguous along one of its free dimensions."""
         anchor = problem.group.anchor
         if problem.group.kind != "contraction" or anchor is None or anchor.op is not hlo.dot:
             return None
@@ -73,7 +73,7 @@ class Contraction(Template):
         return choose(match.affine, pack, dtype, machine, problem.threads).data()
 
     def alternatives(self, problem: Problem, match: Work, schedule: Mapping[str, object]) -> list[dict[str, Any]]:
-        """Other tiles and ways to walk them."""
+        """Other tiles and loop orders."""
         if match.lane is not None or match.inner:
             return []
         dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
@@ -103,7 +103,7 @@ class Contraction(Template):
 
 
 def packed_operand(work: Work, schedule: ContractionSchedule, dtype: DType, lanes: int) -> tuple[Packed, tuple[int, ...]]:
-    """The right operand in panels: how they are made of the constant, and their shape."""
+    """The right operand in panels: how to pack them from the constant, and their shape."""
     width, numpy_type = schedule.vectors * lanes, dtype.numpy()
     batches, sums, columns = work.packed
     outer = (*batches, *(n for i, n in enumerate(columns) if i != work.column))
@@ -122,7 +122,7 @@ def packed_operand(work: Work, schedule: ContractionSchedule, dtype: DType, lane
 
 
 def _any_work(problem: Problem, anchor: Node) -> Work | None:
-    """The dot with vectors along what is left of the right operand, of the left one, or along its batches."""
+    """The dot with vectors along the free dimensions of the right operand, of the left one, or along its batches."""
     found = walks(problem)
     if found is None:
         return None
@@ -131,7 +131,7 @@ def _any_work(problem: Problem, anchor: Node) -> Work | None:
 
 
 def _relaid(problem: Problem, anchor: Node) -> Work | None:
-    """The dot into row-major memory of its own, and copies from there: where results lie side by side along nothing."""
+    """The dot into row-major private memory, and copies from there: where results are contiguous along no dimension."""
     edges = Edges(problem)
     edges.leave(dict.fromkeys(problem.group.outputs, tuple(range(len(dims_of(anchor))))))
     work = _any_work(edges.problem, anchor)
@@ -152,7 +152,7 @@ def _by_batches(problem: Problem, anchor: Node, written: list[Walk], read: list[
 
 
 def _work(problem: Problem, anchor: Node, written: list[Walk], read: list[Walk], flip: bool) -> Work | None:
-    """The dot with its columns chosen (``flip``: among the left operand's dimensions), or None when its results do not lie along them."""
+    """The dot with its columns chosen (``flip``: among the left operand's dimensions), or None when its results are strided along them."""
     dims = DotDims.of(anchor)
     shape = dims_of(anchor)
     left, right = anchor.operands[:2]

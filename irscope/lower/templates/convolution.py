@@ -1,7 +1,7 @@
-"""Convolutions as contractions over the image where it lies: rows of results overlap in what they read, and nothing is gathered first.
+"""Convolutions as contractions over the image in place: rows of results read overlapping elements, without im2col.
 
-An image that does not have room for its padding is copied into memory that does; results that the caller wants in another order leave
-through memory of the nest's own order. Inside a net neither happens, since producers leave their results as the next convolution asks.
+An image that does not have room for its padding is copied into memory that does; results that the caller wants in another order are written
+in the nest's order and then copied. Inside a net neither happens, since producers write the layout that the next convolution requests.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from irscope.lower.templates.relayout import Edges
 from irscope.ops import hlo
 
 FEW = 4
-"""Result channels of a group that are too few for lanes."""
+"""Result channels of a group that are too few for vectors."""
 
 
 @dataclass(slots=True)
@@ -49,12 +49,12 @@ class Work:
 
 
 class Convolution(Template):
-    """See the module."""
+    """The template for convolutions: see the module."""
 
     name = "convolution"
 
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
-        """Operand and results channels last, the operand with room for the padding."""
+        """Requests operand and results channels last, the operand with room for the padding."""
         geometry = geometry_of(group)
         if geometry is None:
             return {}
@@ -67,7 +67,7 @@ class Convolution(Template):
         return constraints
 
     def match(self, problem: Problem) -> Work | None:
-        """A convolution of floats or integers whose results lie side by side along their channels, or along the image."""
+        """A convolution of floats or integers whose results are contiguous along their channels, or along the image."""
         geometry = geometry_of(problem.group)
         if geometry is None:
             return None
@@ -88,7 +88,7 @@ class Convolution(Template):
         return choose(match.affine, packing(match.affine, match.fixed, dtype, machine), dtype, machine, problem.threads).data()
 
     def alternatives(self, problem: Problem, match: Work, schedule: Mapping[str, object]) -> list[dict[str, Any]]:
-        """Other tiles and ways to walk them."""
+        """Other tiles and loop orders."""
         if match.lane is not None:
             return []
         dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
@@ -133,7 +133,7 @@ def _work(problem: Problem, geometry: Geometry) -> Work | None:
 
 
 def _flipped(problem: Problem, geometry: Geometry) -> Work | None:
-    """Vectors along the image, where it is read side by side or where there is nothing else for them to walk."""
+    """Vectors along the image, where it is contiguous or where there is no other axis for them."""
     between = between_edges(problem, geometry, in_place=True)
     if between is None:
         return None
@@ -147,7 +147,7 @@ def _flipped(problem: Problem, geometry: Geometry) -> Work | None:
 
 
 def _by_groups(problem: Problem, geometry: Geometry) -> Work | None:
-    """Vectors along groups of one result channel, where they lie side by side."""
+    """Vectors along groups of one result channel, where they are contiguous."""
     between = between_edges(problem, geometry)
     if between is None:
         return None
@@ -159,7 +159,7 @@ def _by_groups(problem: Problem, geometry: Geometry) -> Work | None:
 
 
 def _filled(size: int, lanes: int) -> float:
-    """The part of the lanes that vectors along so many elements use."""
+    """The fraction of lanes that vectors along this many elements use."""
     return size / (-(-size // lanes) * lanes)
 
 
@@ -172,7 +172,7 @@ def geometry_of(group: Group) -> Geometry | None:
 
 
 class Between(NamedTuple):
-    """What is between the edges of a convolution: what its window slides over, and how the epilogue walks what it writes and reads."""
+    """A convolution without the copies at its edges: the image that its window slides over, and the epilogue's walks over its accesses."""
 
     edges: Edges
     image: Operand
@@ -182,12 +182,12 @@ class Between(NamedTuple):
 
 def between_edges(problem: Problem, geometry: Geometry, tile: int = 1, channels_last: bool = False,
                   in_place: bool = False) -> Between | None:
-    """The convolution with the copies around its nest.
+    """Prepare the convolution, with the copies before and after its nest.
 
-    None where an output is of another shape than the anchor, or something in the epilogue is no walk of strides.
+    None where an output is of another shape than the anchor, or strides do not describe an access of the epilogue.
 
-    ``channels_last`` says that the operand must lie so; else it may lie in any order, and keeps it where it has few channels.
-    ``in_place``: order matters neither for the operand nor for the results.
+    ``channels_last``: the operand must be channels last; otherwise any order will do, and it keeps its order where it has few channels.
+    ``in_place``: any order of the operand and the results will do.
     """
     anchor, dims = problem.group.anchor, geometry.conv.dims
     assert anchor is not None

@@ -34,7 +34,7 @@ class Work:
 
 
 class Depthwise(Template):
-    """See the module."""
+    """The template for depthwise convolutions: see the module."""
 
     name = "depthwise"
 
@@ -78,12 +78,12 @@ class Depthwise(Template):
 
 
 def _from_panel(taps: Address, padded: int, lanes: int) -> Tap:
-    """Taps that were put in order before the first run."""
+    """Taps that were packed before the first run."""
     return lambda channel, number, mask: (taps + (channel + number * padded)).load(lanes)
 
 
 def _in_place(k: KernelBuilder, geometry: Geometry, weights: View, dtype: DType, lanes: int) -> Tap:
-    """Taps of a kernel that is computed, wherever they lie."""
+    """Taps of a computed kernel, read from its own storage."""
     dims = geometry.conv.dims
     down, across = ((-1 if turned else 1) * weights.strides[d] for d, turned in zip(dims.rhs_spatial, geometry.conv.window.rhs_reversal))
     apart, first = weights.strides[dims.rhs_output], geometry.first_weight(weights)
@@ -110,7 +110,7 @@ def _packed(geometry: Geometry, padded: int, dtype: DType) -> Packed:
 
 
 def _pixels(geometry: Geometry, machine: Machine) -> int:
-    """Results of a step: as many as have registers beside the taps, in even parts of the row."""
+    """Results per step: as many as fit in registers beside the taps, dividing the row evenly."""
     conv = geometry.conv
     free = machine.registers - prod(conv.window.size) - 4
     most = min(8, free) if free >= 4 else 6  # taps without a register are read from the first cache, as fast as they are used

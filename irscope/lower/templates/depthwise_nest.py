@@ -1,4 +1,4 @@
-"""The loops of a depthwise convolution: lanes walk the channels, which do not meet; a window's weights stay in registers.
+"""The loops of a depthwise convolution: lanes walk the channels, which are independent; a window's weights stay in registers.
 
     par channel of 16:  w0..w8 = load.vec weights
       for y:  for x of 6 pixels:  every pixel that the windows touch is loaded once, and used by each window that holds it
@@ -20,9 +20,9 @@ Finish = Callable[[Any, tuple[Any, Any, Any, Any], Expr | None], None]
 
 @dataclass(slots=True)
 class DepthwiseNest:
-    """``source`` is the first tap of the first result; ``strides`` go on from there, by (image, y, x).
+    """``source`` is the first tap of the first result; ``strides`` apply from there, by (image, y, x).
 
-    Channels are neighbours. ``tap(channel, number, mask)`` gives the weights of a window's element, from a channel on. ``step`` is the
+    Channels are contiguous. ``tap(channel, number, mask)`` returns the weights of a window's element, from a channel on. ``step`` is the
     stride of the window, ``reach`` the distance of its taps (dilation), each (y, x).
     """
 
@@ -41,7 +41,7 @@ class DepthwiseNest:
     finish: Finish
 
     def write(self) -> None:
-        """All loops."""
+        """Emit all loops."""
         k, lanes = self.k, self.lanes
         for c, count in stepped(k, self.channels, lanes):
             mask = k.first_lanes(count, lanes) if count < lanes else None

@@ -1,4 +1,4 @@
-"""Rules of contractions: which axis the vectors walk, in what order the others run, and how the loops are cut."""
+"""Rules of contractions: the vector axis, the order of the other axes, and the tiling of the loops."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from irscope.lower.templates.pack import is_run
 
 
 def vector_axis(affine: Affine, written: Sequence[tuple[int, ...]]) -> Axis | None:
-    """The column axis along which results lie side by side in all that is written."""
+    """The column axis along which all outputs are contiguous."""
     return next((a for a in affine.of("column") if a.out >= 0 and all(v[a.out] == 1 for v in written)), None)
 
 
@@ -48,7 +48,7 @@ def choose(affine: Affine, pack: str, dtype: DType, machine: Machine, threads: i
 
 def alternatives(affine: Affine, chosen: ContractionSchedule, dtype: DType, machine: Machine,
                  threads: int = 1) -> list[ContractionSchedule]:
-    """Other schedules that may be faster than the chosen one where its figures miss something: near tiles, more or less prefetching."""
+    """Other schedules that may be faster than the chosen one where its cost model is inexact: similar tiles, more or less prefetching."""
     size = size_of(affine, chosen.pack, dtype, machine, threads)
     found = [_around(affine, chosen.pack, dtype, machine, size, tile) for tile in good_tiles(6, size, machine, machine.lanes(dtype))]
     if chosen.pack == "load":
@@ -81,7 +81,7 @@ def _around(affine: Affine, pack: str, dtype: DType, machine: Machine, size: Siz
 
 
 def packing(affine: Affine, fixed: bool, dtype: DType, machine: Machine) -> str:
-    """How the right operand is to be read."""
+    """How to read the right operand."""
     if fixed:
         return "load"
     column, sums = affine.of("column")[-1], affine.of("sum")

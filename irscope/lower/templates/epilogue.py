@@ -1,4 +1,4 @@
-"""What happens to the results of an anchor on their way to memory: the pointwise nodes of the group, in registers."""
+"""The epilogue of an anchor: computes the pointwise nodes of the group in registers, before the results are stored."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ Walk = tuple[int, ...]
 
 
 def walks(problem: Problem) -> tuple[list[Walk], list[Walk]] | None:
-    """The strides over the anchor's dimensions of all that the epilogue (writes, reads); None where something is no walk of strides.
+    """The strides over the anchor's dimensions of all that the epilogue (writes, reads); None where strides do not describe an access.
 
     A node that counts (iota) walks the one dimension that it counts along.
     """
@@ -64,7 +64,7 @@ def walks(problem: Problem) -> tuple[list[Walk], list[Walk]] | None:
 
 
 class Epilogue(Pull):
-    """Hands results of the anchor through the group and stores its outputs. Lanes lie along dimension ``axis`` of the anchor."""
+    """Applies the rest of the group to results of the anchor and stores its outputs. Lanes are along dimension ``axis`` of the anchor."""
 
     def __init__(self, k: KernelBuilder, problem: Problem, axis: int) -> None:
         super().__init__(k, problem)
@@ -93,5 +93,5 @@ class Epilogue(Pull):
         return finish
 
     def load(self, node: Node, index: Sequence[object], mask: Expr | None = None) -> Expr:
-        """Lanes that do not exist are not read."""
+        """Load an input; masked-off lanes are not read."""
         return super().load(node, index, mask if mask is not None else self.mask)

@@ -1,7 +1,7 @@
-"""Any group whose elements can be computed one by one: loops over each output, or the loop nest that an operator brings itself.
+"""Any group whose elements can be computed one by one: loops over each output, or the loop nest that an operator defines itself.
 
 Each element is computed from memory alone. A group that keeps values for more than one element (the mean of a row, the scores of a query)
-is refused: element by element they would be summed up again for each of them. Lowering takes it apart instead.
+is refused: element by element, it would recompute their sums for each of them. Lowering splits it instead.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_AGAIN = 4
 
 
 class Generic(Template):
-    """What takes a group when no faster template does."""
+    """The template for groups that no faster template accepts."""
 
     name = "generic"
 
@@ -58,7 +58,7 @@ class Generic(Template):
 
 
 def _results(pull: Pull, problem: Problem, anchor: Node) -> list[View]:
-    """A view for every result of an operator, in its own order; results that nobody reads get memory that nobody sees."""
+    """A view for every result of an operator, in its own order; unused results get scratch memory."""
     if isinstance(anchor.type, TensorType):
         return [pull.views[output] for output in problem.outs]
     read = {path_to(output): output for output in problem.outs}

@@ -1,4 +1,4 @@
-"""A convolution as memory sees it: what is walked with which strides, and how much room its padding needs around the image."""
+"""The geometry of a convolution in memory: its axes with their strides, and the room that its padding needs around the image."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Geometry:
 
     @property
     def holes(self) -> tuple[int, ...]:
-        """For each dimension of the operand, how far its elements are apart in the image that the window sees."""
+        """For each dimension of the operand, the distance of its elements in the dilated image."""
         found = [1] * (len(self.spatial) + 2)
         for d, hole in zip(self.conv.dims.lhs_spatial, self.conv.window.lhs_dilate):
             found[d] = hole
@@ -63,7 +63,7 @@ class Geometry:
         return all(mine[0] >= low and mine[1] >= high for mine, (low, high) in zip(have, self.room(tile)))
 
     def image_constraint(self, tile: int = 1) -> LayoutConstraint:
-        """The operand with that room, and last what lanes walk: its channels, or its groups of batches."""
+        """Requests the operand with that room, the lanes' dimension last: its channels, or its groups of batches."""
         dims = self.conv.dims
         rank = len(dims.lhs_spatial) + 2
         low, high = [0] * rank, [0] * rank
@@ -76,7 +76,7 @@ class Geometry:
         return LayoutConstraint((first, *dims.lhs_spatial, last), tuple(low), tuple(high))
 
     def result_constraint(self) -> LayoutConstraint:
-        """The result channels last."""
+        """Requests the result channels last."""
         dims = self.conv.dims
         return LayoutConstraint.dense((dims.out_batch, *dims.out_spatial, dims.out_feature))
 
@@ -86,12 +86,12 @@ class Geometry:
         return self.conv.outputs == self.conv.batch == self.conv.batch_groups > 1
 
     def kernel_constraint(self) -> LayoutConstraint:
-        """The kernel with its result channels last."""
+        """Requests the kernel with its result channels last."""
         dims = self.conv.dims
         return LayoutConstraint.dense((dims.rhs_input, *dims.rhs_spatial, dims.rhs_output))
 
     def first_tap(self, image: View) -> Address:
-        """Where the first tap of the first result lies: in the zeros around the operand, where it is padded."""
+        """The address of the first tap of the first result: in the zeros around the operand, where it is padded."""
         return image.origin + -sum(low * image.strides[d] for d, low in zip(self.conv.dims.lhs_spatial, self.conv.window.pad_low))
 
     # ---- as a contraction
@@ -104,7 +104,7 @@ class Geometry:
         return tuple(sorted(stride, key=lambda i: (-abs(stride[i]), i == -1)))
 
     def affine(self, lhs: Storage, rhs: Storage | None, views: list[tuple[int, ...]]) -> Affine:
-        """The axes; ``rhs`` None: the kernel's elements lie as :meth:`arranged` puts them."""
+        """The axes; ``rhs`` None: the kernel's elements are in the order of :meth:`arranged`."""
         conv, dims, window, groups = self.conv, self.conv.dims, self.conv.window, self.groups
         order, outputs, batch = self.order(lhs), conv.outputs // groups, conv.batch // conv.batch_groups
         sizes = {**dict(enumerate(window.size)), -1: conv.features}
@@ -128,13 +128,13 @@ class Geometry:
         return Affine(axes, views)
 
     def first_weight(self, rhs: View) -> Address:
-        """Where the weight of the first tap lies: at the far end of reversed dimensions."""
+        """The address of the first tap's weight: at the far end of reversed dimensions."""
         dims, window = self.conv.dims, self.conv.window
         turned = [(n, d) for n, d, reverse in zip(window.size, dims.rhs_spatial, window.rhs_reversal) if reverse]
         return rhs.origin + sum((n - 1) * rhs.strides[d] for n, d in turned)
 
     def arranged(self, array: np.ndarray[Any, Any], order: tuple[int, ...]) -> np.ndarray[Any, Any]:
-        """A constant kernel as [group, sums in ``order``, outputs of the group], each tap where the operand's order meets it."""
+        """A constant kernel as [group, sums in ``order``, outputs of the group], each tap in the operand's order."""
         conv, dims = self.conv, self.conv.dims
         turned = tuple(d for d, reverse in zip(dims.rhs_spatial, conv.window.rhs_reversal) if reverse)
         array = np.flip(array, turned) if turned else array

@@ -1,4 +1,4 @@
-"""Loops for a few columns: matrix times vector, where both operands run along the sum and lanes walk it."""
+"""Loops for a few columns: matrix times vector, where both operands are contiguous along the sum and lanes walk it."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class InnerNest:
     rows: int
 
     def write(self) -> None:
-        """All loops."""
+        """Emit all loops."""
         k, affine = self.k, self.affine
         *before, last = affine.of("row") or [Axis("row", 1, 0, 0)]
         with ExitStack() as stack:

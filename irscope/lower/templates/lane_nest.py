@@ -1,4 +1,4 @@
-"""Contractions whose batches lie side by side in both operands: lanes walk the batches, as in the gradient of a depthwise convolution.
+"""Contractions whose batches are contiguous in both operands: lanes walk the batches, as in the gradient of a depthwise convolution.
 
     par channel of 16:
       r0..r8 = 0                                   a tile of results, one vector of channels each
@@ -27,7 +27,7 @@ RESULTS = 12
 
 
 def lane_axis(affine: Affine, written: list[tuple[int, ...]]) -> Axis | None:
-    """The batch axis along which both operands and all that is written lie side by side."""
+    """The batch axis along which both operands and all outputs are contiguous."""
     side_by_side = (a for a in affine.of("batch") if a.lhs == a.rhs == 1 and a.out >= 0)
     return next((a for a in side_by_side if all(v[a.out] * a.step == 1 for v in written)), None)
 
@@ -47,7 +47,7 @@ class LaneNest:
     finish: Callable[[Any, list[Any], Expr | None], None]
 
     def write(self) -> None:
-        """All loops."""
+        """Emit all loops."""
         k, axis = self.k, self.axis
         results = [a for a in self.affine.axes if a.role != "sum" and a is not axis]
         tiled: list[Axis] = []

@@ -1,4 +1,4 @@
-"""Pointwise work over any number of inputs and outputs: vectors along the axis in which results lie side by side.
+"""Pointwise work over any number of inputs and outputs: vectors along the axis in which results are contiguous.
 
     kernel gelu(in x: f32[128,3072], in bias: f32[3072], out y: f32[128,3072])
       par i0 in 0..128 step 1:
@@ -21,16 +21,16 @@ from irscope.lower.templates import Built, Problem, Template
 from irscope.ops import hlo
 
 BLOCK = 4096
-"""Elements of one unit of work where there is a single loop to share out."""
+"""Elements of one unit of work where there is a single loop to divide among threads."""
 
 
 class Map(Template):
-    """Groups without reductions."""
+    """The template for groups without reductions."""
 
     name = "map"
 
     def match(self, problem: Problem) -> Trace | str | None:
-        """The trace of the group where all movement is strides; ``pull`` where elements are gathered, but vectors still work."""
+        """The trace of the group where strides describe all data movement; ``pull`` where elements are gathered, but in vectors."""
         if problem.group.kind != "map":
             return None
         traced = trace(problem)
@@ -112,7 +112,7 @@ _PULLS = hlo.named("gather iota")
 
 
 def _can_pull(problem: Problem) -> bool:
-    """Whether every node of the group works on vectors of indices, and all outputs lie side by side along the last axis."""
+    """Whether every node of the group works on vectors of indices, and all outputs are contiguous along the last axis."""
     group = problem.group
     shapes = {dims_of(o) for o in group.outputs}
     if len(shapes) != 1 or problem.in_place or not all(n.op.scalar or n.op in VIEWS or n.op in _PULLS for n in group.nodes):
@@ -122,7 +122,7 @@ def _can_pull(problem: Problem) -> bool:
 
 
 def _build_pull(k: KernelBuilder, problem: Problem, most: int) -> Call:
-    """Loops over the result, the last in vectors; the end of a row is done by a vector that overlaps the one before."""
+    """Loops over the result, the last in vectors; the last vector of a row overlaps the one before."""
     pull = Pull(k, problem)
     shape = dims_of(problem.group.outputs[0])
     lanes = most

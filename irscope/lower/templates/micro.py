@@ -6,7 +6,7 @@
       s0 = load lhs[k]          r0, r1, r2 := fma(s0, v0, r0), ...
       s1 = load lhs[k + 768]    ...
 
-The left operand is never packed: its elements are broadcast from wherever they lie. The right one is read in vectors.
+The left operand is never packed: its elements are broadcast from its own storage. The right one is read in vectors.
 """
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Accumulators = list[list[Any]]
 DEPTH_BLOCK = 1 << 11
 """Products that one f32 accumulator takes where a sum is cut into blocks, whose totals are kept in f64 (:func:`total_type`)."""
 LONG_DEPTH = 1 << 14
-"""Products of a result from which on its sum is cut into blocks. Below, the error of a sequential f32 sum of random terms is about 1e-5 at
+"""Products of a result from which on its sum is done in blocks. Below, the error of a sequential f32 sum of random terms is about 1e-5 at
 most, and the totals would cost registers and scratch memory in every kernel."""
 
 
 @dataclass(slots=True)
 class Ahead:
-    """Cache lines to ask for while a tile runs: ``lines`` neighbours at each step, ``steps[i]`` elements further along sum axis i."""
+    """Cache lines to prefetch while a tile runs: ``lines`` neighbours at each step, ``steps[i]`` elements further along sum axis i."""
 
     address: Address
     steps: Sequence[int]
@@ -44,7 +44,7 @@ class Ahead:
 
 @dataclass(slots=True)
 class Tile:
-    """A register tile: where its first elements are, and how far from there its rows lie.
+    """A register tile: the addresses of its first elements, and the offsets of its rows from there.
 
     ``rows`` are offsets of the left operand, ``lhs`` and ``rhs`` the addresses of row 0 and column 0 at the first step of every sum axis.
     ``mask`` (of the last vector) is None where all lanes exist.
@@ -61,8 +61,8 @@ class Tile:
 
 
 def computing_type(anchor: Node) -> DType | None:
-    """The type in which the products of a contraction are summed, or None for those that no register tile does: of complex numbers and
-    truth values, and of floats that the type of the result makes integers first, by its own range."""
+    """The type in which the products of a contraction are summed, or None for those that register tiles do not support: of complex numbers
+    and pred, and of floats that are first converted to the integer type of the result, with its range."""
     assert isinstance(anchor.type, TensorType)
     dtype, *given = anchor.type.dtype, *(o.type.dtype for o in anchor.operands if isinstance(o.type, TensorType))
     if dtype.is_integer and not all(d.is_integer or d is PRED for d in given):
@@ -75,7 +75,7 @@ def computing_type(anchor: Node) -> DType | None:
 
 
 def sum_type(group: Group) -> DType:
-    """The type in which the products of a group's anchor are summed, which register tiles do."""
+    """The type in which the products of a group's anchor, which register tiles support, are summed."""
     assert group.anchor is not None
     dtype = computing_type(group.anchor)
     assert dtype is not None
@@ -83,7 +83,7 @@ def sum_type(group: Group) -> DType:
 
 
 def accumulate(k: KernelBuilder, tile: Tile, dtype: DType, begin: Callable[[int, int], Any] | None = None) -> Accumulators:
-    """Run a tile over its sum axes; gives the accumulators, by row and vector. ``begin(row, vector)`` gives what they start from (zero)."""
+    """Run a tile over its sum axes; returns the accumulators, by row and vector. ``begin(row, vector)`` is their initial value (zero)."""
     zero = k.const(0, dtype)
     acc = [[k.reg(dtype, begin(r, v) if begin else k.splat(zero, tile.lanes)) for v in range(tile.vectors)] for r in range(len(tile.rows))]
     with ExitStack() as loops:
@@ -115,9 +115,9 @@ def total_type(dtype: DType, depth: int) -> DType | None:
 
 
 def inner_products(k: KernelBuilder, tile: Tile, columns: Sequence[int], dtype: DType) -> list[list[Any]]:
-    """The tile for operands that both run along the one sum axis: lanes walk it, and are added up at the end.
+    """The tile for two operands that are contiguous along the one sum axis: lanes walk it, and are summed at the end.
 
-    ``columns`` are offsets of the right operand, as ``rows`` are of the left. Gives one-lane values, by row and column.
+    ``columns`` are offsets of the right operand, as ``rows`` are of the left. Returns one-lane values, by row and column.
     """
     axis, lanes = tile.sums[0], tile.lanes
     zero = k.splat(k.const(0, dtype), lanes)

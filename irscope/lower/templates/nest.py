@@ -1,4 +1,4 @@
-"""The loops around the register tile: panels, row tiles, blocks of the summed axis, and what happens to each result on its way out."""
+"""The loops around the register tile: panels, row tiles, blocks of the summed axis, and the epilogue of each result."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 
 Finish = Callable[[Any, list[Any], Expr | None], None]
-"""``finish(value, index, mask)``: the result at a logical index, lanes along the column axis, is stored, or worked on and stored."""
+"""``finish(value, index, mask)``: stores the result at a logical index, lanes along the column axis, after any epilogue."""
 
 
 PACKERS = {"copy": pack_copy, "transpose": pack_transpose, "gather": pack_gather}
@@ -26,12 +26,12 @@ PACKERS = {"copy": pack_copy, "transpose": pack_transpose, "gather": pack_gather
 
 @dataclass(slots=True)
 class Nest:
-    """A contraction being written. ``affine`` is merged, its last column axis is the vectors'; ``rank`` counts the result's dimensions.
+    """A contraction being emitted. ``affine`` is merged, its last column axis is the vectors'; ``rank`` is the number of result dimensions.
 
-    ``lhs`` and ``rhs`` are the operands' first elements, from where the strides in ``affine`` go on. Where ``schedule.pack`` is ``load``,
-    ``rhs`` lies in panels [batch...][panel][sum...][width] instead, as :func:`irscope.lower.templates.pack.panels` makes them.
+    ``lhs`` and ``rhs`` are the operands' first elements, to which the strides in ``affine`` apply. Where ``schedule.pack`` is ``load``,
+    ``rhs`` is in panels [batch...][panel][sum...][width] instead, as :func:`irscope.lower.templates.pack.panels` packs them.
     ``parallel``: the outermost loops are ``par``. ``whole_columns``: the right operand has room for, and zeros in, the lanes beyond the
-    last column. ``packed_columns`` counts those of a packed operand of which this nest does a part (0: all of it).
+    last column. ``packed_columns`` counts those of a packed operand of which this nest computes a part (0: all of it).
     """
 
     k: KernelBuilder
@@ -47,7 +47,7 @@ class Nest:
     whole_columns: bool = False
     packed_columns: int = 0
 
-    # ---- the axes, by what they are to the loops
+    # ---- the axes, by their part in the loops
 
     @property
     def rows(self) -> list[Axis]:
@@ -81,7 +81,7 @@ class Nest:
         return (self.k.par if self.parallel else self.k.loop)(low, high, step)
 
     def write(self) -> None:
-        """All loops."""
+        """Emit all loops."""
         if self.schedule.rows_outer:
             self._rows_then_panels()
         else:
@@ -108,7 +108,7 @@ class Nest:
                     self._panel(index, lhs, rhs, j, columns, rows)
 
     def _enter_outer(self, stack: ExitStack) -> tuple[list[Any], Address, Address]:
-        """Loops over batches and outer columns: (index of the result, left address, right address)."""
+        """Open loops over batches and outer columns; returns (index of the result, left address, right address)."""
         k = self.k
         index: list[Any] = [k.index(0) for _ in range(self.rank)]
         lhs, rhs = self.lhs, self.rhs
@@ -128,7 +128,7 @@ class Nest:
 
     def _panel(self, index: list[Any], lhs: Address, rhs: Address, j: Any, columns: int,
                rows: tuple[Address, list[Any], int] | None) -> None:
-        """One panel of columns, from ``j`` on: over all rows, or over the one tile ``rows`` (address, index, height)."""
+        """Emit one panel of columns, from ``j`` on: over all rows, or over the one tile ``rows`` (address, index, height)."""
         k, s, lanes = self.k, self.schedule, self.lanes
         vectors, rest = -(-columns // lanes), columns % lanes
         mask = k.first_lanes(rest, lanes) if rest else None
@@ -137,7 +137,7 @@ class Nest:
             sums, address = in_panel(self.sums, self.width), rhs + j * self.depth
         tile = Tile(lhs, address, (), vectors, lanes, sums,
                     mask if s.pack == "none" and not self.whole_columns else None)
-        # A panel that is summed in blocks is packed in blocks, where a block is a run of it.
+        # A panel that is summed in blocks is packed in blocks, where a block is contiguous in it.
         in_blocks = s.pack in PACKERS and bool(s.sum_block) and (s.pack == "copy" or len(sums) == 1)
         unpacked = tile
         if s.pack in PACKERS and not in_blocks:
@@ -159,7 +159,7 @@ class Nest:
         return replace(tile, rhs=panel, sums=sums)
 
     def _row_tiles(self) -> Iterator[tuple[Any, list[Any], int, int, Any]]:
-        """(left address, index, across, height, number) of tiles that cover all rows; a loop is open while each is written."""
+        """(left address, index, across, height, number) of tiles that cover all rows; a loop is open while each is emitted."""
         k, s = self.k, self.schedule
         *before, second, last = [Axis("row", 1, 0, 0), *self.rows]
         zero: list[Any] = [k.index(0) for _ in range(self.rank)]
@@ -190,17 +190,17 @@ class Nest:
                 self._out(register.get(), index, divmod(r, height), v, tile.vectors, mask)
 
     def _out(self, value: object, index: list[Any], row: tuple[int, int], vector: int, vectors: int, mask: Expr | None) -> None:
-        """Hand out one vector of a tile whose first element is at ``index``."""
+        """Pass one vector of a tile whose first element is at ``index`` to ``finish``."""
         *_, second, last = [Axis("row", 1, 0, 0), *self.rows]
         where = last.walk(second.walk(index, self.k.index(row[0])), self.k.index(row[1]))
         where = self.column.walk(where, self.k.index(vector * self.lanes))
         self.finish(value, where, mask if vector == vectors - 1 else None)
 
     def _blocked(self, tile: Tile, at: list[Any], mask: Expr | None, pack: int) -> None:
-        """The summed axis in blocks: results wait in scratch memory, and leave it when all blocks are in.
+        """Emit the summed axis in blocks: results stay in scratch memory until all blocks are summed.
 
-        A block goes on from what is there; where a sum is long, it begins from zero and is added to a total in f64.
-        ``pack``: so many columns of each block are packed first (0: none).
+        A block continues the accumulated sum; where the sum is long, it starts from zero and is added to a total in f64.
+        ``pack``: this many columns of each block are packed first (0: none).
         """
         k, lanes, s = self.k, self.lanes, self.schedule
         long = total_type(self.dtype, self.depth)
@@ -249,10 +249,10 @@ class Nest:
         return [first + (o * self.rows[-1].size + i) for o in range(across) for i in range(height)]
 
     def _ahead(self, tile: Tile, unpacked: Tile, next_panel: int, number: Any) -> Ahead:
-        """What tile ``number`` of a panel asks for: its share of what is read next.
+        """The prefetches of tile ``number`` of a panel: its share of the next panel.
 
-        Panels that were packed before lie one behind the other. One that will be copied lies ``next_panel`` elements further, in rows
-        as wide as a panel: each tile asks for one line of every row.
+        Panels that were packed before the run are contiguous. One that will be copied is ``next_panel`` elements further, in rows
+        as wide as a panel: each tile prefetches one line of every row.
         """
         line = line_of(self.rhs.dtype)
         if self.schedule.pack != "load":
@@ -263,12 +263,12 @@ class Nest:
 
     @staticmethod
     def _joined(a: list[Any], b: list[Any]) -> list[Any]:
-        """Two indices that count along different dimensions, as one."""
+        """Two indices along different dimensions, combined."""
         return [x + y for x, y in zip(a, b)]
 
 
 def _runs(size: int, step: int) -> list[tuple[int, int, int]]:
-    """(first, count, step): whole steps, then what is left as one step."""
+    """(first, count, step): whole steps, then the remainder as one step."""
     whole = size // step * step
     return ([(0, whole, step)] if whole else []) + ([(whole, size - whole, size - whole)] if size > whole else [])
 
@@ -276,7 +276,7 @@ def _runs(size: int, step: int) -> list[tuple[int, int, int]]:
 def _blocks(k: KernelBuilder, tile: Tile, block: int) -> Iterator[tuple[Address, Address, Sequence[Axis], ExitStack]]:
     """(left address, right address, axes, open loops) of blocks of about ``block`` steps.
 
-    Whole inner axes are kept together: the outermost axis is cut where what is inside it is small enough, else the innermost is.
+    Whole inner axes are kept together: the outermost axis is split where its inner part is small enough, else the innermost is.
     """
     axes = list(tile.sums)
     cut = 0

@@ -1,6 +1,6 @@
 """The right operand in panels: [panel][sum][width], zero beyond the last column, so that the register tile reads it in order.
 
-Weights are packed once, before the first run; operands that are computed are packed a panel at a time by the kernel that needs them.
+Weights are packed once, before the first run; computed operands are packed a panel at a time by the kernel that needs them.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Packed = tuple[Address, list[Axis]]
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """What a kernel packs into a panel: ``columns`` of an operand along one axis, in vectors of ``lanes``, and all sums."""
+    """The data that a kernel packs into a panel: ``columns`` of an operand along one axis, in vectors of ``lanes``, and all sums."""
 
     source: Address
     sums: Sequence[Axis]
@@ -38,7 +38,7 @@ class Strip:
         return self.vectors * self.lanes
 
     def room(self, k: KernelBuilder) -> Address:
-        """Scratch memory for it."""
+        """Allocate scratch memory for it."""
         return k.scratch(self.source.dtype, (prod(a.size for a in self.sums), self.width)).origin
 
     def walk(self, k: KernelBuilder, line: Callable[[Address, Address], None]) -> Packed:
@@ -62,7 +62,7 @@ def panels(array: np.ndarray[Any, Any], outer: int, width: int, dtype: Any) -> n
     batch, sums = shape[:outer], shape[outer:]
     out = aligned_zeros((*batch, whole + (rest > 0), *sums, width), dtype)
     if whole:
-        split = array[..., :whole * width].reshape(*shape, whole, width)  # splitting the last axis never copies
+        split = array[..., :whole * width].reshape(*shape, whole, width)  # splitting the last axis never makes a copy
         out[(slice(None),) * outer + (slice(0, whole),)] = np.moveaxis(split, -2, outer)
     if rest:
         out[(slice(None),) * outer + (whole, ..., slice(0, rest))] = array[..., whole * width:]
@@ -70,7 +70,7 @@ def panels(array: np.ndarray[Any, Any], outer: int, width: int, dtype: Any) -> n
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-    """Zeros that begin at a multiple of 64 bytes, as compiled code wants its constants: it takes them as they are."""
+    """Zeros aligned to 64 bytes, as compiled code requires of constants, so that it uses them without a copy."""
     size = prod(shape) * np.dtype(dtype).itemsize
     memory = np.zeros(size + 64, np.uint8)
     start = -memory.__array_interface__["data"][0] % 64
@@ -79,7 +79,7 @@ def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
 
 
 def in_panel(sums: Sequence[Axis], width: int) -> list[Axis]:
-    """Sum axes with the strides that they have in a panel, the last one fastest."""
+    """Sum axes with their strides in a panel, the last one fastest."""
     step, out = width, []
     for axis in reversed(sums):
         out.append(replace(axis, rhs=step))
@@ -88,7 +88,7 @@ def in_panel(sums: Sequence[Axis], width: int) -> list[Axis]:
 
 
 def is_run(sums: Sequence[Axis]) -> bool:
-    """Whether sum axes, in some order, are one run of the right operand's memory."""
+    """Whether sum axes, in some order, are contiguous in the right operand's memory."""
     step = 1
     for axis in sorted(sums, key=lambda a: a.rhs):
         if axis.rhs != step:
@@ -98,7 +98,7 @@ def is_run(sums: Sequence[Axis]) -> bool:
 
 
 def pack_copy(k: KernelBuilder, strip: Strip) -> Packed:
-    """Copy a panel whose columns are neighbours in memory: rows that lie far apart come close together."""
+    """Copy a panel whose columns are contiguous: distant rows become contiguous."""
     lanes, last = strip.lanes, strip.vectors - 1
     mask = k.first_lanes(strip.columns - last * lanes, lanes) if strip.columns < strip.width else None
 
@@ -110,7 +110,7 @@ def pack_copy(k: KernelBuilder, strip: Strip) -> Packed:
 
 
 def pack_transpose(k: KernelBuilder, strip: Strip) -> Packed:
-    """Copy a panel whose sums are one run of memory: squares of lanes x lanes are transposed in registers."""
+    """Copy a panel whose sums are contiguous: squares of lanes x lanes are transposed in registers."""
     source, lanes, width, size = strip.source, strip.lanes, strip.width, prod(a.size for a in strip.sums)
     room = strip.room(k)
 
@@ -123,7 +123,7 @@ def pack_transpose(k: KernelBuilder, strip: Strip) -> Packed:
             (room + (at + r) * width + v * lanes).store(line)
 
     whole = size // lanes * lanes
-    for v in range(strip.vectors):  # one vector of columns after the other: their memory is read in as few streams at a time
+    for v in range(strip.vectors):  # one vector of columns after the other, so that few streams of memory are read at a time
         with k.loop(0, whole, lanes) as i:
             square(i, v, lanes)
         if size > whole:
@@ -132,7 +132,7 @@ def pack_transpose(k: KernelBuilder, strip: Strip) -> Packed:
 
 
 def transposed(k: KernelBuilder, lines: Sequence[Expr]) -> list[Expr]:
-    """A square of vectors, its rows made columns, by log2(lanes) rounds of exchanges between pairs."""
+    """Transpose a square of vectors by log2(lanes) rounds of exchanges between pairs."""
     lanes = len(lines)
     rows, step = list(lines), lanes // 2
     while step:
@@ -147,7 +147,7 @@ def transposed(k: KernelBuilder, lines: Sequence[Expr]) -> list[Expr]:
 
 
 def pack_gather(k: KernelBuilder, strip: Strip) -> Packed:
-    """Copy a panel that runs along memory in no direction, an element at a time."""
+    """Copy a panel that is contiguous in no direction, an element at a time."""
     def line(at: Address, to: Address) -> None:
         with k.loop(0, strip.columns) as c:
             (to + c).store((at + c * strip.column.rhs).load())

@@ -1,6 +1,6 @@
-"""Reductions over leading or middle axes: vectors along the last axis that is kept, the reduced axes walked one after the other.
+"""Reductions over leading or middle axes: vectors along the last axis that is kept, sequential loops over the reduced axes.
 
-Results of a block of vectors stay in registers until all their elements are in; the pointwise nodes behind the reduction finish them there.
+Results of a block of vectors stay in registers until all their elements are reduced; the epilogue computes on them there.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
 
 
 class Reduction(Template):
-    """Groups of kind ``reduction`` with one result, and sums over rows whose elements lie across memory."""
+    """Groups of kind ``reduction`` with one result, and sums over rows whose elements are strided."""
 
     name = "reduction"
 
@@ -61,11 +61,11 @@ class _Reduction:
         self.before = [p for p in match.points if p.stage == 0 and p.level <= self.rows]
         self.inside = [p for p in match.points if p.level > self.rows]
         self.results = [o for o in match.outputs if o[1].level <= self.rows]
-        self.beside = [o for o in match.outputs if o[1].level > self.rows]  # stored as the walk goes over them
+        self.beside = [o for o in match.outputs if o[1].level > self.rows]  # stored during the walk over them
         self.after = [p for p in match.points if p.stage == 1 and p is not self.reduce]
 
     def write(self) -> None:
-        """The whole kernel."""
+        """Emit the whole kernel."""
         k, rows, space = self.k, self.rows, self.match.space
         values: Values = {}
         index: list[Any] = []
@@ -93,7 +93,7 @@ class _Reduction:
         return [*index, *([0] * (len(self.match.space) - len(index)))]
 
     def _block(self, index: list[Any], j: Any, count: int, mask: Expr | None, values: Values) -> None:
-        """Several vectors of results: all reduced elements of them, then what follows."""
+        """Emit several vectors of results: the reduction of their elements, then the epilogue."""
         k, lanes = self.k, self.lanes
         node = self.reduce.node
         operation, dtype = operation_of(node), tensor_of(node).dtype

@@ -17,17 +17,17 @@ from irscope.lower.view import Address, View
 
 @dataclass(slots=True)
 class Edges:
-    """What has to be copied around a kernel: stages before and after. ``problem`` is what is left for the kernel between them."""
+    """The copies before and after a kernel, as stages. ``problem`` is what remains for the kernel between them."""
 
     problem: Problem
     before: list[Stage] = field(default_factory=list)
     after: list[Stage] = field(default_factory=list)
 
     def frame(self, node: Node, order: tuple[int, ...], room: Sequence[tuple[int, int]], holes: Sequence[int]) -> Operand:
-        """An operand of its own for one position that reads an input: copied before, in another order, with zeros around it and between
-        its elements. Whoever else reads the input finds it where it was.
+        """A separate operand for one position that reads an input: a copy in another order, with zeros around it and between its elements.
+        Other readers of the input still read the original.
 
-        ``holes`` is how far elements are apart along each dimension (1: nothing between).
+        ``holes`` is the distance of elements along each dimension (1: nothing between).
         """
         problem, storage = self.problem, self.problem.ins[node]
         constraint = LayoutConstraint(order, tuple(low for low, _ in room), tuple(high for _, high in room))
@@ -38,7 +38,7 @@ class Edges:
         return Operand(made, around=True)
 
     def leave(self, orders: Mapping[Node, tuple[int, ...]]) -> None:
-        """Let outputs be written into memory of their own, in other orders, and be copied from there to where they belong."""
+        """Let outputs be written into private memory, in other orders, and be copied from there to their own."""
         problem, outs = self.problem, dict(self.problem.outs)
         for node, order in orders.items():
             storage = problem.outs[node]
@@ -48,7 +48,7 @@ class Edges:
 
 
 def _copying(name: str, problem: Problem, node: Node, source: tuple[Operand, str], target: tuple[Operand, str]) -> Stage:
-    """The stage that copies one place to another; each with the name of its buffer."""
+    """The stage that copies one operand to another; each with the name of its buffer."""
     k = KernelBuilder(name, lanes=problem.lanes, tuned=True)
     call, storage = Call(k), source[0].storage
     copy(k, call.bind(source[0], "in", source[1]), call.bind(target[0], "out", target[1]), _lanes(storage.dtype, problem.lanes))
@@ -56,14 +56,14 @@ def _copying(name: str, problem: Problem, node: Node, source: tuple[Operand, str
 
 
 def _own(name: str, storage: Storage, shape: tuple[int, ...], constraint: LayoutConstraint, holes: bool) -> Storage:
-    """A place in memory of the template's own."""
+    """Storage in private memory of the template."""
     strides, offset, elements = constraint.layout(shape)
     slot = Slot(name, storage.dtype, elements, "temp", zeroed=holes or constraint.has_halo)
     return Storage(slot, storage.dtype, shape, strides, offset, tuple(zip(constraint.low, constraint.high)))
 
 
 def copy(k: KernelBuilder, source: View, target: View, lanes: int) -> None:
-    """Copy an array: by vectors where both sides have a dimension in common that is side by side, by transposed squares where each has
+    """Copy an array: by vectors where one dimension is contiguous on both sides, by transposed squares where each has
     its own, else element by element."""
     dims = [d for d, n in enumerate(source.shape) if n > 1]
     along = next((d for d in dims if source.strides[d] == target.strides[d] == 1), None)
@@ -81,7 +81,7 @@ def copy(k: KernelBuilder, source: View, target: View, lanes: int) -> None:
 
 
 def _enter(k: KernelBuilder, stack: ExitStack, source: View, target: View, without: Sequence[int]) -> tuple[Address, Address]:
-    """Loops over all dimensions but some, the target's slowest outside: where both are."""
+    """Open loops over all dimensions but some, the target's slowest outermost; returns the addresses on both sides."""
     at, to, shape = source.origin, target.origin, source.shape
     for d in sorted((d for d in range(len(shape)) if d not in without), key=lambda d: -abs(target.strides[d])):
         i = stack.enter_context(k.par(0, shape[d]))
@@ -102,7 +102,7 @@ def _runs(k: KernelBuilder, source: View, target: View, along: int, lanes: int) 
 
 
 def _squares(k: KernelBuilder, source: View, target: View, across: int, down: int, lanes: int) -> None:
-    """Lines of the source run along ``across``, those of the target along ``down``."""
+    """Copy by squares: lines of the source run along ``across``, those of the target along ``down``."""
     shape = source.shape
 
     def square(at: Address, to: Address, wide: int, high: int) -> None:

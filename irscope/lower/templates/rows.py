@@ -1,7 +1,7 @@
-"""Reductions over trailing axes with everything around them, a row at a time: sums, softmax, layer normalisation.
+"""Reductions over trailing axes, fused with the pointwise work around them, a row at a time: sums, softmax, layer normalisation.
 
-A row is gone through as often as reductions wait for each other (softmax: maximum, sum of exponentials, quotient). What is costly to
-compute and needed by a later pass is kept in a row of scratch memory, which stays in the first cache.
+A row takes as many passes as reductions depend on each other (softmax: maximum, sum of exponentials, quotient). A value that is costly to
+compute and used by a later pass is kept in a row of scratch memory, which stays in the first cache.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from irscope.ops.bodies import COMBINERS, combiner, identity
 from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
 
 COSTLY = 8
-"""Simple operations an element from which on a value is kept for the next pass instead of computed again."""
+"""Simple operations per element from which on a value is kept for the next pass instead of being recomputed."""
 MAX_SCRATCH = 1 << 18
 """Bytes of kept rows."""
 
@@ -55,9 +55,9 @@ class Rows(Template):
 
 @dataclass(slots=True)
 class Sum:
-    """One running reduction: the registers of a pass, and how they become one value.
+    """One running reduction: the registers of a pass, and how they are combined.
 
-    ``total`` is there where a long sum is kept in blocks: the registers are added to it, and start again from zero, after each block.
+    ``total`` exists where a long sum is computed in blocks: after each block the registers are added to it and reset to zero.
     """
 
     point: Point
@@ -82,7 +82,7 @@ class _Rows:
         self.passes = 1 + max((p.stage for p in match.points), default=0)
 
     def write(self) -> None:
-        """The whole kernel."""
+        """Emit the whole kernel."""
         k, match = self.k, self.match
         values: Values = {}
         self.e.emit(self._at_level(0), [0] * self.axes, values, lanes=1, keep=True)
@@ -99,7 +99,7 @@ class _Rows:
                     self.e.store((node, walk), [*index, *([0] * len(self.columns))], values[point], None, 1)
 
     def _at_level(self, level: int) -> list[Point]:
-        """Points of a level that wait for no reduction."""
+        """Points of a level that depend on no reduction."""
         return [p for p in self.match.points if p.level == level and p.stage == 0 and p.kind != "reduce" and not self._is_full(p)]
 
     def _is_full(self, point: Point) -> bool:
@@ -108,7 +108,7 @@ class _Rows:
     # ---- one pass over the row
 
     def _pass(self, number: int, index: list[Any], values: Values) -> None:
-        """Go through the row: reductions that can be done now, and full outputs that are ready."""
+        """Emit one pass over the row: the reductions whose operands are known, and full outputs that are ready."""
         match = self.match
         rows = [p for p in match.points if not self._is_full(p) and p.stage == number and p not in values and p.kind != "reduce"]
         self.e.emit(rows, [*index, *([0] * len(self.columns))], values, lanes=1, keep=True)
@@ -139,7 +139,7 @@ class _Rows:
             values[one.point] = self._end(one, values)
 
     def _loops(self, at: Any, unroll: int, totals: list[Sum]) -> None:
-        """Loops over a row, in blocks where sums have totals: after each block the registers are added to them."""
+        """Emit loops over a row, in blocks where sums have totals: after each block the registers are added to them."""
         if not self.columns:
             at([], 0, None, 1)
             return
@@ -150,7 +150,7 @@ class _Rows:
                 self._add_block(one)
 
     def _block(self, at: Any, unroll: int, first: list[Any], extents: list[int]) -> None:
-        """One block of a row: vectors along its last axis, several at a time where registers are to work side by side."""
+        """Emit one block of a row: vectors along its last axis, several at a time where registers work in parallel."""
         k, lanes, n = self.k, self.lanes, extents[-1]
         with ExitStack() as loops:
             outer = [start + loops.enter_context(k.loop(0, size)) for start, size in zip(first[:-1], extents[:-1])]
@@ -227,8 +227,8 @@ class _Rows:
         wide = widened(dtype) if operation in ("add", "mul") else dtype
         neutral = self.k.const(_neutral(op, wide), wide)
         registers = [self.k.reg(wide, self.k.splat(neutral, self.lanes)) for _ in range(self.sums)]
-        # The largest of two as HLO has it takes six instructions, because NaN must win. Here it takes two: whether there was a NaN is
-        # kept aside, and looked at when the row is done.
+        # HLO's maximum takes six instructions, because it must propagate NaN. Here it takes two: a separate register records whether there
+        # was a NaN, and is checked at the end of the row.
         aside = operation in ("max", "min") and wide in (F32, F64) and not self.exact
         total_type = fold_type(dtype, op, prod(self.columns))
         steps = prod(self.columns[:-1]) * -(-self.columns[-1] // (self.lanes * self.sums)) if self.columns else 1
@@ -238,7 +238,7 @@ class _Rows:
         return Sum(point, operation, wide, registers, nan_seen, total)
 
     def _add_block(self, one: Sum) -> None:
-        """Add the registers of a block to the total; they start again from zero."""
+        """Add the registers of a block to the total, and reset them to zero."""
         k = self.k
         one.total.set(k.binary("add", one.total.get(), k.convert(self._joined(one), one.total.get().dtype)))
         for register in one.registers:
@@ -270,7 +270,7 @@ class _Rows:
         register.set(k.binary(one.operation, register.get(), value))
 
     def _better(self, one: Sum, x: Expr, y: Expr) -> Expr:
-        """The larger (or smaller) of two values that are no NaN."""
+        """The larger (or smaller) of two values that are not NaN."""
         return self.k.select(self.k.compare("GT" if one.operation == "max" else "LT", x, y), x, y)
 
     def _end(self, one: Sum, values: Values) -> Expr:
@@ -294,7 +294,7 @@ class _Rows:
 
 
 def operation_of(node: Node) -> str | None:
-    """The scalar operation that a reduction combines by, where lanes can do it in any order; None for any other body."""
+    """The scalar operation that a reduction combines with, where it may be applied in any order; None for any other body."""
     op = combiner(node.bodies[0])
     if not isinstance(node.type, TensorType):
         return None
@@ -305,16 +305,16 @@ def operation_of(node: Node) -> str | None:
 
 
 def _neutral(op: Op, dtype: DType) -> Any:
-    """The value that changes nothing."""
+    """The identity of the operation."""
     value = identity(op, dtype.numpy())
     return value.item() if hasattr(value, "item") else value
 
 
 def _tail_identity(op: Op, dtype: DType) -> Any:
-    """The value of the lanes beyond a tail: -0 for sums of floats, which -0 changes as little as 0 does.
+    """The value of masked-off lanes in a tail: the identity, but -0 for sums of floats, which is an identity too.
 
-    Lanes that are masked off are loaded as 0, and a quotient of two such lanes is NaN. LLVM 22.1 takes it for 0 where the processor has no
-    AVX: it drops a select between the quotient and 0, and the sum is NaN. It keeps a select between the quotient and -0.
+    Masked-off lanes are loaded as 0, and a quotient of two such lanes is NaN. Where the processor has no AVX, LLVM 22.1 takes the quotient
+    for 0: it drops a select between the quotient and 0, and the sum is NaN. It keeps a select between the quotient and -0.
     """
     if op is hlo.add and (dtype.is_float or dtype.is_complex):
         return complex(-0.0, -0.0) if dtype.is_complex else -0.0

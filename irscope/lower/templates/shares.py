@@ -1,4 +1,4 @@
-"""Loops whose last iteration is a smaller one of its own kind, written so that all of them can be shared out among threads."""
+"""Loops with a smaller last iteration, written so that all iterations can be divided among threads."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from irscope.lower.build import KernelBuilder
 
 
 def stepped(k: KernelBuilder, size: int, step: int, parallel: bool = True, last_apart: bool = False) -> Iterator[tuple[Any, int]]:
-    """(position, width) of whole steps and of what is left; the loop over them is open while each is written.
+    """(position, width) of whole steps and of the remainder; the loop over them is open while each is emitted.
 
-    ``last_apart``: the last step is written by itself, at a position that is known, though it may be a whole one.
+    ``last_apart``: the last step is emitted separately, at a known position, even if it is a whole one.
 
         for i, width in stepped(k, 10, 4):        par i in 0..12 step 4:
             write(i, width)                         if i < 8: write(i, 4)

@@ -1,7 +1,7 @@
 """The matrices of Winograd convolution F(m x m, 3 x 3), and linear combinations of values by their rows.
 
 ``output = A^T [(G w G^T) * (B^T d B)] A`` for tiles ``d`` of (m + 2) x (m + 2) pixels: m*m results by (m + 2)^2 multiplications
-instead of 9 m*m. F(2) has the weights 0, 1 and 1/2 alone and is as accurate as the direct sum; F(4) has weights up to 8 and loses about
+instead of 9 m*m. F(2) has only the weights 0, 1 and 1/2 and is as accurate as the direct sum; F(4) has weights up to 8 and loses about
 three bits.
 """
 from __future__ import annotations

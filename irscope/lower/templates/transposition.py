@@ -1,8 +1,8 @@
-"""Pointwise work that reads some of its inputs across: squares of vectors are loaded along their rows and turned in registers.
+"""Pointwise work that reads some of its inputs transposed: squares of vectors are loaded along their rows and transposed in registers.
 
     x: f32[1024,768]  ->  transpose  ->  add y: f32[768,1024]
 
-Sixteen vectors of x are loaded side by side, turned by four rounds of shuffles, and then belong to sixteen rows of the result.
+Sixteen contiguous vectors of x are loaded, transposed by four rounds of shuffles, and then belong to sixteen rows of the result.
 """
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SMALLEST = 4
 
 
 class Transposition(Template):
-    """Maps with loads whose elements lie side by side along another axis than the results'."""
+    """Maps with loads that are contiguous along another axis than the results."""
 
     name = "transposition"
 
     def match(self, problem: Problem) -> tuple[Trace, int] | None:
-        """The trace, and the axis that the turned inputs lie along."""
+        """The trace, and the axis along which the transposed inputs are contiguous."""
         if problem.group.kind != "map" or problem.in_place:
             return None
         traced = trace(problem)
@@ -57,12 +57,12 @@ class Transposition(Template):
 
 
 def _is_across(point: Point) -> bool:
-    """Whether a load goes through memory in steps from lane to lane."""
+    """Whether a load is strided from lane to lane."""
     return point.kind == "load" and point.walk.strides[-1] not in (0, 1) and not tensor_of(point.node).dtype.is_complex
 
 
 def _along(point: Point) -> int | None:
-    """The axis along which a load's elements lie side by side."""
+    """The axis along which a load's elements are contiguous."""
     return next((d for d, s in enumerate(point.walk.strides) if s == 1 and point.walk.shape[d] > 1), None)
 
 
@@ -78,7 +78,7 @@ class _Squares:
         self.rest = [p for p in match.points if p not in self.across]
 
     def write(self) -> None:
-        """Loops over squares; those at the end of an axis overlap the ones before."""
+        """Emit loops over squares; those at the end of an axis overlap the ones before."""
         k, space = self.k, self.match.space
         values: Values = {}
         self.e.emit([p for p in self.rest if p.level == 0], [0] * len(space), values, lanes=1, keep=True)

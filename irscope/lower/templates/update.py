@@ -1,4 +1,4 @@
-"""Writing a small array into a large one that is there already, at a place that is computed: ``dynamic-update-slice`` in place."""
+"""``dynamic-update-slice`` in place: writes a small array into a large one at computed start indices."""
 from __future__ import annotations
 
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ from irscope.ops.nests import clamped
 
 
 class Update(Template):
-    """Groups of kind ``update``: the inputs are what is written and where; what it is written into is the output's own memory."""
+    """Groups of kind ``update``: the inputs are the update and its start indices; the output's memory already holds the array."""
 
     name = "update"
 

@@ -1,10 +1,10 @@
-"""Pooling: windows that slide over an image whose channels lie side by side, lanes along the channels.
+"""Pooling: windows that slide over an image whose channels are contiguous, lanes along the channels.
 
     for y:  for x:  for channel of 16:  a window's pixels are combined in registers, in the order of the window
 
 At the edges, a maximum or minimum reads the nearest pixel of the window again, which changes nothing; other reductions, and all where
-some window lies in the padding alone, read some pixel of the image and pass over it. Maxima of floats take the larger value and note
-beside whether any was NaN, which leaves one instruction between a pixel and the next; the sign of a zero is then that of any zero
+some window is entirely in the padding, read some pixel of the image and discard it. Maxima of floats take the larger value and record
+separately whether any was NaN, which leaves one instruction between a pixel and the next; the sign of a zero is then that of any zero
 (``--precision exact`` orders zeros).
 """
 from __future__ import annotations
@@ -32,14 +32,14 @@ from irscope.ops.attrs import Window
 from irscope.ops.bodies import combiner
 
 MAX_TAPS = 64
-"""Windows with more elements are loops of the generic family: their code would be long."""
+"""Windows with more elements use the generic template's loops: unrolled code would be long."""
 IDEMPOTENT = hlo.named("maximum minimum and or")
 _DIRECTIONS: dict[Op | None, str] = {hlo.maximum: "GT", hlo.minimum: "LT"}
 
 
 @dataclass(slots=True)
 class Work:
-    """``axis`` is the dimension of the lanes; ``repeats`` says that reading an element twice changes nothing."""
+    """``axis`` is the dimension of the lanes; ``repeats``: reading an element twice does not change the result."""
 
     window: Window
     axis: int
@@ -47,12 +47,12 @@ class Work:
 
 
 class Windows:
-    """See the module."""
+    """The template for pooling: see the module."""
 
     name = "window"
 
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
-        """What looks like the channels last, in the operand and in the results."""
+        """Requests the dimension that looks like the channels last, in the operand and in the results."""
         window, anchor = _window(group), group.anchor
         if window is None or anchor is None:
             return {}
@@ -67,7 +67,7 @@ class Windows:
         return {node: constraint for node in nodes if len(dims_of(node)) == rank and node.op is not hlo.constant}
 
     def match(self, problem: Problem) -> Work | None:
-        """One operand, no holes in it, and a dimension that no window slides along and whose elements are neighbours."""
+        """One operand without dilation, and a contiguous dimension that no window slides along."""
         group, anchor = problem.group, problem.group.anchor
         window = _window(group)
         if window is None or anchor is None or prod(window.size) > MAX_TAPS or not isinstance(anchor.type, TensorType):
@@ -115,7 +115,7 @@ class _Nest:
         self.taps = list(product(*(range(n) for n in work.window.size)))
 
     def write(self) -> None:
-        """All loops: the image's, then whole groups of vectors, single vectors, and what is left of one."""
+        """Emit all loops: over the image, then over groups of vectors, single vectors, and the tail."""
         k, axis = self.k, self.work.axis
         order = sorted((d for d in range(len(self.shape)) if d != axis), key=lambda d: -abs(self.source.strides[d]))
         with ExitStack() as stack:
@@ -134,7 +134,7 @@ class _Nest:
                 self._vectors(index, places, k.index(first), 1, k.first_lanes(channels - first, self.lanes))
 
     def _place(self, index: list[Any], tap: tuple[int, ...]) -> tuple[Address, Expr | None]:
-        """Where a tap of a window lies (clamped into the image), and whether it lies in the image (None: always)."""
+        """The address of a tap of a window (clamped to the image), and whether it is in the image (None: always)."""
         k, window, shape = self.k, self.work.window, self.source.shape
         base = self.source.origin
         inside: Expr | None = None
@@ -193,13 +193,13 @@ def _slides(window: Window, d: int) -> bool:
 
 
 def _all_meet(window: Window, image: tuple[int, ...], windows: tuple[int, ...]) -> bool:
-    """Whether each window holds an element of the image, and with it the one that is nearest to each of its places."""
+    """Whether each window contains an element of the image, and therefore the nearest one to each of its taps."""
     return all(dilate == 1 and low < size and (n - 1) * stride - low < length for size, stride, low, dilate, length, n in zip(
         window.size, window.stride, window.pad_low, window.rhs_dilate, image, windows, strict=True))
 
 
 def _channel(window: Window, shape: tuple[int, ...]) -> int | None:
-    """The last dimension that no window slides along and that holds more than one element; only where some window slides."""
+    """The last dimension that no window slides along and that has more than one element; only where some window slides."""
     still = [d for d in range(len(shape)) if not _slides(window, d) and shape[d] > 1]
     return still[-1] if still and len(still) < len(shape) else None
 

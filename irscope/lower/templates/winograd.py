@@ -1,7 +1,7 @@
 """3 x 3 convolutions of stride 1 with fixed weights by Winograd's algorithm: 2.25 times fewer multiplications at the same accuracy (m = 2).
 
-m = 4 saves four times, costs about three bits of accuracy, and reads four times the weights: it is chosen under ``--precision fast``, for
-images that are large against their channels.
+m = 4 takes four times fewer multiplications, costs about three bits of accuracy, and reads four times the weights: it is chosen under
+``--precision fast``, for images that are large relative to their channels.
 """
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from irscope.lower.templates.winograd_nest import Image, WinogradNest
 from irscope.ops import hlo
 
 MIN_CHANNELS = 16
-"""With fewer channels the transforms cost more than the products they save."""
+"""With fewer channels the transforms cost more than the products that they save."""
 MIN_TILES = 9
-"""With fewer tiles the weights, of which there are 16 for every 9, are read too seldom."""
+"""With fewer tiles the weights, of which there are 16 for every 9, are reused too rarely."""
 ENOUGH_TILES = 48
-"""So many tiles of a block make up for weights that are read from the third cache."""
+"""This many tiles of a block make up for weights that are read from the third cache."""
 
 
 @dataclass(slots=True)
 class Work:
-    """A convolution between its edges; ``m`` are the results a side of a tile."""
+    """A convolution between its edges; a tile has ``m`` x ``m`` results."""
 
     geometry: Geometry
     between: Between
@@ -43,12 +43,12 @@ class Work:
 
 
 class Winograd(Template):
-    """See the module."""
+    """The template for Winograd convolutions: see the module."""
 
     name = "winograd"
 
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
-        """Room for whole tiles."""
+        """Requests room for whole tiles."""
         geometry = geometry_of(group)
         if geometry is None or not _suits(geometry) or sum_type(group) is not F32:
             return {}
@@ -57,7 +57,7 @@ class Winograd(Template):
         return {geometry.lhs: geometry.image_constraint(2)}
 
     def match(self, problem: Problem) -> Work | None:
-        """Where it pays, and where results are not asked to be rounded as the definition rounds them."""
+        """Convolutions for which it pays, unless ``--precision exact`` is set."""
         geometry = geometry_of(problem.group)
         exact = problem.precision == "exact"
         if geometry is None or exact or not _suits(geometry) or geometry.rhs not in problem.constants or sum_type(problem.group) is not F32:
@@ -126,7 +126,7 @@ def _block_rows(geometry: Geometry, m: int, machine: Machine) -> int:
 
 
 def _packed(geometry: Geometry, m: int, width: int, dtype: DType) -> tuple[Packed, tuple[int, ...]]:
-    """The transformed weights in panels, a plane after the other."""
+    """The transformed weights in panels, plane by plane."""
     numpy_type = dtype.numpy()
     shape = ((m + 2) ** 2, ceil(geometry.conv.outputs / width), geometry.conv.features, width)
 
@@ -137,7 +137,7 @@ def _packed(geometry: Geometry, m: int, width: int, dtype: DType) -> tuple[Packe
 
 
 def _flops(geometry: Geometry) -> float:
-    """Of the direct sum, so that figures compare."""
+    """FLOPs of the direct sum, so that figures are comparable."""
     conv = geometry.conv
     return 2.0 * 9 * conv.batch * conv.out_spatial[0] * conv.out_spatial[1] * conv.features * conv.outputs
 

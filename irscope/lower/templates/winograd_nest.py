@@ -37,7 +37,7 @@ class Image:
 @dataclass(slots=True)
 class WinogradNest:
     """A 3 x 3 convolution of stride 1. ``source`` is the first tap of the first result; taps outside of the image read zeros.
-    ``groups`` parts of the outputs, each whole panels, are blocks of their own."""
+    ``groups`` parts of the outputs, each of whole panels, are separate blocks."""
 
     k: KernelBuilder
     source: Address
@@ -81,11 +81,11 @@ class WinogradNest:
         return _padded(self.inputs, self.lanes), _padded(self.outputs // self.groups, self.lanes)
 
     def write(self) -> None:
-        """All loops."""
+        """Emit all loops."""
         k, planes = self.k, self.planes
         transformed = k.scratch(self.dtype, (planes, self.tiles, self.pitch[0])).origin
         products = k.scratch(self.dtype, (planes, self.tiles, self.pitch[1])).origin
-        cut = self.height % self.m != 0  # then the last rows of tiles are a block of their own
+        cut = self.height % self.m != 0  # then the last rows of tiles are a separate block
         with k.par(0, self.images) as n, k.par(0, self.groups) as g:
             for y, rows in stepped(k, self.down, self.block_rows, True, cut):
                 self._forward(transformed, n, y, rows)
@@ -111,7 +111,7 @@ class WinogradNest:
                          Axis("column", own, 0, 1, 2), Axis("sum", self.inputs, 1, 1)])
 
         def keep(value: object, index: list[Any], mask: Expr | None) -> None:
-            # Whole vectors: what lies beyond the last channel is zero, and there is room for it.
+            # Whole vectors: the elements beyond the last channel are zero, and there is room for them.
             (products + (index[0] * (self.tiles * pitch_out) + index[1] * pitch_out + index[2])).store(value)
 
         Nest(self.k, affine, transformed, self.weights + g * (own * self.inputs), self.dtype, self.lanes, 3, self.schedule, keep,
@@ -154,7 +154,7 @@ def _split(count: int, last: int, m: int) -> list[tuple[int, int, int]]:
 
 
 def _channels(k: KernelBuilder, channels: int, lanes: int) -> Iterator[tuple[Any, Expr | None]]:
-    """(first channel, mask) of each vector of channels; a loop is open while a whole one is written."""
+    """(first channel, mask) of each vector of channels; a loop is open while a whole one is emitted."""
     whole = channels // lanes * lanes
     if whole:
         with k.loop(0, whole, lanes) as c:
