@@ -233,7 +233,7 @@ ENTRY main {
     assert verify_program(program) == []
     first, second = program.temps
     second.offset = first.offset
-    assert any("written over" in problem for problem in verify_program(program))
+    assert any("overwritten memory" in problem for problem in verify_program(program))
 
 
 def test_an_output_that_is_written_in_part_is_found() -> None:
