@@ -1,4 +1,4 @@
-"""What sort of work a node does, in the classes that XLA's own graph dumper colours by."""
+"""The class of work of a node, as XLA's own graph dumper colours nodes."""
 from __future__ import annotations
 
 from functools import lru_cache
@@ -12,20 +12,20 @@ CLASSES = ("contraction", "reduction", "elementwise", "movement", "fusion", "con
 """All classes, the heavy ones first."""
 
 VALUES = sets.hlo("constant") | sets.torchscript("prim::Constant prim::GetAttr prim::Uninitialized")
-"""Operators that name a value that is there already: a literal, a weight, a submodule."""
+"""Operators that name an existing value: a literal, a weight, a submodule."""
 PLUMBING = sets.hlo("tuple get-tuple-element") | sets.torchscript(
     "prim::ListConstruct prim::TupleConstruct prim::ListUnpack prim::TupleUnpack prim::TupleIndex prim::NumToTensor prim::unchecked_cast "
     "prim::data __getitem__ Int Bool ScalarImplicit size len dim")
-"""Operators that pack, unpack or ask for a size, and move no data."""
+"""Operators that pack, unpack or query a size, and move no data."""
 VIEWS = sets.torchscript(
     "view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze transpose swapaxes swapdims permute t numpy_T mT movedim "
     "moveaxis expand broadcast_to expand_as detach alias contiguous slice narrow select unbind chunk split split_with_sizes tensor_split "
     "diagonal unfold view_as_real view_as_complex real imag unsafe_chunk unsafe_split unsafe_split_with_sizes requires_grad_ lift_fresh "
     "_unsafe_view _reshape_alias as_strided linalg_diagonal hsplit vsplit dsplit atleast_1d atleast_2d atleast_3d broadcast_tensors "
     "meshgrid conj _conj _neg_view mH matrix_H adjoint positive")
-"""torch's operators whose result shows the memory of their first operand."""
+"""torch's operators whose result is a view of their first operand."""
 DENSE = sets.torchscript("reshape reshape_as flatten ravel contiguous")
-"""Those of them that copy instead, when the elements do not lie one after another."""
+"""Those of them that copy instead when the elements are not contiguous."""
 DROPOUTS = sets.torchscript("dropout feature_dropout alpha_dropout feature_alpha_dropout")
 _CASTS = sets.torchscript("to type_as")
 
@@ -53,7 +53,7 @@ _MEMBERS = {
 
 
 def is_view(node: Node) -> bool:
-    """Whether an operator of torch gives back what it was given, or shows its memory, and moves nothing."""
+    """Whether an operator of torch returns its operand or a view of it, and moves no data."""
     op = node.op
     if op.is_primitive:
         return False
@@ -98,7 +98,7 @@ def _class_of(op: Op) -> str:
 
 
 def drawn_class(node: Node) -> str:
-    """The class to draw a node in: of a fusion that of the heaviest work inside it."""
+    """The class to draw a node in; for a fusion, that of the heaviest work inside it."""
     if node.op is not hlo.fusion or not node.bodies:
         return work_class(node)
     inside = {work_class(inner) for inner in node.bodies[0].nodes}
@@ -106,7 +106,7 @@ def drawn_class(node: Node) -> str:
 
 
 def is_leaflike(node: Node) -> bool:
-    """Leaves, and the broadcast of a scalar constant: compilers hoist and share them, so that they stand in one copy of a layer only."""
+    """Whether a node is a leaf, or a broadcast scalar constant: compilers hoist and share these, so only one copy of a layer has them."""
     if _is_leaf(node.op):
         return True
     return node.op is hlo.broadcast and bool(node.operands) and node.operands[0].op is hlo.constant
@@ -117,7 +117,7 @@ def _is_leaf(op: Op) -> bool:
     return op.kind is Kind.LEAF or op is hlo.iota or op in VALUES
 
 
-# Operators of libraries, by their own words: what they are does not depend on whether irscope can take them apart.
+# Operators of libraries, by their own names: their class does not depend on whether irscope can expand them.
 _WORDS = {
     "contraction": frozenset("""
         linear matmul bmm mm addmm baddbmm mv dot einsum conv1d conv2d conv3d conv_transpose2d convolution _convolution dense batch_matmul

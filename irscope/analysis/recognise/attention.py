@@ -1,4 +1,4 @@
-"""Softmax, and attention: a product behind it that sums over the axis of the softmax."""
+"""Softmax, and attention: a softmax followed by a product that sums over its axis."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Dot
 
 STEPS = 4
-"""Operators between a softmax and the product that reads it, at most."""
+"""The most operators between a softmax and the product that reads it."""
 
 
 def softmaxes(node: Node, users: Users) -> Iterator[Composite]:

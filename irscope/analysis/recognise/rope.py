@@ -1,4 +1,4 @@
-"""Rotary position embeddings: halves, or neighbours, turned by an angle."""
+"""Rotary position embeddings: halves, or neighbours, rotated by an angle."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ TURNED = patterns("add|subtract(multiply(x, cosine), multiply(halves, sine))", "
                   through=COPIES)
 PAIR = Pattern("subtract(multiply(a:slice(x), cosine), multiply(b:slice(x), sine))", SPREADS)
 TWIN = patterns("add|subtract(multiply(a, sine), multiply(b, cosine))", "subtract(multiply(b, cosine), multiply(a, sine))", through=SPREADS)
-"""Of two that both subtract, the first is looked at."""
+"""If both subtract, the first is examined."""
 
 
 def rotations_of_halves(node: Node, users: Users) -> Iterator[Composite]:
-    """``x * cos + rotated(x) * sin`` where a node puts the halves of ``x`` together the other way round, one of them negated."""
+    """``x * cos + rotated(x) * sin`` where a node concatenates the halves of ``x`` in swapped order, one of them negated."""
     if len(node.operands) != 2:
         return
     parts = [behind(operand, COPIES) for operand in node.operands]
