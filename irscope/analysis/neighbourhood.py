@@ -29,7 +29,7 @@ def find_node(survey: Survey, name: str) -> Place:
         raise UserError(f"there is no node %{wanted}", _near(wanted, (node.name for graph in graphs for node in graph.nodes)))
     if len(found) > 1 and found[0][0] is not survey.entry:
         where = ", ".join(graph.name for graph, _ in found[:5])
-        raise UserError(f"%{wanted} stands in {len(found)} graphs: {where}", f"say which: {found[0][0].name}/{wanted}")
+        raise UserError(f"%{wanted} is in {len(found)} graphs: {where}", f"say which: {found[0][0].name}/{wanted}")
     return found[0]
 
 

@@ -72,8 +72,8 @@ class Soundness:
 
     def refusal(self, use: Use) -> str:
         """The reason, as one sentence, why the text is not sound enough for ``use``."""
-        why = {Degree.NOTHING: "it holds no graph that runs", Degree.PARTS: "it was read in part only, as the errors tell",
-               Degree.WHOLE: "its types do not hold, as the errors tell"}
+        why = {Degree.NOTHING: "it has no graph that runs", Degree.PARTS: "it was only partly read, as the errors show",
+               Degree.WHOLE: "its types are not sound, as the errors show"}
         return f"{use.value} did not look at {self.module.source.name.rpartition('/')[2] or self.module.name}: {why[self.degree]}"
 
     def errors(self) -> list[Finding]:

@@ -59,7 +59,7 @@ def _mismatch(node: Node, inferred: Type) -> Fault:
     only_precision = node.op not in EXACT and fits(node.type, inferred, any_precision=True)
     return Fault(
         node, f"%{node.name} is declared {plain(node.type)}, but {node.op.name}({given}) gives {inferred}",
-        "XLA takes floats of another precision here in some modes only" if only_precision else f"declare {inferred}, or mend the operands",
+        "XLA takes floats of another precision here in some modes only" if only_precision else f"declare {inferred}, or fix the operands",
         about="dtype" if only_precision or _same_dims(node.type, inferred) else "shape",
         severity=Severity.WARNING if only_precision else Severity.ERROR)
 

@@ -49,4 +49,4 @@ def _odd_product(found: Softmax, at: Node, product: Node, scale: Node | None) ->
         return Odd(product, says, "take the softmax over the axis of the keys, which the product with the values sums over", True, others)
     if scale is None:
         return None
-    return Odd(scale, f"%{scale.name} scales behind the softmax", "scale the queries, or the result", others=others)
+    return Odd(scale, f"%{scale.name} scales after the softmax", "scale the queries, or the result", others=others)

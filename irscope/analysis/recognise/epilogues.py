@@ -41,12 +41,12 @@ def _odd_bias(product: Node, add: Node, bias: Node, between: list[Node]) -> Odd 
     last = len(dims(add)) - 1
     others = ((product, "is the product"),)
     if axis != last and dims(add)[axis] == dims(add)[last]:
-        says = f"the bias lies along axis {axis} and not along the last one, which the product's columns are"
+        says = f"the bias is along axis {axis} instead of the last one, the columns of the product"
         return Odd(bias, says, "add the bias to the last axis", others=others)
     odd = next((node for node in between if node.op in TURNS), None)
     if odd is None:
         return None
-    return Odd(odd, f"%{odd.name} ({odd.op.name}) stands between the product and the bias", f"{odd.op.name} the result", others=others)
+    return Odd(odd, f"%{odd.name} ({odd.op.name}) is between the product and the bias", f"{odd.op.name} the result", others=others)
 
 
 def normalised_convolutions(conv: Node, users: Users) -> Iterator[Composite]:
@@ -70,7 +70,7 @@ def normalised_convolutions(conv: Node, users: Users) -> Iterator[Composite]:
                 odd = odd or _between(user, conv, f"%{user.name} works along axis {along}, and the channels are axis {channel}")
             affine += 1
         elif user.op in BETWEEN:
-            odd = odd or _between(user, conv, f"%{user.name} ({user.op.name}) stands between them")
+            odd = odd or _between(user, conv, f"%{user.name} ({user.op.name}) is between them")
             if user.op is hlo.transpose:
                 order = Transpose.of(user).dimensions
                 channel = order.index(channel) if channel in order else channel

@@ -78,7 +78,7 @@ def _odd_axes(mean: Node, spread: Node) -> Odd | None:
 
 def _odd_root(root: Node, inside: bool, outside: Node | None) -> Odd | None:
     if outside is not None and not inside:
-        return Odd(outside, f"%{outside.name} adds epsilon behind the root", "add it to the mean square, before the root")
+        return Odd(outside, f"%{outside.name} adds epsilon after the root", "add it to the mean square, before the root")
     if not inside and root.op is hlo.rsqrt:
         says = f"nothing is added under the root %{root.name}: where all elements are equal it divides by zero"
         return Odd(root, says, "add a small number to the mean square before the root")

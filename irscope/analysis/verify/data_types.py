@@ -34,7 +34,7 @@ def data_faults(node: Node, module: Module) -> Iterator[Fault]:
             continue
         for name, parts in _named(pattern):
             if name not in declared:
-                yield Fault(node, f"the pattern {name} is no constructor", did_you_mean(name, declared), about="type")
+                yield Fault(node, f"the pattern {name} is not a constructor", did_you_mean(name, declared), about="type")
             elif parts and parts != declared[name]:
                 yield Fault(node, f"the pattern {name} has {_fields(parts)}, the constructor {declared[name]}", about="type")
 

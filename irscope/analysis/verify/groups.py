@@ -67,7 +67,7 @@ def _groups(module: Module, node: Node) -> Iterator[Fault]:
             yield Fault(node, f"a group of {name} is empty")
         for member in group:
             if member in seen:
-                yield Fault(node, f"{member} stands twice in the replica_groups of {name}")
+                yield Fault(node, f"{member} is listed twice in the replica_groups of {name}")
                 return
             seen.add(member)
     missing = next((i for i in range(len(seen)) if i not in seen), None)

@@ -112,7 +112,7 @@ def _handed(node: Node) -> Fault | None:
                              about="layout")
     for mine, theirs, whose in _meetings(node):
         if differ(mine, theirs):
-            return Fault(node, f"{node.op.name} hands memory on as it is, but its type {mine} differs from {theirs}, {whose}",
+            return Fault(node, f"{node.op.name} passes memory on unchanged, but its type {mine} differs from {theirs}, {whose}",
                          "copy changes a layout", about="layout")
     return None
 
@@ -200,5 +200,5 @@ def _scan(node: Node) -> Fault | None:
     """XLA's ScanExpander expands all sequential scans to loops before layout assignment; its verifier rejects the rest."""
     if Scan.is_associative.given(node) is not False:
         return None
-    return Fault(node, "a non-associative scan stands behind the assignment of layouts, where nothing runs it any more",
-                 "XLA's ScanExpander makes a while of it, before layouts are assigned")
+    return Fault(node, "a non-associative scan is left after layout assignment, where nothing expands it",
+                 "XLA's ScanExpander turns it into a while before layout assignment")

@@ -112,7 +112,7 @@ def _partners(channel: int, transfers: list[tuple[Graph, Node]], frontend: dict[
     sends, receives = ([end for end in of_one if end[2]] for of_one in ends)
     for graph, node, pairs in receives:
         if not ends[0]:
-            yield graph, Fault(node, f"%{node.name} receives by channel {channel}, but nothing sends by it: it waits for ever",
+            yield graph, Fault(node, f"%{node.name} receives by channel {channel}, but nothing sends by it: it waits forever",
                                "a receive needs a send with the same channel and the same pairs")
         elif sends and pairs != sends[0][2]:
             yield graph, Fault(node, f"send and recv by channel {channel} must name the same pairs, but %{sends[0][1].name} has "
@@ -123,4 +123,4 @@ def _partners(channel: int, transfers: list[tuple[Graph, Node]], frontend: dict[
             seen = [p[end] for p in pairs_of if len(p) == 2]
             twice = next((s for s in seen if seen.count(s) > 1), None)
             if twice is not None:
-                yield graph, Fault(node, f"{what} {twice} stands twice in the pairs {text} of %{node.name}")
+                yield graph, Fault(node, f"{what} {twice} is listed twice in the pairs {text} of %{node.name}")

@@ -88,7 +88,7 @@ def _value_call(node: Node) -> Iterator[Fault]:
         names = [f"argument {i + 1} of {_told(callee)}" for i in range(len(type.params))]
         yield from _arguments(node, _told(callee), names, type.params, arguments)
     elif isinstance(type, TensorType | TupleType):
-        yield Fault(node, f"{_told(callee)} is called, but is {type_text(type)} and no function", about="type")
+        yield Fault(node, f"{_told(callee)} is called, but is {type_text(type)} and not a function", about="type")
 
 
 def _told(node: Node) -> str:
