@@ -96,7 +96,7 @@ class Known:
 class Traffic:
     """The bytes that a node reads and writes in one run of it, computed on demand.
 
-    ``known`` says what a run over abstract values tells of a program whose operators have no cost of their own.
+    ``known`` has the results of an abstract run, for a program whose operators have no declared cost.
     """
 
     def __init__(self, known: Known | None = None) -> None:
@@ -190,7 +190,7 @@ class Traffic:
 class Costs(Traffic):
     """Costs of all nodes that the entry of a module reaches; each graph is analysed once.
 
-    ``known`` says what a run over abstract values tells of a program whose operators have no cost of their own.
+    ``known`` has the results of an abstract run, for a program whose operators have no declared cost.
     """
 
     def __init__(self, calls: Calls, known: Known | None = None) -> None:

@@ -143,7 +143,7 @@ class _Plan:
 
 @dataclass(slots=True)
 class _Call:
-    """A graph while it runs; ``asks`` is the reference that waits for a body."""
+    """A running graph; ``asks`` is the reference that waits for the result of a body."""
 
     plan: _Plan
     values: list[Value]

@@ -132,7 +132,7 @@ def _abs(k: Scalars, a: Expr, b: Expr) -> Expr:
 
 def _div(k: Scalars, x: Pair, y: Pair) -> Pair:
     a, b = x
-    # Scale the divisor by a power of two so that its larger part lies in [1, 2): no square overflows or vanishes.
+    # Scale the divisor by a power of two so that its larger part is in [1, 2): no square overflows or vanishes.
     large = _ordered(k, *y)[0]
     bits = k.bitcast(large, S64) & k.const(0x7FF << 52, S64)
     bits = k.binary("min", k.binary("max", bits, k.const(2 << 52, S64)), k.const(0x7FC << 52, S64))
