@@ -104,7 +104,7 @@ def _choose(k: Scalars, condition: Expr, x: Pair, y: Pair) -> Pair:
 
 
 def _times(k: Scalars, x: Expr, y: Expr) -> Expr:
-    """``x * y`` where a zero ``x`` gives zero even for an infinite ``y``."""
+    """``x * y`` where a zero ``x`` yields zero even for an infinite ``y``."""
     return k.select(_is(k, x, 0.0), x, x * y)
 
 
