@@ -1,1 +1,1 @@
-"""Facts about a graph: what it costs, what lives when, what depends on what, what repeats."""
+"""Facts about a graph: costs, lifetimes, dependences, repetitions."""

@@ -1,4 +1,4 @@
-"""The outline of a module by its computations: what calls what, and the stretches of each that repeat."""
+"""The outline of a module by its computations: the call structure, and the repeating stretches of each computation."""
 from __future__ import annotations
 
 import re
@@ -17,14 +17,14 @@ _NUMBER = re.compile(r"\d+")
 
 MOST = 0.6
 MAX_SECTIONS = 20_000
-"""More sections than this say nothing; bodies beyond stay closed."""
+"""The most sections: more are not readable; further bodies stay closed."""
 
 
 def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Numbering, see_through: bool = True) -> Section:
-    """The section of ``start``: its repeating stretches, and the bodies of its calls, loops and branches, each under its caller.
+    """The section of ``start``: its repeating stretches, and the bodies of its calls, loops and branches, each below its caller.
 
-    Bodies of fusions are their kernel's own affair and stay closed; calls of equal bodies are folded. Without ``see_through`` all bodies
-    stay closed, and a node stands for all that it calls. So does the body of a call inside that body itself.
+    Bodies of fusions stay closed; calls of equal bodies are folded. Without ``see_through`` all bodies stay closed, and a node stands for
+    all that it calls. The body of a recursive call stays closed, too.
     """
     root = Section(title, "graph", start)
     folder = Folder()
@@ -64,11 +64,11 @@ def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Numberin
                         made += 1
                         section.children.append(child)
                         again = child.graph in around
-                        if again:  # a function that calls itself is told once
+                        if again:  # a recursive function is listed once
                             child.note = "calls itself"
                         todo.append((child, [] if again else list(child.graph.nodes), child_times, True, around | {child.graph}))
             section.kernels += times * is_kernel(node)
-        # What is leaf-like may be hoisted out of one copy and not of the next; the steps alone say whether two stretches are the same.
+        # Leaf-like nodes may be hoisted out of one copy and not of the next; only the steps decide whether two stretches are the same.
         finished.append((section, [structure.nodes[graph][node.index] for node in nodes if not is_leaflike(node)]))
     for section, classes in reversed(finished):
         add_up(section)
@@ -96,7 +96,7 @@ def _bodies(node: Node, times: float, costs: Costs) -> list[tuple[Section, float
 
 
 def _stretches(graph: Graph, nodes: list[Node], structure: Numbering) -> tuple[list[list[list[Node]]], list[Node]]:
-    """The repeating stretches as lists of copies, and the nodes that are in none. A leaf goes where its first user is."""
+    """The repeating stretches as lists of copies, and the nodes that are in none. A leaf belongs to the stretch of its first user."""
     classes = structure.nodes[graph]
     steps = [node for node in nodes if not is_leaflike(node)]
     found = repeats([classes[node.index] for node in steps])
@@ -124,7 +124,7 @@ def _stretches(graph: Graph, nodes: list[Node], structure: Numbering) -> tuple[l
 
 
 def _name_block(block: Section) -> None:
-    """Call a block by what the names of its parameters have in common, which is often the layer; else by its first step."""
+    """Name a block by the common beginning of its parameters' names, which is often the layer; else by its first step."""
     titles = [_common_name(copy) for copy in block.copies or [block]]
     if all(titles) and (len(set(titles)) == len(titles) or len(titles) == 1):
         block.title = run_title(titles)

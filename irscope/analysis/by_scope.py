@@ -1,4 +1,4 @@
-"""The outline of a module by the scopes of the user's program, computations and fusions seen through."""
+"""The outline of a module by the scopes of the user's program, looking through computations and fusions."""
 from __future__ import annotations
 
 import re
@@ -19,10 +19,10 @@ _HEAD = re.compile(r"[^\d/()]*\d+(?=[_./\-])")
 
 def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structure: Numbering, scopes: Callable[[Graph], list[Scope]],
                      see_through: bool = True) -> Section:
-    """Sections after the name paths of all nodes of ``graphs``, reducers left out.
+    """Sections by the name paths of all nodes of ``graphs``, except reducers.
 
-    With ``see_through`` (for all graphs that the entry reaches) a fused operation counts where the user wrote it; its kernel and its
-    traffic count where the fusion stands. Without it a node stands for all that it calls.
+    With ``see_through`` (for all graphs that the entry reaches) a fused operation counts in the scope of the user's code; its kernel and
+    its traffic count in that of the fusion. Without it a node stands for all that it calls.
     A chain of scopes with nothing else in them becomes one section, ``jit(step)/jvp(GPT)``.
     """
     calls = costs.calls
@@ -66,7 +66,7 @@ def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structur
 
 
 def _place(path: Scope, places: dict[Scope, Section], classes: dict[Section, list[int]]) -> Section:
-    """The section of a path, made together with those above it that are missing."""
+    """The section of a path; creates it and its missing ancestors."""
     known = len(path)
     while path[:known] not in places:
         known -= 1

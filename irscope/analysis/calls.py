@@ -1,4 +1,4 @@
-"""Who calls whom, how often, and in which way a body runs."""
+"""The call graph: which graphs call which, how often, and how a body runs."""
 from __future__ import annotations
 
 from enum import Enum
@@ -11,7 +11,7 @@ from irscope.ops import hlo, sets
 class BodyUse(Enum):
     """How an operator runs its bodies."""
 
-    ONCE = "once"          # call, fusion: as if its text stood here
+    ONCE = "once"          # call, fusion: as if its text were inlined
     LOOP = "loop"          # while: condition and body, trip by trip
     BRANCH = "branch"      # conditional: one of them
     ELEMENT = "element"    # reduce, sort, map: scalar code, part of the operator itself
@@ -24,7 +24,7 @@ _ELEMENT = hlo.named(
 
 
 def body_use(node: Node) -> BodyUse:
-    """How ``node`` runs its bodies; ``ONCE`` for an operator that irscope does not know."""
+    """How ``node`` runs its bodies; ``ONCE`` for an unknown operator."""
     op = node.op
     if op in _ELEMENT:
         return BodyUse.ELEMENT
@@ -34,15 +34,15 @@ def body_use(node: Node) -> BodyUse:
 
 
 def is_fusion(node: Node) -> bool:
-    """Whether the node is one kernel made of what its body holds."""
+    """Whether the node is one kernel that computes the nodes of its body."""
     return node.op is hlo.fusion
 
 
 class Calls:
-    """The call structure of a module: which graphs run, how often each, and what they are to their caller.
+    """The call structure of a module: which graphs run, how often, and in which way.
 
     ``order`` lists the graphs that the entry reaches, callees first. ``times[graph]`` is how often it runs in one run of the entry;
-    a loop whose trip count the text does not tell counts as one trip, and ``open_loops`` lists those nodes. Branches count fully.
+    a loop whose trip count the text does not state counts as one trip, and ``open_loops`` lists those nodes. Branches count fully.
     """
 
     def __init__(self, module: Module) -> None:
@@ -73,7 +73,7 @@ class Calls:
                         self.fused.add(body)
 
     def runs_alone(self, graph: Graph) -> bool:
-        """Whether the nodes of ``graph`` are steps of their own, and no part of a fusion or of a reducer."""
+        """Whether the nodes of ``graph`` are separate steps, and not part of a fusion or of a reducer."""
         return graph not in self.fused and graph not in self.scalar
 
     def _trips(self, module: Module, node: Node) -> int:

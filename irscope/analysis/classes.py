@@ -1,4 +1,4 @@
-"""What sort of work a node does, in the classes that XLA's own graph dumper colours by."""
+"""The class of work of a node, as XLA's own graph dumper colours nodes."""
 from __future__ import annotations
 
 from irscope.formats.torchscript.attributes import Constant
@@ -12,7 +12,7 @@ _LIGHT = frozenset({"fusion", "control", "parameter", "constant", "free", "unkno
 
 
 def is_view(node: Node) -> bool:
-    """Whether an operator of torch gives back what it was given, or shows its memory, and moves nothing."""
+    """Whether an operator of torch returns its operand or a view of it, and moves no data."""
     if node.op.is_primitive:
         return False
     traits = node.op.traits
@@ -39,7 +39,7 @@ def row_major(type: Type) -> tuple[int, ...] | None:
 
 
 def drawn_class(node: Node) -> str:
-    """The class to draw a node in: of a fusion that of the heaviest work inside it."""
+    """The class to draw a node in; for a fusion, that of the heaviest work inside it."""
     if node.op is not hlo.fusion or not node.bodies:
         return node.op.work
     inside = {inner.op.work for inner in node.bodies[0].nodes}
@@ -47,7 +47,7 @@ def drawn_class(node: Node) -> str:
 
 
 def is_leaflike(node: Node) -> bool:
-    """Leaves, and the broadcast of a scalar constant: compilers hoist and share them, so that they stand in one copy of a layer only."""
+    """Whether a node is a leaf, or a broadcast scalar constant: compilers hoist and share these, so only one copy of a layer has them."""
     op = node.op
     if op.kind is Kind.LEAF or op is hlo.iota or op.work == "constant":
         return True

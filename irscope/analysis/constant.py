@@ -1,4 +1,4 @@
-"""Which values are known before the program runs: constants, and what is computed from constants alone."""
+"""Which values are known before the program runs: constants, and values computed only from constants."""
 from __future__ import annotations
 
 from math import inf
@@ -11,12 +11,12 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Constant
 
 MOST_EARLY = 1 << 33
-"""Operations of one node that are worth doing before the program runs: some seconds. What takes more is left to the run, which may need
-it or not, and a loop of unknown trip count may never end."""
+"""The most operations of one node to fold before the program runs: some seconds. Larger nodes are left to the run, which may not need
+them; a loop of unknown trip count may never end."""
 
 
 def known_early(graph: Graph) -> list[bool]:
-    """For each node, by index, whether its value depends on constants alone. A constant whose value the text elides is not known."""
+    """For each node, by index, whether its value depends on constants alone. A constant with an elided value is not known."""
     known = [False] * len(graph.nodes)
     for node in graph.nodes:
         if node.op is hlo.constant:
@@ -37,8 +37,8 @@ def computed_early(module: Module, graph: Graph) -> list[bool]:
 
 
 def _operations(module: Module, node: Node, totals: dict[Graph, float]) -> float:
-    """What a run of a node takes: its declared cost, or one operation an element; loops by their trips, without end where those are
-    unknown. ``totals`` holds the graphs that were counted."""
+    """The operations of a run of a node: its declared cost, or one per element; loops by their trips, infinite where those are
+    unknown. ``totals`` caches the counts of graphs."""
     own = float(node.op.cost(node)) if node.op.cost is not None else 0.0
     own = max(own, float(sum(leaf.elements for leaf in node.type.leaves() if isinstance(leaf, TensorType))))
     if not node.bodies or body_use(node) is BodyUse.ELEMENT:

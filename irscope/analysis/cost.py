@@ -1,8 +1,8 @@
-"""What each node costs: FLOPs, bytes read, bytes written; and what the whole module costs.
+"""The cost of each node: FLOPs, bytes read, bytes written; and that of the whole module.
 
-The bytes are what a kernel of its own moves: each distinct operand once, the result once. Where an operator looks at a part of an
-operand only (slice, gather, an update in place), that part counts. A fusion counts as one kernel: its operands, its result, and the
-FLOPs of its body. What only renames a value (tuple, bitcast, parameter) costs nothing.
+The bytes are those that a separate kernel moves: each distinct operand once, the result once. Where an operator reads only a part of an
+operand (slice, gather, an update in place), that part counts. A fusion counts as one kernel: its operands, its result, and the
+FLOPs of its body. An operator that only renames a value (tuple, bitcast, parameter) costs nothing.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irscope.ops import hlo, sets
 from irscope.ops.infer import fits_operands
 
 MOST = 1 << 900
-"""Sizes of a stranger's text may multiply to more than the largest float, about 2**1024; costs end here."""
+"""The cap on costs: sizes in untrusted text may multiply to more than the largest float, about 2**1024."""
 
 _FREE = sets.hlo(
     "opt-barrier add-dependency after-all partition-id replica-id domain while call conditional async-start async-update "
@@ -29,7 +29,7 @@ _LISTS = sets.torchscript("prim::ListConstruct prim::TupleConstruct")
 
 
 def is_kernel(node: Node) -> bool:
-    """Whether a node does work of its own: it is a fusion, or an operation that is neither free nor only the caller of bodies."""
+    """Whether a node does work itself: it is a fusion, or an operation that is neither free nor only calls bodies."""
     if is_fusion(node):
         return True
     if node.bodies and body_use(node) is not BodyUse.ELEMENT:
@@ -49,7 +49,7 @@ def _moves_nothing(op: Op) -> bool:
 
 @dataclass(slots=True)
 class GraphCost:
-    """Costs of the nodes of a graph, by index; bodies that a node calls are in :attr:`flops` for a fusion alone."""
+    """Costs of the nodes of a graph, by index; :attr:`flops` includes called bodies only for a fusion."""
 
     flops: list[float]
     read: list[float]
@@ -58,9 +58,9 @@ class GraphCost:
 
 @dataclass(slots=True)
 class Totals:
-    """Sums over one run of a graph and all that it calls: loops by their trips, of branches the costliest.
+    """Sums over one run of a graph and all that it calls: loops by their trips, only the costliest branch.
 
-    ``kernels`` counts the nodes that do work of their own; what lies inside a fusion belongs to the fusion's one kernel.
+    ``kernels`` counts the nodes that do work themselves; nodes inside a fusion belong to the fusion's one kernel.
     """
 
     flops: float = 0.0
@@ -83,9 +83,9 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a run of a program tells of the nodes of its text: FLOPs of one run of each, types of weights that the text leaves open.
+    """The results of an abstract run, by node of the text: FLOPs of one run of each, types of weights that the text leaves open.
 
-    ``reason`` says why there are none, where the program could not be run.
+    ``reason`` is why there are none, where the program could not be run.
     """
 
     flops: Mapping[Node, float]
@@ -94,9 +94,9 @@ class Known:
 
 
 class Traffic:
-    """The bytes that one node reads and writes in one run of it, found when it is asked for.
+    """The bytes that a node reads and writes in one run of it, computed on demand.
 
-    ``known`` says what a run over abstract values tells of a program whose operators have no cost of their own.
+    ``known`` has the results of an abstract run, for a program whose operators have no declared cost.
     """
 
     def __init__(self, known: Known | None = None) -> None:
@@ -104,13 +104,13 @@ class Traffic:
         self._sizes: dict[int, tuple[int, int]] = {}
 
     def of(self, node: Node) -> tuple[float, float]:
-        """What a node moves itself: nothing, where it only names a value or only runs its bodies."""
+        """The bytes that a node moves itself: none where it only names a value or only runs its bodies."""
         if node.bodies and body_use(node) is not BodyUse.ELEMENT:
             return self._fusion_traffic(node) if is_fusion(node) else (0.0, 0.0)
         return (0.0, 0.0) if is_free(node) else self._traffic(node)
 
     def size(self, type: Type) -> int:
-        """Bytes of a type; found once a type object, because readers share them."""
+        """Bytes of a type; computed once per type object, because readers share them."""
         return self._size(type)[0]
 
     def _traffic(self, node: Node) -> tuple[float, float]:
@@ -128,14 +128,14 @@ class Traffic:
         return sum(self._size(o.type)[0] for o in dict.fromkeys(operands)), result
 
     def _given(self, node: Node) -> int:
-        """Bytes of an operand of a program: of all in a list, and of a weight whose type only the run told."""
+        """Bytes of an operand of a program: of all elements of a list, and of a weight whose type only the run shows."""
         if node.op in _LISTS:
             return sum(self._given(o) for o in dict.fromkeys(node.operands))
         assert self.known is not None
         return self._size(self.known.types.get(node, node.type))[0]
 
     def _fusion_traffic(self, node: Node) -> tuple[float, float]:
-        """Operands of which the body takes slices alone count by those slices; a root that updates in place writes the update."""
+        """Operands that the body only slices count by those slices; a root that updates in place writes only the update."""
         body = node.bodies[0]
         used = self._part_used(body)
         read = 0.0
@@ -156,7 +156,7 @@ class Traffic:
         return self._size(root.type)[0]
 
     def _part_used(self, body: Graph) -> list[float]:
-        """For each parameter of a fused body, how many bytes of it the body looks at."""
+        """For each parameter of a fused body, how many bytes of it the body reads."""
         numbers = {p.index: i for i, p in enumerate(body.params)}
         if not numbers:
             return []
@@ -188,9 +188,9 @@ class Traffic:
 
 
 class Costs(Traffic):
-    """Costs of all nodes that the entry of a module reaches; each graph is looked at once.
+    """Costs of all nodes that the entry of a module reaches; each graph is analysed once.
 
-    ``known`` says what a run over abstract values tells of a program whose operators have no cost of their own.
+    ``known`` has the results of an abstract run, for a program whose operators have no declared cost.
     """
 
     def __init__(self, calls: Calls, known: Known | None = None) -> None:
@@ -207,7 +207,7 @@ class Costs(Traffic):
         return own if is_fusion(node) else own + self._called(node).flops
 
     def traffic(self, node: Node, graph: Graph) -> float:
-        """Bytes read and written by one run of a node, bodies included where they are kernels of their own."""
+        """Bytes read and written by one run of a node, bodies included where they are separate kernels."""
         cost = self.graphs[graph]
         own = cost.read[node.index] + cost.written[node.index]
         return own if is_fusion(node) else own + self._called(node).bytes
@@ -243,7 +243,7 @@ class Costs(Traffic):
         self.totals[graph] = total
 
     def _called(self, node: Node) -> Totals:
-        """What the bodies of a node cost in one run of the node."""
+        """The cost of a node's bodies in one run of the node."""
         total = Totals()
         if not node.bodies:
             return total
@@ -259,14 +259,14 @@ class Costs(Traffic):
         return total
 
     def _whole(self, body: Graph) -> Totals:
-        """What one run of a body costs; a function that calls itself counts once."""
+        """The cost of one run of a body; a recursive function counts once."""
         return self.totals.get(body) or Totals()
 
     def _flops(self, node: Node) -> float:
         if self.known is not None and not node.op.is_primitive:
             return self.known.flops.get(node, 0.0)
         if node.op.cost is not None:
-            return float(min(node.op.cost(node), MOST)) if fits_operands(node) else 0.0  # else it is not known
+            return float(min(node.op.cost(node), MOST)) if fits_operands(node) else 0.0  # otherwise it is unknown
         kind = node.op.kind
         if kind is Kind.ELEMENTWISE:
             return float(self._size(node.type)[1])

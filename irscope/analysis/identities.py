@@ -1,9 +1,9 @@
-"""Algebraic identities of the primitives, one row each: pattern, replacement, condition, and who applies it.
+"""Algebraic identities of the primitives, one row each: pattern, replacement, condition, and the compiler that applies it.
 
     divide-sqrt    divide(x, sqrt'(y))  ->  multiply(x, rsqrt(y))    of floats    XLA: HandleDivide
 
-XLA's canonicaliser (``fusion/canonicalise/simplify.py``) and ``simplify-algebra`` select rows by name, each in its own order, with plain
-functions between them for what takes a search or arithmetic over dimensions. Patterns are those of :mod:`irscope.graph.pattern`.
+XLA's canonicaliser (``fusion/canonicalise/simplify.py``) and ``simplify-algebra`` select rows by name, each in its own order, mixed with
+plain functions for rewrites that need a search or arithmetic over dimensions. Patterns are those of :mod:`irscope.graph.pattern`.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from irscope.graph.pattern import Bindings, IsAll, Maker, Pattern, Term, build, parse_term
 
 Predicates = Mapping[str, Callable[..., bool]]
-"""What the conditions of the rows ask, by name: ``non_negative(x)``."""
+"""The predicates in the conditions of the rows, by name: ``non_negative(x)``."""
 
 INTEGERS = frozenset(("int", "uint"))
 REALS = frozenset(("int", "uint", "float"))
@@ -40,7 +40,7 @@ class Identity:
     where: Term | None
 
     def match(self, root: Any, is_all: IsAll, predicates: Predicates) -> Bindings | None:
-        """What the names stand for where the identity holds for ``root``, whose element type is of a right kind; None where it does not."""
+        """The bindings where the identity matches ``root`` and its element type is one of the kinds; None where it does not."""
         where = self.where
         if where is None:
             return self.pattern.match(root, is_all)
@@ -48,7 +48,7 @@ class Identity:
         return self.pattern.match(root, is_all, lambda bound: holds(*(bound[operand.name] for operand in where.operands)))
 
     def build(self, bound: Bindings, make: Maker) -> Any:
-        """What replaces the root of a match."""
+        """Build the replacement of a match's root."""
         return build(self.to, bound, make)
 
 
@@ -134,7 +134,7 @@ _row("HandleSubtract", "subtract-sum", "subtract(x, add(x, y))", "negate(y)", IN
 _row("HandleSubtract", "subtract-from-sum", "subtract(add(x, y), x)", "y", INTEGERS)
 _row("HandleXor", "xor-same", "xor(x, x)", "0")
 _row("HandleXor", "xor-zero", "xor(x, 0)", "x")
-for _op in ("cbrt", "erf", "logistic", "tanh"):  # they never fall: the larger of two results is the result of the larger
+for _op in ("cbrt", "erf", "logistic", "tanh"):  # monotonic functions: the larger of two results is the result of the larger
     _row("HandleMaximum", f"maximum-{_op}", f"maximum({_op}(x), {_op}(y))", f"{_op}(maximum(x, y))")
 for _direction, _to in (("GT", "or(x, y)"), ("GE", "or(x, y)"), ("LT", "and(x, y)"), ("LE", "and(x, y)"), ("EQ", "y"), ("NE", "x")):
     _row("HandleSelect", f"select-{_direction.lower()}", f"select(compare[direction={_direction}](x, y), x, y)", _to, PRED)

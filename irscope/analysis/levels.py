@@ -1,4 +1,4 @@
-"""What depends on what: levels, the longest chain, and what could run side by side."""
+"""Dependences: levels, the longest chain, and the nodes that could run in parallel."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _IDLE = ("constant", "free", "parameter")
 class Levels:
     """``level[i]`` is the length of the longest chain of working nodes that ends at node i; leaves have 0.
 
-    Nodes of one level need nothing of each other: :meth:`independent` lists them. ``depth`` is the highest level,
+    Nodes of one level do not depend on each other: :meth:`independent` lists them. ``depth`` is the highest level,
     ``width`` the size of the largest one.
     """
 
@@ -33,12 +33,12 @@ class Levels:
 
 
 def works(node: Node) -> bool:
-    """Whether a node does something, and is no leaf and no plumbing."""
+    """Whether a node does work, and is neither a leaf nor plumbing."""
     return node.op.kind not in (Kind.LEAF, Kind.TUPLE) and node.op.work not in _IDLE
 
 
 def levels(graph: Graph) -> Levels:
-    """The levels of a graph. Order that only effects ask for is not counted."""
+    """The levels of a graph. Orderings that only effects require are not counted."""
     level = [0] * len(graph.nodes)
     count: dict[int, int] = {}
     for i, node in enumerate(graph.nodes):
@@ -54,7 +54,7 @@ def levels(graph: Graph) -> Levels:
 
 
 def critical_path(graph: Graph, weight: Sequence[float] | None = None) -> list[Node]:
-    """The chain from a leaf to the result, or to whatever costs most, whose weights add up highest (default: one a working node)."""
+    """The chain with the largest sum of weights, from a leaf to the result or to the costliest node (default: one per working node)."""
     n = len(graph.nodes)
     if n == 0:
         return []

@@ -1,8 +1,8 @@
-"""How long each value lives in memory, and how much lives at once.
+"""The lifetime of each value in memory, and the bytes that are live at once.
 
 The schedule is the order of the text: the compiler's own in a scheduled module, an estimate elsewhere. Values that only rename others
-(tuple, get, bitcast, the result of a loop) hold no memory of their own. An elementwise operation may write over an operand that dies with
-it. Parameters and results belong to the caller and live through the whole run.
+(tuple, get, bitcast, the result of a loop) have no buffer of their own. An elementwise operation may overwrite an operand whose last use it
+is. Parameters and results belong to the caller and live through the whole run.
 """
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _ALIASES = hlo.named("bitcast opt-barrier add-dependency domain copy-done all-re
 _IN_PLACE = sets.hlo("dynamic-update-slice scatter") | sets.relay("scatter")
 
 Holds = int | tuple["Holds", ...]
-"""The buffer that a value lies in (its node's index), or those of the elements of a tuple."""
+"""The buffer of a value (its node's index), or those of the elements of a tuple."""
 
 
 @dataclass(slots=True)
 class Lifetimes:
-    """When the buffers of one graph live. ``last[i]`` is the place of the last use of node i's buffer; -1: it has none of its own.
+    """The lifetimes of the buffers of one graph. ``last[i]`` is the index of the last use of node i's buffer; -1: it has none of its own.
 
-    ``live[t]`` are the bytes of temporaries while node t runs, those of bodies that it calls included; ``peak`` is their maximum,
+    ``live[t]`` are the bytes of temporaries while node t runs, including those of bodies that it calls; ``peak`` is their maximum,
     at node ``peak_at`` (-1: no temporaries).
     """
 
@@ -121,7 +121,7 @@ class Memory:
 
 
 def _flat(holds: Holds) -> list[int]:
-    """The buffers in a value, tuples opened, each tuple once: nested ones may hold the same often."""
+    """The buffers in a value, with tuples flattened, each tuple once: nested ones may contain the same one often."""
     if isinstance(holds, int):
         return [holds]
     found: list[int] = []

@@ -1,4 +1,4 @@
-"""Nodes by name, what stands around them, and what lies between two of them."""
+"""Nodes by name, the nodes around them, and the nodes between two of them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -8,15 +8,15 @@ from irscope.graph import Graph, Node
 from irscope.source import UserError, did_you_mean
 
 FAN_OUT = 16
-"""A value with more users than this is shown, but its users are not followed: they have nothing to do with each other."""
+"""A value with more users than this is shown, but its users are not followed: they are unrelated."""
 
 Place = tuple[Graph, Node]
 
 
 def find_node(survey: Survey, name: str) -> Place:
-    """The node of a name: ``%name`` or ``name``, of the entry before any other graph; ``graph/name`` says which graph.
+    """The node of a name: ``%name`` or ``name``, of the entry before any other graph; ``graph/name`` names the graph.
 
-    Raises UserError with the nearest name where there is none, and with the graphs where the name stands in several but the entry.
+    Raises UserError with the nearest name where there is none, and with the graphs where several, but not the entry, have the name.
     """
     wanted = name.strip().lstrip("%")
     graphs = _entry_first(survey)
@@ -29,7 +29,7 @@ def find_node(survey: Survey, name: str) -> Place:
         raise UserError(f"there is no node %{wanted}", _near(wanted, (node.name for graph in graphs for node in graph.nodes)))
     if len(found) > 1 and found[0][0] is not survey.entry:
         where = ", ".join(graph.name for graph, _ in found[:5])
-        raise UserError(f"%{wanted} stands in {len(found)} graphs: {where}", f"say which: {found[0][0].name}/{wanted}")
+        raise UserError(f"%{wanted} is in {len(found)} graphs: {where}", f"say which: {found[0][0].name}/{wanted}")
     return found[0]
 
 
@@ -43,7 +43,7 @@ def find_graph(survey: Survey, name: str) -> Graph:
 
 
 def around(survey: Survey, graph: Graph, centre: Node, radius: int) -> set[Node]:
-    """The nodes of ``graph`` within ``radius`` steps, against the edges and along them; crowds of users are not followed."""
+    """The nodes of ``graph`` within ``radius`` steps, against the edges and along them; values with very many users are not followed."""
     users = survey.users(graph)
     seen = {centre}
     ring = [centre]
@@ -73,7 +73,7 @@ def needing(survey: Survey, graph: Graph, node: Node) -> set[Node]:
 
 
 def between(survey: Survey, graph: Graph, first: Node, second: Node) -> set[Node]:
-    """The nodes on all paths from one node to the other, whichever comes first; empty where no path is."""
+    """The nodes on all paths from one node to the other, in either direction; empty where there is no path."""
     if first.index > second.index:
         first, second = second, first
     nodes = needed_by(graph, second) & needing(survey, graph, first)
@@ -97,7 +97,7 @@ def _entry_first(survey: Survey) -> list[Graph]:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    """The nearest names; among a million of them only those that begin alike, because comparing with all takes minutes."""
+    """The nearest names; among a million of them only those with the same beginning, because comparing with all takes minutes."""
     names = list(dict.fromkeys(known))
     if len(names) > 5000:
         head = name[:3].lower()

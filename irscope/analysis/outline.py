@@ -1,4 +1,4 @@
-"""The module as sections within sections: what a person reads first. Identical sections are folded into one that says how many."""
+"""The module as nested sections, for a first overview. Identical sections are folded into one with their number."""
 from __future__ import annotations
 
 import re
@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 from irscope.graph import Graph, Node
 
-_DIGITS = re.compile(r"\d{1,18}")  # what a name counts by; longer runs of digits are no numbers
+_DIGITS = re.compile(r"\d{1,18}")  # numbers in names; longer runs of digits do not count
 
 
 @dataclass(slots=True, eq=False)
 class Section:
-    """A part of a module: a computation, a scope of the user's program, a stretch that repeats.
+    """A part of a module: a computation, a scope of the user's program, a repeating stretch.
 
-    ``nodes`` stand directly in it, ``children`` below it. ``copies`` are the identical sections that are folded into this one, itself
-    first; ``times`` their number. The sums are over all copies and all that lies below.
+    ``nodes`` are directly in it, ``children`` below it. ``copies`` are the identical sections that are folded into this one, itself
+    first; ``times`` is their number. The sums are over all copies and all descendants.
     """
 
     title: str
@@ -38,7 +38,7 @@ class Section:
         return max(1, len(self.copies))
 
     def walk(self) -> Iterator[Section]:
-        """This section and all below it, in order; copies that were folded are not visited."""
+        """This section and all below it, in order; skips folded copies."""
         stack = [self]
         while stack:
             top = stack.pop()
@@ -68,7 +68,7 @@ def bottom_up(root: Section) -> list[Section]:
 
 
 def add_up(section: Section) -> None:
-    """Add the sums of the children to a section that knows its own."""
+    """Add the sums of the children to a section's own."""
     for child in section.children:
         section.n_nodes += child.n_nodes
         section.kernels += child.kernels
@@ -78,13 +78,13 @@ def add_up(section: Section) -> None:
 
 
 class Folder:
-    """Folds equal siblings. Two sections are equal when their names differ in numbers alone and they hold the same nodes and sections."""
+    """Folds equal siblings. Two sections are equal when their names differ only in numbers and they have the same nodes and sections."""
 
     def __init__(self) -> None:
         self._shapes: dict[object, int] = {}
 
     def fold(self, section: Section, classes: Iterable[int]) -> None:
-        """Give a section its shape from the classes of its own nodes and from its children, and fold equal children. Children first."""
+        """Compute a section's shape from the classes of its own nodes and from its children, and fold equal children. Children first."""
         own = tuple(sorted(Counter(classes).items()))
         below = tuple(sorted(Counter(self._name_shape(child) for child in section.children).items()))
         section.shape = self._shapes.setdefault((own, below), len(self._shapes))
@@ -117,7 +117,7 @@ def _merge(same: list[Section]) -> Section:
 
 
 def run_title(titles: list[str]) -> str:
-    """One title for names that differ in numbers.
+    """One title for names that differ only in numbers.
 
     >>> run_title(["layer_0", "layer_1", "layer_2"]), run_title(["h1", "h3", "h5"]), run_title(["s1_b1", "s2_b4"])
     ('layer_0..2', 'h1,3,5', 's1_b1 .. s2_b4')

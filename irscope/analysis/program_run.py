@@ -1,4 +1,4 @@
-"""What the operators of a TorchScript program cost: as much as the primitives that they become when it is run over its shapes."""
+"""The costs of a TorchScript program's operators: those of the primitives that they become when it is run over its shapes."""
 from __future__ import annotations
 
 from collections import defaultdict
@@ -13,11 +13,11 @@ from irscope.ops import hlo
 from irscope.source import UserError
 
 GROWTH, LEAST = 20, 20_000
-"""A program may grow by this factor, and to this many operators in any case, when its loops are unrolled to see what they cost."""
+"""The growth limit when loops are unrolled to find their costs: this factor, but at least this many operators."""
 
 
 def known_of(module: Module) -> Known:
-    """FLOPs and types by node of the text; none of either, and the reason, where the text does not say enough to run it."""
+    """FLOPs and types by node of the text; neither, and the reason, where the text does not state enough to run it."""
     size = sum(len(graph.nodes) for graph in module.graphs.values())
     try:
         made, runs = run_counted(module, Given(limit=max(LEAST, GROWTH * size)))

@@ -1,6 +1,6 @@
-"""The slow obvious way to run a graph: one numpy call a node, in order, with HLO's exact semantics.
+"""The reference interpreter, slow and obvious: one numpy call per node, in order, with HLO's exact semantics.
 
-What ``--engine reference`` and ``--check`` run. Compiled programs never come here.
+``--engine reference`` and ``--check`` run it. Compiled programs never use it.
 """
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Value = Any
 
 
 def evaluate(graph: Graph, arguments: Sequence[Value], flush_denormals: bool = True) -> Value:
-    """The value of a graph for arguments in the order of its parameters; tuples are Python tuples. Denormals count as zeros unless the
+    """The value of a graph for arguments in the order of its parameters; tuples are Python tuples. Denormals are flushed unless the
     graph's module keeps them."""
     with denormals(flush_denormals):
         return Evaluator().run(graph, arguments)
 
 
 def results(module: Module, arrays: Iterable[object]) -> list[Any]:
-    """What the entry of a module gives, as arrays without tuples around them, for the arrays of its parameters in order."""
+    """The results of a module's entry as flat arrays, for the arrays of its parameters in order."""
     given = iter(arrays)
 
     def nested(type: Type) -> Value:
@@ -55,7 +55,7 @@ def flatten(value: Value) -> list[Any]:
 class Evaluator:
     """Runs graphs. Values are freed when their last user has run; calls, loops and branches nest without recursion.
 
-    ``constants`` gives values, by name, to constants that the text elides. With ``check`` every value is held against its
+    ``constants`` provides values, by name, for constants that the text elides. With ``check`` every value is compared with its
     declared type (ValueError), which tests use.
     """
 
@@ -98,7 +98,7 @@ class Evaluator:
         return _Call(plan, values)
 
     def _advance(self, call: _Call) -> bool:
-        """Run nodes until all are done (True) or one asks for a body to be run."""
+        """Run nodes until all are done (True) or one requests the run of a body."""
         order, values = call.plan.order, call.values
         while call.at < len(order):
             node = order[call.at]
@@ -133,17 +133,17 @@ class Evaluator:
 
 @dataclass(slots=True)
 class _Plan:
-    """The nodes of a graph that are needed, in order, and whose values each is the last to read."""
+    """The live nodes of a graph, in order, and the values that each is the last to read."""
 
     graph: Graph
     order: list[Node]
     dies: list[tuple[int, ...]]
-    large: frozenset[Node]  # which of them make large arrays
+    large: frozenset[Node]  # which of them produce large arrays
 
 
 @dataclass(slots=True)
 class _Call:
-    """A graph while it runs; ``asks`` is the reference that waits for a body."""
+    """A running graph; ``asks`` is the reference that waits for the result of a body."""
 
     plan: _Plan
     values: list[Value]
@@ -160,7 +160,7 @@ def _plan(graph: Graph) -> _Plan:
     order = [node for node in graph.nodes if needed[node.index] and node.index not in own]
     last: dict[int, int] = {}
     for place, node in enumerate(order):
-        last[node.index] = place  # a value that nobody reads dies at once
+        last[node.index] = place  # a value that nothing reads is freed at once
         for operand in node.operands:
             last[operand.index] = place
     last.pop(result.index, None)
@@ -172,13 +172,13 @@ def _plan(graph: Graph) -> _Plan:
 
 
 _MAKES_NOTHING = hlo.named("tuple get-tuple-element while conditional call reshape bitcast")
-"""Operators whose values exist before, or are made by nodes of their bodies."""
+"""Operators whose values already exist, or are computed by nodes of their bodies."""
 
 
 def holds(t: Type, value: Value) -> bool:
     """Whether a value is of a type.
 
-    Dynamic dimensions may be smaller than their bound, and scalars may be arrays: bodies of reductions are run on many at once.
+    Dynamic dimensions may be smaller than their bound, and scalars may be arrays: bodies of reductions run on many elements at once.
     """
     if isinstance(t, TupleType):
         return isinstance(value, tuple) and len(value) == len(t.elements) and all(map(holds, t.elements, value))

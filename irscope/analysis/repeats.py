@@ -1,4 +1,4 @@
-"""Stretches of a sequence that stand several times in a row: the layers of a network whose names are gone."""
+"""Stretches of a sequence that repeat several times in a row: the layers of a network without names."""
 from __future__ import annotations
 
 import re
@@ -9,10 +9,10 @@ from operator import eq
 
 MAX_CANDIDATES = 12
 MIN_UNIT = 4
-"""A unit of fewer elements is folded only when it stands :data:`MIN_SHORT` times."""
+"""A unit of fewer elements is folded only when it repeats :data:`MIN_SHORT` times."""
 MIN_SHORT = 8
 MIN_PAIR = 16
-"""A unit that stands only twice must be this long: two short stretches that look alike are chance."""
+"""A unit that occurs only twice must be this long: two short stretches that look alike are chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Repeat:
 
 
 def repeats(sequence: Sequence[int]) -> list[Repeat]:
-    """The repeats of a sequence, in order and apart from each other; the period that covers most is taken first.
+    """The repeats of a sequence, in order and disjoint; the period that covers most is chosen first.
 
     >>> repeats([7, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 9])
     [Repeat(begin=1, period=4, times=3)]
@@ -65,7 +65,7 @@ def _best(part: Sequence[int]) -> list[Repeat]:
     best: list[Repeat] = []
     covered = 0
     frequent = [gap for gap, _ in gaps.most_common(MAX_CANDIDATES)]
-    # Elements that stand once a copy have the true period as their gap; they are the rare ones when copies hold much of the same.
+    # Elements that occur once per copy have the true period as their gap; they are rare when a copy has many equal elements.
     long = [gap for gap, n in sorted(gaps.items(), key=lambda g: -g[0] * min(g[1], 64))[:MAX_CANDIDATES]]
     for period in sorted({*frequent, *long}):
         runs = _runs(part, period)

@@ -1,4 +1,4 @@
-"""How coarsely a result was rounded on its way: which narrow floats in between took digits from it."""
+"""The coarsest rounding of a result: the narrowest float type among the values that it is computed from."""
 from __future__ import annotations
 
 from irscope.graph import DType, Graph, Module, Node, TensorType, callees_first
@@ -13,9 +13,9 @@ def step(dtype: DType) -> float:
 
 
 def coarsest_types(module: Module) -> list[DType | None]:
-    """For each output, flattened, the coarsest float or complex type that a computed value on its way has; None where there is none.
+    """For each output, flattened, the coarsest float or complex type of a computed value that it depends on; None where there is none.
 
-    Two orders of the same sum differ in their last bits; where such a sum is rounded to a narrow type, they may end a whole step apart.
+    Two orders of the same sum differ in their last bits; where such a sum is rounded to a narrow type, they may differ by a whole step.
     """
     whole: dict[Graph, DType | None] = {}
     found: list[DType | None] = []
@@ -41,7 +41,7 @@ def _step(dtype: DType | None) -> float:
 
 
 def _own(node: Node) -> DType | None:
-    """Inputs and constants are given, and rounded by nobody."""
+    """The type of a computed node; None for inputs and constants, which are not rounded."""
     if node.op in _GIVEN or not isinstance(node.type, TensorType):
         return None
     return node.type.dtype if step(node.type.dtype) else None

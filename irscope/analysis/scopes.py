@@ -1,4 +1,4 @@
-"""The hierarchy that the user's program had, from the names that the compiler kept."""
+"""The hierarchy of the user's program, from the names that the compiler kept."""
 from __future__ import annotations
 
 from functools import lru_cache
@@ -33,22 +33,22 @@ def split_scope(name: str) -> Scope:
 
 
 def scope_of(module: Module, node: Node) -> Scope:
-    """Where the node stands in the user's program, without the name of the operation itself; empty where the text does not say."""
+    """The scope of the node in the user's program, without the name of the operation itself; empty where the text has none."""
     name = module.scope(node)
     if not name:
         return ()
     if ";" in name:
-        # Operations that were made of several carry all their names; the most specific one says where it stands.
+        # Operations merged from several have all their names; the most specific one determines the scope.
         name = max(name.split(";"), key=lambda part: part.count("/"))
     parts = split_scope(name)
     if module.dialect.scope_ends_with_operator:
-        return parts[:-1]  # and a parameter carries the name of the argument alone
+        return parts[:-1]  # and a parameter has only the name of the argument
     separator = module.dialect.scope_separator
     return tuple(parts[0].split(separator)) if separator != "/" and len(parts) == 1 else parts
 
 
 def scopes(module: Module, graph: Graph) -> list[Scope]:
-    """The scope of each node of a graph, by index. A node without one (a constant, a broadcast) stands with its first user."""
+    """The scope of each node of a graph, by index. A node without one (a constant, a broadcast) takes that of its first user."""
     found = [scope_of(module, node) for node in graph.nodes]
     users: list[Node | None] = [None] * len(graph.nodes)
     for node in reversed(graph.nodes):

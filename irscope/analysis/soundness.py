@@ -1,7 +1,7 @@
-"""How far a text is understood, and what may be done with a text of that degree: the one place that decides it.
+"""How far a text is understood, and which uses that permits: the only module that decides it.
 
-    ROOT s = f32[2] frobnicate(    ->    Degree.PARTS: it can be shown, and no rule, policy or pass looks at it
-    s = f32[3] add(x, y)           ->    Degree.WHOLE: rules look at a copy in which the operator of %s is called add?
+    ROOT s = f32[2] frobnicate(    ->    Degree.PARTS: it can be shown, and no rule, policy or pass reads it
+    s = f32[3] add(x, y)           ->    Degree.WHOLE: rules read a copy in which the operator of %s is called add?
 """
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from irscope.source import Finding, Severity, UserError
 
 
 class Degree(IntEnum):
-    """How far a text is understood; each degree has what those below it have."""
+    """How far a text is understood; each degree includes those below it."""
 
     NOTHING = 0
     """No graph that runs was read."""
     PARTS = 1
     """The parser of the format would refuse the text: statements, operands or attributes are missing."""
     WHOLE = 2
-    """The parser takes it, and operators do not fit their operands, attributes or declared types."""
+    """The parser accepts it, but operators do not fit their operands, attributes or declared types."""
     TYPED = 3
-    """All types hold, as far as they are known: open shapes and operators without a declaration are no faults."""
+    """All known types are consistent: open shapes and operators without a declaration are not faults."""
 
 
 class Use(Enum):
-    """What a command does with a text, and the degree from which on it does so. ``docs/reliability.md`` has the same table."""
+    """A use of a text by a command, and the least degree that it requires. ``docs/reliability.md`` has the same table."""
 
     STATS = "stats"
     SHOW = "show"
@@ -55,7 +55,7 @@ NEEDS: dict[Use, Degree] = {
     Use.PASSES: Degree.TYPED,
     Use.RUN: Degree.TYPED,
 }
-"""Rules and audits of a text that is whole and not well typed look at :func:`held_together`, which is."""
+"""For a text that is whole but not well typed, rules and audits read :func:`held_together`, which is well typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +67,23 @@ class Soundness:
     faults: Sequence[tuple[Graph, Fault]] = ()
 
     def allows(self, use: Use) -> bool:
-        """Whether the text is sound enough for that."""
+        """Whether the text is sound enough for the use."""
         return self.degree >= NEEDS[use]
 
     def refusal(self, use: Use) -> str:
-        """One sentence: why the text is not sound enough for ``use``."""
-        why = {Degree.NOTHING: "it holds no graph that runs", Degree.PARTS: "it was read in part only, as the errors tell",
-               Degree.WHOLE: "its types do not hold, as the errors tell"}
+        """The reason, as one sentence, why the text is not sound enough for ``use``."""
+        why = {Degree.NOTHING: "it has no graph that runs", Degree.PARTS: "it was only partly read, as the errors show",
+               Degree.WHOLE: "its types are not sound, as the errors show"}
         return f"{use.value} did not look at {self.module.source.name.rpartition('/')[2] or self.module.name}: {why[self.degree]}"
 
     def errors(self) -> list[Finding]:
-        """What is wrong with the types, in the order of the text."""
+        """The type errors, in the order of the text."""
         return sorted((finding(self.module, graph, fault) for graph, fault in self.faults if fault.severity is Severity.ERROR),
                       key=lambda f: f.offset)
 
 
 def soundness(module: Module, whole: bool = True) -> Soundness:
-    """How far a module holds together. ``whole``: the parser of its format takes the text (``Reading.ok``)."""
+    """The soundness of a module. ``whole``: the parser of its format accepts the text (``Reading.ok``)."""
     main = module.graphs.get(module.entry)
     if main is None:
         return Soundness(module, Degree.NOTHING)
@@ -96,7 +96,7 @@ def soundness(module: Module, whole: bool = True) -> Soundness:
 
 
 def require(reading: Reading, module: Module, use: Use) -> None:
-    """Raise UserError, with what the reader and the type checks found, where a module is not sound enough for ``use``."""
+    """Raise UserError, with the findings of the reader and the type checks, where a module is not sound enough for ``use``."""
     found = soundness(module, reading.ok)
     if not found.allows(use):
         errors = [f for f in reading.findings if f.severity is Severity.ERROR] if found.degree < Degree.WHOLE else found.errors()
@@ -104,19 +104,19 @@ def require(reading: Reading, module: Module, use: Use) -> None:
 
 
 def unsound(module: Module, faults: Sequence[tuple[Graph, Fault]] | None = None) -> set[Node]:
-    """The nodes that do not fit their operands, and where a text states all types those of whose operands nothing is known."""
+    """The nodes that do not fit their operands and, where a text states all types, those with operands of unknown type."""
     found = {fault.node for _, fault in (faults_of(module) if faults is None else faults)
              if fault.node is not None and fault.severity is Severity.ERROR}
     return found | _holes(callees_first(module)) if module.dialect.typing is Typing.STATED else found
 
 
 def _holes(graphs: Sequence[Graph]) -> set[Node]:
-    """The nodes that take a value of which the text does not say what it is."""
+    """The nodes that read a value of unknown type."""
     return {node for graph in graphs for node in graph.nodes for operand in node.operands if operand.type is UNKNOWN}
 
 
 def held_together(module: Module, faults: Sequence[tuple[Graph, Fault]] | None = None) -> Module:
-    """The module itself where all types hold, else a copy in which the nodes that do not are opaque, without attributes and bodies."""
+    """The module itself where all types are sound, else a copy in which the unsound nodes are opaque, without attributes and bodies."""
     loose = unsound(module, faults)
     if not loose:
         return module

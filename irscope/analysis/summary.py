@@ -1,4 +1,4 @@
-"""The figures of a module that fit on one screen."""
+"""The summary of a module: figures that fit on one screen."""
 from __future__ import annotations
 
 from collections import Counter
@@ -13,7 +13,7 @@ from irscope.graph import Dialect, Graph, Module, Node, TensorType, TupleType, T
 from irscope.ops import hlo
 from irscope.ops.module_attributes import HloModule
 
-# Asking each of a million nodes for its source line is for the one who asks; a summary looks at this many.
+# Looking up the source lines of a million nodes is slow; a summary reads this many.
 MAX_ASKED = 20_000
 ASKED_OF_SECTION = 256
 
@@ -29,7 +29,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Costly:
-    """One of the operations that cost most; the figures are over all ``times`` that it, or one like it, runs.
+    """One of the costliest operations; the figures are over all ``times`` that it, or one like it, runs.
 
     ``node`` is the first of them; ``share`` is of the cost of the whole module.
     """
@@ -45,7 +45,7 @@ class Costly:
 
 @dataclass(slots=True)
 class Summary:
-    """What :func:`summarise` found. Sums are over one run of the entry; ``no_work`` says why no FLOPs are told, where they are unknown."""
+    """The result of :func:`summarise`. Sums are over one run of the entry; ``no_work`` is the reason where FLOPs are unknown."""
 
     name: str
     dialect: Dialect
@@ -83,7 +83,7 @@ class Summary:
         return self.read + self.written
 
 
-# A processor does about this many FLOPs while it moves a byte; what costs more of either is what the other hides behind.
+# A processor does about this many FLOPs while it moves a byte; the larger of both times hides the other.
 FLOPS_PER_BYTE = 16.0
 
 
@@ -129,7 +129,7 @@ def inputs(entry: Graph | None) -> list[Value]:
 
 
 def outputs(entry: Graph | None) -> list[Value]:
-    """The results of the entry; a tuple is told element by element."""
+    """The results of the entry; a tuple element by element."""
     if entry is None or entry.root is None:
         return []
     root = entry.root
@@ -141,9 +141,9 @@ def outputs(entry: Graph | None) -> list[Value]:
 
 
 def costliest(survey: Survey, n: int) -> list[Costly]:
-    """The ``n`` operations that cost most over all runs; nodes that do the same on the same shapes count together, and the first is named.
+    """The ``n`` costliest operations over all runs; nodes that do the same on the same shapes count together, and the first is named.
 
-    Kernels, and what stands alone; loops and calls are told by what is in them.
+    Includes kernels and other nodes that do work; loops and calls are represented by their contents.
     """
     calls, costs, structure = survey.calls, survey.costs, survey.structure
     found: dict[int, list[float]] = {}
@@ -191,7 +191,7 @@ def section_source(module: Module, section: Section) -> str:
 
 
 def describe_type(type: Type) -> str:
-    """A type without layouts: what a reader wants to see first."""
+    """A type without layouts, for a first overview."""
     if isinstance(type, TensorType):
         return f"{type.dtype.name}[{','.join(map(str, type.shape))}]"
     if isinstance(type, TupleType):

@@ -1,4 +1,4 @@
-"""All facts about one module in one place; each is found when it is first asked for, and once."""
+"""All facts about one module in one place; each is computed once, on first use."""
 from __future__ import annotations
 
 from collections import Counter
@@ -15,7 +15,7 @@ from irscope.analysis.scopes import Scope, scopes
 from irscope.graph import Graph, Kind, Module, Node, TensorType, Type, Typing, bytes_of
 from irscope.graph.numbering import STEPS, Numbering
 
-# Below this share of named operations the scopes say less than the computations do.
+# Below this share of named operations the scopes are less informative than the computations.
 ENOUGH_SCOPES = 0.4
 
 
@@ -30,7 +30,7 @@ class Survey:
 
     @cached_property
     def entry(self) -> Graph | None:
-        """The graph that runs; None when the text holds none."""
+        """The graph that runs; None when the text has none."""
         return self.module.graphs.get(self.module.entry)
 
     @cached_property
@@ -43,7 +43,7 @@ class Survey:
 
     @cached_property
     def traffic(self) -> Traffic:
-        """What single nodes move, for those who ask about a few of them."""
+        """The traffic of single nodes, for queries about a few of them."""
         return Traffic(self._known)
 
     @cached_property
@@ -60,7 +60,7 @@ class Survey:
 
     @cached_property
     def structure(self) -> Numbering:
-        """Which nodes do the same work, and which graphs are the same but for names."""
+        """Which nodes do the same work, and which graphs differ only in names."""
         return Numbering(STEPS, self.calls.order)
 
     @cached_property
@@ -70,7 +70,7 @@ class Survey:
 
     @cached_property
     def n_nodes(self) -> int:
-        """The statements of the text, over all graphs, whether the entry reaches them or not."""
+        """The statements of the text, over all graphs, reachable from the entry or not."""
         return sum(not node.synthetic for graph in self.module.graphs.values() for node in graph.nodes)
 
     @cached_property
@@ -80,7 +80,7 @@ class Survey:
 
     @cached_property
     def dtypes(self) -> Counter[str]:
-        """Bytes of all values that the entry reaches, by element type (reducers left out)."""
+        """Bytes of all values that the entry reaches, by element type (without reducers)."""
         counted: dict[int, tuple[Type, int]] = {}
         for graph in self.calls.order:
             if graph in self.calls.scalar:
@@ -97,12 +97,12 @@ class Survey:
 
     @cached_property
     def outline(self) -> Section:
-        """The outline that says most: by the user's scopes where the text names enough of them, otherwise by computation."""
+        """The most informative outline: by the user's scopes where the text names enough of them, otherwise by computation."""
         return self.scope_outline if self.has_scopes else self.graph_outline
 
     @cached_property
     def has_scopes(self) -> bool:
-        """Whether enough operations carry a scope of at least two components, or of several different ones."""
+        """Whether enough operations have a scope of at least two components, or several different scopes."""
         if self.entry is None:
             return False
         steps = named = 0
@@ -133,7 +133,7 @@ class Survey:
         return outline_by_graph(graph.name, graph, self.costs, self.structure)
 
     def outline_of(self, graph: Graph) -> Section:
-        """The outline of the nodes of one graph, its bodies closed: what a drawing of it is made from."""
+        """The outline of the nodes of one graph with its bodies closed, for drawing it."""
         if self.has_scopes and len(set(self.scopes(graph))) > 2:
             return outline_by_scope(graph.name, [graph], self.costs, self.structure, self.scopes, see_through=False)
         return outline_by_graph(graph.name, graph, self.costs, self.structure, see_through=False)

@@ -1,4 +1,4 @@
-"""How often a loop runs, where the text itself says so."""
+"""Trip counts of loops, where the text determines them."""
 from __future__ import annotations
 
 import re
@@ -17,11 +17,11 @@ _STEPS = {hlo.add: 1, hlo.subtract: -1}
 
 
 def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
-    """The number of trips of a ``while``, ``scan`` or counted loop, or None where only a run would tell.
+    """The number of trips of a ``while``, ``scan`` or counted loop, or None where only a run would show it.
 
-    A compiler's own note (``known_trip_count``) is believed; otherwise the usual counter is recognised: it begins at a constant,
-    the condition compares it with a constant, the body adds a constant. Without ``noted`` the note counts for nothing: a text may say
-    what it likes.
+    A compiler's own note (``known_trip_count``) is trusted; otherwise the usual counter is recognised: it begins at a constant,
+    the condition compares it with a constant, the body adds a constant. Without ``noted`` the note is ignored: a text may claim
+    any number.
     """
     if node.op is hlo.scan:
         return _scan_trips(node)
@@ -54,7 +54,7 @@ def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
 
 
 def _holds(type: Type, value: int) -> bool:
-    """Whether an integer type holds a value: a counter that wraps around may pass its test for ever."""
+    """Whether a value fits an integer type: a counter that wraps around may pass its test forever."""
     if not isinstance(type, TensorType) or not type.dtype.is_integer:
         return True
     signed = type.dtype.kind == "int"
@@ -62,9 +62,9 @@ def _holds(type: Type, value: int) -> bool:
 
 
 def _loop_trips(node: Node) -> int | None:
-    """The trips of torch's counted loop: its operands are the number of trips, whether to begin, what is carried and what is captured.
+    """The trips of torch's counted loop: its operands are the number of trips, whether to begin, the carried and the captured values.
 
-    Only where the body always says to go on; its parameters are the counter, and then what the operands are from the third on.
+    Only where the body always continues; its parameters are the counter, and then the operands from the third on.
     """
     if len(node.operands) < 2 or not node.bodies or node.bodies[0].root is None:
         return None
@@ -111,7 +111,7 @@ def _scan_trips(node: Node) -> int | None:
 
 
 def _through(node: Node) -> Node:
-    """The node whose value this is, past copies, and past a fusion or call that holds a single operation."""
+    """The node that computes this value, past copies, and past a fusion or call with a single operation."""
     for _ in range(64):
         if node.op in _PASS_THROUGH and node.operands:
             node = node.operands[0]
@@ -132,7 +132,7 @@ def _argument(call: Node, inner: Node) -> Node:
 
 
 def _counter(node: Node) -> int | None:
-    """The index of the loop value that ``node`` reads; -1 when the loop carries a single value that is no tuple."""
+    """The index of the loop value that ``node`` reads; -1 when the loop carries a single value instead of a tuple."""
     node = _through(node)
     if node.op is hlo.parameter:
         return -1

@@ -1,4 +1,4 @@
-"""Whether declared types are what the operators give, and whether the module keeps the rules that no single operator sees.
+"""Checks that declared types are those of the operators' results, and that the module keeps the rules that span operators.
 
     %sum = f32[3] add(%x, %y)        error: %sum is declared f32[3], but add gives f32[2]
 """
@@ -19,16 +19,16 @@ from irscope.source import Finding, Severity
 EXACT = hlo.named(
     "bitcast call conditional constant copy-done copy-start custom-call get-tuple-element infeed outfeed opt-barrier parameter recv "
     "recv-done send send-done tuple while fusion rng async-start async-update async-done broadcast reshape dynamic-reshape")
-"""Operators that hand values on: not even the precision of floats may change on the way."""
+"""Operators that pass values on: not even the precision of floats may change."""
 
 
 def check_types(module: Module) -> list[Finding]:
-    """Everything that does not fit, in the order of the text. Code and name tell the kind: SHP shapes, DTY element types, LAY layouts."""
+    """All type errors, in the order of the text. Code and name show the kind: SHP shapes, DTY element types, LAY layouts."""
     return sorted((finding(module, graph, fault) for graph, fault in faults_of(module)), key=lambda f: f.offset)
 
 
 def faults_of(module: Module) -> list[tuple[Graph, Fault]]:
-    """The same before it is put into words for a place in the text: each fault with the graph that it is in."""
+    """The same as faults, before they become findings: each fault with its graph."""
     typing = module.dialect.typing
     if typing is Typing.INFERRED and not module.is_primitive:
         return list(relay_faults(module))
@@ -59,13 +59,13 @@ def _mismatch(node: Node, inferred: Type) -> Fault:
     only_precision = node.op not in EXACT and fits(node.type, inferred, any_precision=True)
     return Fault(
         node, f"%{node.name} is declared {plain(node.type)}, but {node.op.name}({given}) gives {inferred}",
-        "XLA takes floats of another precision here in some modes only" if only_precision else f"declare {inferred}, or mend the operands",
+        "XLA takes floats of another precision here in some modes only" if only_precision else f"declare {inferred}, or fix the operands",
         about="dtype" if only_precision or _same_dims(node.type, inferred) else "shape",
         severity=Severity.WARNING if only_precision else Severity.ERROR)
 
 
 def _same_dims(a: Type, b: Type) -> bool:
-    """Whether two types differ in element types alone."""
+    """Whether two types differ only in element types."""
     stack = [(a, b)]
     while stack:
         x, y = stack.pop()

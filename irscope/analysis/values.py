@@ -1,4 +1,4 @@
-"""What a value is: behind its moves, by the number that fills it, along which axes it is uniform, what it is computed from."""
+"""Facts about values: sources behind moves, the number that fills a value, its uniform axes, the nodes that it is computed from."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from irscope.ops.attributes import Broadcast, Constant, CustomCall
 from irscope.ops.bodies import combiner
 
 MOVES = hlo.named("reshape bitcast copy transpose")
-"""Operators that give the same elements under another shape or order."""
+"""Operators whose result has the same elements in another shape or order."""
 
 SPREADS = MOVES | hlo.named("broadcast convert opt-barrier")
-"""Operators behind which a filled value is still filled with the same number."""
+"""Operators that keep a filled value filled with the same number."""
 
 CASTS_AND_MOVES = MOVES | hlo.named("convert")
 
@@ -35,27 +35,27 @@ COPIES = hlo.named("copy convert")
 
 INSTALLED = ("site-packages/", "dist-packages/")
 LIBRARIES = ("torch/", "jax/", "flax/", "keras/", "transformers/", "timm/")
-"""How the path of a framework's file begins, where the text has cut it."""
+"""The beginning of a framework file's path, where the text has truncated it."""
 
 
 def in_library(line: str) -> bool:
-    """Whether a source line is one of a framework, and none of the user's."""
+    """Whether a source line belongs to a framework, not to the user."""
     return line.startswith(LIBRARIES) or any(folder in line for folder in INSTALLED)
 
 
 ANNOTATIONS = ("Sharding", "SPMD", "Shard", "annotate_device", "MoveTo", "xla.sdy")
-"""Targets of calls that only say where something lies begin like this; XLA takes them out before it fuses."""
+"""Prefixes of targets of calls that only annotate a placement; XLA removes them before fusion."""
 
 
 def is_annotation(node: Node) -> bool:
-    """Whether a custom call computes nothing, and only says where its operand lies."""
+    """Whether a custom call computes nothing, and only annotates the placement of its operand."""
     return node.op is hlo.custom_call and CustomCall.of(node).custom_call_target.startswith(ANNOTATIONS)
 
 
 def number(node: Node, steps: int = 3) -> float | None:
-    """The number that fills a value all over: a constant of one element, also behind broadcasts; None where it is not known.
+    """The number that all elements of a value have: a constant of one element, also behind broadcasts; None where it is unknown.
 
-    Scalar arithmetic on such numbers is done, at most ``steps`` operators deep: ``16 - 0`` is what JAX divides a variance by.
+    Folds scalar arithmetic on such numbers, at most ``steps`` operators deep: JAX divides a variance by ``16 - 0``.
     """
     node = behind(node, SPREADS)
     if not isinstance(node.type, TensorType) or node.type.elements != 1:
@@ -66,7 +66,7 @@ def number(node: Node, steps: int = 3) -> float | None:
     literal = Constant.of(node).known if node.op is hlo.constant else None
     if literal is None:
         return None
-    if literal.text is None:  # it was made while the graph was expanded
+    if literal.text is None:  # it was created during expansion
         value = literal.value().reshape(()).item()
         return float(value) if isinstance(value, int | float) else None
     try:
@@ -83,13 +83,13 @@ def written(node: Node) -> Node:
 
 
 def dims(node: Node) -> tuple[int, ...]:
-    """The shape of a tensor; empty for what is no tensor or has open dimensions."""
+    """The shape of a tensor; empty for other values and for open dimensions."""
     type = node.type
     return type.shape if isinstance(type, TensorType) and type.is_static else ()  # type: ignore[return-value]
 
 
 def size(node: Node) -> int:
-    """Bytes of a tensor; 0 for what is none."""
+    """Bytes of a tensor; 0 for other values."""
     return node.type.bytes if isinstance(node.type, TensorType) else 0
 
 
@@ -109,7 +109,7 @@ def reduces(node: Node, operator: Op) -> bool:
 
 
 def uniform_axes(graph: Graph) -> list[frozenset[int]]:
-    """For each node, by index, the axes longer than 1 along which all its elements are equal, as far as broadcasts tell.
+    """For each node, by index, the axes longer than 1 along which all its elements are equal, as far as broadcasts show.
 
     A scalar broadcast to ``[4,8]`` is uniform along both axes; adding it to a bias ``[8]`` broadcast along axis 1 leaves axis 0.
     """
@@ -134,7 +134,7 @@ def uniform_axes(graph: Graph) -> list[frozenset[int]]:
 
 
 def cone(node: Node, limit: int = 64) -> list[Node]:
-    """The node and what it is computed from, nearest first; at most ``limit`` nodes."""
+    """The node and those that it is computed from, nearest first; at most ``limit`` nodes."""
     seen: dict[Node, None] = {node: None}
     todo = [node]
     for at in todo:

@@ -27,7 +27,7 @@ class Effect(Enum):
 
 
 class Kind(IntEnum):
-    """How an operator takes part in fusion, from free to never (after TVM's OpPatternKind, with windows and movement apart)."""
+    """How an operator takes part in fusion, from free to never (after TVM's OpPatternKind, plus windows and movement)."""
 
     ELEMENTWISE = 0    # result element i needs operand elements i
     BROADCAST = 1      # result element i needs one operand element, in order (broadcast)
@@ -89,7 +89,7 @@ class Op:
 
     @property
     def is_primitive(self) -> bool:
-        """Whether it is one of the primitives, of which all other operators are made."""
+        """Whether it is one of the primitives, to which all other operators expand."""
         return self.dialect == PRIMITIVE
 
     def __repr__(self) -> str:
@@ -229,7 +229,7 @@ class Emitter(Protocol):
         Elementwise: one result element (or a vector of them) from one element of each operand. Attributes come by ``node``:
         ``scalar`` is called as ``op.scalar(k, node, *values)``.
     ``element(k, node, index, read)``
-        Pull: the result element at ``index`` (one integer value a dimension). ``read(i, index)`` gives an element of operand ``i``;
+        Pull: the result element at ``index`` (one integer value per dimension). ``read(i, index)`` returns an element of operand ``i``;
         every index passed to ``read`` must be in bounds, even where the value is not used in the end (clamp, then select).
         Loops and registers are allowed (reductions, contractions, gathers). An operator with several results returns a list.
     ``nest(k, node, ins, outs)``

@@ -67,8 +67,8 @@ def plain(type: Type) -> str:
 class Equality:
     """What counts when nodes are compared, beside the operator and its bodies.
 
-    ``ignored`` are attributes that do not count. ``type`` gives what counts of a type, ``typed`` says of which operators (None: of all).
-    ``literal`` gives what counts of a constant; with ``elided``, those whose values the text leaves out may be equal. ``steps``: operands
+    ``ignored`` attributes do not count. ``type`` returns what counts of a type; only types of ``typed`` operators count (None: all).
+    ``literal`` returns what counts of a constant; with ``elided``, constants with elided values may be equal. ``steps``: operands
     count by their types alone. ``across``: graphs of several modules are compared: the order of independent nodes and dead nodes do not
     count, and a call of an enclosing function compares like any other.
     """

@@ -104,7 +104,7 @@ def _choose(k: Scalars, condition: Expr, x: Pair, y: Pair) -> Pair:
 
 
 def _times(k: Scalars, x: Expr, y: Expr) -> Expr:
-    """``x * y`` where a zero ``x`` gives zero even for an infinite ``y``."""
+    """``x * y`` where a zero ``x`` yields zero even for an infinite ``y``."""
     return k.select(_is(k, x, 0.0), x, x * y)
 
 
@@ -132,7 +132,7 @@ def _abs(k: Scalars, a: Expr, b: Expr) -> Expr:
 
 def _div(k: Scalars, x: Pair, y: Pair) -> Pair:
     a, b = x
-    # Scale the divisor by a power of two so that its larger part lies in [1, 2): no square overflows or vanishes.
+    # Scale the divisor by a power of two so that its larger part is in [1, 2): no square overflows or vanishes.
     large = _ordered(k, *y)[0]
     bits = k.bitcast(large, S64) & k.const(0x7FF << 52, S64)
     bits = k.binary("min", k.binary("max", bits, k.const(2 << 52, S64)), k.const(0x7FC << 52, S64))

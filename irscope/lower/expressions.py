@@ -2,7 +2,7 @@
 
 An s64 value of one lane is kept as a sum of constant multiples of atoms, outermost variables first and the constant last, so that
 ``(i + 1) * 64 + 3 - 64`` is ``i*64 + 3``, addresses share their loop-invariant prefix, and ``(i*64 + j) // 64`` is ``i`` where j is
-known to lie in 0..63.
+known to be in 0..63.
 """
 from __future__ import annotations
 

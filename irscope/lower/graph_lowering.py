@@ -126,7 +126,7 @@ class ModuleLowering:
     # ---- steps
 
     def launch(self, steps: list[Step], problem: Problem) -> bool:
-        """Append the launches of a problem; False when no template takes the group as one kernel."""
+        """Append the launches of a problem; False when no template accepts the group as one kernel."""
         built = self.kernel_cache.build(problem)
         if built is None:
             return False

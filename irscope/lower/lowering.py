@@ -24,7 +24,7 @@ def lower(module: Module, options: Options | None = None, tuner: Tuner | None = 
 
 
 class Lowering(ModuleLowering):
-    """The lowering, with handlers for the operators that have steps of their own."""
+    """Extends :class:`ModuleLowering` with handlers for the operators that become separate steps."""
 
     handlers = {
         hlo.while_: control.loop, hlo.conditional: control.switch,

@@ -90,7 +90,7 @@ class Pull:
         view = self.views[node]
         base, step = self.place(view, self._index(index))
         if value.lanes > 1 and step != 1:
-            raise ValueError(f"a vector of %{node.name} does not lie side by side")
+            raise ValueError(f"a vector of %{node.name} is not contiguous")
         self.k.store(view.buffer, base, value, mask, nontemporal)
 
     def lanes(self, base: object, count: int) -> Expr:

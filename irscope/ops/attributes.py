@@ -57,7 +57,7 @@ class _Axis(_Dimensions):
 
 
 class Concatenate(_Axis):
-    """The one dimension along which the operands are joined."""
+    """The one dimension along which the operands are concatenated."""
 
     __slots__ = ()
 

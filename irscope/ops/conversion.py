@@ -39,7 +39,7 @@ def _infer_reduce_precision(node: Node) -> Type:
     t = array(node, 0)
     kind_of(node, t, ("float",))
     if (bits := attr(node, ReducePrecision.exponent_bits)) < 1:
-        raise TypeFault(f"reduce-precision needs at least 1 exponent bit, but has exponent_bits={bits}", "one bit tells 0 from infinity")
+        raise TypeFault(f"reduce-precision needs at least 1 exponent bit, but has exponent_bits={bits}", "1 bit separates 0 from infinity")
     if (bits := attr(node, ReducePrecision.mantissa_bits)) < 0:
         raise TypeFault(f"reduce-precision has mantissa_bits={bits}, which is negative")
     return plain(t)

@@ -149,7 +149,7 @@ class Line:
         self.twiddles = [k.table(part(angles), dtype) for part in (np.cos, np.sin)]
 
     def run(self, load: Load) -> Load:
-        """Read a line by ``load`` and give the function that loads its transform."""
+        """Read a line by ``load`` and return the function that loads its transform."""
         done, source = 1, load
         for i, r in enumerate(self.radices):
             target = self.halves[i % 2]

@@ -27,7 +27,7 @@ def independent(k: Emitter, sizes: Sequence[int]) -> Iterator[list[Value]]:
 
 
 def both(k: Emitter, *conditions: Value | None) -> Value | None:
-    """The conditions that are not None, joined by and; None when there are none."""
+    """The conjunction of the conditions that are not None; None when there are none."""
     held = [condition for condition in conditions if condition is not None]
     return reduce(partial(k.binary, "and"), held) if held else None
 

@@ -184,7 +184,7 @@ def minimum(x: Array, y: Array) -> Array:
 
 
 def power(x: Array, y: Array) -> Array:
-    """Floats as C does; integers wrap, and a negative exponent gives 0 unless the base is 1."""
+    """Floats as in C; integers wrap, and a negative exponent yields 0 unless the base is 1."""
     if not is_integer(x):
         # XLA returns 1 for exponent 0 and 0 for base 0 with a positive exponent, where numpy's complex power returns NaN.
         result = np.power(x, y)

@@ -181,7 +181,7 @@ def _onednn_matmul(call: Call) -> Node | None:
 
 
 def _with_fusions(call: Call, total: Node, config: Mapping[str, Any], feature: int) -> Node | None:
-    """What oneDNN does after the sum, in order; each BIAS and BINARY_ADD takes one more operand."""
+    """The post-operations of oneDNN, in order; each BIAS and BINARY_ADD takes one more operand."""
     more = iter(call.operands[2:])
     for name in config.get("fusions", {}).get("ops", ()):
         t = total.type

@@ -3,13 +3,13 @@
 The semantics are HLO's (measured on XLA CPU where the specification is silent):
 
 * integers wrap; ``div`` truncates, x/0 is -1 (all ones unsigned), INT_MIN/-1 is INT_MIN; ``rem`` has the sign of the dividend,
-  x rem 0 is x, INT_MIN rem -1 is 0; shifts by the width or more (or a negative amount) give 0, arithmetic ones the sign fill;
-* ``max`` and ``min`` give NaN when either is NaN, and order -0 below +0;
+  x rem 0 is x, INT_MIN rem -1 is 0; shifts by the width or more (or a negative amount) yield 0, arithmetic ones the sign fill;
+* ``max`` and ``min`` yield NaN when either is NaN, and order -0 below +0;
 * denormal f32 and f64 count as zeros of their sign, as operands and as results (XLA runs with denormals off); ``neg``, ``abs``, ``real``,
   ``imag``, select, bitcast and moves keep them;
 * on pred ``add``/``max``/``or`` are or, ``mul``/``min``/``and`` are and;
-* ``convert``: float to integer truncates, saturates, NaN gives 0; integer to integer wraps; anything to pred is ``!= 0``;
-  to a narrower float rounds to nearest even; 8-bit floats without infinity give NaN on overflow;
+* ``convert``: float to integer truncates, saturates, NaN becomes 0; integer to integer wraps; anything to pred is ``!= 0``;
+  to a narrower float rounds to nearest even; 8-bit floats without infinity overflow to NaN;
 * ``compare`` directions are EQ NE LT LE GT GE; with NaN all are false but NE. The result is pred.
 """
 from __future__ import annotations

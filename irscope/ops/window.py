@@ -73,13 +73,13 @@ def _places(k: Emitter, window: Window, out: Sequence[Value], at: Sequence[Value
 
 
 def meeting(window: Window, at: Sequence[int], shape: Sequence[int], out_shape: Sequence[int]) -> tuple[Any, Any]:
-    """The windows whose element ``at`` lies in the operand, and the places where it lies, as index grids of numpy."""
+    """The windows whose element ``at`` is inside the operand, and its positions there, as index grids of numpy."""
     found = [_valid(window, d, a, shape[d], out_shape[d]) for d, a in enumerate(at)]
     return (np.ix_(*(to for to, _ in found)), np.ix_(*(whence for _, whence in found))) if found else ((), ())
 
 
 def _valid(window: Window, d: int, at: int, length: int, out_length: int) -> tuple[Array, Array]:
-    """The windows of dimension ``d`` whose element ``at`` lies in the operand, and where it lies."""
+    """The windows of dimension ``d`` whose element ``at`` is inside the operand, and its positions."""
     out = np.arange(out_length)
     place = out * window.stride[d] + at * window.rhs_dilate[d] - window.pad_low[d]
     hole = window.lhs_dilate[d]

@@ -48,5 +48,5 @@ def test_names_are_searched_in_the_entry_first_and_near_ones_offered() -> None:
     with pytest.raises(UserError, match="no node %nxet") as error:
         find_node(facts, "nxet")
     assert error.value.help == "did you mean next?"
-    with pytest.raises(UserError, match="stands in 2 graphs"):
+    with pytest.raises(UserError, match="is in 2 graphs"):
         find_node(facts, "i")

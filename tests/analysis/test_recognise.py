@@ -81,19 +81,19 @@ ODD = [
     # (program, text in it, text instead, what is said, whether it is wrong)
     ("softmax.hlo", "reduce(x.1, constant.5), dimensions={1}", "reduce(x.1, constant.5), dimensions={0}", "takes its maximum over axis 0", True),
     ("attention.relay", "nn.softmax(%1)", "nn.softmax(%1, axis=1)", "the softmax is over axis 1", True),
-    ("attention.relay", "nn.batch_matmul(%2, %v", "%3 = multiply(%2, 2f);\n  nn.batch_matmul(%3, %v", "scales behind the softmax", False),
+    ("attention.relay", "nn.batch_matmul(%2, %v", "%3 = multiply(%2, 2f);\n  nn.batch_matmul(%3, %v", "scales after the softmax", False),
     ("rmsnorm.hlo", "rsqrt(add.1)", "rsqrt(div.1)", "nothing is added under the root", False),
     ("rmsnorm.relay", "%2 = add(%1, 1e-06f);\n  %3 = rsqrt(%2);\n  %4 = multiply(%x, %3);",
-     "%2 = sqrt(%1);\n  %3 = add(%2, 1e-06f);\n  %4 = divide(%x, %3);", "adds epsilon behind the root", False),
+     "%2 = sqrt(%1);\n  %3 = add(%2, 1e-06f);\n  %4 = divide(%x, %3);", "adds epsilon after the root", False),
     ("gelu_tanh.hlo", "constant(0.797884583)", "constant(0.85)", "its scale is 0.85", False),
     ("gelu_tanh.hlo", "constant(0.044715)", "constant(0.0347)", "its cubic term is 0.0347", False),
     ("gelu_erf.relay", "0.707107f", "0.75f", "its scale is 0.75", False),
     ("swiglu.relay", "%1 = sigmoid(%0);", "%9 = multiply(%0, 1.702f);\n  %1 = sigmoid(%9);", "the sigmoid of 1.702 times the gate", False),
     ("rope.hlo", "concatenate(neg.1, split.2)", "concatenate(split.3, split.2)", "neither half is negated", True),
-    ("rope_pairs.relay", "%7 = add(%5, %6);", "%7 = subtract(%5, %6);", "subtract, so that nothing is turned", True),
+    ("rope_pairs.relay", "%7 = add(%5, %6);", "%7 = subtract(%5, %6);", "subtract, so nothing is rotated", True),
     ("linear_gelu.relay", "%1 = nn.bias_add(%0, %b);",
-     "%8 = cast(%0, dtype=\"float16\");\n  %9 = cast(%8, dtype=\"float32\");\n  %1 = nn.bias_add(%9, %b);", "stands between the product", False),
-    ("conv_bn_relu.relay", "nn.relu(%2)", "%3 = cast(%2, dtype=\"float16\");\n  nn.relu(%3)", "stands between them", False),
+     "%8 = cast(%0, dtype=\"float16\");\n  %9 = cast(%8, dtype=\"float32\");\n  %1 = nn.bias_add(%9, %b);", "is between the product", False),
+    ("conv_bn_relu.relay", "nn.relu(%2)", "%3 = cast(%2, dtype=\"float16\");\n  nn.relu(%3)", "is between them", False),
 ]  # fmt: skip
 
 

@@ -76,7 +76,7 @@ RULES = {
         ADD + "ENTRY e { x = f32[] parameter(0)\nt = token[] after-all()\n"
         "s = (f32[], u32[], token[]) send(x, t), channel_id=1\nd = token[] send-done(s), channel_id=1\n"
         "ROOT r = f32[] all-reduce(x), channel_id=1, replica_groups={{0}}, to_apply=add }",
-    "1 stands twice in the replica_groups":
+    "1 is listed twice in the replica_groups":
         ADD + "ENTRY e { x = f32[] parameter(0)\nROOT r = f32[] all-reduce(x), replica_groups={{0,1},{1}}, to_apply=add }",
     "not device 1":
         ADD + "ENTRY e { x = f32[] parameter(0)\nROOT r = f32[] all-reduce(x), replica_groups={{0},{2}}, to_apply=add }",
@@ -91,13 +91,13 @@ RULES = {
     "concatenate does not change layouts":
         "ENTRY e { x = f32[3,5]{0,1} parameter(0)\ny = f32[3,3]{1,0} parameter(1)\n"
         "ROOT c = f32[3,8]{1,0} concatenate(x, y), dimensions={1} }",
-    "hands memory on as it is":
+    "passes memory on unchanged":
         "ENTRY e { x = f32[2,3]{0,1} parameter(0)\nt = (f32[2,3]{0,1}) tuple(x)\nROOT g = f32[2,3]{1,0} get-tuple-element(t), index=0 }",
     "bitcast can not change the element type":
         "ENTRY e { c = f32[2] parameter(0)\nROOT b = s32[2] bitcast(c) }",
     "bitcast does not move memory":
         "ENTRY e { x = f32[2,3]{1,0} parameter(0)\nROOT b = f32[2,3]{1,0:S(5)} bitcast(x) }",
-    "scan stands behind the assignment of layouts":
+    "scan is left after layout assignment":
         "HloModule m, is_scheduled=true\nf { c = f32[] parameter(0)\nx = f32[] parameter(1)\ns = f32[] add(c, x)\n"
         "ROOT t = (f32[], f32[]) tuple(s, s) }\nENTRY e { x = f32[4]{0} parameter(0)\ni = f32[] constant(0)\n"
         "ROOT s = (f32[4]{0}, f32[]) scan(x, i), dimensions={0}, num_carries=1, is_associative=false, to_apply=f }",
@@ -134,7 +134,7 @@ RULES = {
     "buffers are not allowed at the entry":
         'ENTRY e { b = b(f32[2]) parameter(0)\n'
         'ROOT v = f32[2] custom-call(b), custom_call_target="Unpin", output_to_operand_aliasing={{}: (0, {})} }',
-    "it waits for ever":
+    "it waits forever":
         'HloModule m, is_scheduled=true\nENTRY e { t = token[] after-all()\n'
         'r = (f32[], u32[], token[]) recv(t), channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs="{{0,1}}"}\n'
         'ROOT d = (f32[], token[]) recv-done(r), channel_id=1 }',

@@ -45,7 +45,7 @@ def test_what_is_not_sound_is_answered(name: str, capsys: pytest.CaptureFixture[
 
 def test_a_drawing_with_kernels_says_why_there_are_none(capsys: pytest.CaptureFixture[str]) -> None:
     status, said = answer("show FILE --format dot --policy irscope", TEXTS / "graph-node-1.txt", capsys)
-    assert status == 2 and "fusion policies and gates did not look at graph-node-1.txt: it holds no graph that runs" in said
+    assert status == 2 and "fusion policies and gates did not look at graph-node-1.txt: it has no graph that runs" in said
 
 
 def test_lint_says_that_rules_did_not_look(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,7 +53,7 @@ def test_lint_says_that_rules_did_not_look(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "m.hlo").write_text(text)
     for form in ("full", "json", "concise", "github"):
         status, said = answer(f"lint FILE --format {form}", tmp_path / "m.hlo", capsys)
-        assert status == 2 and "rules did not look at m.hlo: it was read in part only, as the errors tell" in said
+        assert status == 2 and "rules did not look at m.hlo: it was only partly read, as the errors show" in said
 
 
 def _cut(text: str, rng: random.Random) -> str:

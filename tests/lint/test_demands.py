@@ -206,7 +206,7 @@ def test_gates_and_policies_do_not_look_at_types_that_do_not_fit(cli: Cli, tmp_p
     for asked in (("--max-kernels", "0"), ("--max-memory", "1"), ("--why-not-fused",), ("--select", "DTY001", "--max-kernels", "0")):
         said = cli("lint", tmp_path / "m.hlo", *asked)
         assert said.exit_code == 1 and "SHP006" in said.stdout
-        assert "fusion policies and gates did not look at m.hlo: its types do not hold, as the errors tell" in said.stdout
+        assert "fusion policies and gates did not look at m.hlo: its types are not sound, as the errors show" in said.stdout
 
 
 def test_what_a_policy_raises_over_a_sound_text_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:

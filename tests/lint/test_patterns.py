@@ -51,13 +51,13 @@ NEAR = {
                         "  %2 = multiply(%1, %1);\n  %3 = sum(%2, axis=[-1], keepdims=True);\n  %4 = divide(%3, 15f);\n  %5 = add(%4, 1e-05f);\n"
                         "  %6 = rsqrt(%5);\n  multiply(%1, %6)", "3", "of 16 squares is divided by 15", False),
     "rmsnorm.relay": ("%2 = add(%1, 1e-06f);\n  %3 = rsqrt(%2);\n  %4 = multiply(%x, %3);",
-                      "%2 = sqrt(%1);\n  %3 = add(%2, 1e-06f);\n  %4 = divide(%x, %3);", "3", "adds epsilon behind the root", False),
+                      "%2 = sqrt(%1);\n  %3 = add(%2, 1e-06f);\n  %4 = divide(%x, %3);", "3", "adds epsilon after the root", False),
     "rope.relay": ("%1 = negative(%0);", "%1 = abs(%0);", "", "", False),
     "rope_pairs.relay": ("%7 = add(%5, %6);", "%7 = subtract(%5, %6);", "7", "both %4 and %7 subtract", True),
     "swiglu.relay": ("%1 = sigmoid(%0);", "%9 = multiply(%0, 1.702f);\n  %1 = sigmoid(%9);", "1", "the sigmoid of 1.702 times the gate", False),
     "linear_gelu.relay": ("%1 = nn.bias_add(%0, %b);", "%8 = cast(%0, dtype=\"float16\");\n  %9 = cast(%8, dtype=\"float32\");\n"
-                          "  %1 = nn.bias_add(%9, %b);", "9", "stands between the product and the bias", False),
-    "conv_bn_relu.relay": ("nn.relu(%2)", "%3 = cast(%2, dtype=\"float16\");\n  nn.relu(%3)", "3", "(convert) stands between them", False),
+                          "  %1 = nn.bias_add(%9, %b);", "9", "is between the product and the bias", False),
+    "conv_bn_relu.relay": ("nn.relu(%2)", "%3 = cast(%2, dtype=\"float16\");\n  nn.relu(%3)", "3", "(convert) is between them", False),
     "gelu_tanh.relay": ("0.797885f", "0.85f", "4", "its scale is 0.85", False),
     "attention.relay": ("%2 = nn.softmax(%1);", "%2 = nn.softmax(%1, axis=1);", "", "the softmax is over axis 1", True),
 }  # fmt: skip
@@ -84,7 +84,7 @@ def test_a_near_miss_names_the_odd_node(name: str) -> None:
     [
         ("-b, a", "", False),
         ("b, a", "neither half is negated", True),
-        ("-a, b", "the halves stand as they stood", True),
+        ("-a, b", "the halves are in the same order", True),
         ("b, -a", "negates the first half", False),
         ("-b, -a", "both halves are negated", True),
     ],

@@ -1,4 +1,4 @@
-"""Well-known composites, recognised by their structure; names, order and spelling do not count. One file a family."""
+"""Well-known composites, recognised by their structure; names, order and spelling do not matter. One file per family."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -16,9 +16,9 @@ from irscope.ops import hlo
 
 
 class Recogniser(NamedTuple):
-    """``recognise(node, users)`` gives the composites that are known by a node of one of ``ops``.
+    """``recognise(node, users)`` yields the composites that a node with one of ``ops`` identifies.
 
-    ``in_fusions``: also in what a compiler has fused already.
+    ``in_fusions``: also inside fusions of the compiler.
     """
 
     ops: tuple[Op, ...]

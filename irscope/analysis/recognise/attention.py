@@ -1,4 +1,4 @@
-"""Softmax, and attention: a product behind it that sums over the axis of the softmax."""
+"""Softmax, and attention: a softmax followed by a product that sums over its axis."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Dot
 
 STEPS = 4
-"""Operators between a softmax and the product that reads it, at most."""
+"""The most operators between a softmax and the product that reads it."""
 
 
 def softmaxes(node: Node, users: Users) -> Iterator[Composite]:
@@ -49,4 +49,4 @@ def _odd_product(found: Softmax, at: Node, product: Node, scale: Node | None) ->
         return Odd(product, says, "take the softmax over the axis of the keys, which the product with the values sums over", True, others)
     if scale is None:
         return None
-    return Odd(scale, f"%{scale.name} scales behind the softmax", "scale the queries, or the result", others=others)
+    return Odd(scale, f"%{scale.name} scales after the softmax", "scale the queries, or the result", others=others)

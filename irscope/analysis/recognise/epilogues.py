@@ -1,4 +1,4 @@
-"""What follows a product in nets: bias and GELU behind a matrix product, batch normalisation and ReLU behind a convolution."""
+"""Common epilogues of products: bias and GELU after a matrix product, batch normalisation and ReLU after a convolution."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Convolution, Transpose
 
 LONGEST = 10
-"""Operators between a convolution and its ReLU, at most: normalisation in primitives is four to six."""
+"""The most operators between a convolution and its ReLU: normalisation in primitives takes four to six."""
 TURNS = hlo.named("convert transpose")
 BETWEEN = TURNS | hlo.named("reshape copy")
 BIASED = Pattern("add(value, bias:broadcast(vector))", COPIES)
@@ -21,7 +21,7 @@ RELU = patterns("maximum(value, 0)", through=())
 
 
 def biased_gelus(node: Node, users: Users) -> Iterator[Composite]:
-    """The product with a bias whose GELU a node is; odd where something lies between, or the bias along another axis."""
+    """The product with a bias whose GELU a node is; odd where another operator is in between, or the bias is along another axis."""
     for gelu in gelus(node, users):
         add = behind(gelu.nodes[1], CASTS_AND_MOVES)
         found = BIASED.match(add, is_filled, _is_bias)
@@ -41,16 +41,16 @@ def _odd_bias(product: Node, add: Node, bias: Node, between: list[Node]) -> Odd 
     last = len(dims(add)) - 1
     others = ((product, "is the product"),)
     if axis != last and dims(add)[axis] == dims(add)[last]:
-        says = f"the bias lies along axis {axis} and not along the last one, which the product's columns are"
+        says = f"the bias is along axis {axis} instead of the last one, the columns of the product"
         return Odd(bias, says, "add the bias to the last axis", others=others)
     odd = next((node for node in between if node.op in TURNS), None)
     if odd is None:
         return None
-    return Odd(odd, f"%{odd.name} ({odd.op.name}) stands between the product and the bias", f"{odd.op.name} the result", others=others)
+    return Odd(odd, f"%{odd.name} ({odd.op.name}) is between the product and the bias", f"{odd.op.name} the result", others=others)
 
 
 def normalised_convolutions(conv: Node, users: Users) -> Iterator[Composite]:
-    """A convolution whose result, scaled and shifted channel by channel, is cut off at zero."""
+    """A convolution whose result is scaled and shifted channel by channel, and clamped at zero."""
     channel = Convolution.of(conv).dim_labels.out_feature
     at, affine, odd = conv, 0, None
     for _ in range(LONGEST):
@@ -65,12 +65,12 @@ def normalised_convolutions(conv: Node, users: Users) -> Iterator[Composite]:
             given = other(user, at)
             along = _along(given)
             if along is None and number(given) is None:
-                return  # a residual, or something of its own
+                return  # a residual, or something else
             if along is not None and along != channel and dims(user)[along] > 1:
                 odd = odd or _between(user, conv, f"%{user.name} works along axis {along}, and the channels are axis {channel}")
             affine += 1
         elif user.op in BETWEEN:
-            odd = odd or _between(user, conv, f"%{user.name} ({user.op.name}) stands between them")
+            odd = odd or _between(user, conv, f"%{user.name} ({user.op.name}) is between them")
             if user.op is hlo.transpose:
                 order = Transpose.of(user).dimensions
                 channel = order.index(channel) if channel in order else channel
@@ -87,7 +87,7 @@ def _between(node: Node, conv: Node, says: str) -> Odd:
 
 
 def _along(node: Node) -> int | None:
-    """The axis along which a broadcast vector lies; None for anything else."""
+    """The axis of a broadcast vector; None for anything else."""
     node = behind(node, COPIES)
     if node.op is not hlo.broadcast or not node.operands:
         return None

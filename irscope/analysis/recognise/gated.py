@@ -1,4 +1,4 @@
-"""SwiGLU: a product weighed by the sigmoid of itself, times its twin."""
+"""SwiGLU: a product times its own sigmoid, times a second product."""
 from __future__ import annotations
 
 from collections.abc import Iterator

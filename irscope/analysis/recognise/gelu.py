@@ -1,4 +1,4 @@
-"""GELU: a value weighed by a smooth step of itself, by tanh, by erf, or by erfc that is written out."""
+"""GELU: a value times a smooth step of itself, with tanh, erf, or an expanded erfc."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from irscope.graph.walk import behind
 from irscope.ops import hlo
 
 CLOSE = 2e-3
-"""How far a constant may be from what a pattern has: half-precision literals are rounded."""
+"""The tolerance for constants in a pattern: half-precision literals are rounded."""
 FAR = 0.25
-"""A constant farther away than this is another function."""
+"""A constant that differs by more than this belongs to another function."""
 ERFC = 7.85386146e-05
-"""The first coefficient of the polynomial that JAX writes erfc out as; by it the hundred operators are known."""
+"""The first coefficient of the polynomial that JAX expands erfc to; it identifies the hundred operators."""
 WRITTEN_OUT = 200
-"""Operators that erfc is written out as, at most."""
+"""The most operators of an expanded erfc."""
 CUBIC = 0.044715
 """The weight of the cube in the approximation by tanh (Hendrycks and Gimpel, 2016)."""
 _OF_SUM = "tanh(outer:multiply|divide(add(x, inner:multiply|divide({}, weight)), scale))"
@@ -27,9 +27,9 @@ ADD, MULTIPLY = frozenset((hlo.add,)), frozenset((hlo.multiply,))
 
 
 def gelus(node: Node, users: Users) -> Iterator[Composite]:
-    """The GELU whose function a node is, or whose polynomial it begins; ``nodes`` are the function and its value.
+    """The GELU whose tanh or erf a node is, or whose polynomial it starts; ``nodes`` are the function and its value.
 
-    ``tanh(a * (x + b * x^3))`` alone tells one; ``1 + erf(a * x)`` has to be multiplied by ``x``.
+    ``tanh(a * (x + b * x^3))`` alone identifies one; ``1 + erf(a * x)`` must be multiplied by ``x``.
     """
     if node.op is hlo.tanh:
         found = find(node, TANH, "scale", "weight")
@@ -52,7 +52,7 @@ def _weighs(users: Users, erf: Node, x: Node) -> bool:
 
 
 def _written_out(marker: Node, users: Users) -> Iterator[Composite]:
-    """``x/2 * erfc(-x * sqrt(1/2))`` with erfc as JAX writes it out: a polynomial in the square of its argument and two in its inverse."""
+    """``x/2 * erfc(-x * sqrt(1/2))`` with erfc as JAX expands it: a polynomial in the square of its argument and two in its inverse."""
     uses = [(user, spread) for spread in users[marker.index] for user in users[spread.index]]
     squares = [operand for user, spread in uses for operand in user.operands if operand is not spread]
     if not squares or squares[0].op is not hlo.multiply or squares[0].operands[0] is not squares[0].operands[1]:

@@ -12,13 +12,13 @@ from irscope.ops.attributes import Reduce
 
 LAYER, RMS = "layer normalisation", "RMS normalisation"
 WITH_EPSILON = patterns("add|maximum(mean, epsilon)", through=SPREADS)
-"""How a small number is put under a root."""
+"""The forms of adding a small number under a root."""
 BEHIND_ROOT = patterns("add(sqrt, epsilon)", through=SPREADS)
 DIVIDED = {hlo.rsqrt: patterns("multiply(value, root)", through=()), hlo.sqrt: patterns("divide(value, root)", through=())}
 
 
 def normalisations(root: Node, users: Users) -> Iterator[Composite]:
-    """The division of a value, or of its difference from its mean, by the root of its mean square, which a node is."""
+    """The division of a value, or of its difference from its mean, by the root of its mean square; the node is the root."""
     mean_square = behind(root.operands[0], SPREADS) if root.operands else root
     inside = find(mean_square, WITH_EPSILON, "epsilon")
     spread, count = summed(inside["mean"] if inside else mean_square)
@@ -39,7 +39,7 @@ def normalisations(root: Node, users: Users) -> Iterator[Composite]:
 
 
 def _division(users: Users, root: Node, x: Node) -> tuple[Node | None, Node | None]:
-    """Where the value is divided by the root, and what adds to the root before, if anything does."""
+    """The division of the value by the root, and the node that adds to the root before it, if any."""
     for user, operand in readers(users, root):
         if root.op is hlo.sqrt and find(user, BEHIND_ROOT, "epsilon"):
             for divided, sum_ in readers(users, user):
@@ -61,7 +61,7 @@ def _divides(user: Node, operand: Node, x: Node, root: Node) -> bool:
 
 
 def _is_same_difference(node: Node, x: Node) -> bool:
-    """Whether a node is the difference from the mean, computed once more (jnp.var takes its own mean)."""
+    """Whether a node is the difference from the mean, recomputed (jnp.var computes its own mean)."""
     if node.op is not hlo.subtract or x.op is not hlo.subtract or behind(node.operands[0], SPREADS) is not behind(x.operands[0], SPREADS):
         return False
     one, two = (summed(difference.operands[1])[0] for difference in (node, x))
@@ -78,7 +78,7 @@ def _odd_axes(mean: Node, spread: Node) -> Odd | None:
 
 def _odd_root(root: Node, inside: bool, outside: Node | None) -> Odd | None:
     if outside is not None and not inside:
-        return Odd(outside, f"%{outside.name} adds epsilon behind the root", "add it to the mean square, before the root")
+        return Odd(outside, f"%{outside.name} adds epsilon after the root", "add it to the mean square, before the root")
     if not inside and root.op is hlo.rsqrt:
         says = f"nothing is added under the root %{root.name}: where all elements are equal it divides by zero"
         return Odd(root, says, "add a small number to the mean square before the root")
@@ -86,7 +86,7 @@ def _odd_root(root: Node, inside: bool, outside: Node | None) -> Odd | None:
 
 
 def _odd_count(root: Node, spread: Node, count: float) -> Odd | None:
-    """A divisor that is not the number of terms: that less one is the unbiased variance, which no fused kernel takes."""
+    """A divisor that is not the number of terms: one less is the unbiased variance, which no fused kernel supports."""
     n = terms(spread)
     if n < 3 or abs(count - n) < 0.5 or abs(count - (n - 1)) > 0.5:
         return None

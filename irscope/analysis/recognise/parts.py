@@ -1,4 +1,4 @@
-"""What the recognisers share: what a composite is, and its parts: a scaled value, a square, a mean, a sigmoid, a value behind casts."""
+"""Shared by the recognisers: the composite, and its parts: a scaled value, a square, a mean, a sigmoid, a value behind casts."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -13,16 +13,16 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
 
 NEAR = 12
-"""How many nodes away a part of a composite may be."""
+"""The largest distance in nodes to a part of a composite."""
 Users = list[list[Node]]
-"""For each node of a graph, by index, the nodes that take its value (``graph.users()``)."""
+"""For each node of a graph, by index, the nodes that read its value (``graph.users()``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Odd:
-    """What is odd about a composite: ``node`` is the one to blame, ``says`` the rest of "this is a ..., but ...".
+    """An oddity of a composite: ``node`` is its cause, ``says`` the rest of "this is a ..., but ...".
 
-    ``wrong``: it cannot be meant; otherwise it may be a variant of the model's own.
+    ``wrong``: it cannot be intended; otherwise it may be a variant of the model.
     """
 
     node: Node
@@ -34,9 +34,9 @@ class Odd:
 
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """A well-known composite, by structure alone.
+    """A well-known composite, recognised by structure alone.
 
-    ``what`` is its name, ``result`` the node that has its value, ``nodes`` the parts that it was known by; ``odd`` is None for the
+    ``what`` is its name, ``result`` the node that has its value, ``nodes`` the parts that identify it; ``odd`` is None for the
     canonical form.
     """
 
@@ -47,17 +47,17 @@ class Composite:
 
     @property
     def article(self) -> str:
-        """What stands before its name in a sentence."""
+        """The article of its name."""
         return "an" if self.what[0] in "aeiou" or self.what.startswith("RMS") else "a"
 
 
 def patterns(*spellings: str, through: Operators) -> tuple[Pattern, ...]:
-    """The spellings of one thing, as patterns that look through these operators."""
+    """The spellings of one thing, as patterns that skip these operators."""
     return tuple(Pattern(text, through) for text in spellings)
 
 
 def find(node: Node, spellings: Sequence[Pattern], *numbers: str, **bound: Node) -> Bindings | None:
-    """What the names of the first spelling that matches stand for; those in ``numbers`` stand for values that one known number fills."""
+    """The bindings of the first spelling that matches; names in ``numbers`` must match values that one known number fills."""
     for pattern in spellings:
         if node.op.name in pattern.ops:
             found = pattern.match(node, is_filled, lambda names: all(number(names[name]) is not None for name in numbers), bound)
@@ -67,7 +67,7 @@ def find(node: Node, spellings: Sequence[Pattern], *numbers: str, **bound: Node)
 
 
 def is_filled(node: Node, value: float) -> bool:
-    """Whether a number fills a value all over."""
+    """Whether all elements of a value are a number."""
     return number(node) == value
 
 
@@ -84,32 +84,32 @@ def scaled(node: Node) -> tuple[float | None, Node]:
 
 
 def factor(product: Node, by: Node) -> float:
-    """What a product or quotient multiplies with, given its constant operand."""
+    """The factor of a product or quotient, given its constant operand."""
     value = number(by) or 0.0
     return value if product.op is hlo.multiply else 1 / value if value else inf
 
 
 def squared(node: Node) -> Node | None:
-    """What a node is the square of, behind moves and casts: ``x * x`` or ``x ** 2``."""
+    """The operand of a square, through moves and casts: ``x * x`` or ``x ** 2``."""
     found = find(behind(node, SPREADS), SQUARE)
     return None if found is None else behind(found["x"], SPREADS)
 
 
 def sigmoid(node: Node) -> Node | None:
-    """What a node is the sigmoid of: ``logistic(x)`` or ``1 / (1 + exp(-x))``."""
+    """The operand of a sigmoid: ``logistic(x)`` or ``1 / (1 + exp(-x))``."""
     found = find(node, SIGMOID)
     return None if found is None else found["x"]
 
 
 def summed(node: Node) -> tuple[Node | None, float]:
-    """The sum that a node is, but for factors, and the number that it is divided by: of a mean the number of terms."""
+    """The sum that a node is, up to factors, and its divisor: for a mean, the number of terms."""
     divisor = 1.0
     for _ in range(NEAR):
         node = behind(node, SPREADS)
         if reduces(node, hlo.add):
             return node, divisor
         if node.op is hlo.select and isnan(number(node.operands[2]) or 0.0):
-            node = node.operands[1]  # jnp.var gives nan where nothing is left to divide by
+            node = node.operands[1]  # jnp.var returns nan where the divisor is not positive
             continue
         by, rest = scaled(node)
         if not by or by == inf:
@@ -120,13 +120,13 @@ def summed(node: Node) -> tuple[Node | None, float]:
 
 
 def terms(reduce: Node) -> int:
-    """How many elements a reduction makes one of."""
+    """The number of elements that a reduction combines into one."""
     shape = dims(reduce.operands[0])
     return prod(shape[d] for d in Reduce.of(reduce).dimensions if d < len(shape))
 
 
 def readers(users: Users, node: Node, past: Operators = SPREADS) -> Iterator[tuple[Node, Node]]:
-    """The operators that take a value, each with the operand by which it does, past moves, broadcasts and casts."""
+    """The operators that read a value, each with the operand through which it does, past moves, broadcasts and casts."""
     todo = [node]
     for at in todo:
         for user in users[at.index]:
@@ -154,7 +154,7 @@ def moves_behind(node: Node) -> list[Node]:
 
 
 def product_behind(node: Node) -> Node | None:
-    """The matrix product that a value is, past moves and casts."""
+    """The matrix product that computes a value, past moves and casts."""
     node = behind(node, CASTS_AND_MOVES)
     return node if node.op is hlo.dot else None
 

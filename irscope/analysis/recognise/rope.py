@@ -1,4 +1,4 @@
-"""Rotary position embeddings: halves, or neighbours, turned by an angle."""
+"""Rotary position embeddings: halves, or neighbours, rotated by an angle."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ TURNED = patterns("add|subtract(multiply(x, cosine), multiply(halves, sine))", "
                   through=COPIES)
 PAIR = Pattern("subtract(multiply(a:slice(x), cosine), multiply(b:slice(x), sine))", SPREADS)
 TWIN = patterns("add|subtract(multiply(a, sine), multiply(b, cosine))", "subtract(multiply(b, cosine), multiply(a, sine))", through=SPREADS)
-"""Of two that both subtract, the first is looked at."""
+"""If both subtract, the first is examined."""
 
 
 def rotations_of_halves(node: Node, users: Users) -> Iterator[Composite]:
-    """``x * cos + rotated(x) * sin`` where a node puts the halves of ``x`` together the other way round, one of them negated."""
+    """``x * cos + rotated(x) * sin`` where a node concatenates the halves of ``x`` in swapped order, one of them negated."""
     if len(node.operands) != 2:
         return
     parts = [behind(operand, COPIES) for operand in node.operands]
@@ -44,19 +44,19 @@ def _odd_halves(node: Node, x: Node, slices: list[Node], negated: list[Node]) ->
     rotate = "rotate_half: concatenate((-x2, x1))"
     if len(negated) != 1:
         says = "neither half is negated" if not negated else "both halves are negated"
-        return Odd(node, f"{says}, so that nothing is turned", rotate, True, whole)
+        return Odd(node, f"{says}, so nothing is rotated", rotate, True, whole)
     if axis != len(dims(x)) - 1:
-        says = f"the halves are those of axis {axis} and not of the last one"
-        return Odd(node, says, "turn the features of each head, which lie along the last axis", others=whole)
+        says = f"the halves are those of axis {axis} instead of the last one"
+        return Odd(node, says, "rotate the features of each head, which are along the last axis", others=whole)
     first, last = (0, size // 2, 1), (size // 2, size, 1)
     cuts = [Slice.of(one).slice[axis] for one in slices]
     if cuts == [first, last]:
-        return Odd(node, f"the halves stand as they stood in %{x.name}", rotate, True, whole)
+        return Odd(node, f"the halves are in the same order as in %{x.name}", rotate, True, whole)
     if cuts != [last, first]:
         uneven = slices[1] if cuts[0][0] == last[0] and cuts[1][0] != first[0] else slices[0]
         return Odd(uneven, f"%{uneven.name} is no half of %{x.name}", "cut the features in the middle", others=whole)
     if negated[0] is not behind(node.operands[0], COPIES):
-        return Odd(negated[0], f"%{negated[0].name} negates the first half: it turns the other way", rotate)
+        return Odd(negated[0], f"%{negated[0].name} negates the first half: it rotates the other way", rotate)
     return None
 
 
@@ -69,6 +69,6 @@ def rotations_of_pairs(node: Node, users: Users) -> Iterator[Composite]:
     for twin in reached(users, one["a"], MULTIPLY, SUMS, past=SPREADS):
         if (twin.op is hlo.add or twin.index > node.index) and find(twin, TWIN, **names):
             odd = None if twin.op is hlo.add else Odd(
-                twin, f"both %{node.name} and %{twin.name} subtract, so that nothing is turned", "x1 * sin + x2 * cos", True)
+                twin, f"both %{node.name} and %{twin.name} subtract, so nothing is rotated", "x1 * sin + x2 * cos", True)
             yield Composite(ROPE, twin, (node, one["a"], one["b"]), odd)
             return

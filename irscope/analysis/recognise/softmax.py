@@ -17,8 +17,8 @@ SOFTMAX = patterns("divide(exponentials:exponential(x), total:reduce(exponential
 class Softmax:
     """``result = exponential / total`` where ``total`` sums ``exponential``.
 
-    ``difference`` is the ``subtract`` that the exponential is taken of, ``largest`` the reduction that it subtracts; None where there is
-    none.
+    ``difference`` is the ``subtract`` that is the exponential's operand, ``largest`` the reduction that it subtracts; None where there
+    is none.
     """
 
     result: Node
@@ -29,13 +29,13 @@ class Softmax:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The axes that are summed over, without those of length 1."""
+        """The summed axes, without those of length 1."""
         shape = dims(self.total.operands[0])
         return tuple(sorted(d for d in Reduce.of(self.total).dimensions if d < len(shape) and shape[d] != 1))
 
 
 def softmax(node: Node) -> Softmax | None:
-    """The softmax whose result a division is; None where it is none."""
+    """The softmax whose result a division is, or None."""
     found = find(node, SOFTMAX)
     if found is None or not reduces(found["total"], hlo.add):
         return None
@@ -49,7 +49,7 @@ def softmax(node: Node) -> Softmax | None:
 
 
 def odd_shift(found: Softmax) -> Odd | None:
-    """A maximum that is taken over other axes than the sum."""
+    """A maximum over other axes than the sum."""
     if found.largest is None:
         return None
     shift, axes = (tuple(sorted(Reduce.of(reduction).dimensions)) for reduction in (found.largest, found.total))

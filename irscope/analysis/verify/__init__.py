@@ -1,4 +1,4 @@
-"""The rules of a module that no single operator sees, after XLA's verifier: signatures, pairs, groups, layouts, aliases, shardings."""
+"""The module rules that span operators, after XLA's verifier: signatures, pairs, groups, layouts, aliases, shardings."""
 from __future__ import annotations
 
 from irscope.analysis.verify import aliasing, buffers, calls, groups, layouts, pairs, shardings, threads
@@ -9,5 +9,5 @@ RULES = (threads, pairs, groups, layouts, aliasing, shardings, calls, buffers)
 
 
 def module_rules(module: Module) -> list[tuple[Graph, Fault]]:
-    """What breaks a rule, with the graph it stands in."""
+    """The violations of a rule, with their graphs."""
     return [found for rule in RULES for found in rule.check(module)]

@@ -1,4 +1,4 @@
-"""Memory that is shared: outputs that alias operands or parameters, and the entry layout that says how both lie."""
+"""Shared memory: outputs that alias operands or parameters, and the entry layout of both."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from irscope.ops.shapes import fits
 
 
 def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
-    """Aliases of what is not there or not alike, and an entry layout that is not the entry's."""
+    """Aliases of missing or different parts, and an entry layout that is not the entry's."""
     strict = assigned(module)
     for graph in module.graphs.values():
         for node in graph.nodes:
@@ -45,7 +45,7 @@ def _aliasing(node: Node, strict: bool) -> Iterator[Fault]:
             continue
         started = node.op is hlo.async_start
         if started and node.bodies and node.bodies[0].notes.get("implicit"):
-            output = (1, *output)  # written on X-start, it is of X
+            output = (1, *output)  # on X-start, it refers to X
         elif started and not output:
             yield Fault(node, f"output_to_operand_aliasing {shown}: the output index of an asynchronous start is not empty",
                         "{0, i} is operand i, {1} the result")
@@ -64,7 +64,7 @@ def _aliasing(node: Node, strict: bool) -> Iterator[Fault]:
 
 
 def _whole(node: Node) -> tuple[list[Type], Type]:
-    """The types of the operands and the result; of an asynchronous start with those that are bound later."""
+    """The types of the operands and the result; of an asynchronous start including those that are bound later."""
     operands, result = [o.type for o in node.operands], node.type
     if node.op is hlo.async_start and node.bodies and node.bodies[0].root is not None and isinstance(result, TupleType):
         late = [p.type for p in node.bodies[0].params[len(operands):]]
@@ -75,12 +75,12 @@ def _whole(node: Node) -> tuple[list[Type], Type]:
 
 
 def alike(a: Type, b: Type, strict: bool) -> bool:
-    """Whether two values can be one memory, in ``strict`` modules layouts too; ``b(T)`` is the memory of T."""
+    """Whether two values can share memory, in ``strict`` modules with equal layouts; ``b(T)`` is the memory of T."""
     return fits(held(a), held(b)) and not (strict and differ(a, b))
 
 
 def held(t: Type) -> Type:
-    """What a buffer ``b(T)`` holds, by its text; other types as they are."""
+    """The type in a buffer ``b(T)``, by its text; other types unchanged."""
 
     name = str(plain(t))
     return NamedType(name[2:-1]) if name.startswith("b(") else NamedType(name)
@@ -131,5 +131,5 @@ def _shared(module: Module, entry: Graph) -> Iterator[Fault]:
 
 
 def _parsed(value: object) -> tuple[Any, ...]:
-    """A list that the module gives; what the reader refused is still text, and was told."""
+    """A list attribute of the module; empty where the reader rejected (and reported) its text."""
     return value if isinstance(value, tuple) else ()

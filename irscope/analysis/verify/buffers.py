@@ -1,4 +1,4 @@
-"""Values of type ``b(T)`` are memory that is written in place: each has one writer, and none is lost or doubled on the way."""
+"""Values of type ``b(T)`` are memory that is written in place: each has one writer, and none is lost or duplicated."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _CALLS = hlo.named("custom-call async-start")
 
 
 def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
-    """Buffers at the entry, buffers with two writers, buffers that calls lose or make of nothing."""
+    """Buffers at the entry, buffers with two writers, buffers that calls lose or create."""
     for graph in module.graphs.values():
         if not any(_paths(n.type) for n in graph.nodes):
             continue
@@ -33,14 +33,14 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
 
 
 def _paths(t: Type, prefix: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
-    """The places of buffers in a type."""
+    """The paths of buffers in a type."""
     if isinstance(t, TupleType):
         return [p for i, e in enumerate(t.elements) for p in _paths(e, (*prefix, i))]
     return [prefix] if isinstance(t, NamedType) and t.name.startswith("b(") else []
 
 
 def _call(node: Node) -> Iterator[Fault]:
-    """Each buffer of an operand is one buffer of the result, by output_to_operand_aliasing."""
+    """Check that each buffer of an operand is one buffer of the result, by output_to_operand_aliasing."""
     aliasing, target = CustomCall.of(node).output_to_operand_aliasing, CustomCall.of(node).custom_call_target
     if target in PINS:
         if len(aliasing) != 1:
@@ -71,7 +71,7 @@ def _call(node: Node) -> Iterator[Fault]:
 
 
 def _writers(graph: Graph) -> Iterator[Fault]:
-    """Whatever takes a buffer writes it, and so does handing it back to the caller: only one may."""
+    """Every user of a buffer writes it, and so does returning it to the caller: only one may."""
     origin: dict[int, dict[tuple[int, ...], tuple[int, tuple[int, ...]]]] = {}
     takers: dict[tuple[int, tuple[int, ...]], int] = {}
     for node in graph.nodes:
@@ -95,7 +95,7 @@ def _writers(graph: Graph) -> Iterator[Fault]:
 
 def _source(node: Node, path: tuple[int, ...], origin: dict[int, dict[tuple[int, ...], tuple[int, tuple[int, ...]]]]
             ) -> tuple[int, tuple[int, ...]]:
-    """Where a buffer that is only handed on comes from."""
+    """The source of a buffer that is only passed on."""
     if node.op is hlo.tuple and path:
         operand, rest = node.operands[path[0]], path[1:]
     elif node.op is hlo.get_tuple_element:

@@ -1,4 +1,4 @@
-"""What single calls promise: composites their name, custom calls that XLA knows their types, values their origin."""
+"""Rules of single calls: names of composites, types of custom calls that XLA knows, origins of values."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from irscope.ops.infer import plain
 
 
 def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
-    """Composite calls without a name, seeds that are none, origins and scheduling names that do not fit."""
+    """Composite calls without a name, invalid seeds, origins and scheduling names that do not fit."""
     texts = Texts(module)
     for graph in module.graphs.values():
         for node in graph.nodes:
@@ -55,7 +55,7 @@ def _scheduling_name(metadata: str) -> str:
 
 
 def _same_structure(t: Type, text: str) -> bool:
-    """Whether ``({"a"}, {"b"})`` nests as the type does. Leaves are ``{...}``; other forms say nothing about structure."""
+    """Whether ``({"a"}, {"b"})`` nests as the type does. Leaves are ``{...}``; other forms do not define a structure."""
     stack = [(t, text.strip())]
     while stack:
         part, tree = stack.pop()

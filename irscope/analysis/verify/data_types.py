@@ -1,4 +1,4 @@
-"""Constructors and patterns of Relay's data types that are not as the types are declared.
+"""Constructors and patterns of Relay's data types that do not match the declared types.
 
     type List { Cons(float32, List), Nil }
     Cons(1f)                                  Cons takes 2 fields, and gets 1
@@ -18,7 +18,7 @@ from irscope.source import did_you_mean
 
 
 def data_faults(node: Node, module: Module) -> Iterator[Fault]:
-    """What is wrong with a constructor's fields, or with the patterns of a ``match``."""
+    """Faults in a constructor's fields, or in the patterns of a ``match``."""
     declared = {name: len(fields) for made in RelayModule.of(module).types.values() for name, fields in made.items()}
     if node.op is structure.CONSTRUCTOR:
         name = Named.of(node).name
@@ -34,7 +34,7 @@ def data_faults(node: Node, module: Module) -> Iterator[Fault]:
             continue
         for name, parts in _named(pattern):
             if name not in declared:
-                yield Fault(node, f"the pattern {name} is no constructor", did_you_mean(name, declared), about="type")
+                yield Fault(node, f"the pattern {name} is not a constructor", did_you_mean(name, declared), about="type")
             elif parts and parts != declared[name]:
                 yield Fault(node, f"the pattern {name} has {_fields(parts)}, the constructor {declared[name]}", about="type")
 
@@ -44,7 +44,7 @@ def _fields(count: int) -> str:
 
 
 def _named(pattern: Pattern) -> Iterator[tuple[str, int]]:
-    """The constructors in a pattern, each with how many parts it is given; the outermost comes first."""
+    """The constructors in a pattern, each with its number of parts; the outermost comes first."""
     stack = [pattern]
     while stack:
         top = stack.pop()

@@ -1,4 +1,4 @@
-"""One thing that does not fit in a module, before it is a finding with a place in the text."""
+"""A fault in a module, before it becomes a finding with a place in the text."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def finding(module: Module, graph: Graph, fault: Fault) -> Finding:
 
 
 def devices_of(module: Module) -> tuple[int, int]:
-    """``replica_count`` and ``num_partitions``; 1 where the module does not say, or says what the reader refused."""
+    """``replica_count`` and ``num_partitions``; 1 where the module does not state them, or the reader rejected them."""
     attrs = HloModule.of(module)
     replicas, partitions = (n if isinstance(n, int) else 1 for n in (attrs.replica_count, attrs.num_partitions))
     return replicas, partitions

@@ -1,4 +1,4 @@
-"""Who takes part in a collective: groups that name each device once, as many as the module runs on."""
+"""The participants of a collective: groups that name each device once, as many as the module runs on."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ PERMUTES = hlo.named("collective-permute collective-permute-start")
 
 
 def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
-    """Groups and pairs that no set of devices can have."""
+    """Groups and pairs that are invalid for any set of devices."""
     constrained: dict[bool, tuple[Graph, Node]] = {}
     for graph in module.graphs.values():
         for node in graph.nodes:
@@ -37,9 +37,9 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
 
 
 def devices(module: Module, node: Node) -> tuple[int, str]:
-    """How many numbers the groups of a collective name, and what they count; 1 where the module does not say.
+    """How many numbers the groups of a collective contain, and what they count; 1 where the module does not state it.
 
-    Without a channel replicas talk, with one partitions; ``use_global_device_ids`` numbers both together.
+    Without a channel replicas communicate, with one partitions; ``use_global_device_ids`` numbers both together.
     """
     replicas, partitions = devices_of(module)
     attrs = Collective.of(node)
@@ -67,7 +67,7 @@ def _groups(module: Module, node: Node) -> Iterator[Fault]:
             yield Fault(node, f"a group of {name} is empty")
         for member in group:
             if member in seen:
-                yield Fault(node, f"{member} stands twice in the replica_groups of {name}")
+                yield Fault(node, f"{member} is listed twice in the replica_groups of {name}")
                 return
             seen.add(member)
     missing = next((i for i in range(len(seen)) if i not in seen), None)
@@ -102,7 +102,7 @@ def _pairs(module: Module, node: Node) -> Iterator[Fault]:
 
 
 def _times(node: Node) -> int:
-    """How often a device may appear: once for each slice that is sent."""
+    """How often a device may appear: once per slice sent."""
     if len(node.operands) != 4:
         return 1
     offsets = node.operands[2].type

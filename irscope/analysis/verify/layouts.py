@@ -1,7 +1,7 @@
-"""Layouts that must agree because nothing moves: parts of tuples, copies on their way, elementwise operators, bitcasts.
+"""Layouts that must agree because no data moves: parts of tuples, asynchronous copies, elementwise operators, bitcasts.
 
-Only layouts that the text writes are compared, and only where layouts were assigned: before that, what XLA prints are defaults
-and what transposes make of them, which bind nobody.
+Only layouts in the text are compared, and only where layouts were assigned: before that, XLA prints defaults, and the results of
+transposes on them, which are not binding.
 """
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ KEEPING = hlo.named(
     "real reduce-precision reduce-window remainder reverse round-nearest-afz round-nearest-even rsqrt select shift-left "
     "shift-right-arithmetic shift-right-logical sign sine slice sort sqrt cbrt stochastic-convert subtract tan tanh erf popcnt xor "
     "set-dimension-size")
-"""Operators that leave every element where it is in the order of dimensions."""
+"""Operators that keep every element in place in the order of dimensions."""
 
 
 def assigned(module: Module) -> bool:
-    """Whether layouts were assigned: the module is scheduled, is fused, moves memory, or has parameters that lie as the caller wants."""
+    """Whether layouts were assigned: the module is scheduled, is fused, moves memory, or has parameters in the caller's layout."""
     if HloModule.of(module).is_scheduled:
         return True
     entry = module.graphs.get(module.entry)
@@ -41,7 +41,7 @@ _LATE = _COMPILED | {hlo.bitcast}
 
 
 def chosen(t: Type) -> bool:
-    """Whether an array lies in memory otherwise than it would by itself: other orders, tiles, another memory space."""
+    """Whether an array has a non-default layout: another order, tiles, another memory space."""
     if not isinstance(t, TensorType) or t.layout is None:
         return False
     return bool(t.layout.rest) or t.layout.minor_to_major != tuple(reversed(range(t.rank)))
@@ -71,7 +71,7 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
 
 
 def order(t: Type) -> tuple[int, ...] | None:
-    """The order of dimensions in memory, or None where the text does not say."""
+    """The order of dimensions in memory, or None where the text does not state it."""
     return t.layout.minor_to_major if isinstance(t, TensorType) and t.layout is not None and t.rank > 1 else None
 
 
@@ -104,7 +104,7 @@ _SAME = hlo.named("opt-barrier async-update")
 
 
 def _handed(node: Node) -> Fault | None:
-    """Operators that hand memory on."""
+    """Check operators that pass memory on."""
     if node.op is hlo.all_to_all:
         for operand in node.operands[1:]:
             if differ(operand.type, node.operands[0].type):
@@ -112,7 +112,7 @@ def _handed(node: Node) -> Fault | None:
                              about="layout")
     for mine, theirs, whose in _meetings(node):
         if differ(mine, theirs):
-            return Fault(node, f"{node.op.name} hands memory on as it is, but its type {mine} differs from {theirs}, {whose}",
+            return Fault(node, f"{node.op.name} passes memory on unchanged, but its type {mine} differs from {theirs}, {whose}",
                          "copy changes a layout", about="layout")
     return None
 
@@ -153,23 +153,23 @@ def _meetings(node: Node) -> Iterator[tuple[Type, Type, str]]:
 
 
 def _is_early(module: Module) -> bool:
-    """Whether bitcasts are the only sign of a compiler: nothing is scheduled or fused, and no array writes a layout."""
+    """Whether bitcasts are the only sign of a compiler: nothing is scheduled or fused, and no array has a layout in the text."""
     nodes = [node for graph in module.graphs.values() for node in graph.nodes]
     return not HloModule.of(module).is_scheduled and not any(
         node.op in _COMPILED or (isinstance(node.type, TensorType) and node.type.layout is not None) for node in nodes)
 
 
 def _early_bitcast(node: Node) -> Fault | None:
-    """XLA's layout assignment refuses bitcasts; what one that changes the element type means, bitcast-convert says."""
+    """XLA's layout assignment rejects bitcasts; bitcast-convert is the operator that changes the element type."""
     source = node.operands[0].type if node.operands else None
     if not isinstance(source, TensorType) or not isinstance(node.type, TensorType) or source.dtype is node.type.dtype or not source.rank:
-        return None  # a scalar never writes a layout
+        return None  # a scalar never has a layout in the text
     return Fault(node, f"bitcast can not change the element type before layouts are assigned, but goes from {plain(source)} to "
                        f"{plain(node.type)}", "bitcast-convert reads the bits of elements as another type", about="dtype")
 
 
 def _bitcast(node: Node) -> Fault | None:
-    """Memory does not move to another space by being read in another way."""
+    """Check that a bitcast stays in its memory space: reinterpretation moves no data."""
     if not node.operands or not isinstance(node.type, TensorType):
         return None
     source = node.operands[0].type
@@ -183,7 +183,7 @@ def _bitcast(node: Node) -> Fault | None:
 
 
 def _copy(node: Node) -> Fault | None:
-    """Copies between host and device keep element type and layout."""
+    """Check that copies between host and device keep element type and layout."""
     if not node.operands or not isinstance(node.type, TensorType):
         return None
     source = node.operands[0].type
@@ -197,8 +197,8 @@ def _copy(node: Node) -> Fault | None:
 
 
 def _scan(node: Node) -> Fault | None:
-    """XLA's ScanExpander makes loops of all scans that run in order, before layouts are assigned; its verifier refuses what is left."""
+    """XLA's ScanExpander expands all sequential scans to loops before layout assignment; its verifier rejects the rest."""
     if Scan.is_associative.given(node) is not False:
         return None
-    return Fault(node, "a non-associative scan stands behind the assignment of layouts, where nothing runs it any more",
-                 "XLA's ScanExpander makes a while of it, before layouts are assigned")
+    return Fault(node, "a non-associative scan is left after layout assignment, where nothing expands it",
+                 "XLA's ScanExpander turns it into a while before layout assignment")

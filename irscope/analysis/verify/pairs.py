@@ -1,4 +1,4 @@
-"""Work that begins and ends: every start has its done, and both ends of a transfer agree."""
+"""Asynchronous pairs: every start has its done, and both ends of a transfer agree."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ USERS: dict[Op, tuple[Op, ...]] = {
     hlo.collective_permute_start: (hlo.collective_permute_done,), hlo.send: (hlo.send_done, hlo.tuple),
     hlo.recv: (hlo.recv_done, hlo.tuple),
 }
-"""The one consumer that each must have."""
+"""The required single consumer of each."""
 
 OPERANDS: dict[Op, tuple[Op, ...]] = {
     hlo.async_update: _STARTS, hlo.async_done: _STARTS, hlo.all_reduce_done: (hlo.all_reduce_start,), hlo.copy_done: (hlo.copy_start,),
     hlo.collective_permute_done: (hlo.collective_permute_start,), hlo.send_done: (hlo.send, hlo.get_tuple_element),
     hlo.recv_done: (hlo.recv, hlo.get_tuple_element),
 }
-"""What each must take."""
+"""The required operand of each."""
 
 TRANSFERS = hlo.named("send recv send-done recv-done")
 _GROUPING = TRANSFERS | hlo.named("tuple after-all")
@@ -31,7 +31,7 @@ PAIRS = "_xla_send_recv_source_target_pairs"
 
 
 def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
-    """Starts without exactly one done, dones of nothing, ends of a channel that disagree."""
+    """Starts without exactly one done, dones without a start, ends of a channel that disagree."""
     asynchronous = {id(n.bodies[0]) for g in module.graphs.values() for n in g.nodes if n.op is hlo.async_start and n.bodies}
     channels: dict[int, list[tuple[Graph, Node]]] = {}
     for graph in module.graphs.values():
@@ -49,7 +49,7 @@ def _ends(graph: Graph, asynchronous: bool) -> Iterator[Fault]:
     users = graph.users()
     for node in graph.nodes:
         wanted = USERS.get(node.op)
-        # Alone at the root of an asynchronous computation, send and recv end elsewhere.
+        # Alone at the root of an asynchronous computation, send and recv complete elsewhere.
         if wanted and not (asynchronous and node is graph.root):
             mine = users[node.index]
             if len(mine) != 1:
@@ -68,7 +68,7 @@ def _either(ops: tuple[Op, ...]) -> str:
 
 
 def _trivial(graph: Graph) -> Iterator[Fault]:
-    """What runs asynchronously is one instruction, or a group of transfers."""
+    """An asynchronous computation must be one instruction, or a group of transfers."""
     work = [n for n in graph.nodes if n.op is not hlo.parameter]
     if len(work) > 1 and not all(n.op in _GROUPING for n in work):
         yield Fault(work[0], f"the asynchronous computation {graph.name} has {len(work)} instructions beside its parameters, "
@@ -93,7 +93,7 @@ def _channels(module: Module, channels: dict[int, list[tuple[Graph, Node]]]) -> 
 
 
 def _host(channel: int, transfers: list[tuple[Graph, Node]], frontend: dict[int, dict[str, str]]) -> Iterator[tuple[Graph, Fault]]:
-    """Transfers to the host by one channel are the same transfer."""
+    """Transfers to the host by one channel must be the same transfer."""
     for op in (hlo.send, hlo.recv):
         same = [(g, n) for g, n in transfers if n.op is op and Transfer.of(n).is_host_transfer]
         for graph, node in same[1:]:
@@ -112,7 +112,7 @@ def _partners(channel: int, transfers: list[tuple[Graph, Node]], frontend: dict[
     sends, receives = ([end for end in of_one if end[2]] for of_one in ends)
     for graph, node, pairs in receives:
         if not ends[0]:
-            yield graph, Fault(node, f"%{node.name} receives by channel {channel}, but nothing sends by it: it waits for ever",
+            yield graph, Fault(node, f"%{node.name} receives by channel {channel}, but nothing sends by it: it waits forever",
                                "a receive needs a send with the same channel and the same pairs")
         elif sends and pairs != sends[0][2]:
             yield graph, Fault(node, f"send and recv by channel {channel} must name the same pairs, but %{sends[0][1].name} has "
@@ -123,4 +123,4 @@ def _partners(channel: int, transfers: list[tuple[Graph, Node]], frontend: dict[
             seen = [p[end] for p in pairs_of if len(p) == 2]
             twice = next((s for s in seen if seen.count(s) > 1), None)
             if twice is not None:
-                yield graph, Fault(node, f"{what} {twice} stands twice in the pairs {text} of %{node.name}")
+                yield graph, Fault(node, f"{what} {twice} is listed twice in the pairs {text} of %{node.name}")

@@ -1,4 +1,4 @@
-"""Functions of Relay that call themselves before they choose anything: such a call never ends.
+"""Functions of Relay that call themselves before any branch: such a call never ends.
 
     def @f(%x: float32) { @g(%x) }
     def @g(%x: float32) { @f(%x) }        @g calls @f, which calls @g again, in front of any choice
@@ -24,7 +24,7 @@ def endless_calls(graph: Graph) -> Iterator[Fault]:
 
 
 def _way_back(start: Graph, end: Graph) -> list[Graph] | None:
-    """The graphs from one to another by calls that always happen, the last left out; None where there is no way."""
+    """The graphs from one to another by unconditional calls, without the last; None where there is no path."""
     came: dict[Graph, Graph | None] = {start: None}
     queue = [start]
     for graph in queue:
@@ -43,5 +43,5 @@ def _way_back(start: Graph, end: Graph) -> list[Graph] | None:
 
 
 def _calls(graph: Graph) -> list[Node]:
-    """The calls of functions of the module that stand in a graph itself."""
+    """The calls of the module's functions in a graph itself."""
     return [node for node in graph.nodes if node.op is structure.CALL and node.bodies]

@@ -1,4 +1,4 @@
-"""What does not fit in a Relay module: operands that no operator takes, claimed types that are not the inferred ones, calls, branches.
+"""Type errors in a Relay module: operands that no operator accepts, stated types that are not the inferred ones, calls, branches.
 
 def @f(%x: Tensor[(4), float32]) { nn.relu(%x) /* ty=Tensor[(5), float32] */ }
                                    the dump says Tensor[(5), float32], inferred Tensor[(4), float32]
@@ -25,11 +25,11 @@ from irscope.ops.shapes import fits
 from irscope.source import did_you_mean
 
 LOWERED = relay("call_lowered vm.invoke_tvm_op")
-"""Operators that call functions which a Relay text may leave out."""
+"""Operators that call functions which a Relay text may omit."""
 
 
 def relay_faults(module: Module) -> Iterator[tuple[Graph, Fault]]:
-    """Everything that does not fit, with the graph that it is in."""
+    """All faults, with their graphs."""
     for graph in module.graphs.values():
         lowered = {o for node in graph.nodes if node.op in LOWERED for o in node.operands}
         for node in graph.nodes:
@@ -88,11 +88,11 @@ def _value_call(node: Node) -> Iterator[Fault]:
         names = [f"argument {i + 1} of {_told(callee)}" for i in range(len(type.params))]
         yield from _arguments(node, _told(callee), names, type.params, arguments)
     elif isinstance(type, TensorType | TupleType):
-        yield Fault(node, f"{_told(callee)} is called, but is {type_text(type)} and no function", about="type")
+        yield Fault(node, f"{_told(callee)} is called, but is {type_text(type)} and not a function", about="type")
 
 
 def _told(node: Node) -> str:
-    """A value as a text calls it; by its operator where it has no name there."""
+    """The name of a value in the text; its operator where it has no name there."""
     return node.op.name if node.name.startswith(f"{node.op.name}.") else f"%{node.name}"
 
 
@@ -107,7 +107,7 @@ def _arguments(node: Node, what: str, names: Sequence[str], wanted: Sequence[Typ
 
 
 def _unlike(a: Type, b: Type) -> bool:
-    """Whether two types are known, and no value has both."""
+    """Whether two types are known and incompatible."""
     if isinstance(a, FunctionType) or isinstance(b, FunctionType):
         return isinstance(a, TensorType) or isinstance(b, TensorType)
     return _comparable(a) and _comparable(b) and not fits(a, b)
@@ -129,7 +129,7 @@ def _global(node: Node, graph: Graph, module: Module) -> Iterator[Fault]:
 
 
 def _projection(node: Node) -> Iterator[Fault]:
-    """A field of what is no tuple, or of a tuple that is shorter."""
+    """A field of a value that is not a tuple, or beyond the end of a tuple."""
     whole, index = node.operands[0], GetTupleElement.of(node).index
     if isinstance(whole.type, TupleType):
         fields = len(whole.type.elements)
@@ -151,6 +151,6 @@ def _if(node: Node) -> Iterator[Fault]:
 
 
 def _comparable(type: Type) -> bool:
-    """Whether a type is tensors alone, all known."""
+    """Whether a type consists only of tensors, all known."""
     leaves = list(type.leaves())
     return isinstance(type, TensorType | TupleType) and not any(leaf is UNKNOWN or isinstance(leaf, NamedType) for leaf in leaves)

@@ -1,4 +1,4 @@
-"""Shardings that no value can have: more dimensions than it has, devices that the module lacks, loops that disagree with themselves."""
+"""Invalid shardings: more dimensions than the value, devices that the module lacks, inconsistent loops."""
 from __future__ import annotations
 
 import re
@@ -11,9 +11,9 @@ from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
 from irscope.ops import hlo
 
 TILES = re.compile(r"devices=\[([\d,\s]+)\](?:<=\[([\d,\s]+)\]|((?:\s*-?\d+\s*,?)*))")
-NUMBER = re.compile(r"-?\d{1,18}")  # longer runs of digits count no devices
+NUMBER = re.compile(r"-?\d{1,18}")  # longer runs of digits are not numbers of devices
 MOST = 10 ** 18
-"""As far as devices are counted."""
+"""The largest number of devices that is checked."""
 LAST = re.compile(r"last_tile_dims=\{([^}]*)\}")
 DEVICE = re.compile(r"\bdevice=(-?\d{1,18})")
 METADATA = re.compile(r",?\s*metadata=\{.*\}(?=[\s}]*$)", re.DOTALL)
@@ -69,7 +69,7 @@ def _fits(node: Node, t: Type, text: str, partitions: int) -> Iterator[Fault]:
 
 
 def _consistent(node: Node, written: dict[int, str]) -> Iterator[Fault]:
-    """The values that a loop or branch carries are sharded alike at all places where the text says how."""
+    """Check that all places of a loop or branch that state a value's sharding state the same one."""
     places = [node]
     if node.op is hlo.while_:
         places += [p for graph in node.bodies for p in graph.params[:1]]

@@ -1,4 +1,4 @@
-"""Attributes that stay text until somebody asks: finding the nodes that have one without reading all the others."""
+"""Lazily parsed attributes: finds the nodes that have one without reading all the others."""
 from __future__ import annotations
 
 import re
@@ -9,7 +9,7 @@ from irscope.graph import Graph, Module, Node
 
 
 class Texts:
-    """The raw attributes of a module's nodes, found by their name in the text."""
+    """The raw attributes of a module's nodes, located by name in the text."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -35,7 +35,7 @@ class Texts:
             at = text.find(word, at + len(word))
 
     def _owner(self, offset: int) -> tuple[Graph, Node] | None:
-        """The node whose text holds a place: the last one that begins before it."""
+        """The node whose text contains an offset: the last one that begins before it."""
         if self._placed is None:
             placed = [(n.loc, g, n) for g in self.module.graphs.values() for n in g.nodes if n.loc >= 0 and not n.synthetic]
             placed.sort(key=lambda p: p[0])
@@ -45,7 +45,7 @@ class Texts:
 
 
 def fields(text: str) -> dict[str, str]:
-    """``{a="x", b={c=1}}`` by name. Quotes are taken off strings, braces stay; commas inside either do not part."""
+    """``{a="x", b={c=1}}`` by name. Strings lose their quotes, braces stay; commas inside either do not separate."""
     found: dict[str, str] = {}
     for piece in split(inside(text)):
         name, equals, value = piece.partition("=")
@@ -56,7 +56,7 @@ def fields(text: str) -> dict[str, str]:
 
 
 def inside(text: str) -> str:
-    """What stands between the outer braces or parentheses."""
+    """The text between the outer braces or parentheses."""
     text = text.strip()
     return text[1:-1] if len(text) > 1 and text[0] in "{(" and text[-1] in "})" else text
 
@@ -65,7 +65,7 @@ _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[^"{}()\[\],]+|.', re.DOTALL)
 
 
 def split(text: str) -> list[str]:
-    """The pieces between commas that stand in no braces, brackets or strings."""
+    """The pieces between commas outside of braces, brackets and strings."""
     pieces, now, depth = [], "", 0
     for token in _PIECE.findall(text):
         if token == "," and depth == 0:

@@ -1,4 +1,4 @@
-"""Computations run on the thread of their caller, except where something asynchronous hands over."""
+"""Computations run on the thread of their caller, except those that an async-start calls."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ MAIN = "main"
 
 
 def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
-    """Calls to another ``execution_thread`` that are no async-start."""
+    """Calls to another ``execution_thread`` other than by async-start."""
     if not any("execution_thread" in g.notes for g in module.graphs.values()):
         return
-    # A computation that the text leaves out, around what an asynchronous start does, is on the thread of the start.
+    # The computation that the text omits around the operation of an asynchronous start is on the thread of the start.
     handed = {id(n.bodies[0]): Transfer.of(n).async_execution_thread or MAIN for g in module.graphs.values() for n in g.nodes
               if n.op is hlo.async_start and n.bodies and n.bodies[0].notes.get("implicit")}
     for graph in module.graphs.values():

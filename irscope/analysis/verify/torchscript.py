@@ -14,11 +14,11 @@ from irscope.ops.sets import torchscript
 _AT_LEAST_ONE = torchscript("prim::If prim::GetAttr prim::CallMethod prim::CallFunction prim::TupleUnpack prim::ListUnpack "
                             "prim::NumToTensor prim::TupleIndex Int Float Bool")
 _AT_LEAST_TWO = torchscript("prim::Loop prim::SetAttr __getitem__ append")
-"""Operands that the interpreter's own operators need (torch/csrc/jit/runtime/register_prim_ops.cpp)."""
+"""The least operands of the interpreter's own operators (torch/csrc/jit/runtime/register_prim_ops.cpp)."""
 
 
 def call_faults(graph: Graph) -> Iterator[Fault]:
-    """The nodes that lack operands. Operators without a schema are no fault, nor are more operands: torch's versions differ in those."""
+    """The nodes that lack operands. Operators without a schema are not reported, nor are extra operands: versions of torch differ."""
     least: dict[Op, tuple[int, str]] = {}
     for node in graph.nodes:
         op = node.op

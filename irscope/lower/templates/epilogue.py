@@ -84,7 +84,7 @@ class Epilogue(Pull):
             self.store(output, at, self.k.splat(self.value(output, at), value.lanes), mask)
 
     def of_image(self, dims: ConvDims) -> Callable[[Any, Sequence[Any], Expr | None], None]:
-        """The same for a convolution: takes a value, its batch, spatial places and feature, and a mask."""
+        """The same for a convolution: takes a value, its batch, spatial indices and feature, and a mask."""
         def finish(value: object, place: Sequence[object], mask: Expr | None) -> None:
             index: list[Any] = [None] * len(place)
             for d, i in zip((dims.out_batch, *dims.out_spatial, dims.out_feature), place, strict=True):
