@@ -145,7 +145,7 @@ class Interpreter(Program):
         if node.op is hlo.get_tuple_element:
             whole, index = values[0], GetTupleElement.of(node).index
             if not isinstance(whole, list | tuple) or index >= len(whole):
-                raise UserError(f"there is no element {index} of what is no tuple of {index + 1} or more{self.where(node)}")
+                raise UserError(f"the value has no element {index}: it is not a tuple of {index + 1} or more{self.where(node)}")
             return whole[index]
         if node.op.known and is_primitive(spelled(node.op)):
             return self._kept(node, values)
