@@ -125,7 +125,7 @@ class Interpreter(Program):
         return values[graph.result()]
 
     def fill(self, graph: Graph, values: dict[Node, Any], wanted: Container[Node] | None = None) -> Run:
-        """The values of a graph's nodes that are not known yet; of those in ``wanted`` where it is given."""
+        """Compute the values of a graph's nodes that are not known yet, or of those in ``wanted``."""
         for node in graph.nodes:
             if node not in values and (wanted is None or node in wanted):
                 made = self.value(node, [values[o] for o in node.operands])

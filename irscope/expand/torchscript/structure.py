@@ -21,7 +21,7 @@ from irscope.source import UserError
 
 
 def flatten(value: Any) -> list[Any]:
-    """The leaves of nested lists, tuples, dicts and Optionals, in order; None is left out."""
+    """The leaves of nested lists, tuples, dicts and Optionals, in order, without None."""
     return leaves_of(value, _parts)
 
 

@@ -119,7 +119,7 @@ class Relay(Tensors):
 
     @staticmethod
     def broadcast_two(a: Shape, b: Shape) -> Shape:
-        """The common shape of two."""
+        """The broadcast shape of two."""
         out: list[int] = []
         for i in range(1, max(len(a), len(b)) + 1):
             m, n = (a[-i] if i <= len(a) else 1), (b[-i] if i <= len(b) else 1)
