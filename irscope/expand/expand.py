@@ -37,7 +37,7 @@ STRUCTURAL = DONE | hlo.named("get-tuple-element bitcast copy-start")
 """Operators that are taken apart by their types, which must therefore be correct."""
 STARTED = {hlo.all_reduce_start: hlo.all_reduce, hlo.all_gather_start: hlo.all_gather,
            hlo.collective_permute_start: hlo.collective_permute}
-"""Operators that begin something; on one machine they do it at once."""
+"""Operators that start something asynchronous; on one machine they run at once."""
 UPDATES = hlo.named("async-update async-done")
 TAKEN_APART = CALLS | IDENTITIES | STRUCTURAL | STARTED.keys()
 """Operators of which none is left; tuples are, where only one end of them is seen."""

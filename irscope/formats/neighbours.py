@@ -22,7 +22,7 @@ PRINT_HLO = "print(jax.jit(f).lower(*args).as_text(dialect='hlo'))"
 PRINT_TF = "print(tf.function(f, jit_compile=True).experimental_get_compiler_ir(*args)(stage='hlo'))"
 PRINT_EITHER = f"for PyTorch:\n{PRINT_TORCHSCRIPT}\nfor jax:\n{PRINT_HLO}"
 DUMP_HLO = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text' makes XLA write *.before_optimizations.txt and *after_optimizations.txt"
-ARRAYS = "it holds arrays and no graph: give the graph's text, and this file by --inputs or --weights to compile-and-run"
+ARRAYS = "it contains arrays, without a graph: give the graph's text, and this file by --inputs or --weights to compile-and-run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _in_zip(data: bytes) -> Neighbour:
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     except (zipfile.BadZipFile, OSError, ValueError):
-        return Neighbour("a damaged zip archive (cut off?)", "copy it again; then say what is in it with unzip -l")
+        return Neighbour("a damaged zip archive (cut off?)", "copy it again; unzip -l lists its content")
     if names and all(name.endswith(".npy") for name in names):
         return Neighbour("a numpy .npz archive", ARRAYS)
     if any("exported_program" in name or name.endswith("models/model.json") for name in names):
@@ -107,12 +107,12 @@ def _in_zip(data: bytes) -> Neighbour:
                          "python -c \"import torch; print(torch.jit.load('FILE', map_location='cpu').inlined_graph)\" > graph.txt")
     if any(name.endswith("data.pkl") for name in names):
         return Neighbour("a torch.save archive (a state dict or a pickled module)",
-                         f"it holds weights and no graph; build the model in Python, load it, and print its graph:\n{PRINT_TORCHSCRIPT}")
+                         f"it contains weights, without a graph; build the model, load it, and print its graph:\n{PRINT_TORCHSCRIPT}")
     if "config.json" in names and "metadata.json" in names:
         return Neighbour("a .keras archive", "load it with the jax backend and print its HLO:\n"
                          "import keras, jax; m = keras.saving.load_model('FILE'); "
                          "print(jax.jit(lambda x: m(x)).lower(example_input).as_text(dialect='hlo'))")
-    return Neighbour("a zip archive", "unpack it, and give the text file in it that holds the dump")
+    return Neighbour("a zip archive", "unpack it, and give the text file of the dump in it")
 
 
 ONNX = Neighbour("an ONNX model (binary protobuf)", f"print the graph of the framework it came from instead; {PRINT_EITHER}")
@@ -125,7 +125,7 @@ GRAPHDEF = Neighbour("a TensorFlow GraphDef or SavedModel",
 HLO_PROTO = Neighbour("an HLO proto (.hlo.pb)", f"give the text in the same folder, or have it written:\n{DUMP_HLO}")
 
 MAGIC: tuple[tuple[bytes, Neighbour], ...] = (
-    (b"\x89HDF\r\n", Neighbour("an HDF5 file (Keras weights?)", f"it holds weights; print the graph in Python:\n{PRINT_HLO}")),
+    (b"\x89HDF\r\n", Neighbour("an HDF5 file (Keras weights?)", f"it contains weights; print the graph in Python:\n{PRINT_HLO}")),
     (b"\x89PNG", PICTURE := Neighbour("a picture", "give the text of the dump that it was drawn from")),
     (b"\xff\xd8\xff", PICTURE),
     (b"%PDF", Neighbour("a PDF", "give the text that it was made from")),
@@ -138,7 +138,7 @@ MAGIC: tuple[tuple[bytes, Neighbour], ...] = (
     (b"BZh", Neighbour("a bzip2 archive", "unpack it first: bzip2 -d 'FILE'")),
     (b"7z\xbc\xaf\x27\x1c", Neighbour("a 7z archive", "unpack it first: 7z x 'FILE'")),
     (b"SQLite format 3", Neighbour("an SQLite database (a profiler's trace?)", f"give the text of the graph instead:\n{DUMP_HLO}")),
-    (b"GGUF", Neighbour("a GGUF model", "it holds weights and no graph; print the graph in the framework that trains it")),
+    (b"GGUF", Neighbour("a GGUF model", "it contains weights, without a graph; print the graph in the framework that trains it")),
 )
 
 # A protobuf has no field names, but its strings are operators, each after its tag and length.

@@ -27,8 +27,8 @@ _SAFETENSORS = {
 def read_arrays(path: str) -> Mapping[str, Array]:
     """The arrays of a file by name; those of an ``.npz`` are unpacked on access.
 
-    A key ``dtypes`` (JSON {name: ml_dtypes name}) re-types unsigned views and is no array itself. Raises UserError for what is not a file
-    of arrays, or a damaged one.
+    A key ``dtypes`` (JSON {name: ml_dtypes name}) re-types unsigned views and is not an array itself. Raises UserError for what is
+    not a file of arrays, or a damaged one.
     """
     if not os.path.exists(path):
         raise UserError(f"{path}: there is no such file")
@@ -44,7 +44,7 @@ def read_arrays(path: str) -> Mapping[str, Array]:
         raise UserError(f"{path} is one array (.npy), not named arrays", MAKE_NPZ)
     if len(head) == 8 and 2 <= struct.unpack("<Q", head)[0] < os.path.getsize(path):
         return _safetensors(path)
-    raise UserError(f"{path} is no file of arrays (.npz, .safetensors or .pt)", MAKE_NPZ)
+    raise UserError(f"{path} is not a file of arrays (.npz, .safetensors or .pt)", MAKE_NPZ)
 
 
 def write_arrays(path: str, arrays: dict[str, Array], inputs: Iterable[str] = ()) -> None:
@@ -114,7 +114,7 @@ class Npz(Mapping[str, Any]):
             if "pickle" in str(error):
                 raise UserError(f"{self.path} contains Python objects, which irscope does not load",
                                 "store plain arrays: " + MAKE_NPZ) from None
-            raise UserError(f"{self.path} is no .npz, or a damaged one: {error}", MAKE_NPZ) from None
+            raise UserError(f"{self.path} is not an .npz, or a damaged one: {error}", MAKE_NPZ) from None
         except RuntimeError as error:  # zipfile raises this for encrypted members and unknown compressions
             raise UserError(f"{self.path} cannot be unpacked: {error}", MAKE_NPZ) from None
 
@@ -142,7 +142,7 @@ def _json(path: str, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: the key 'dtypes' is no JSON: {error}") from None
+        raise UserError(f"{path}: the key 'dtypes' is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise UserError(f"{path}: the key 'dtypes' must be a JSON object of name: dtype")
     return found
@@ -177,5 +177,5 @@ def _safetensors(path: str) -> dict[str, Array]:
             # A copy: tensors may be at any offset in the file, and compiled code needs them aligned.
             arrays[name] = data[8 + size + begin:8 + size + end].copy().view(dtype).reshape(shape)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path} is no .safetensors, or a damaged one: {error}") from None
+        raise UserError(f"{path} is not a .safetensors file, or a damaged one: {error}") from None
     return arrays

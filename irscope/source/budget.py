@@ -38,11 +38,11 @@ from irscope.source.sizes import parse_size, told_bytes
 NODES = 2_000_000
 """Nodes that a text may become by inlining and unrolling."""
 PARTS = 1 << 17
-"""Arrays in one value when nested tuples are counted through."""
+"""The maximal number of arrays in one value, counted through nested tuples."""
 STEPS = 1024
-"""So many nodes cost some milliseconds: the clock is looked at as often."""
+"""The steps between two checks of the clock: they take some milliseconds."""
 LARGE = 1 << 20
-"""An array from so many bytes on is worth a question."""
+"""Arrays from this many bytes on are checked before they are made."""
 
 
 class BudgetExceeded(UserError):
@@ -213,7 +213,7 @@ def require_nodes(count: int, what: str, limit: int = NODES, of: str = "nodes") 
 def require_parts(count: int) -> None:
     """Raise BudgetExceeded where a value has too many arrays."""
     if count > PARTS:
-        raise BudgetExceeded(MANY_PARTS, "nested tuples that hold the same value often count it as often")
+        raise BudgetExceeded(MANY_PARTS, "nested tuples count a repeated value each time")
 
 
 MANY_PARTS = f"a value has more than {PARTS:,} parts when nested tuples are counted through"

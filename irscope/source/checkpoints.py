@@ -66,7 +66,7 @@ def read_checkpoint(path: str) -> Checkpoint:
         with zipfile.ZipFile(path) as archive:
             return _Archive(path, archive).tensors()
     except (zipfile.BadZipFile, OSError, EOFError) as error:
-        raise UserError(f"{path} is no archive of torch, or a damaged one: {error}", STATE_DICT) from None
+        raise UserError(f"{path} is not a torch archive, or a damaged one: {error}", STATE_DICT) from None
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise UserError(f"{path}: its pickle is not what torch writes: {error}", STATE_DICT) from None
 
@@ -86,7 +86,7 @@ class _Archive:
         self._cache: dict[str, Any] = {}
 
     def tensors(self) -> Checkpoint:
-        """All tensors by path. Raises UserError where there is none and the file is no state dict or module, which may have none."""
+        """All tensors by path. Raises UserError where there is none and the file is not a state dict or module, which may have none."""
         with warnings.catch_warnings():
             # A damaged name may contain an invalid escape sequence, for which Python would print a warning.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -98,9 +98,9 @@ class _Archive:
         found.unread = {name: leaf.kind.text for name, leaf in leaves.items() if isinstance(leaf, Thing)}
         if not found and found.unread:
             shown = ", ".join(f"{name} ({kind})" for name, kind in [*found.unread.items()][:3])
-            raise UserError(f"{self.path} holds only tensors that irscope does not read: {shown}", DENSE)
+            raise UserError(f"{self.path} contains only tensors that irscope does not read: {shown}", DENSE)
         if not found and value != {} and not _is_module(value):
-            raise UserError(f"{self.path} holds no tensors", STATE_DICT)
+            raise UserError(f"{self.path} contains no tensors", STATE_DICT)
         return found
 
     def _read(self, member: str) -> bytes:

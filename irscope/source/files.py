@@ -159,7 +159,7 @@ def _inside(folder: str) -> str:
     best = next((names for end in _LIKELY if (names := [name for name in files if name.endswith(end)])), list(files))
     such = min(best, key=lambda name: (-files[name], name))
     return (f"give one of the {len(files)} files in it, such as {Path(folder) / such};\n"
-            f"irscope show {folder} tells which programs they are")
+            f"irscope show {folder} lists their programs")
 
 
 _LIKELY = ("after_optimizations.txt", "before_optimizations.txt", ".hlo", ".relay", ".txt")

@@ -16,7 +16,7 @@ def parse_size(text: str | int) -> int:
         return text
     found = _SIZE.match(text.strip())
     if found is None:
-        raise UserError(f"{text!r} is no size", "sizes are written 4096, 300kB, 1.5GiB")
+        raise UserError(f"{text!r} is not a size", "sizes are written 4096, 300kB, 1.5GiB")
     if len(found[1]) > MAX_DIGITS:
         raise UserError(f"{text[:20]!r}... is larger than any memory", "sizes are written 4096, 300kB, 1.5GiB")
     unit: int = (1024 if found[3] else 1000) ** _POWERS[found[2].lower()]

@@ -174,7 +174,7 @@ class Machine:
     def _reduce(self, _: Any) -> None:
         arguments, function = self.stack.pop(), self.stack.pop()
         if not isinstance(function, Name) or not isinstance(arguments, tuple):
-            raise ValueError("a call of something that is no name")
+            raise ValueError("a call of something other than a name")
         self.stack.append(self._called(function, arguments))
 
     def _called(self, function: Name, arguments: tuple[Any, ...]) -> Any:
@@ -189,7 +189,7 @@ class Machine:
             case "torch._utils._rebuild_parameter" | "torch._utils._rebuild_parameter_with_state":
                 return arguments[0]
             case "torch._tensor._rebuild_from_type_v2" | "torch._tensor._rebuild_from_type":
-                # A tensor of another class, or with Python attributes, which are left out: (function, class, its arguments, attributes).
+                # A tensor of another class, or with Python attributes, which are ignored: (function, class, its arguments, attributes).
                 return self._called(arguments[0], arguments[2])
             case "torch._utils._rebuild_device_tensor_from_cpu_tensor":
                 return arguments[0].astype(numpy_type(TORCH_DTYPES[arguments[1].text]))

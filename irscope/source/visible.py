@@ -49,4 +49,4 @@ def json_text(text: str) -> str:
 
 
 _INSIDE = re.compile("(?!\r)" + UNPRINTABLE.pattern)
-"""A carriage return may stand between the members of a JSON text."""
+"""A carriage return may occur between the members of a JSON text."""

@@ -142,7 +142,7 @@ def test_long_ranges_are_counted_when_the_program_runs() -> None:
 
 def test_layouts_have_letters_and_parts() -> None:
     assert layout_axes("OIHW16i8o") == [("O", 0), ("I", 0), ("H", 0), ("W", 0), ("i", 16), ("o", 8)]
-    with pytest.raises(ValueError, match="no layout"):
+    with pytest.raises(ValueError, match="not a layout"):
         layout_axes("N C")
 
 

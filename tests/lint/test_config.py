@@ -112,7 +112,7 @@ def test_an_expired_suppression_hides_nothing_and_is_told(tmp_path: Path) -> Non
     ('ingore = ["ALG"]', ":1: the top of the file has no key 'ingore'", "did you mean ignore?"),
     ("\nmax_kernels = 3", ":2: the top of the file has no key 'max_kernels'", "did you mean max-kernels?"),
     ("max-kernels = -1", ":1: max-kernels in the top of the file is -1", "a whole number"),
-    ('max-traffic = "12 apples"', ":1: '12 apples' is no size", "sizes are written"),
+    ('max-traffic = "12 apples"', ":1: '12 apples' is not a size", "sizes are written"),
     ('fail-on = "fatal"', ":1: fail-on in the top of the file is 'fatal'", "error, warning or info"),
     ('[[suppress]]\nrule = "ALG002"', "a suppression has no reason", "why it is accepted"),
     ('[[suppress]]\nrule = "ALG002"\nreason = "x"\nuntill = 2026-01-01', ":4: [suppress] has no key 'untill'", "did you mean until?"),

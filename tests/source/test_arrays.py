@@ -30,7 +30,7 @@ def test_members_are_unpacked_when_they_are_asked_for(tmp_path: Path) -> None:
     arrays = read_arrays(path)
     assert list(arrays) == ["x", "large"] and "large" in arrays and len(arrays) == 2
     assert arrays["x"].tolist() == [0, 1, 2]
-    with pytest.raises(UserError, match=r"is no \.npz, or a damaged one"):
+    with pytest.raises(UserError, match=r"is not an \.npz, or a damaged one"):
         arrays["large"]
     with pytest.raises(KeyError):
         arrays["absent"]
@@ -84,13 +84,13 @@ def safetensors(path: Path, header: bytes, data: bytes = b"") -> str:
 ])
 def test_false_headers_of_safetensors_are_refused(tmp_path: Path, entry: Any) -> None:
     path = safetensors(tmp_path / "x.safetensors", json.dumps({"w": entry}).encode(), bytes(8))
-    with pytest.raises(UserError, match=r"is no \.safetensors, or a damaged one"):
+    with pytest.raises(UserError, match=r"is not a \.safetensors file, or a damaged one"):
         read_arrays(path)
 
 
 def test_a_header_nested_without_end_is_refused(tmp_path: Path) -> None:
     path = safetensors(tmp_path / "x.safetensors", b'{"w":' + b"[" * 100_000 + b"]" * 100_000 + b"}", bytes(8))
-    with pytest.raises(UserError, match=r"is no \.safetensors"):
+    with pytest.raises(UserError, match=r"is not a \.safetensors file"):
         read_arrays(path)
 
 

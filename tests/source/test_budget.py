@@ -101,7 +101,7 @@ def test_another_thread_has_no_part_in_it() -> None:
 
 
 def test_a_size_that_is_none_is_told() -> None:
-    with pytest.raises(UserError, match="is no size"), limits(memory="much"):
+    with pytest.raises(UserError, match="is not a size"), limits(memory="much"):
         pass
 
 

@@ -14,7 +14,7 @@ def test_sizes(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "many", "-3", "3 apples", "1e3", "KiB"])
 def test_what_is_no_size_is_told(text: str) -> None:
-    with pytest.raises(UserError, match="is no size"):
+    with pytest.raises(UserError, match="is not a size"):
         parse_size(text)
 
 

@@ -86,7 +86,7 @@ def _dynamic_place(w: Work, node: Node, x: Held, before: list[int], after: list[
         if len(before) == len(after) == 1:
             return after[0]
     dims = ", ".join(map(str, before))
-    raise w.refusal(node, f"dimension {dims} of {node.operands[0].type} is dynamic, but which of {node.type} becomes so is not said",
+    raise w.refusal(node, f"dimension {dims} of {node.operands[0].type} is dynamic, but which of {node.type} becomes dynamic is not stated",
                     "declare one of its dimensions dynamic, or use dynamic-reshape")
 
 

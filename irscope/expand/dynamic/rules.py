@@ -114,7 +114,7 @@ def _bitcast_convert(w: Work, node: Node, operands: list[Held]) -> Tree:
 # ---- sums
 
 def _reduce(w: Work, node: Node, operands: list[Held]) -> Tree:
-    """Elements beyond the size are the init value, as in XLA: an init that is no identity counts once for each of them."""
+    """Elements beyond the size are the init value, as in XLA: an init that is not the identity counts once for each of them."""
     n = len(operands) // 2
     along = Reduce.of(node).dimensions
     nodes = [w.masked(x, along, init.node) for x, init in zip(operands[:n], operands[n:], strict=True)]

@@ -102,7 +102,7 @@ class Work(Tensors):
 
 
 Rule = Callable[[Work, Node, list[Held]], Tree]
-"""What an operator becomes over operands of which some have dynamic sizes."""
+"""The rule of an operator: builds it over operands of which some have dynamic sizes."""
 
 
 def _tree(value: Value, sizes: Any) -> Tree:

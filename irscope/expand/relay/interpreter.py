@@ -125,7 +125,7 @@ class Interpreter(Program):
         return values[graph.result()]
 
     def fill(self, graph: Graph, values: dict[Node, Any], wanted: Container[Node] | None = None) -> Run:
-        """The values of a graph's nodes that are not known yet; of those in ``wanted`` where it is given."""
+        """Compute the values of a graph's nodes that are not known yet, or of those in ``wanted``."""
         for node in graph.nodes:
             if node not in values and (wanted is None or node in wanted):
                 made = self.value(node, [values[o] for o in node.operands])
@@ -145,7 +145,7 @@ class Interpreter(Program):
         if node.op is hlo.get_tuple_element:
             whole, index = values[0], GetTupleElement.of(node).index
             if not isinstance(whole, list | tuple) or index >= len(whole):
-                raise UserError(f"there is no element {index} of what is no tuple of {index + 1} or more{self.where(node)}")
+                raise UserError(f"the value has no element {index}: it is not a tuple of {index + 1} or more{self.where(node)}")
             return whole[index]
         if node.op.known and is_primitive(spelled(node.op)):
             return self._kept(node, values)

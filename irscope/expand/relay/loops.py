@@ -205,7 +205,7 @@ def _check(subject: str, where: str, before: tuple[Any, list[Type]], after: tupl
     other = unlike(before[0], after[0])
     if other is not None:
         raise UserError(f"{subject} {other[0]}, and its next trip {other[1]}{where}",
-                        "only data know how many trips there are: each is to hand on what the same constructors made")
+                        "the number of iterations depends on data: each must pass on values of the same constructors")
     carried, later = (", ".join(map(str, types)) for _, types in (before, after))
     if carried != later:
         raise UserError(f"{subject} {carried}, and its next trip {later}{where}")

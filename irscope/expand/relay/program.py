@@ -49,7 +49,7 @@ class Program(ABC):
 
     @abstractmethod
     def fill(self, graph: Graph, values: dict[Node, Any], wanted: Container[Node] | None = None) -> Run:
-        """The values of a graph's nodes that are not known yet; of those in ``wanted`` where it is given."""
+        """Compute the values of a graph's nodes that are not known yet, or of those in ``wanted``."""
 
     def repeated(self) -> str:
         """The active function with the deepest recursion."""

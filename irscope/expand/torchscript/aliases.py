@@ -43,7 +43,7 @@ def _decided(program: Program, node: Node, base: Tensor, decision: Decision) -> 
         return Tensor(program.t.here(decision.node), layout=decision.layout)
     if isinstance(decision, Unsure):
         made = Tensor(program.t.here(decision.node))
-        derive(program, node, made.storage, base.storage, "which gives a view or a copy depending on strides that the text does not state")
+        derive(program, node, made.storage, base.storage, "which returns a view or a copy depending on strides that are not in the text")
         return made
     if isinstance(decision, Restrided):
         return _restrided(program, base, decision)
@@ -102,7 +102,7 @@ def lay_out(program: Program, node: Node, name: str, arguments: list[Any], made:
             line = contiguous(shape) if len(shape) < 2 and not operands else None
             tensor.region.layout = said or allocated(name, arguments, shape) or line
             for operand in operands:
-                derive(program, node, tensor.storage, operand.storage, "which gives a view of it or a copy")
+                derive(program, node, tensor.storage, operand.storage, "which returns a view of it or a copy")
 
 
 def derive(program: Program, node: Node, made: Storage, of: Storage, why: str) -> None:
@@ -154,7 +154,7 @@ def join(program: Program, node: Node, results: Sequence[object], ways: Sequence
         if len(ways) > 1 and first is not None and all(at is not None and at.strides == first.strides for at in layouts):
             result.region.layout = replace(first, offset=None)
         for v in tensors:
-            derive(program, node, result.storage, v.storage, "which gives it in some runs")
+            derive(program, node, result.storage, v.storage, "which returns it in some runs")
         for j, other in enumerate(results[:i]):
             if isinstance(other, Tensor) and other.storage is not result.storage and not any(_may_share(way[i], way[j]) for way in ways):
                 result.storage.apart.add(other.storage)

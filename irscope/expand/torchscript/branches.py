@@ -130,7 +130,7 @@ def node_of_leaf(program: Program, value: object) -> Node:
         return value.node
     if isinstance(value, bool | int | float):
         return program.t.array(value, PRED if isinstance(value, bool) else S64 if isinstance(value, int) else F64)
-    raise UserError(f"a value that depends on data is {type(value).__name__}, which no machine code can hold")
+    raise UserError(f"a value that depends on data is {type(value).__name__}, which compiled code cannot represent")
 
 
 def like(value: object, node: Node) -> Any:

@@ -125,7 +125,7 @@ class Interpreter(Program):
             if node.op is hlo.get_tuple_element:
                 several, index = env[node.operands[0]], GetTupleElement.of(node).index
                 if not isinstance(several, list | tuple) or len(several) <= index:
-                    raise self.fault(node.operands[0], f"it gives no value for %{node.name}")
+                    raise self.fault(node.operands[0], f"it has no value for %{node.name}")
                 env[node] = several[index]
             return
         self.t.builder.at = (node,)

@@ -17,7 +17,7 @@ from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.graph.dtypes import PRED, S64
 
 MOST_RUNS = 50
-"""A body is run again while it is found to write, to change or to leave out more: each time there is less of that."""
+"""A body is run again while it is found to write, change or omit more values: the number of such values decreases."""
 
 
 class Wider(Exception):
@@ -181,7 +181,7 @@ def roll(program: Program, loop: Rolled) -> list[Any]:
             break
         state = trip.wider
     else:
-        raise ValueError("a loop whose end depends on data changes what it carries with every trip")
+        raise ValueError("a loop whose end depends on data changes what it carries with every iteration")
     frame, kinds = trip.frame, _leaves(state.values)
     limit = loop.trips.node if isinstance(loop.trips, Scalar) else t.array(min(int(loop.trips), (1 << 63) - 1), S64)
     go = t.convert(t.reshape(node_of_leaf(program, loop.condition), ()), PRED)

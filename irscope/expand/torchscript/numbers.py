@@ -11,11 +11,11 @@ from irscope.graph.dtypes import F64, PRED, S64
 
 DTYPES: dict[str, DType] = {"int": S64, "float": F64, "bool": PRED}
 IN_FLOAT = frozenset(("aten::div", "aten::pow", "aten::sqrt", "aten::exp", "aten::log", "aten::sin", "aten::cos", "aten::tan"))
-"""Those that give a float whatever they are given."""
+"""Operators that always return a float."""
 TENSOR_NAMES = {"aten::floordiv": "aten::floor_divide", "aten::__not__": "aten::logical_not", "prim::max": "aten::maximum",
                 "prim::min": "aten::minimum", "prim::abs": "aten::abs", "aten::__round_to_zero_floordiv": "aten::div"}
 TO_INT = frozenset(("aten::floor", "aten::ceil"))
-"""Those that give an int for a float."""
+"""Operators that return an int for a float."""
 
 
 def are_numbers(values: Sequence[object]) -> bool:

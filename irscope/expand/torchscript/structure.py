@@ -21,7 +21,7 @@ from irscope.source import UserError
 
 
 def flatten(value: object) -> list[Any]:
-    """The leaves of nested lists, tuples, dicts and Optionals, in order; None is left out."""
+    """The leaves of nested lists, tuples, dicts and Optionals, in order, without None."""
     return leaves_of(value, _parts)
 
 
@@ -134,7 +134,7 @@ def _get_attr(program: Program, node: Node, values: list[Any]) -> Any:
     if declared == "NoneType" or (declared.endswith("?") and not is_given):
         return None
     if declared in ("int", "float", "bool", "str") and not is_given:
-        raise UserError(f"the text does not hold the value of attribute {child.path!r} ({declared}), %{node.name}{program.where(node)}",
+        raise UserError(f"the text does not contain the value of attribute {child.path!r} ({declared}), %{node.name}{program.where(node)}",
                         "print torch.jit.freeze(module).graph, which contains it")
     value = flat_weights(program, owner.path, node) if declared == "Tensor[]" else weight(program, child.path, node)
     program.attributes[child.path] = value
@@ -213,7 +213,7 @@ ALWAYS: tuple[tuple[object, str], ...] = (
             "prim::is_nested aten::is_grad_enabled aten::is_autocast_enabled aten::is_autocast_cpu_enabled aten::is_scripting_fake"),
     (None, "prim::Print aten::warn prim::Guard aten::_assert_async prim::EnterScope aten::manual_seed"),
 )
-"""What nodes give, whatever they are given."""
+"""The results of nodes that do not depend on their operands."""
 for _value, _names in ALWAYS:
     node(*_names.split())(lambda program, node, values, always=_value: always)  # type: ignore[misc]
 

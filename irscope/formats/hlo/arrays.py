@@ -10,7 +10,7 @@ from irscope.lazy import np
 VALUE = re.compile(r"-?nan\(0x[0-9a-fA-F]+\)|[-+\w.]+", re.ASCII)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 MAX_ELEMENTS = 1 << 31
-"""What one constant may hold when its array is made."""
+"""The maximal size of the array of one constant."""
 
 
 def array_of(text: str, type: Type) -> Any:

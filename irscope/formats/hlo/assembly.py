@@ -33,7 +33,7 @@ UNDEFINED = Op("undefined", effect=Effect.CONTROL, known=False)
 
 
 SPOILT = "?"
-"""Ends the name of the operator of an instruction that lacks what its opcode needs."""
+"""The suffix of the operator name of an instruction that lacks what its opcode requires."""
 
 
 class Entry(NamedTuple):

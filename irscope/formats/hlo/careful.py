@@ -79,7 +79,7 @@ def read_right_side(assembly: Assembly, cursor: Cursor, name: str, at: int, nest
         spec = _unknown(assembly, word, word_at, name)
     cursor.next()
     if type is None and not spec.infers and spec.name in OPCODES:
-        help = f"e.g. f32[2,3] {word}(...); was it printed with the option that leaves out result shapes? {PRINT_AGAIN}"
+        help = f"e.g. f32[2,3] {word}(...); was it printed with the option that omits result shapes? {PRINT_AGAIN}"
         assembly.tell(MISSING_TYPE, f"{word} must write the type of its result", Span(word_at, len(word), name), help)
         type = UNKNOWN
     head = Head(name, at, spec, word, word_at, nested)
@@ -151,7 +151,7 @@ def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
     if begins_type(cursor):
         type = assembly.types.read(cursor)
     elif cursor.sees(",") or cursor.sees(")"):
-        assembly.tell(STRAY_OPERAND, "an operand is missing here; XLA's parser goes on without it", Span(begin, 1, owner))
+        assembly.tell(STRAY_OPERAND, "an operand is missing here; XLA's parser continues without it", Span(begin, 1, owner))
         return None
     is_name = cursor.kind == "name" or (cursor.kind == "word" and cursor.peek() != ("mark", "("))
     if not is_name and cursor.kind == "word":
@@ -161,7 +161,7 @@ def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
         if assembly.makes_parameters and type is not None and len(assembly.scopes) == 1:
             return _made_parameter(assembly, f"_{len(assembly.scope.graph.nodes)}", type, begin)
         if type is not None and (cursor.sees(",") or cursor.sees(")")):
-            assembly.tell(STRAY_OPERAND, "a type without the name of an operand; it is left out",
+            assembly.tell(STRAY_OPERAND, "a type without the name of an operand; it is ignored",
                           Span(begin, max(1, cursor.at - begin), owner), "write the name after the type, without a comma")
             return None
         missing = f"is a ')' missing before {cursor.value}=?" if cursor.kind == "attribute" else ""
@@ -254,7 +254,7 @@ def _constant(assembly: Assembly, cursor: Cursor, head: Head, type: Type) -> Nod
         if cursor.kind != "mark" and isinstance(type, TensorType) and type.shape:
             message = f"the constant is {type}, but is written as one number: the first element, followed by zeros"
             assembly.tell(SHORT_LITERAL, message, Span(cursor.at, cursor.after - cursor.at, head.name),
-                          "a constant that holds one number everywhere is a broadcast of a scalar")
+                          "a constant with the same number everywhere is a broadcast of a scalar")
         values["literal"] = read_literal(cursor, type)
         cursor.expect(")", "after the value of the constant")
     found = read_attributes(assembly, cursor, head)

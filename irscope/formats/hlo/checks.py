@@ -62,7 +62,7 @@ def _one_dimension(assembly: Assembly, node: Node) -> None:
 
 def _broadcast(assembly: Assembly, node: Node) -> None:
     if "dimensions" not in node.attrs and _rank(node.operands[0]) != 0:
-        _tell(assembly, node, MISSING_ATTRIBUTE, "broadcast needs the attribute dimensions, because its operand is no scalar",
+        _tell(assembly, node, MISSING_ATTRIBUTE, "broadcast needs the attribute dimensions, because its operand is not a scalar",
               "dimensions={...} names the result dimension of each operand dimension")
 
 
@@ -203,7 +203,7 @@ LOOKS: dict[str, Callable[[Assembly, Node], None]] = {opcode: check for check, o
     (_all_reduce, "all-reduce all-reduce-start reduce-scatter"),
     (_has_dimension, "all-gather all-gather-start get-dimension-size set-dimension-size"), (_custom_call, "custom-call"), (_scan, "scan"),
 ) for opcode in opcodes.split()}
-"""By opcode, those that need a look at every instruction, unless its attributes alone answer."""
+"""The checks by opcode of instructions whose attributes do not already suffice."""
 
 
 def surely_right(opcode: str, attrs: Mapping[str, Any]) -> bool:

@@ -204,7 +204,7 @@ def read_axis(cursor: Cursor, mesh: Mesh) -> Axis:
         cursor.expect(")", "after the size", ATTRIBUTE_VALUE)
         size = cursor.integer("the size of the sub-axis", ATTRIBUTE_VALUE)
         if pre < 1 or size < 1 or mesh.sizes[index] % (pre * size):
-            raise Refused(ATTRIBUTE_VALUE, f"({pre}){size} is no part of an axis of {mesh.sizes[index]}", begin, cursor.at - begin)
+            raise Refused(ATTRIBUTE_VALUE, f"({pre}){size} is not a part of an axis of {mesh.sizes[index]}", begin, cursor.at - begin)
         return Axis(index, pre, size)
     return Axis(index)
 

@@ -28,9 +28,9 @@ def infer(assembly: Assembly, node: Node, word: str, word_at: int) -> Type:
             type = node.op.infer(node)
             if is_possible(type):
                 return assembly.types.keep(_lying(node, type))
-            message = f"the type of {word} is left out, and what follows from its operands, {type}, is too large"
+            message = f"the type of {word} is omitted, and what follows from its operands, {type}, is too large"
         except TypeFault as fault:
-            message, help = f"the type of {word} is left out, and does not follow: {fault.message}", fault.help
+            message, help = f"the type of {word} is omitted, and cannot be inferred: {fault.message}", fault.help
         except (IndexError, KeyError, ValueError, AttributeError, TypeError, ArithmeticError):
             pass  # operands or attributes are missing, which is reported; the type cannot be inferred
     assembly.tell(MISSING_TYPE, message, Span(word_at, len(word), node.name), help)

@@ -37,7 +37,7 @@ _METADATA = "".join(rf"(?:{n}={_STRING} ?+)?+" for n in _STRINGS) + "".join(rf"(
 TAIL = re.compile(rf"(?:, metadata=\{{{_METADATA}\}})?+(?:, backend_config=(?:{braces(5)}|{_STRING}))?+", re.ASCII)
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 LONGEST_TAIL = 2000
-"""Characters: longer metadata and backend configs are not remembered. They seldom come twice, and a dump may hold gigabytes of them."""
+"""In characters: longer metadata and backend configs are not cached. They seldom repeat, and a dump may contain gigabytes of them."""
 
 
 class Odd(Exception):

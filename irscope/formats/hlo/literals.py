@@ -192,7 +192,7 @@ def _real(cursor: Cursor, name: str, shown: str) -> None:
         if "(" in cursor.value:
             payload = int(cursor.value[cursor.value.index("(") + 1:-1][:40], 16)
             if not 0 < payload < 1 << payload_bits:
-                raise Refused(LITERAL, f"{shown} cannot hold the NaN payload {payload:#x}", at, length,
+                raise Refused(LITERAL, f"{shown} cannot represent the NaN payload {payload:#x}", at, length,
                               f"it keeps {payload_bits} bits of payload" if payload_bits else "it has one NaN; write nan")
     elif cursor.kind in ("int", "decimal"):
         value = float(cursor.value)

@@ -116,7 +116,7 @@ class TypeTable:
         at = cursor.at
         inner = self.read(cursor)
         if not isinstance(inner, TensorType):
-            raise Refused(TYPE_SYNTAX, "a buffer holds an array", at, max(1, cursor.at - at))
+            raise Refused(TYPE_SYNTAX, "a buffer contains an array", at, max(1, cursor.at - at))
         cursor.expect(")", "at the end of the buffer type", TYPE_SYNTAX)
         cursor.depth -= 4
         return self.keep(NamedType(f"b({inner})"))
@@ -200,7 +200,7 @@ def refuse_element_type(cursor: Cursor) -> None:
             did_you_mean(cursor.value, RESERVED_TYPES)
             or "element types are pred, s8..s64, u8..u64, f16, bf16, f32, f64, f8..., c64, c128, token"
         )
-        raise Refused(TYPE_SYNTAX, f"{cursor.value} is no element type", cursor.at, len(cursor.value), help)
+        raise Refused(TYPE_SYNTAX, f"{cursor.value} is not an element type", cursor.at, len(cursor.value), help)
     cursor.refuse("expected a type", TYPE_SYNTAX)
 
 

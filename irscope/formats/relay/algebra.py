@@ -35,7 +35,7 @@ class Relay(Tensors):
             return default
         found = dtype_named(str(word))
         if found is None:
-            raise TypeFault(f"`{word}` is no element type")
+            raise TypeFault(f"`{word}` is not an element type")
         return found
 
     def axis(self, x: Node | int, axis: int) -> int:
@@ -119,7 +119,7 @@ class Relay(Tensors):
 
     @staticmethod
     def broadcast_two(a: Shape, b: Shape) -> Shape:
-        """The common shape of two."""
+        """The broadcast shape of two."""
         out: list[int] = []
         for i in range(1, max(len(a), len(b)) + 1):
             m, n = (a[-i] if i <= len(a) else 1), (b[-i] if i <= len(b) else 1)
@@ -177,7 +177,7 @@ class Relay(Tensors):
 def layout_axes(layout: str | None) -> list[tuple[str, int]]:
     """``NCHW16c`` as (letter, size) pairs; whole axes have size 0. Raises TypeFault for an invalid layout."""
     if layout is None or not re.fullmatch(r"(?:\d*[A-Za-z])+", layout):
-        raise TypeFault(f"`{layout}` is no layout")
+        raise TypeFault(f"`{layout}` is not a layout")
     return [(letter, int(size or 0)) for size, letter in AXIS.findall(layout)]
 
 

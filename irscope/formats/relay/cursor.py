@@ -14,7 +14,7 @@ from irscope.source import did_you_mean
 NUMBER = re.compile(r"((?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)([fiu]?)(\d*)$")
 OPEN, CLOSE = {"(": ")", "[": "]", "{": "}"}, (")", "]", "}")
 MAX_DEPTH = 200
-"""Brackets nested deeper than this are no program."""
+"""The maximal nesting of brackets; no program is deeper."""
 
 
 class Raw(str):
@@ -328,7 +328,7 @@ def plain_number(word: str, offset: int) -> int | float:
     """A number without its suffix; floats have a point, an exponent, or an f."""
     found = NUMBER.match(word)
     if found is None:
-        raise SyntaxFault(offset, f"`{word}` is no number", length=len(word))
+        raise SyntaxFault(offset, f"`{word}` is not a number", length=len(word))
     if found[2] == "f" or any(c in found[1] for c in ".eE"):
         return float(found[1])
     if int(found[1]) >= 1 << 64:

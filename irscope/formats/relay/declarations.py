@@ -62,7 +62,7 @@ def parse_schema(text: str, default: str) -> tuple[str, tuple[Operand, ...], tup
     """Name, operands and attributes of a schema; ``default`` is the class of operands without one. ValueError for an invalid schema."""
     found = SCHEMA.match(text)
     if found is None:
-        raise ValueError(f"{text!r} is no schema")
+        raise ValueError(f"{text!r} is not a schema")
     operands, attributes = ([part.strip() for part in COMMA.split(found[group] or "") if part.strip()]
                             for group in ("operands", "attributes"))
     return found["name"], tuple(Operand.of(part, default) for part in operands), tuple(Attribute.of(part) for part in attributes)

@@ -25,10 +25,10 @@ TOKEN = re.compile(
 )
 
 ASIDE = frozenset(("comment", "nested", "hash", "bad"))
-"""Kinds of pieces that are no tokens, or are looked at first."""
+"""Kinds of matches that are not tokens, or need a check first."""
 
 MAX_DIGITS = 400
-"""The longest double has 309 digits in front of its point; Python's own limit for an int is 4300."""
+"""The longest double has 309 digits before the point; Python's own limit for an int is 4300."""
 COMMENT_EDGE = re.compile(r"/\*|\*/")
 METADATA = re.compile(r"^[ \t]*(?:\#\[metadata\]|METADATA:|/\* meta data \*/|\# meta data[ \t]*$)", re.MULTILINE)
 HEADER = re.compile(r"(?:\s|\ufeff|/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*\n)*(?:\#\[\s*version\s*=\s*\"([^\"]*)\"\s*\]|v(0\.0\.\d))")

@@ -28,7 +28,7 @@ class Literals(Nodes):
         if found is None:
             special = re.fullmatch(r"(inf|nan)f?(\d*)", word)
             if special is None:
-                raise SyntaxFault(at, f"`{word}` is no number", length=len(word))
+                raise SyntaxFault(at, f"`{word}` is not a number", length=len(word))
             value: float = float(special[1])
             if special[2] and f"f{special[2]}" not in DTYPES:
                 raise SyntaxFault(at, f"`{word}`: there is no float of {special[2]} bits", length=len(word))
@@ -100,7 +100,7 @@ class Literals(Nodes):
         dtype = dtype_named(word)
         assert dtype is not None
         if found is None:
-            raise self.fault(f"`{self.word}` is no number")
+            raise self.fault(f"`{self.word}` is not a number")
         value: float | int = float(found[1]) if dtype.is_float or any(c in found[1] for c in ".eE") else int(found[1])
         self.at += 1
         self.expect(")")

@@ -6,7 +6,7 @@ from irscope.graph import Effect, Kind, Op
 from irscope.ops.registry import declare
 
 FUNCTION = declare(
-    Op("fn", "relay", "A function as a value; its graph is the body, what it takes from around it are the operands.", Kind.LEAF)
+    Op("fn", "relay", "A function as a value; its graph is the body, its captures are the operands.", Kind.LEAF)
 )
 CALL = declare(
     Op("call", "relay", "Calls the function that is operand 0, or the body, with the other operands.", Kind.OPAQUE, work="control")
@@ -18,7 +18,7 @@ MATCH = declare(
 )
 CONSTRUCTOR = declare(Op("constructor", "relay", "A value of an algebraic data type (``attrs['name']``).", Kind.TUPLE))
 FIELD = declare(Op("field", "relay", "A field that a pattern binds (``attrs['path']``) of operand 0.", Kind.TUPLE))
-REF = declare(Op("ref", "relay", "A new reference that holds operand 0.", Kind.OPAQUE, Effect.WRITES))
+REF = declare(Op("ref", "relay", "A new reference to operand 0.", Kind.OPAQUE, Effect.WRITES))
 REF_READ = declare(Op("ref_read", "relay", "The value of a reference.", Kind.OPAQUE, Effect.READS))
 REF_WRITE = declare(Op("ref_write", "relay", "A reference gets another value.", Kind.OPAQUE, Effect.WRITES))
 LOWERED = declare(Op("primfn", "relay", "A function in a lower-level form, kept as text.", Kind.OPAQUE, Effect.CONTROL))

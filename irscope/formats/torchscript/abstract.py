@@ -67,7 +67,7 @@ class Itself:
 
 ITSELF = Itself()
 Decision = View | Restrided | Copied | Unsure | Itself
-"""What an operator that may share memory with its operand gives."""
+"""The result of an operator that may share memory with its operand."""
 
 
 class Storage:

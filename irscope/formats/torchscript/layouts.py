@@ -227,7 +227,7 @@ SUGGESTED = _aten("""
 """)
 """Operators on images whose results are channels last where the first operand is."""
 PASSED_ON = _aten("cartesian_prod chain_matmul einsum")
-"""Operators that may give one operand back, or a view of it."""
+"""Operators that may return one operand, or a view of it."""
 RULES: dict[str, Rule] = {
     **dict.fromkeys(POINTWISE, _pointwise), **dict.fromkeys(BINARY, _binary), **dict.fromkeys(PRESERVING, _preserved),
     **dict.fromkeys(ALLOCATING, _like), **dict.fromkeys(SUGGESTED, _suggested), **dict.fromkeys(_aten("max min"), _extremum),

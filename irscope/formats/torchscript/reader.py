@@ -30,7 +30,7 @@ from irscope.ops import get, lookup
 from irscope.source import Finding, Severity, SourceText, did_you_mean
 
 MAX_BLOCKS = 200
-"""Blocks and subgraphs nested deeper than this are no program."""
+"""The maximal nesting of blocks and subgraphs; no program is deeper."""
 
 METHOD = re.compile(r"^[ \t]*# method ([\w.<>]+)[ \t]*$", re.MULTILINE)
 KEY = re.compile(r"[\w.:]+")

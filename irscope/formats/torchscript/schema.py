@@ -89,7 +89,7 @@ def parse_schema(text: str) -> Schema:
             continue
         found = ARGUMENT.match(part)
         if found is None:
-            raise ValueError(f"{part!r} in {text!r} is no argument")
+            raise ValueError(f"{part!r} in {text!r} is not an argument")
         brackets = found["list"] or found["list2"]
         optional_items = bool(found["optional"]) and bool(found["list2"])
         size = int(brackets[1:-1] or 0) if brackets else 0

@@ -18,7 +18,7 @@ SCALAR_TYPES: dict[int, DType] = {
 
 NUMBERS = {dtype.name: number for number, dtype in reversed(SCALAR_TYPES.items())}
 END = 9223372036854775807
-"""The int that stands for the end in a slice."""
+"""The int that represents the end in a slice."""
 
 
 class Torch(Tensors):

@@ -13,11 +13,11 @@ SCALARS = {
     "QInt32": "s32", "UInt16": "u16", "UInt32": "u32", "UInt64": "u64", "Float8_e4m3fn": "f8e4m3fn", "Float8_e5m2": "f8e5m2",
     "Float8_e4m3fnuz": "f8e4m3fnuz", "Float8_e5m2fnuz": "f8e5m2fnuz", "Float8_e8m0fnu": "f8e8m0fnu", "QUInt4x2": "u4", "QUInt2x4": "u2",
 }
-"""The words for element types, and the type that holds them (a quantised type by its storage; complex32 is computed as complex64)."""
+"""The words for element types, and the type that represents each (a quantised type by its storage; complex32 is computed as complex64)."""
 
 TENSOR = re.compile(r"(\w+)\((.*)\)(\[Undefined\])?$", re.DOTALL)
 INTEGER = re.compile(r" *-?[0-9]{1,19} *")
-"""Larger numbers are no sizes."""
+"""A size; a number with more digits is invalid."""
 TENSOR_WORD = NamedType("Tensor")
 
 

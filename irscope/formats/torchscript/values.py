@@ -168,7 +168,7 @@ def _printed_array(text: str) -> np.ndarray[Any, Any]:
     """A tensor printed with its elements: ``scale *`` prefixes and slice headers ``(1,.,.) =`` are understood."""
     found = TENSOR_TAIL.search(text)
     if found is None:
-        raise ValueError(f"{text[:40]} is no tensor")
+        raise ValueError(f"{text[:40]} is not a tensor")
     shape = tuple(int(d) for d in found[4].split(",") if d)
     body = text[:found.start()]
     values: list[float] = []

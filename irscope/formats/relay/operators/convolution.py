@@ -17,7 +17,7 @@ def _dims(data: str, kernel: str, spatial: str) -> ConvDims:
 
     def places(layout: str, first: str, second: str) -> tuple[int, int, tuple[int, ...]]:
         if sorted(layout) != sorted(first + second + spatial):
-            raise TypeFault(f"layout {layout} must hold each of {first}{second}{spatial}")
+            raise TypeFault(f"layout {layout} must contain each of {first}{second}{spatial}")
         return layout.index(first), layout.index(second), tuple(layout.index(c) for c in spatial)
 
     n, c, where = places(data, "N", "C")
@@ -105,7 +105,7 @@ def transposed(t: Relay, a: Attributes, x: Node, w: Node, n: int, dtype: DType |
     # Texts of 0.6 to 0.9 write OIHW, and mean IOHW: the channels of the data decide.
     letters = plain_layout(kernel)
     if sorted(letters) != sorted("IO" + spatial):
-        raise TypeFault(f"layout {kernel} must hold each of IO{spatial}")
+        raise TypeFault(f"layout {kernel} must contain each of IO{spatial}")
     w = t.to_layout(w, kernel, letters)
     i, o = letters.index("I"), letters.index("O")
     if t.shape(w)[i] != t.shape(x)[1] and t.shape(w)[o] == t.shape(x)[1]:

@@ -46,6 +46,6 @@ def gemm_convolution(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     rows, k, columns, n = t.shape(tiles)
     matrix = t.reshape(tiles, (rows * k, columns * n))
     if rows * k < kh * kw * inner or columns * n < a.channels:
-        raise TypeFault(f"the tiles hold {rows * k} x {columns * n} numbers, the kernel {kh * kw * inner} x {a.channels}")
+        raise TypeFault(f"the tiles have {rows * k} x {columns * n} numbers, the kernel {kh * kw * inner} x {a.channels}")
     kernel = t.reshape(t.slice(matrix, (0, 0), (kh * kw * inner, a.channels)), (kh, kw, inner, a.channels))
     return convolve(t, Attributes(**(vars(a) | {"kernel_layout": "HWIO"})), x, kernel, 2)

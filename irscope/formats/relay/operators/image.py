@@ -128,7 +128,7 @@ def _resize(n: int) -> None:
     def build(t: Relay, a: Attributes, x: Node) -> Node:
         return resize_to(t, a, x, each(a.size, n), Resampling.of(a, n, whole_steps=n == 2))
 
-    build.__doc__ = "An image in another size."
+    build.__doc__ = "An image resized."
     rest = (
         f"(data; size!, roi=None, layout={LAYOUT[n]!r}, method='linear', coordinate_transformation_mode='half_pixel', "
         "rounding_method='round', cubic_alpha=-0.5, cubic_exclude=0, extrapolation_value=0.0, out_dtype=None)"

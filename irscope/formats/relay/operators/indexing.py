@@ -122,7 +122,7 @@ def scatter_elements(t: Relay, a: Attributes, x: Node, indices: Node, updates: N
     if a.reduction == "mean":
         return _scatter_mean(t, x, indices, updates, axis)
     if a.reduction not in COMBINE:
-        raise TypeFault(f"reduction {a.reduction!r} is none of update, add, mul, mean, min, max")
+        raise TypeFault(f"reduction {a.reduction!r} is not one of update, add, mul, mean, min, max")
     return _scattered(t, x, wrapped(t, indices, t.shape(x)[axis]), updates, axis, COMBINE[a.reduction])
 
 
@@ -153,7 +153,7 @@ def scatter_add(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) 
 def scatter_nd(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """Slices written at index vectors, which are along the first axis of the indices."""
     if a.mode not in COMBINE:
-        raise TypeFault(f"mode {a.mode!r} is none of {', '.join(COMBINE)}")
+        raise TypeFault(f"mode {a.mode!r} is not one of {', '.join(COMBINE)}")
     places = t.shape(indices)
     n, rest = places[0], places[1:]
     starts = t.transpose(t.convert(indices, S64), [*range(1, len(places)), 0])

@@ -29,7 +29,7 @@ UNARY = {
 FLOATS = frozenset("""
 acos acosh asin asinh atan atanh cos cosh erf exp fast_erf fast_exp fast_tanh log rsqrt sigmoid sin sinh sqrt tan tanh
 """.split())
-"""Those that take floats alone."""
+"""Operators that take only floats."""
 ROUNDING = ("ceil", "floor", "round")
 
 
@@ -151,7 +151,7 @@ def clip(t: Relay, a: Attributes, x: Node) -> Node:
     if dtype.is_integer:
         least, most = (0, (1 << dtype.bits) - 1) if dtype.kind == "uint" else (-(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1)
         if isnan_(low) or isnan_(high):
-            raise TypeFault(f"{low} and {high} are no bounds of {word_of(dtype)}")
+            raise TypeFault(f"{low} and {high} are not bounds of {word_of(dtype)}")
         bounds = [int(min(max(bound, least), most)) for bound in (low, high)]
         return t.minimum(t.maximum(x, t.like(x, bounds[0])), t.like(x, bounds[1]))
     return t.minimum(t.maximum(x, t.like(x, low)), t.like(x, high))

@@ -88,7 +88,7 @@ def _adaptive(n: int, kind: str) -> None:
         made = adaptive(t, t.to_layout(x, a.layout, plain), size, kind == "avg")
         return t.to_layout(made, plain, a.out_layout or a.layout)
 
-    build.__doc__ = "Pooling into a given number of windows."
+    build.__doc__ = "Adaptive pooling into a given number of windows."
     rest = f"(data; output_size=[], layout={LAYOUT[n]!r}, out_layout='')"
     schemas = [f"nn.adaptive_{kind}_pool{n}d{rest}"] + ([f"contrib.adaptive_{kind}_pool2d{rest}"] if n == 2 else [])
     operator(*schemas, kind=C)(build)

@@ -85,7 +85,7 @@ def _scan(name: str, combine: str, neutral: int) -> None:
             x = t.pad(t.slice_dim(x, axis, 0, n - 1), t.array(neutral, t.dtype(x)), low, [0] * t.rank(x))
         return t.cumulative(combine, x, axis, neutral)
 
-    build.__doc__ = f"The running {'sum' if combine == 'add' else 'product'} along an axis."
+    build.__doc__ = f"The cumulative {'sum' if combine == 'add' else 'product'} along an axis."
     operator(f"{name}(data; axis: int=None, dtype=None, exclusive=False)")(build)
 
 

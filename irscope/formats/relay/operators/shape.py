@@ -30,7 +30,7 @@ def new_shape(old: tuple[Dim, ...], codes: list[int], allow_zero: bool = False) 
             at += 1
         elif code == -1:
             if inferred >= 0:
-                raise TypeFault("newshape may hold one -1")
+                raise TypeFault("newshape may contain one -1")
             inferred = len(out)
             out.append(1)
             at += 1
@@ -49,7 +49,7 @@ def new_shape(old: tuple[Dim, ...], codes: list[int], allow_zero: bool = False) 
             at += 1
             i += 2
         else:
-            raise TypeFault(f"{code} is no code of newshape")
+            raise TypeFault(f"{code} is not a code of newshape")
     if inferred >= 0:
         known = prod(d for d in out if isinstance(d, int))
         if all(isinstance(d, int) for d in out) and all(isinstance(d, int) for d in old):
@@ -131,7 +131,7 @@ def transpose(t: Relay, a: Attributes, x: Node) -> Node:
     rank = t.rank(x)
     axes = [t.axis(x, d) for d in a.axes] if a.axes else list(reversed(range(rank)))
     if sorted(axes) != list(range(rank)):
-        raise TypeFault(f"axes {shape_text(a.axes)} are no order of {rank} dimensions")
+        raise TypeFault(f"axes {shape_text(a.axes)} are not a permutation of {rank} dimensions")
     return t.transpose(x, axes)
 
 
@@ -272,5 +272,5 @@ def fifo_buffer(t: Relay, a: Attributes, x: Node, buffer: Node) -> Node:
         raise TypeFault(f"{shape_text(t.shape(x))} and {shape_text(t.shape(buffer))} have different ranks")
     new, size = t.shape(x)[axis], t.shape(buffer)[axis]
     if new >= size:
-        raise TypeFault(f"data axis {axis} is {new}, the buffer holds {size}")
+        raise TypeFault(f"data axis {axis} is {new}, the buffer has {size}")
     return t.concat([t.slice_dim(buffer, axis, new, size), x], axis)

@@ -85,7 +85,7 @@ def overlap_of_corners(t: Tensors, a: Sequence[Node], b: Sequence[Node]) -> Node
 
 
 def columns(t: Relay, x: Node) -> list[Node]:
-    """The last axis taken apart."""
+    """The slices along the last axis."""
     *lead, n = t.shape(x)
     return [t.reshape(t.slice_dim(x, len(lead), i, i + 1), tuple(lead)) for i in range(n)]
 

@@ -123,7 +123,7 @@ def pooled_type(a: Attributes, data: Type, rois: Type) -> Type | None:
         return None
     letters = plain_layout(str(a.layout))
     if sorted(letters) != sorted("NCHW"):
-        raise TypeFault(f"layout {a.layout} must hold each of NCHW")
+        raise TypeFault(f"layout {a.layout} must contain each of NCHW")
     height, width = each(a.pooled_size, 2)
     sizes = dict(zip(letters, data.shape, strict=True)) | {"N": rois.shape[0], "H": height, "W": width}
     return TensorType(data.dtype, tuple(sizes[letter] for letter in letters))

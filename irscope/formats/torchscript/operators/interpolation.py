@@ -16,7 +16,7 @@ NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)
          "bilinear": ("linear", (2,)),
          "trilinear": ("linear", (3,)), "bicubic": ("cubic", (2,)),
          "bilinear_aa": ("linear_aa", (2,)), "bicubic_aa": ("cubic_aa", (2,)), "lanczos_aa": ("lanczos_aa", (2,))}
-"""Names of torch, how each element is made, and for how many dimensions there is one."""
+"""Interpolation operators by torch name: the mode, and the number of dimensions."""
 CUBIC = -0.75
 """The parameter of torch's cubic convolution."""
 SUPPORTS = {"linear_aa": 1, "cubic_aa": 2, "lanczos_aa": 3}
@@ -186,7 +186,7 @@ def _mirrored(t: Torch, x: Node, pads: list[int], mode: str) -> Node:
                 case "circular":
                     at.append(k % n)
                 case _:
-                    raise ValueError(f"padding mode {mode!r} is none of constant, reflect, replicate, circular")
+                    raise ValueError(f"padding mode {mode!r} is not one of constant, reflect, replicate, circular")
         x = t.take(x, t.array(at, S64), d)
     return x
 

@@ -19,7 +19,7 @@ FLOAT_UNARY = {
     "arcsin": "asin", "arccos": "acos", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "special_erf": "erf",
     "special_expm1": "exponential-minus-one", "special_log1p": "log-plus-one",
 }
-"""torch name: HLO name; integers are taken as float32."""
+"""torch name: HLO name; integers are converted to float32."""
 
 
 def _float_unary(name: str, hlo: str) -> None:
@@ -42,7 +42,7 @@ ON_FLOATS: dict[str, Callable[[Torch, Node], Node]] = {
     "rad2deg": lambda t, x: t.scale(x, 180 / pi),
     "sinc special_sinc": lambda t, x: _sine_over(t, t.scale(x, pi)),
 }
-"""What several primitives make; integers are taken as float32."""
+"""Functions of several primitives; integers are converted to float32."""
 
 
 def _sine_over(t: Torch, x: Node) -> Node:
