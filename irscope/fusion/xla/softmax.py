@@ -42,10 +42,10 @@ ROOT_UNSUPPORTED = Rule("softmax-root-unsupported", "Root is not supported for T
                         "Triton computes no {producer_op} of this type", "compute it in f32")
 NO_BROADCAST = Rule("softmax-no-broadcast", "Could not find a trivial connection from root to a broadcast.",
                     "the second operand of {consumer} leads to {producer}, a {producer_op}, before it leads to a broadcast; " + BACK,
-                    "swap the operands, or move {producer} in front of the reduction or behind {consumer}")
+                    "swap the operands, or move {producer} before the reduction or after {consumer}")
 NO_REDUCTION = Rule("softmax-no-reduction", "Could not find a trivial connection from matched broadcast to a reduction.",
-                    "what {consumer} takes back comes through {producer}, a {producer_op} that is read elsewhere too, or that is no unary "
-                    "operation and none with a splat", "compute {producer} once more, or behind {consumer}")
+                    "{consumer} reads the result through {producer}, a {producer_op} that is read elsewhere too, or that is no unary "
+                    "operation and none with a splat", "compute {producer} once more, or after {consumer}")
 LAYOUT = Rule("softmax-layout", "Broadcast or reduce have non-default layouts.", "{producer} does not lie row by row in memory",
               "reduce along the dimension that is the fastest in memory")
 REDUCTION = Rule("softmax-reduction", "", "Triton computes no such reduction as {producer}", "reduce one array along one dimension, in f32")
@@ -66,7 +66,7 @@ NOT_CONNECTED = Rule("softmax-producer", "Producer is not trivially connected.",
                      "combine what is broadcast back with the value that was reduced")
 NOT_TILED = Rule("softmax-not-tiled", "Cannot tile the diamond pattern",
                  "{producer} gives rows another length: a tile of rows has no simple shape there",
-                 "reshape before or behind the normalisation")
+                 "reshape before or after the normalisation")
 TOO_LONG = Rule("softmax-too-long", "SymbolicTileAnalysis failed: No valid tilings found.",
                 "a row of {producer} is more than a tensor of Triton may hold", "normalise shorter rows, or in two steps")
 SPILLS = Rule("softmax-spills", "Run time estimate for without applying the custom normalization rewrite is faster.",
