@@ -180,7 +180,7 @@ def is_triton(instruction: Instruction) -> bool:
 
 
 def is_free_bitcast(instruction: Instruction) -> bool:
-    """A bitcast that keeps the element width: it costs nothing."""
+    """Whether an instruction is a bitcast that keeps the element width: it costs nothing."""
     if instruction.op is not hlo.bitcast:
         return False
     mine, source = instruction.type, instruction.operands[0].type

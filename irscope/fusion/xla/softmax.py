@@ -232,7 +232,7 @@ def _is_unary(instruction: Instruction) -> bool:
 
 
 def is_view(instruction: Instruction) -> bool:
-    """A bitcast, or what XLA has turned into one by then: a reshape, and a broadcast that repeats nothing."""
+    """Whether an instruction is a bitcast, or what XLA has turned into one by then: a reshape, a broadcast that repeats nothing."""
     if instruction.op is hlo.bitcast:
         return True
     source = instruction.operands[0] if instruction.operands else None
