@@ -55,7 +55,7 @@ WAYS: dict[Refusal, str] = {
     Refusal.STORED_FOR_OTHERS: "compute PRODUCER a second time for CONSUMER alone",
     Refusal.OTHER_LOOPS: "compute PRODUCER at the shape at which CONSUMER's kernel runs",
     Refusal.MOVED: "have CONSUMER read PRODUCER in the order in which it is written, and let the next kernel move the result",
-    Refusal.REORDERED: "work on the dimensions of PRODUCER, and reshape the result: the reshape behind PRODUCER joins dimensions that are "
+    Refusal.REORDERED: "work on the dimensions of PRODUCER, and reshape the result: the reshape after PRODUCER joins dimensions that are "
                        "not contiguous in memory",
     Refusal.RESHAPED: "let the epilogue work on the shape of PRODUCER, and the next kernel reshape its result",
     Refusal.ONE_ANCHOR: "none: a kernel holds one contraction, convolution or window",

@@ -145,7 +145,7 @@ def _explained(report: Report, test: str, numbers: str, ends: tuple[Node, Node],
         between = _between(report, first, second)
         other = f"{named(between)} ({written(between).op.name})" if between is not None else "another kernel"
         return (f"the kernel of {b} also needs {other}, which needs {a} and is not part of it",
-                f"compute {b} without {other}, and bring {other} in behind it")
+                f"compute {b} without {other}, and combine it with {other} afterwards")
     if test in (DIFFERENT_ACCESS, NO_SHARED_DATA):
         return (f"{b} reads {a} in another order, or other elements of it, than it is written in: {_accesses(first, second)}",
                 f"have {b} read {a} as it is laid out: no slice, transpose or reshape that splits its loops in between")

@@ -44,7 +44,7 @@ NOT_TILED = Rule(
 NOT_TRITON = Rule(
     "triton-unsupported", "Unsupported opcode",
     "{producer} and {consumer} would be one Triton kernel, which cannot compute all that they hold",
-    "move what Triton lacks away from the normalisation")
+    "move what Triton does not support away from the normalisation")
 BITCAST = Rule("bitcast-consumer", "not fusing into a single bitcast as consumer",
                "{consumer} only reshapes {producer}: nothing is lost",
                "none is needed: a bitcast starts no kernel")

@@ -46,7 +46,7 @@ NO_BROADCAST = Rule("softmax-no-broadcast", "Could not find a trivial connection
 NO_REDUCTION = Rule("softmax-no-reduction", "Could not find a trivial connection from matched broadcast to a reduction.",
                     "{consumer} reads the result through {producer}, a {producer_op} that is read elsewhere too, or that is no unary "
                     "operation and none with a splat", "compute {producer} once more, or after {consumer}")
-LAYOUT = Rule("softmax-layout", "Broadcast or reduce have non-default layouts.", "{producer} does not lie row by row in memory",
+LAYOUT = Rule("softmax-layout", "Broadcast or reduce have non-default layouts.", "{producer} is not row-major in memory",
               "reduce along the dimension that is the fastest in memory")
 REDUCTION = Rule("softmax-reduction", "", "Triton computes no such reduction as {producer}", "reduce one array along one dimension, in f32")
 NOT_ROWS = Rule("softmax-not-rows", "The reductions in the diamond must reduce 1 dimension and that dimension must be the last dimension "
@@ -59,7 +59,7 @@ SHARED = Rule("softmax-shared", "More than one use of broadcast or reduce.", "{p
 WRONG_BROADCAST = Rule("softmax-broadcast", "Broadcast is not along the reduction dimension.",
                        "{producer} repeats the result along other dimensions than the one that was reduced",
                        "broadcast along the last dimension")
-PRODUCER_LAYOUT = Rule("softmax-producer-layout", "Producer has non-default layout.", "{producer} does not lie row by row in memory",
+PRODUCER_LAYOUT = Rule("softmax-producer-layout", "Producer has non-default layout.", "{producer} is not row-major in memory",
                        "normalise along the dimension that is the fastest in memory")
 NOT_CONNECTED = Rule("softmax-producer", "Producer is not trivially connected.",
                      "the first operand of {consumer} is not made of {producer}, whose rows are reduced, by steps that cost nothing",

@@ -30,7 +30,7 @@ PURE = Rule("gemm-pure", "Pure Matmul", "nothing but {producer} would be in the 
 TUPLE = Rule("gemm-tuple", "Unsupported instruction.", "a tuple is no array, and {consumer} would be computed in the kernel")
 REDUCTION = Rule("gemm-reduction", "Reductions are not fused yet.", "a product's kernel computes no reduction",
                  "none inside this kernel: the reduction is a separate kernel")
-PAD = Rule("gemm-pad", "Pads are not fused yet.", "a product's kernel pads nothing: it masks what is outside of the array by itself",
+PAD = Rule("gemm-pad", "Pads are not fused yet.", "a product's kernel pads nothing: it masks what is outside of the array",
            "pad after the next elementwise operation, or not at all: sizes need not be multiples of a tile")
 POWER = Rule("gemm-power", "Not fusing power with multiple users because it may result in expensive op duplication.",
              "{producer} has other readers, and a power is expensive", "write small powers as products")
@@ -60,17 +60,17 @@ SECOND = Rule("gemm-second-product", "Unimplemented instruction.", ONE, "none: t
 SECOND_KERNEL = Rule("gemm-second-kernel", "Unsupported opcode.", ONE, "none: two products are two kernels")
 BITCAST = Rule("gemm-bitcast", "Unsupported bitcast", "the reshape cuts across the pieces of a dimension, or through a slice",
                "reshape to sizes that divide each other")
-TO_SCALAR = Rule("gemm-slice-to-scalar", "Slice to scalar is not implemented yet.", "a single element is cut out",
+TO_SCALAR = Rule("gemm-slice-to-scalar", "Slice to scalar is not implemented yet.", "the slice is a single element",
                  "read the element after the product")
 TRIVIAL = Rule("gemm-trivial", "Cannot propagate further from trivial sized tensor", "sizes of one hide which dimension is which")
 CONCATENATION = Rule("gemm-concatenation", "Unsupported concatenation.",
-                     "only rows or columns that survive the product can be put together inside it",
+                     "only rows or columns that survive the product can be concatenated inside it",
                      "concatenate along the dimension that is not contracted")
 SPLIT_CONCATENATION = Rule("gemm-concatenation-split", "Concatenations on split non-contracting dimensions are unsupported.",
-                           "the dimension that is put together is in pieces", "reshape before the concatenation")
+                           "the concatenated dimension is in pieces", "reshape before the concatenation")
 UNEVEN_CONCATENATION = Rule("gemm-concatenation-size", "At least one operand of concatenation can not be perfectly tiled.",
                             "each part of a concatenation has to be whole tiles of 64 rows", "pad each part to a multiple of 64")
-SPLIT_SLICE = Rule("gemm-slice-split", "Slicing of fragmented dimension.", "the dimension that is cut is in pieces", SLICE_OUT)
+SPLIT_SLICE = Rule("gemm-slice-split", "Slicing of fragmented dimension.", "the sliced dimension is in pieces", SLICE_OUT)
 BROADCAST = Rule("gemm-broadcast", "Unsupported broadcast", "part of a dimension is broadcast: the kernel would read it at two strides",
                  "repeat whole dimensions, or apply it to the result")
 CONFLICT = Rule("gemm-split-conflict", "Conflicting splits of splittable dimension",
@@ -79,7 +79,7 @@ INNER_SLICE = Rule("gemm-slice-inner", "Sliced non-major-most fragment.",
                    "the slice is not along the slowest piece of its dimension: the elements read are not contiguous", SLICE_OUT)
 TRANSPOSED = Rule("gemm-transposed", "Transpose within a dimension.", "the pieces of one dimension are in another order in memory",
                   SPLIT_OUT)
-SECOND_SPLIT = Rule("gemm-second-split", "2nd split of a splittable dimension.", "the rows of the product lie in three places", SPLIT_OUT)
+SECOND_SPLIT = Rule("gemm-second-split", "2nd split of a splittable dimension.", "the rows of the product are in three places", SPLIT_OUT)
 SPLIT = Rule("gemm-split", "Unsupported split of a dimension.",
              "a dimension of the product is in two places, with another dimension between; only the rows of a product without batch may be",
              SPLIT_OUT)
@@ -87,7 +87,7 @@ NOT_WORTH = "Not obviously profitable to fuse as input."
 MORE = "{producer} reads more bytes than it writes, which the kernel would read in its place, and "
 INPUT = Rule("gemm-input-computed", NOT_WORTH, MORE + "not all of its operands are arrays without other readers",
              "compute {producer} from parameters that are read once, or apply it where its operands are computed")
-INPUT_SHARED = Rule("gemm-input-shared", NOT_WORTH, MORE + "it is read elsewhere too, so that it is computed anyway",
+INPUT_SHARED = Rule("gemm-input-shared", NOT_WORTH, MORE + "it has other readers, so it is computed anyway",
                     "compute {producer} for this product alone")
 INPUT_PRODUCT = Rule("gemm-input-multiplied", NOT_WORTH, MORE + "XLA never fuses a multiplication of two arrays into its reader",
                      "multiply by a repeated row, column or number, or scale the result of the product")
