@@ -21,7 +21,7 @@ MULTIPLIERS = {hlo.dot: "contraction", hlo.convolution: "convolution", hlo.reduc
 
 
 def pointwise_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
-    """Whether a kernel can compute a pointwise node where it reads it, with at most a few operations of repeated work."""
+    """Why a kernel cannot compute a pointwise node where it reads it, repeating at most a few operations; None if it can."""
     if reach in (WHOLE, BEHIND):
         return Refusal.READ_WHOLE
     if len(draft.nodes) >= MAX_NODES:
@@ -49,7 +49,7 @@ def _read_by_reduction(draft: Draft) -> int:
 
 
 def moving_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
-    """Whether a gather, or another node that reads at computed indices, can be a load of the kernel."""
+    """Why a gather, or another node that reads at computed indices, cannot be a load of the kernel; None if it can."""
     if reach in (WHOLE, BEHIND):
         return Refusal.READ_WHOLE
     if draft.kind != "map" and not (draft.kind == "rows" and node.op is hlo.dynamic_slice):
@@ -60,7 +60,7 @@ def moving_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
 
 
 def epilogue_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
-    """Whether the kernel can be the epilogue of a contraction, convolution or window: it visits the results once each, in their order."""
+    """Why the kernel cannot be an epilogue, which visits the results of a contraction, convolution or window in order; None if it can."""
     if reach in (WHOLE, BEHIND):
         return Refusal.READ_WHOLE
     if draft.kind in MULTIPLIERS.values():
@@ -75,7 +75,7 @@ def epilogue_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
 
 
 def row_fits(node: Node, draft: Draft, reach: Reach, rows: int, columns: int) -> Refusal | None:
-    """Whether a reduction over trailing axes can be a pass of a kernel that reads it once a row, or be followed by that kernel."""
+    """Why a reduction over trailing axes cannot be a pass of a kernel over its rows, or be followed by that kernel; None if it can."""
     if draft.kind not in ("map", "rows") or draft.moved:
         return Refusal.OTHER_LOOPS
     if len(draft.nodes) >= MAX_NODES:

@@ -353,7 +353,7 @@ def _breaks_strides(node: Node, reach: Reach) -> bool:
 
 
 def _scalar_step(operand: Node, draft: Draft, reach: Reach) -> Reach:
-    """Whether a scalar operand of a non-scalar node is one value for all loops."""
+    """How a kernel reads an operand without strides: a scalar as one value for all loops, anything else element by element."""
     if reach in (WHOLE, BEHIND):
         return BEHIND
     return Chain(Repeat(draft.space)) if dims_of(operand) == () else MOVED

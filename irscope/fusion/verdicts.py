@@ -31,16 +31,16 @@ class Refusal(Enum):
 CAUSES: dict[Refusal, str] = {
     Refusal.READ_WHOLE: "{op} CONSUMER reads PRODUCER from memory: it visits elements many times, or in a different order",
     Refusal.STANDS_ALONE: "{producer_op} is a separate kernel: its result is complete only when all of it is computed",
-    Refusal.REPEATED: "computing PRODUCER inside would do its work again for every element that it is repeated to; it is stored instead",
+    Refusal.REPEATED: "fusing PRODUCER would recompute it for every element of its broadcast; it is stored instead",
     Refusal.READ_TWICE: "the kernel of CONSUMER reads PRODUCER in two orders; computing it twice costs more than storing it",
     Refusal.STORED_FOR_OTHERS: "another kernel that reads PRODUCER computes and stores it; this one reads the result from memory",
     Refusal.OTHER_LOOPS: "the loops of CONSUMER's kernel do not run over the elements of PRODUCER",
     Refusal.MOVED: "CONSUMER's kernel reads PRODUCER in an order that no strides describe",
     Refusal.REORDERED: "no strides describe where PRODUCER finds its elements; CONSUMER's kernel, which keeps values for a row or a tile, "
-                       "would compute them again for each element, so PRODUCER is stored first",
+                       "would recompute them for each element, so PRODUCER is stored first",
     Refusal.RESHAPED: "a reshape is between PRODUCER and its epilogue, whose loops have another shape",
     Refusal.ONE_ANCHOR: "the kernel of CONSUMER already holds a contraction, convolution or window; a kernel holds one",
-    Refusal.CYCLE: "another reader of PRODUCER comes before CONSUMER's kernel, so that fusing would make kernels wait for each other",
+    Refusal.CYCLE: "another reader of PRODUCER comes before CONSUMER's kernel, so fusing would close a cycle between kernels",
     Refusal.LONG_ROW: "a row of CONSUMER's kernel does not stay in the caches, so passes over it are separate kernels",
     Refusal.TOO_LARGE: "the kernel of CONSUMER has as many operations as one kernel takes",
     Refusal.SEVERAL_RESULTS: "PRODUCER is one of several results of one operator, which stores them all",
@@ -49,13 +49,13 @@ CAUSES: dict[Refusal, str] = {
 
 WAYS: dict[Refusal, str] = {
     Refusal.READ_WHOLE: "apply PRODUCER to the result of CONSUMER instead, where the arithmetic allows it (a scale after a product)",
-    Refusal.STANDS_ALONE: "none while PRODUCER is a {producer_op}; what reads it is fused with what follows",
-    Refusal.REPEATED: "repeat what PRODUCER reads instead of its result, if it costs little; else none is needed",
+    Refusal.STANDS_ALONE: "none while PRODUCER is a {producer_op}; its readers are fused with what follows",
+    Refusal.REPEATED: "broadcast the operands of PRODUCER instead of its result, if PRODUCER is cheap; else none is needed",
     Refusal.READ_TWICE: "compute PRODUCER a second time for the other order",
     Refusal.STORED_FOR_OTHERS: "compute PRODUCER a second time for CONSUMER alone",
     Refusal.OTHER_LOOPS: "compute PRODUCER at the shape at which CONSUMER's kernel runs",
     Refusal.MOVED: "have CONSUMER read PRODUCER in the order in which it is written, and let the next kernel move the result",
-    Refusal.REORDERED: "work on the dimensions of PRODUCER, and reshape the result: the reshape behind PRODUCER joins dimensions that are "
+    Refusal.REORDERED: "work on the dimensions of PRODUCER, and reshape the result: the reshape after PRODUCER joins dimensions that are "
                        "not contiguous in memory",
     Refusal.RESHAPED: "let the epilogue work on the shape of PRODUCER, and the next kernel reshape its result",
     Refusal.ONE_ANCHOR: "none: a kernel holds one contraction, convolution or window",

@@ -32,7 +32,7 @@ from irscope.fusion.xla.stage import HOW, computations, early_remarks, other_rel
 from irscope.graph import Graph, Module, Node
 from irscope.graph.collector import collector_paused
 
-JOINED = "the pass behind this one (MultiOutputFusion) joins both kernels into one of several results, so that nothing is read back"
+JOINED = "the next pass (MultiOutputFusion) joins both kernels into one of several results, so that nothing is read back"
 
 NEAR = "in 488 programs known from before and after, 94 % of the edges that XLA decided on were found, 99.5 % of these decided as by XLA"
 """The result of ``benchmarks/raw_coverage.py`` for the rewriting; docs/fusion/xla.md has the table."""

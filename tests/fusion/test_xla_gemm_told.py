@@ -25,7 +25,7 @@ e = bf16[512,512]{{1,0}} dot(s, wc), {DOT}
 n = f32[512,512]{{1,0}} negate(w)
 ROOT t = (bf16[512,512]{{1,0}}, f32[512,512]{{1,0}}) tuple(e, n)"""
 LAST = ("afterwards XLA's autotuner times each of these kernels on the device, and may have cuBLAS compute the product, with what is around it "
-        "in kernels of its own, which is not simulated; the kernels reported here are those without it")
+        "in separate kernels, which is not simulated; the kernels reported here are those without it")
 
 
 def edges(read: Module) -> dict[tuple[str, str], EdgeVerdict]:

@@ -290,7 +290,7 @@ def test_kernels_of_the_text_are_explained_by_what_is_inside_them() -> None:
         f = f32[64] fusion(x), kind=kInput, calls=sums
         ROOT g = f32[64] fusion(f, y), kind=kLoop, calls=more"""
     verdict = verdicts("xla-gpu", text, header)["f", "g"]
-    assert verdict.rule == "reduce-epilogue" and "with %m behind it" in verdict.cause
+    assert verdict.rule == "reduce-epilogue" and "with %m after it" in verdict.cause
 
 
 def buffers(operands: int) -> set[str]:

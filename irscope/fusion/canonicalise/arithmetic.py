@@ -137,7 +137,7 @@ def shift(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _by_magnitude(rewriter: HloComputation, instr: HloInstruction, apply: Callable[[HloInstruction], HloInstruction]) -> bool:
-    """Apply a function to the magnitude of the first operand, and give the result that operand's sign."""
+    """Apply a function to the magnitude of the first operand, and restore that operand's sign in the result."""
     a = instr.operands[0]
     negative = rewriter.compare(a, rewriter.full(0, a), "LT")
     magnitude = rewriter.elementwise(hlo.select, (negative, rewriter.elementwise(hlo.negate, (a,)), a), a.dtype)

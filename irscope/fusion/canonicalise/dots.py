@@ -122,7 +122,7 @@ def _both_transposed(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def widen_vector(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Make a vector that multiplies a matrix a matrix of one column: XLA's ``GemvRewriter``. With one transposed matrix it stays."""
+    """Make a vector beside a matrix a matrix of one column: XLA's ``GemvRewriter``. Not beside a transposed matrix without batch."""
     lhs, rhs = instr.operands
     lb, rb, lc, rc = places(instr)
     is_left_matrix, is_right_matrix = lhs.rank == len(lb) + len(lc) + 1, rhs.rank == len(rb) + len(rc) + 1

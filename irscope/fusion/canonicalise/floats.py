@@ -1,4 +1,4 @@
-"""Narrow floats: computes in a wider type, between two conversions, what the CPU cannot compute in bf16 or 8-bit floats.
+"""Float normalisation: computes in a wider type, between two conversions, what the CPU cannot compute in bf16 or 8-bit floats.
 
 XLA's ``FloatNormalization`` and ``ChangeOpDataType``; in bf16, dots and reductions that a library computes stay narrow.
 """

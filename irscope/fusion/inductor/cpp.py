@@ -45,7 +45,7 @@ class Cpp:
 
     @staticmethod
     def _alike(first: Kernel, second: Kernel) -> str | None:
-        """Whether the loops fit without changes."""
+        """How the loops fit without changes: ``same``, or ``reduction`` if the second reduces inner loops of the first; else None."""
         (loops1, reduced1), (loops2, reduced2) = first.group, second.group
         if loops1 == loops2 and reduced1 == reduced2:
             return "same"

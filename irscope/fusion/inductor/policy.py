@@ -45,8 +45,8 @@ class InductorPolicy:
     name = "inductor"
     version = f"inductor@{VERSION}"
     dialect = TORCHSCRIPT
-    elsewhere = "it decides as torch.compile does on a CPU; for a GPU run the program with TORCH_LOGS=fusion, and give that log by " \
-        "--fusion-log (docs/fusion/logs.md), or ask --policy xla-gpu"
+    elsewhere = "it decides as torch.compile does on a CPU; for a GPU run the program with TORCH_LOGS=fusion, and pass that log to " \
+        "--fusion-log (docs/fusion/logs.md), or use --policy xla-gpu"
     """The help for devices that are not simulated."""
     def plan(self, graph: Graph) -> Plan:
         """The kernels of one primitive graph."""

@@ -96,7 +96,7 @@ def reason(report: Report, producer: Node, consumer: Node) -> Reason:
         if buffer is not None and buffer.kind == "extern":
             return _call(report, node, producer)
     if first is not None and first.kind == "nop":
-        return Reason(None, "concatenation", f"{named(producer)} is put together in memory from pieces that are written one by one",
+        return Reason(None, "concatenation", f"{named(producer)} is assembled in memory from pieces that are written separately",
                       f"read the pieces of {named(producer)} instead")
     if first is None or second is None:
         return Reason(None, "not-tried", f"{named(producer)} and {named(consumer)} are not computed by loops",
@@ -130,10 +130,10 @@ def _call(report: Report, node: Node, producer: Node) -> Reason:
     name = written(node).op.name
     edit = f"none while {named(node)} is a call of a library"
     if node is producer and node.op in (hlo.dot, hlo.add) and "conv" not in name:
-        edit = "torch.compile(mode='max-autotune') has products made from templates, which take pointwise operators behind them"
+        edit = "torch.compile(mode='max-autotune') has products made from templates, which take pointwise operators as epilogues"
     main = next((n for n in report.program.home[node].nodes if n.op in OF_A_LIBRARY), node)
     part = "" if written(main) is written(node) else f" is part of {written(main).op.name} {named(main)}, which"
-    cause = f"{name} {named(node)}{part} is a call of a library: Inductor fuses nothing into it and nothing behind it"
+    cause = f"{name} {named(node)}{part} is a call of a library: Inductor fuses nothing into it and nothing after it"
     return Reason(None, "extern-kernel", cause, edit)
 
 
@@ -145,7 +145,7 @@ def _explained(report: Report, test: str, numbers: str, ends: tuple[Node, Node],
         between = _between(report, first, second)
         other = f"{named(between)} ({written(between).op.name})" if between is not None else "another kernel"
         return (f"the kernel of {b} also needs {other}, which needs {a} and is not part of it",
-                f"compute {b} without {other}, and bring {other} in behind it")
+                f"compute {b} without {other}, and combine it with {other} afterwards")
     if test in (DIFFERENT_ACCESS, NO_SHARED_DATA):
         return (f"{b} reads {a} in another order, or other elements of it, than it is written in: {_accesses(first, second)}",
                 f"have {b} read {a} as it is laid out: no slice, transpose or reshape that splits its loops in between")
@@ -158,10 +158,10 @@ def _explained(report: Report, test: str, numbers: str, ends: tuple[Node, Node],
     if test == TOO_LARGE:
         return f"one kernel takes so many operations: {numbers}", "none in the graph: torch._inductor.config.max_fusion_size"
     if test == MEMORY:
-        return (f"memory that could be used again between the two would be kept: {numbers} elements",
+        return (f"memory that could be reused between the two would be kept: {numbers} elements",
                 f"free what {a} alone reads before {b} is computed, or let the two read more in common")
     if test == CYCLE:
-        return (f"another kernel needs {a} and is needed by {b}: the two would wait for each other",
+        return (f"another kernel needs {a} and is needed by {b}: joining both would close a cycle",
                 f"remove the dependence of {b} on what is between, or compute that without {a}")
     if test:
         return f"the scheduler refuses {a} and {b}: {test} {numbers}".strip(), WAYS.get(test, "none is known")

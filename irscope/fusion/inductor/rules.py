@@ -59,7 +59,7 @@ def elementwise(state: State, node: Node) -> Tensor:
 
 
 def _is_free(state: State, node: Node) -> bool:
-    """Whether the node is an absolute value that is only squared: PyTorch's norms do not compute it."""
+    """Whether the node is the absolute value of what is only squared: PyTorch's norms do not compute it."""
     squared = (u.op is hlo.multiply and u.operands[0] is u.operands[1] for u in state.program.users[node.index])
     return node.op is hlo.abs and all(squared)
 

@@ -82,7 +82,7 @@ def _group(program: Program, nodes: list[Node]) -> None:
 
 
 def _is_turned_linear(program: Program, dot: Node) -> bool:
-    """A linear layer over non-contiguous rows: PyTorch makes a product, and adds the bias afterwards."""
+    """Whether a linear layer is over non-contiguous rows: PyTorch makes a product, and adds the bias afterwards."""
     rows = dot.operands[0]
     shape = shape_of(rows)
     return operators.is_of(dot, operators.LINEAR) and len(shape) > 2 and not row_major_already(shape, program.strides[rows.index])
@@ -108,7 +108,7 @@ def _add_to_products(program: Program, nodes: list[Node], alive: list[bool]) -> 
 
 
 def _is_matrix_product(node: Node) -> bool:
-    """A product of two matrices that keeps the element type."""
+    """Whether a node is a product of two matrices that keeps the element type."""
     if node.op is not hlo.dot or Dot.of(node).lhs_batch_dims or any(len(shape_of(o)) != 2 for o in node.operands):
         return False
     return len({type.dtype for o in (node, *node.operands) if isinstance(type := o.type, TensorType)}) == 1
@@ -167,7 +167,7 @@ def _indexes(node: Node, user: Node) -> bool:
 
 
 def _implicit(node: Node) -> bool:
-    """A broadcast, or a reshape that only adds or drops dimensions of size one: operators imply these for operands of lower rank."""
+    """Whether a node is a broadcast, or only adds or drops dimensions of size one: operators imply these for operands of lower rank."""
     if node.op is hlo.broadcast:
         return True
     return node.op is hlo.reshape and [s for s in shape_of(node) if s != 1] == [s for s in shape_of(node.operands[0]) if s != 1]

@@ -23,11 +23,11 @@ SMALL_VECTOR_BYTES = 16 * 1024
 
 NOT_FUSIBLE = Rule(
     "operand-not-fusible", "Operand (...) is not fusible",
-    "XLA never fuses a {producer_op} into anything: it has side effects, or control in it",
+    "XLA never fuses a {producer_op} into anything: it has side effects or control flow",
     "none while {producer} is a {producer_op}; move what does not depend on its side effects out of it")
 CONSUMER_NOT_FUSIBLE = Rule(
     "consumer-not-fusible", "[consumer is not fusible: {consumer_op}]",
-    "XLA never fuses anything into a {consumer_op}: it has side effects, or control in it",
+    "XLA never fuses anything into a {consumer_op}: it has side effects or control flow",
     "compute {producer} inside of what {consumer} runs, where it runs a body; else none")
 CAN_NOT_DUPLICATE = Rule(
     "can-not-duplicate", "operand can not be duplicated",
@@ -36,12 +36,12 @@ CAN_NOT_DUPLICATE = Rule(
 CUSTOM = Rule(
     "library-call", "Don't fuse instructions from custom fusions/calls",
     "{consumer} is a library call (kind=kCustom); nothing fuses into it in this pass",
-    "none in this graph: XLA handed {consumer} to a library before it fused")
+    "none in this graph: XLA offloaded {consumer} to a library before fusion")
 LARGE_CONSTANT = Rule("large-constant", "Don't fuse non-scalar constants.", "{producer} is a constant of more than one element",
                       "make it from an iota or a scalar, or leave it: it is read once")
 OUTPUT_FUSED = Rule(
     "output-fused", "Bailing because producer can be output-fused into some operand.",
-    "{producer} adds to a matrix-vector product and goes into the kernel of that product instead",
+    "{producer} adds to a matrix-vector product and is fused into that product's kernel instead",
     "none is needed: {producer} costs no separate kernel; for another reader, compute it a second time")
 NOT_LOOP_FUSIBLE = Rule(
     "not-loop-fusible", "Producer is not loop-fusible.",
@@ -53,13 +53,13 @@ CONCATENATE = Rule(
     "concatenate at most 8 pieces, along an axis that is not the minor one, or apply {consumer} to the pieces first")
 NOT_PROFITABLE = Rule(
     "not-profitable", "Fusion is not profitable.",
-    "{producer} is expensive and {consumer} reads its elements more than once, so that fusing would compute it again and again",
+    "{producer} is expensive and {consumer} reads its elements more than once, so fusing would recompute it",
     "compute {producer} at the size at which it is read; where it is small, none is needed")
 ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation",
-            "give {consumer}'s result back instead, or both in a tuple")
+            "return {consumer}'s result instead, or both in a tuple")
 EXPENSIVE_TWICE = Rule(
     "expensive-twice", "expensive producer would be duplicated",
-    "{producer} is expensive and has other readers, which would each compute it again",
+    "{producer} is expensive and has other readers, which would each recompute it",
     "let {consumer} be its only reader, or compute {producer} twice in the program")
 REDUCTIONS = Rule(
     "too-many-reductions", "Too many reductions inside single fusion.",
@@ -69,20 +69,20 @@ LONE_CONSTANT = Rule("lone-constant", "Not fusing: insufficient non-constant nod
                      "a kernel of {consumer} and a constant alone would gain nothing",
                      "none is needed: the constant is part of the code as soon as {consumer} is fused with anything else")
 PRODUCER_IS_FUSION = Rule("producer-is-fusion", "Not fusing: producer is itself a fusion node.",
-                          "{producer} is a kernel already; on the CPU XLA fuses nothing behind a kernel",
+                          "{producer} is a kernel already; on the CPU XLA fuses nothing after a kernel",
                           "write out in {consumer}'s computation what {producer} computes, instead of the fusion")
 TOO_MANY_COPIES = Rule(
     "too-many-copies", "Code duplication too high",
-    "the kernel of {consumer} reads {producer} at so many different indices that its code would be written too often",
-    "read {producer} by one slice or gather instead of many, or write it out on purpose")
+    "the kernel of {consumer} reads {producer} at so many different indices that its code would be duplicated too often",
+    "read {producer} by one slice or gather instead of many, or store it on purpose")
 MAJOR_REDUCTION = Rule(
     "major-reduction", "Not fusing reductions over major dimensions",
-    "a reduction that keeps the minor dimension runs in vectors, which XLA's loops for fusions do not do",
+    "a reduction that keeps the minor dimension is vectorised, which XLA's loops for fusions are not",
     "reduce along the minor dimension, or transpose the array where it is made")
 NO_CASE = Rule(
     "no-case", "Not fusing: not found a fusible case",
     "{consumer}, a {consumer_op}, is no loop that XLA's CPU emitter can compute operands in; it reads them from memory",
-    "none while {consumer} is a {consumer_op}: XLA's CPU compiler fuses nothing into it, and little behind it")
+    "none while {consumer} is a {consumer_op}: XLA's CPU compiler fuses nothing into it, and little after it")
 IN_PLACE: dict[str, Rule] = {
     words: Rule("in-place", words,
                 "{consumer} writes into a buffer that {producer} also touches; fused, it could overwrite what is still read",

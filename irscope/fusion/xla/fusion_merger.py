@@ -18,9 +18,9 @@ MOSTLY = 0.5
 """A kernel that transposes this share of its elements transposes most of them."""
 
 NO_LOOP = Rule("not-a-loop", "not a loop fusion",
-               "{producer}'s kernel is made for a reduction, a transposition or a scatter, and goes into no other",
+               "{producer}'s kernel is made for a reduction, a transposition or a scatter, and is fused into no other",
                "none while {producer} is a {producer_op}")
-BITCAST = Rule("bitcast-consumer", "not fusing bitcast ops", "some reader of {producer} only gives it another shape, which is no kernel",
+BITCAST = Rule("bitcast-consumer", "not fusing bitcast ops", "some reader of {producer} only reshapes it, which is no kernel",
                "let the reader take {producer} as it is, and reshape its result")
 CUSTOM = Rule("library-call", "not fusing custom fusions", "some reader of {producer} is a library call or Triton kernel",
               "none in this graph: XLA made that reader before it fused")

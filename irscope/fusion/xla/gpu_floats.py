@@ -1,4 +1,4 @@
-"""Narrow floats on a GPU: computes in a wider type, between two conversions, what the device cannot compute in bf16 or 8-bit floats.
+"""Float normalisation on a GPU: computes in a wider type what the device cannot compute in bf16 or 8-bit floats.
 
 XLA's ``FloatNormalization`` with ``GpuFloatSupport`` (gpu_float_support.cc of jaxlib 0.10.2), after the rewriters of dots and
 normalisations, inside their kernels too; then ``SimplifyFPConversions`` merges consecutive conversions.

@@ -44,13 +44,13 @@ NOT_TILED = Rule(
 NOT_TRITON = Rule(
     "triton-unsupported", "Unsupported opcode",
     "{producer} and {consumer} would be one Triton kernel, which cannot compute all that they hold",
-    "move what Triton lacks away from the normalisation")
+    "move what Triton does not support away from the normalisation")
 BITCAST = Rule("bitcast-consumer", "not fusing into a single bitcast as consumer",
-               "{consumer} only gives {producer} another shape: no work is lost",
+               "{consumer} only reshapes {producer}: nothing is lost",
                "none is needed: a bitcast starts no kernel")
 ONLY_BITCASTS = Rule(
     "only-bitcast-users", "not fusing because there are only bitcast users",
-    "every reader of {producer} only gives it another shape, and XLA fuses nothing into a bitcast; what reads the bitcast stays apart",
+    "every reader of {producer} only reshapes it, and XLA fuses nothing into a bitcast; the bitcast's readers are separate kernels",
     "let the reader take {producer} as it is, and reshape its result")
 NO_USERS = Rule("no-users", "No users to fuse", "nothing reads {producer}", "none: nothing reads {producer}")
 INTO_SCATTER_RESULT = Rule("scatter-result", "do not fuse into the output of scatter",
@@ -58,17 +58,17 @@ INTO_SCATTER_RESULT = Rule("scatter-result", "do not fuse into the output of sca
                            "none while {producer} is a scatter; apply {consumer} to what it scatters, where that gives the same")
 SCATTER_BUFFER = Rule("scatter-buffer", "do not fuse into the in-place operand of scatter",
                       "{consumer} updates the buffer of {producer} in place",
-                      "scatter into zeros, and combine the result with {producer} behind it")
+                      "scatter into zeros, and combine the result with {producer} afterwards")
 SCATTER_SHARED = Rule("scatter-shared", "Producer uses the in-place operand of a scatter",
                       "{consumer} updates a buffer in place that {producer} reads",
                       "none while {producer} reads the buffer that {consumer} updates")
 TWO_REDUCTIONS = Rule(
     "reduce-after-reduce", "both the producer and the consumer contain a reduce",
-    "both {producer} and {consumer}'s kernel reduce, and XLA computes one significant reduction behind another in two kernels",
+    "both {producer} and {consumer}'s kernel reduce, and XLA computes consecutive significant reductions in two kernels",
     "reduce over both sets of axes at once, where the arithmetic allows it")
 EPILOGUE = Rule(
     "reduce-epilogue", "fusion into output of a reduce fusion would create a loop fusion",
-    "XLA finishes a reduction only by steps that read nothing else; with {consumer} behind it the reduction would become a plain loop",
+    "XLA finishes a reduction only by steps that read nothing else; with {consumer} after it the reduction would become a plain loop",
     "let {consumer} read {producer} alone, or apply its other operand before the reduction")
 SHARED_MEMORY = Rule("shared-memory", "shared memory usage would be over the budget of {{}}B",
                      "one kernel would need more shared memory than a block has",
@@ -81,7 +81,7 @@ BUFFERS = Rule(
     "one kernel would read and write more buffers than a launch may name", "stack small inputs into one array")
 CODE = Rule(
     "code-duplication", "the fusion would result in an overly large code duplication",
-    "{consumer} reads {producer} at so many indices that the code would be written too often",
+    "{consumer} reads {producer} at so many indices that the code would be duplicated too often",
     "read {producer} by one slice or gather")
 SLOWER = Rule(
     "slower", "[negative priority]",
@@ -180,7 +180,7 @@ def is_triton(instruction: Instruction) -> bool:
 
 
 def is_free_bitcast(instruction: Instruction) -> bool:
-    """A bitcast that keeps the element width: it costs nothing."""
+    """Whether an instruction is a bitcast that keeps the element width: it costs nothing."""
     if instruction.op is not hlo.bitcast:
         return False
     mine, source = instruction.type, instruction.operands[0].type

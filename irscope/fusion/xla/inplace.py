@@ -89,7 +89,7 @@ def _conflict_over(producer: Instruction, consumer: Instruction) -> str:
 
 
 def _consumer_conflict(producer: Instruction, consumer: Instruction) -> str:
-    """Whether an instruction of the consumer that moves elements reads the buffer that an elementwise producer shares."""
+    """The conflict if an instruction of the consumer that moves elements reads the buffer of an elementwise producer; else empty."""
     if consumer.body is None:
         return ""
     root = consumer.body.root

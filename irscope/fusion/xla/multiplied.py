@@ -30,7 +30,7 @@ RUN_BEFORE = ('"__triton_gemm', "__cublas$")
 HERE = "the kernels reported here are those with it"
 ELSEWHERE = "the kernels reported here are those without it"
 THEN = ("afterwards XLA's autotuner times each of these kernels on the device, and may have cuBLAS compute the product, with what is "
-        "around it in kernels of its own, which is not simulated")
+        "around it in separate kernels, which is not simulated")
 UNNAMED = hlo.named("parameter constant broadcast")
 """Operators that are not listed among the fused ones: they cost nothing."""
 

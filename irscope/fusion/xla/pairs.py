@@ -40,7 +40,7 @@ SEVERAL_RESULTS = Rule(
     "{producer} has several results, and XLA fuses a kernel with several results into no other", "compute each result in a separate kernel")
 CONSTANT = Rule(
     "constant", "not fusing constant",
-    "a constant goes into a kernel when it has one element and the kernel is one already: {consumer} alone would gain nothing",
+    "a constant is fused only if it has one element, and only into an existing kernel: {consumer} alone would gain nothing",
     "none is needed: a constant that is read from memory is read from the cache")
 
 RULES: tuple[Rule, ...] = (NOT_IN_LOOPS, NOT_RACE_FREE, EPILOGUE, ONE_READER, NOT_A_CONSUMER, SEVERAL_RESULTS, CONSTANT)

@@ -42,11 +42,11 @@ ROOT_UNSUPPORTED = Rule("softmax-root-unsupported", "Root is not supported for T
                         "Triton computes no {producer_op} of this type", "compute it in f32")
 NO_BROADCAST = Rule("softmax-no-broadcast", "Could not find a trivial connection from root to a broadcast.",
                     "the second operand of {consumer} leads to {producer}, a {producer_op}, before it leads to a broadcast; " + BACK,
-                    "swap the operands, or move {producer} in front of the reduction or behind {consumer}")
+                    "swap the operands, or move {producer} before the reduction or after {consumer}")
 NO_REDUCTION = Rule("softmax-no-reduction", "Could not find a trivial connection from matched broadcast to a reduction.",
-                    "what {consumer} takes back comes through {producer}, a {producer_op} that is read elsewhere too, or that is no unary "
-                    "operation and none with a splat", "compute {producer} once more, or behind {consumer}")
-LAYOUT = Rule("softmax-layout", "Broadcast or reduce have non-default layouts.", "{producer} does not lie row by row in memory",
+                    "{consumer} reads the result through {producer}, a {producer_op} that is read elsewhere too, or that is no unary "
+                    "operation and none with a splat", "compute {producer} once more, or after {consumer}")
+LAYOUT = Rule("softmax-layout", "Broadcast or reduce have non-default layouts.", "{producer} is not row-major in memory",
               "reduce along the dimension that is the fastest in memory")
 REDUCTION = Rule("softmax-reduction", "", "Triton computes no such reduction as {producer}", "reduce one array along one dimension, in f32")
 NOT_ROWS = Rule("softmax-not-rows", "The reductions in the diamond must reduce 1 dimension and that dimension must be the last dimension "
@@ -59,14 +59,14 @@ SHARED = Rule("softmax-shared", "More than one use of broadcast or reduce.", "{p
 WRONG_BROADCAST = Rule("softmax-broadcast", "Broadcast is not along the reduction dimension.",
                        "{producer} repeats the result along other dimensions than the one that was reduced",
                        "broadcast along the last dimension")
-PRODUCER_LAYOUT = Rule("softmax-producer-layout", "Producer has non-default layout.", "{producer} does not lie row by row in memory",
+PRODUCER_LAYOUT = Rule("softmax-producer-layout", "Producer has non-default layout.", "{producer} is not row-major in memory",
                        "normalise along the dimension that is the fastest in memory")
 NOT_CONNECTED = Rule("softmax-producer", "Producer is not trivially connected.",
                      "the first operand of {consumer} is not made of {producer}, whose rows are reduced, by steps that cost nothing",
                      "combine what is broadcast back with the value that was reduced")
 NOT_TILED = Rule("softmax-not-tiled", "Cannot tile the diamond pattern",
                  "{producer} gives rows another length: a tile of rows has no simple shape there",
-                 "reshape before or behind the normalisation")
+                 "reshape before or after the normalisation")
 TOO_LONG = Rule("softmax-too-long", "SymbolicTileAnalysis failed: No valid tilings found.",
                 "a row of {producer} is more than a tensor of Triton may hold", "normalise shorter rows, or in two steps")
 SPILLS = Rule("softmax-spills", "Run time estimate for without applying the custom normalization rewrite is faster.",
@@ -232,7 +232,7 @@ def _is_unary(instruction: Instruction) -> bool:
 
 
 def is_view(instruction: Instruction) -> bool:
-    """A bitcast, or what XLA has turned into one by then: a reshape, and a broadcast that repeats nothing."""
+    """Whether an instruction is a bitcast, or what XLA has turned into one by then: a reshape, a broadcast that repeats nothing."""
     if instruction.op is hlo.bitcast:
         return True
     source = instruction.operands[0] if instruction.operands else None

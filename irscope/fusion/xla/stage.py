@@ -46,7 +46,7 @@ def remarks(module: Module, version: str, dump: str, kept: frozenset[Op] = froze
     found = []
     if fused:
         found.append(f"the text already holds {fused} fusion{'s' if fused != 1 else ''}: what is inside them is fused; the edges "
-                    f"between them are explained by what {version} makes of the text with its kernels taken apart")
+                    f"between them are explained by the verdicts of {version} on the text with its kernels inlined")
     raw = names_of(nodes, REWRITTEN - kept)
     if raw or (nodes and not any(_has_layout(n) for n in nodes)):
         why = f"it has {', '.join(raw)}" if raw else "it has no layouts"

@@ -97,7 +97,7 @@ def _closed_way(producer: Instruction, rules: Rules, refused: dict[Instruction, 
             if operand is not producer and not ways.reach(operand):
                 continue
             if operand in refused:
-                return f"%{operand.name} on the way to %{consumer.name} is fused into nothing itself: {refused[operand]}"
+                return f"%{operand.name} on the path to %{consumer.name} is itself fused into nothing: {refused[operand]}"
             if (refusal := rules.refusal(consumer, operand, number)) is not None:
                 return f"%{operand.name} does not go into %{consumer.name}: {refusal.rule.words}" \
                     + (f" ({refusal.numbers})" if refusal.numbers else "")

@@ -40,7 +40,7 @@ def carried(instruction: Instruction, order: Order, side: Side, upwards: bool = 
 
 
 def as_input(instruction: Instruction, order: Order, side: Side, device: Device) -> Carried | No:
-    """Whether an operand of the kernel is fused into it."""
+    """How an operand of the kernel propagates the orders if it is fused into it, or why it is not fused."""
     no = _unfit(instruction, device)
     if no is not None:
         return no
@@ -55,7 +55,7 @@ def as_input(instruction: Instruction, order: Order, side: Side, device: Device)
 
 
 def as_output(instruction: Instruction, source: Instruction, order: Order, side: Side, device: Device, root: Instruction) -> Carried | No:
-    """Whether ``instruction``, the only user of ``source``, is fused into the kernel that computes it."""
+    """The same for ``instruction``, the only user of ``source``, which the kernel computes."""
     no = _unfit(instruction, device)
     if no is not None:
         return no
