@@ -14,7 +14,7 @@ from irscope.cli.errors import FINDINGS, OK, wants_colour
 @click.command()
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="How to print.", show_default=True)
 def command(format_: str) -> int:
-    """Tell what irscope found on this machine: versions, processor, tools, terminal.
+    """Report what irscope found on this machine: versions, processor, tools, terminal.
 
     Exit status 1 when something that irscope needs is missing.
     """

@@ -27,7 +27,7 @@ class OptOutput:
 
     print_changes: bool = option(False, "Tell what each pass changed, on standard error.")
     timing: bool = option(False, "Tell how long each pass took and what it left, on standard error.")
-    output: str = option("-", "Write the result there instead of to standard output.", "-o", "--output", metavar="FILE", shown=False)
+    output: str = option("-", "Write the result to a file instead of standard output.", "-o", "--output", metavar="FILE", shown=False)
 
 
 @click.command()
