@@ -1,6 +1,6 @@
-"""The options of every function and command, each declared once: name, type, default, and what the command line says of it.
+"""The options of every function and command, each declared once: name, type, default, and its help on the command line.
 
-The command line makes its options from these fields (``irscope/cli/options.py``); a field without metadata is for Python alone.
+The command line builds its options from these fields (``irscope/cli/options.py``); a field without metadata is for Python only.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """What the command line says of a field. ``flags`` stand for ``--name-of-the-field``; ``parse`` reads what was written.
+    """The command-line option of a field. ``flags`` replace ``--name-of-the-field``; ``parse`` converts the argument.
 
     ``parse`` raises ValueError with a message about the value. ``least`` and ``most`` bound a number, ``above`` without the bound itself.
     """
@@ -76,7 +76,7 @@ def read_dtypes(given: Sequence[str]) -> dict[str, str]:
 
 
 def words(given: Sequence[str]) -> tuple[str, ...]:
-    """``("DTY,BRD", "ALG")``: options that may be repeated, or hold several words divided by commas."""
+    """``("DTY,BRD", "ALG")``: options that may be repeated, or contain several words separated by commas."""
     return tuple(word.strip() for text in given for word in text.split(",") if word.strip())
 
 
@@ -100,7 +100,7 @@ class InputOptions(FormatOptions):
 # ---------------------------------------------------------------------- show, stats
 
 class View(Enum):
-    """How a dump is shown. Texts may hold several files, drawings show one."""
+    """How a dump is shown. Text views may contain several files, drawings show one."""
 
     TREE = "tree"
     TEXT = "text"
@@ -113,7 +113,7 @@ class View(Enum):
 
     @property
     def is_text(self) -> bool:
-        """Whether several files can stand one after the other in it."""
+        """Whether it can contain several files one after the other."""
         return self in (View.TREE, View.TEXT, View.JSON)
 
     @property
@@ -162,9 +162,9 @@ class StatsOptions(FormatOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class LintOptions(InputOptions):
-    """What :func:`irscope.lint` looks for. Sizes are bytes; empty fields leave the word to the project's settings (``config``).
+    """What :func:`irscope.lint` looks for. Sizes are bytes; empty fields defer to the project's settings (``config``).
 
-    ``pair`` names the two nodes whose edge alone ``why`` is about.
+    ``pair`` names two nodes and restricts ``why`` to the edge between them.
     """
 
     select: tuple[str, ...] = option((), "Only these rules: codes, names or families (DTY), repeated or with commas.",
@@ -196,7 +196,7 @@ class LintOptions(InputOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions:
-    """How :func:`irscope.check` looks at the models that a project's settings name."""
+    """How :func:`irscope.check` checks the models that a project's settings name."""
 
     config: str | None = option(None, "Settings (default: the nearest irscope.toml or pyproject.toml).", metavar="FILE")
     write_baseline: bool = option(False, "Store the current findings, kernels and traffic in the baseline that the settings name.")
@@ -209,8 +209,8 @@ class CheckOptions:
 class OptOptions(InputOptions):
     """Which passes :func:`irscope.opt` runs, whether it compares the numbers, and how the result is printed.
 
-    ``rtol`` is relative to the largest value of a result; None for what the passes allow. ``print_before`` and ``print_after`` name
-    the passes around which a watcher sees the graph.
+    ``rtol`` is relative to the largest value of a result; None for the tolerance of the passes. ``print_before`` and ``print_after``
+    name the passes before and after which a watcher gets the graph.
     """
 
     passes: str = option("", "The passes, in order, with options in braces (irscope list passes).", metavar="a,b{x=1},c")

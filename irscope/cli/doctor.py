@@ -1,4 +1,4 @@
-"""``irscope doctor``: what irscope found on this machine, for a look and for a bug report."""
+"""``irscope doctor``: what irscope found on this machine, for inspection and for bug reports."""
 from __future__ import annotations
 
 import json
@@ -16,7 +16,7 @@ from irscope.cli.errors import FINDINGS, OK, wants_colour
 def command(format_: str) -> int:
     """Report what irscope found on this machine: versions, processor, tools, terminal.
 
-    Exit status 1 when something that irscope needs is missing.
+    Exit status 1 if something that irscope needs is missing.
     """
     facts = {**api.machine(), "terminal": _terminal()}
     if format_ == "json":

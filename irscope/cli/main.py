@@ -21,7 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     # Each text fits one line of a narrow terminal.
     "show": ("irscope.cli.show:command", "Summary and tree of a dump; or text, SVG, PNG, HTML, json."),
     "stats": ("irscope.cli.stats:command", "Count operators, parameters, FLOPs and bytes of many files."),
-    "lint": ("irscope.cli.lint:command", "Find what is slow or wrong; explain why operators do not fuse."),
+    "lint": ("irscope.cli.lint:command", "Find what is slow or wrong; say why operators do not fuse."),
     "compile-and-run": ("irscope.cli.compile_and_run:command", "Compile to native code, run, check and time."),
     "opt": ("irscope.cli.opt:command", "Run passes over a graph and print the result."),
     "diff": ("irscope.cli.diff:command", "Compare two graphs, whatever their names and order."),

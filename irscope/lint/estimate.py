@@ -1,4 +1,4 @@
-"""How long kernels take on a machine: they start, and then move bytes or compute, whichever takes longer."""
+"""The estimated time of kernels on a machine: the launch, plus the longer of memory traffic and arithmetic."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCATTERED = 4.0
 
 
 class Works:
-    """The arithmetic of nodes on one machine, in microseconds; each node is looked at once."""
+    """The time of nodes' arithmetic on one machine, in microseconds; each node is computed once."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -38,7 +38,7 @@ class Works:
         self._nodes: dict[Node, float] = {}
 
     def us(self, node: Node) -> float:
-        """The time of one node's arithmetic, were its operands at hand."""
+        """The time of one node's arithmetic, without reading its operands."""
         known = self._nodes.get(node)
         if known is None:
             known = self._nodes[node] = self._of(node)
@@ -73,12 +73,12 @@ class Works:
 
 @lru_cache(maxsize=4096)
 def weight(op: Op) -> float:
-    """Additions that one element of an operator costs."""
+    """The cost of one element of an operator, in additions."""
     return next((cost for ops, cost in WEIGHTS if op in ops), 1.0)
 
 
 def scattered(node: Node) -> float:
-    """Bytes that a node moves beyond what it wants, because it finds them one by one."""
+    """Bytes that a node moves beyond those that it needs, because it gathers or scatters single elements."""
     if node.op not in GATHERS and node.op not in SCATTERS:
         return 0.0
     wanted = node.type if node.op in GATHERS or len(node.operands) < 3 else node.operands[2].type
