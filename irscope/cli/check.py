@@ -57,7 +57,7 @@ def command(path: str, output: CheckOutput, request: CheckOptions) -> int:
 
 
 def _accepted(result: CheckResult) -> str:
-    """Report how many findings the baseline hides and how many of its entries are fixed, so that accepted demands stay visible."""
+    """The part of the summary about the baseline: how many findings it hides, and how many of its entries no longer occur."""
     if not result.accepted and not result.stale:
         return ""
     from irscope.api.checking import shown
