@@ -1,4 +1,4 @@
-"""The public functions, each with its options and its result: docs/api.md. A module is imported when something of it is first used."""
+"""The public functions, each with its options and its result: docs/api.md. Modules are imported lazily, on first use."""
 from __future__ import annotations
 
 from importlib import import_module

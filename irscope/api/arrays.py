@@ -1,4 +1,4 @@
-"""The arrays of one run: read from their files once, matched to what the graph takes, drawn where none is given."""
+"""The arrays of one run: read from their files once, matched to the graph's parameters, and drawn at random if not given."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ NO_ARRAYS = Files({}, {}, {})
 
 
 def read_files(options: RunOptions, given: Files, watch: Watcher) -> Files:
-    """The arrays that were given, before those of the files that the options name; of equal names in several files the last counts."""
+    """The given arrays, which take precedence over those of the option files; a name in several files means the last one."""
 
     def all_of(paths: Sequence[str], own: Mapping[str, Array]) -> Mapping[str, Array]:
         files = [read_arrays(path) for path in paths]
@@ -43,7 +43,7 @@ def read_files(options: RunOptions, given: Files, watch: Watcher) -> Files:
 
 
 class Arrays:
-    """An array for every tensor that a module takes. ``weights`` are those that are fixed, by number of parameter."""
+    """An array for every tensor parameter of a module. ``weights`` are the fixed ones, by parameter number."""
 
     def __init__(self, options: RunOptions, module: Module, files: Files, watch: Watcher) -> None:
         prepared = Prepared.of(module)
@@ -67,7 +67,7 @@ class Arrays:
         self.weights = self._whole_params(module, fixed.arrays)
 
     def inputs(self) -> list[Array]:
-        """The arrays that are no weights, in order."""
+        """The arrays that are not weights, in order."""
         return [self._by_port[n] for n, param in enumerate(self._params) if param not in self.weights]
 
     def all(self) -> list[Array]:
@@ -110,7 +110,7 @@ def results_by_number(arrays: Mapping[str, Array], count: int, devices: int) -> 
 
 
 def _note_unread(path: str, unread: Mapping[str, str], watch: Watcher) -> None:
-    """Report which tensors of a file are of kinds that are not read."""
+    """Report which tensors of a file have unsupported types."""
     if unread:
         watch.note(f"{path}: these tensors are not read: {_some([f'{name} ({kind})' for name, kind in unread.items()])}")
 

@@ -1,4 +1,4 @@
-"""The module that a run compiles: shapes, element types and constants that the text leaves open are bound."""
+"""Binds the shapes, element types and constants that the text leaves open, for the module that a run compiles."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ def bound(options: RunOptions, module: Module, files: Files, watch: Watcher) -> 
 
 
 def _refuse_shards(module: Module) -> None:
-    """Raise UserError where a text cuts arrays into the shards of several devices."""
+    """Raise UserError if a text shards arrays over several devices."""
     node = manual.boundary(callees_first(module, module.main())) if module.is_primitive else None
     if node is not None:
         devices = manual.devices_of(module, node)
@@ -56,7 +56,7 @@ def _refuse_shards(module: Module) -> None:
 
 
 def _note_partitions(module: Module, watch: Watcher) -> None:
-    """Report that a program of several devices runs as if it were alone, where it talks to the others."""
+    """Report that a program for several devices runs as if it were alone, if it communicates with the others."""
     devices = HloModule.of(module).num_partitions
     if module.is_primitive and isinstance(devices, int) and devices > 1 and any(
             node.op in COMMUNICATION for graph in callees_first(module, module.main()) for node in graph.nodes):

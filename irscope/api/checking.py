@@ -35,10 +35,10 @@ EXAMPLE = '[tool.irscope.check]\nmodels = ["exports/*.hlo"]\nmax-kernels = 12'
 
 @dataclass(slots=True)
 class CheckResult:
-    """What a project's models are, against what its settings demand.
+    """The models of a project compared with the demands of its settings.
 
-    ``report`` holds the findings by file, ``models`` the reports of the models alone, in the order of the settings. ``baseline`` is the
-    file of accepted findings; ``accepted`` counts those that it left out, ``stale`` those that were not there. ``written`` and
+    ``report`` has the findings by file, ``models`` the reports of the models alone, in the order of the settings. ``baseline`` is the
+    file of accepted findings; ``accepted`` counts the findings that it hides, ``stale`` its entries without a finding. ``written`` and
     ``measured`` count the findings and models that ``write_baseline`` stored (None: nothing was stored).
     """
 
@@ -53,12 +53,12 @@ class CheckResult:
 
     @property
     def failed(self) -> list[str]:
-        """The models that are not as demanded, or that cannot be looked at."""
+        """The models that break a demand, or cannot be checked."""
         return [model.file for model in self.models if model.fails or not model.readable]
 
     @property
     def readable(self) -> bool:
-        """Whether every model could be looked at."""
+        """Whether every model could be read."""
         return all(file.readable for file in self.report.files)
 
     @property
@@ -70,7 +70,7 @@ class CheckResult:
 def check(path: str | os.PathLike[str] = ".", options: CheckOptions | None = None, *, watch: Watcher = SILENT) -> CheckResult:
     """Check every model that the settings of a project name. The search for the settings begins at ``path``.
 
-    A model that cannot be looked at is a finding. Raises :class:`irscope.UserError` where there are no settings, or none for this.
+    A model that cannot be read is a finding. Raises :class:`irscope.UserError` if there are no settings, or none for this check.
 
     >>> check("/")
     Traceback (most recent call last):
@@ -107,7 +107,7 @@ def check(path: str | os.PathLike[str] = ".", options: CheckOptions | None = Non
 
 
 def _models(config: Config, check: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each model once, with its settings: those of ``check``, and those of the ``[[check.model]]`` tables whose path fits, over them."""
+    """Each model once, with its settings: those of ``check``, overridden by the ``[[check.model]]`` tables whose path matches."""
     common = {key: value for key, value in check.items() if key not in ("models", "model", "lint", "baseline")}
     tables: dict[str, dict[str, Any]] = {}
     for pattern in check.get("models", ()):
@@ -134,7 +134,7 @@ def shown(path: str) -> str:
 
 
 def _one(session: Session, config: Config, file: str, table: dict[str, Any]) -> FileReport:
-    """Look at one model. What cannot be looked at is a finding, so that the others are still told."""
+    """Check one model. A model that cannot be checked is a finding, so that the others are still reported."""
     try:
         if not os.path.exists(file):
             raise UserError(f"no file fits {file}", "write the dump before the check runs")
@@ -153,7 +153,7 @@ def _one(session: Session, config: Config, file: str, table: dict[str, Any]) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Arrays:
-    """The arrays that the settings of a model name, and those that an earlier run took."""
+    """The arrays that the settings of a model name, and those of an earlier run."""
 
     weights: Mapping[str, Array]
     constants: Mapping[str, Array]
@@ -162,7 +162,7 @@ class _Arrays:
 
 
 def _results(reading: Reading, config: Config, table: dict[str, Any]) -> list[Finding]:
-    """What the model computes, against stored outputs and against the earlier version."""
+    """The results of the model compared with stored outputs and with the earlier version."""
 
     def arrays(key: str) -> Mapping[str, Array]:
         return read_arrays(config.resolve(table[key])) if table.get(key) else {}

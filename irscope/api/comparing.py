@@ -17,7 +17,7 @@ from irscope.graph import Module
 
 @dataclass(slots=True)
 class DiffResult:
-    """How two graphs differ. ``comparison`` holds the figures and the changed nodes, ``failed`` the gates that failed, in words."""
+    """How two graphs differ. ``comparison`` has the figures and the changed nodes, ``failed`` the gates that failed, as text."""
 
     comparison: Comparison
     modules: tuple[Module, Module]
@@ -45,7 +45,7 @@ class DiffResult:
 def diff(before: Source, after: Source, options: DiffOptions | None = None, *, watch: Watcher = SILENT) -> DiffResult:
     """Compare the first modules of two dumps as graphs.
 
-    Raises :class:`irscope.UserError` for a dump that is not whole and for a gate that cannot be read.
+    Raises :class:`irscope.UserError` for a dump with errors and for a gate that cannot be parsed.
 
     >>> text = "ENTRY main {{ p = f32[8] parameter(0)\\n ROOT {} = f32[8] {}(p) }}"
     >>> diff(text.format("x", "negate"), text.format("y", "negate")).same

@@ -1,4 +1,4 @@
-"""Native code in the hands of Python: ``irscope.compile``, and what the compiler knows of loops."""
+"""Compilation to native code that Python can call: ``irscope.compile``, and the kernels that are not vectorised."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ from irscope.source import UserError
 class CompileOptions(TypedDict, total=False):
     """The keywords of :func:`irscope.compile`.
 
-    ``weights`` (by input name or ``argN``) are fixed: they may be packed and folded, and are no inputs any more. ``shapes`` and
+    ``weights`` (by input name or ``argN``) are fixed: they may be packed and folded, and are no longer inputs. ``shapes`` and
     ``dtypes`` bind what the text leaves open, ``constants`` are values that it elides. ``threads`` is the number of threads (None:
-    the cores that this process may use), ``precision`` is exact, default or fast, ``cpu`` the processor (empty: the one here).
+    the cores that this process may use), ``precision`` is exact, default or fast, ``cpu`` the processor (empty: this machine's).
     ``autotune`` measures schedules and keeps the fastest, which takes a while the first time.
     """
 
@@ -37,7 +37,7 @@ class CompileOptions(TypedDict, total=False):
 
 
 def compile(what: Source, **options: Unpack[CompileOptions]) -> Model:
-    """Compile a dump to native code: a callable that takes numpy arrays in the entry's order and gives a list of new arrays.
+    """Compile a dump to native code: a callable that takes numpy arrays in the entry's order and returns a list of new arrays.
 
     The keywords are those of :class:`CompileOptions`. Raises :class:`irscope.UserError` for what cannot be read, bound or compiled.
 
@@ -56,9 +56,9 @@ def compile(what: Source, **options: Unpack[CompileOptions]) -> Model:
 
 
 def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]:
-    """The kernels that compute without vectors when a module is compiled: name, the user's nodes, steps, whether the end depends on data.
+    """The kernels that are compiled to scalar code: name, the user's nodes, steps, and whether the trip count depends on data.
 
-    Empty where the module cannot be compiled (open shapes, operators that do not run here): ``compile-and-run`` says why.
+    Empty if the module cannot be compiled (open shapes, operators that do not run here): ``compile-and-run`` says why.
     """
     try:
         program = lower(primitive(module), Options())

@@ -15,7 +15,7 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class StatsResult:
-    """The figures of ``files``, read when it is iterated over: one record a file, in order. ``skipped`` are files that are no dumps."""
+    """The figures of ``files``, read lazily during iteration: one record per file, in order. ``skipped`` are files that are not dumps."""
 
     files: list[str]
     skipped: list[str]
@@ -31,7 +31,7 @@ class StatsResult:
 def stats(paths: Path | Sequence[Path], options: StatsOptions | None = None) -> StatsResult:
     """Count operators, parameters, FLOPs and bytes of files and of the dumps in folders.
 
-    A file that cannot be read has a record with ``ok`` False and ``error``. Raises :class:`irscope.UserError` where there is no dump.
+    A file that cannot be read has a record with ``ok`` False and ``error``. Raises :class:`irscope.UserError` if there is no dump.
 
     >>> [record["error"] for record in stats("no-such-model.hlo")]
     ['1:1: no-such-model.hlo: no such file']

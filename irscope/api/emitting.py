@@ -1,4 +1,4 @@
-"""``irscope.emit``: a stage of the compiler as text or as binary code, instead of a run."""
+"""``irscope.emit``: emits a stage of the compiler as text or as binary code, without running it."""
 from __future__ import annotations
 
 import shutil
@@ -31,7 +31,7 @@ def emit(what: Source, stage: str, options: RunOptions | None = None, *, watch: 
     """A stage of the compiler: ``loops``, ``llvm`` and ``asm`` are texts, ``obj`` and ``so`` are bytes for C to call.
 
     ``options.target`` names another machine (an LLVM triple). Raises :class:`irscope.UserError` as :func:`irscope.run` does, and
-    where there is no such target or no linker.
+    if the target is unknown or there is no linker.
 
     >>> text = emit("ENTRY main { p = f32[3] parameter(0)\\n ROOT n = f32[3] negate(p) }", "llvm")
     >>> "define" in text
@@ -58,7 +58,7 @@ def emit(what: Source, stage: str, options: RunOptions | None = None, *, watch: 
 
 
 def _lines_of(module: Module, nodes: list[Node]) -> list[str]:
-    """The user's own lines that a kernel computes, each with the nodes that come from it and the scope of the first."""
+    """The source lines that a kernel computes, each with the nodes that come from it and the scope of the first."""
     lines: dict[str, list[Node]] = {}
     for node in nodes:
         line = source_line(module, node)
@@ -73,7 +73,7 @@ def _lines_of(module: Module, nodes: list[Node]) -> list[str]:
 
 
 def _library(stage: str, program: Program, machine: Machine) -> bytes:
-    """The program and all it needs, joined into one file by the system's linker; irscope.backends.standalone says how C calls it."""
+    """The program with its dependencies, linked by the system's linker; irscope.backends.standalone documents the C interface."""
     linker = shutil.which("ld") or shutil.which("ld.lld")
     if linker is None:
         raise UserError("there is no linker (ld) on this machine to join the kernels", "--emit asm needs none")

@@ -1,4 +1,4 @@
-"""``irscope.api.machine``: what irscope found on this machine, for a look and for a bug report."""
+"""``irscope.api.machine``: what irscope found on this machine, for inspection and for bug reports."""
 from __future__ import annotations
 
 import os
@@ -14,13 +14,13 @@ from irscope.backends.pool import available_threads
 from irscope.version import __version__
 
 NEEDED = ("click", "rich", "numpy", "llvmlite", "ml_dtypes", "graphviz")
-# The vector units that decide how fast compiled code is; whatever else LLVM names is left out.
+# The vector extensions that decide how fast compiled code is; other LLVM features are omitted.
 FEATURES = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512vl", "avx512bw", "avx512vnni", "avx512bf16", "amx-tile", "amx-bf16",
             "neon", "sve", "dotprod")
 
 
 def machine() -> dict[str, dict[str, str]]:
-    """All facts, by section; every value is a text, and nothing that fails ends the tour. A package that is not there is ``missing``.
+    """All facts, by section; every value is a string, and a failed query does not stop the others. A missing package is ``missing``.
 
     >>> sorted(machine())
     ['cache', 'drawing', 'irscope', 'packages', 'processor']
@@ -53,7 +53,7 @@ def _processor() -> dict[str, str]:
         facts["name"] = machine.cpu
         facts["vectors"] = " ".join(name for name in FEATURES if name in machine.target.features) or "none that irscope knows"
         facts["llvm"] = llvm_compile.version().replace("/", ", llvmlite ")
-    except Exception as error:  # a broken llvmlite is what a doctor is asked about
+    except Exception as error:  # a broken llvmlite is what this report must show
         facts["llvm"] = f"unusable: {error}"
     return facts
 

@@ -19,10 +19,10 @@ FIXES = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The documentation of a rule. ``sections`` are Markdown by heading; ``option`` asks for a gate, and is None for other rules.
+    """The documentation of a rule. ``sections`` are Markdown by heading; ``option`` enables a gate, and is None for other rules.
 
-    ``default`` says whether the rule runs unless it is selected; ``policies`` are those under which it runs (empty: all); ``passes``
-    correct it in some of the cases; ``formats`` are those of the dumps that it is about.
+    ``default`` says whether the rule runs without being selected; ``policies`` are those under which it runs (empty: all); ``passes``
+    correct some of its findings; ``formats`` are the formats of dumps that it applies to.
     """
 
     code: str

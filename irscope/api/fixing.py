@@ -1,4 +1,4 @@
-"""``irscope.fix``: the passes that correct what the linter found, run over a copy, which is linted again."""
+"""``irscope.fix``: runs the passes that correct lint findings over a copy, and lints the copy again."""
 from __future__ import annotations
 
 from collections import Counter
@@ -21,10 +21,10 @@ from irscope.source import Finding, UserError
 
 @dataclass(slots=True)
 class FixResult:
-    """A program with what passes could correct in it.
+    """A program after the corrections that passes can make.
 
-    ``text`` is the program in the format that it came in, ``passes`` are those that changed it, ``before`` and ``after`` count the
-    findings by code. ``fails`` says whether a finding that is left is as severe as ``fail_on``.
+    ``text`` is the program in its original format, ``passes`` are those that changed it, ``before`` and ``after`` count the findings by
+    code. ``fails`` says whether a remaining finding is as severe as ``fail_on``.
     """
 
     module: Module
@@ -45,9 +45,9 @@ class FixResult:
 
 
 def fix(what: Source, options: LintOptions | None = None) -> FixResult:
-    """Correct what passes can correct in one dump.
+    """Correct the findings that passes can correct in one dump.
 
-    Raises :class:`irscope.UserError` for a dump that has faults, and as :func:`irscope.lint` does.
+    Raises :class:`irscope.UserError` for a dump with errors, and as :func:`irscope.lint` does.
 
     >>> text = '''ENTRY main {
     ...   p = f32[2,2] parameter(0)
@@ -84,7 +84,7 @@ def fix(what: Source, options: LintOptions | None = None) -> FixResult:
 
 
 def _passes_for(report: FileReport) -> list[str]:
-    """The passes that correct what was found, in the order of the findings."""
+    """The passes that correct the findings, in the order of the findings."""
     rules: dict[str, type[Rule]] = {rule.code: rule for rule in all_documented()}
     named = (name for f in report.findings if f.code in rules for name in rules[f.code].passes)
     return [name for name in dict.fromkeys(named) if name not in NEEDS_OPTIONS]

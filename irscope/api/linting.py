@@ -101,7 +101,7 @@ def audit(what: Paths, name: str, options: InputOptions | None = None, *,
           watch: Watcher = SILENT) -> tuple[list[tables.FileAudit], dict[str, UserError]]:
     """The tables of one audit (dtype, shape, layout, memory, parallel), and the files of several that could not be used.
 
-    Raises :class:`irscope.UserError` where there is no such audit, and where the only file cannot be used.
+    Raises :class:`irscope.UserError` for an unknown audit, and if the only file cannot be used.
 
     >>> audits, _ = audit("ENTRY main { p = f32[2,2] parameter(0)\\n ROOT n = f32[2,2] negate(p) }", "dtype")
     >>> audits[0].tables[0].audit
@@ -118,12 +118,12 @@ def audit(what: Paths, name: str, options: InputOptions | None = None, *,
 
 
 def settings(options: LintOptions) -> Config | None:
-    """The settings that hold for a run: those of the project, unless the options name others or none."""
+    """The settings of a run: those of the project, unless the options name others or none."""
     return None if options.isolated else read_config(options.config) if options.config else find_config(".")
 
 
 def session_of(options: LintOptions) -> Session:
-    """A run of the linter under these options. Raises UserError for options that mean nothing together."""
+    """A run of the linter under these options. Raises UserError for incompatible options."""
     consistent(options)
     config = settings(options)
     select = options.select
@@ -139,7 +139,7 @@ def session_of(options: LintOptions) -> Session:
 
 
 def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]:
-    """As :func:`irscope.api.scalar_loops`; the compiler is imported when a rule asks."""
+    """As :func:`irscope.api.scalar_loops`; the compiler is imported when a rule needs it."""
     return compiling.scalar_loops(module)
 
 
@@ -152,7 +152,7 @@ def read_bound(what: Source, options: InputOptions) -> Reading:
 
 
 def each_dump(what: Paths, options: InputOptions, work: Callable[[str, Reading], object], watch: Watcher) -> dict[str, UserError]:
-    """Read every dump that was given and hand it over. Of several, those that cannot be used are returned, with the reason."""
+    """Read every given dump and pass it on. Returns those of several that cannot be used, with the reason."""
     sources, skipped = _sources(what)
     if not sources:
         raise no_dump([name_of(s) for s in _several(what)], skipped)
@@ -175,7 +175,7 @@ def _several(what: Paths) -> Sequence[Source]:
 
 
 def _sources(what: Paths) -> tuple[list[Source], list[str]]:
-    """Every dump that was given: folders are searched for dumps. And the files there that are none."""
+    """Every given dump, including those in given folders; and the files there that are not dumps."""
     paths = [os.fspath(one) for one in _several(what) if _is_path(one)]
     once_stdin(tuple(paths))
     sources: list[Source] = []
@@ -192,7 +192,7 @@ def _is_path(what: Source) -> TypeGuard[str | os.PathLike[str]]:
 
 
 def consistent(options: LintOptions) -> None:
-    """Raise UserError for options that mean nothing together."""
+    """Raise UserError for incompatible options."""
     if options.isolated and options.config:
         raise UserError("--isolated and --config exclude each other", "give one of them")
     if options.where and not options.expect_dtype:

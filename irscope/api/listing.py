@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from irscope.formats.torchscript import operators as torchscript
     from irscope.lint import rule
     from irscope.passes import registry
-else:  # each is of use for one kind
+else:  # each is needed for one kind only
     fusion, ops, registry = LazyModule("irscope.fusion"), LazyModule("irscope.ops"), LazyModule("irscope.passes.registry")
     relay, torchscript = LazyModule("irscope.formats.relay.operators"), LazyModule("irscope.formats.torchscript.operators")
     llvm_compile, rule = LazyModule("irscope.backends.llvm_compile"), LazyModule("irscope.lint.rule")
 
 Row = dict[str, str]
 
-# What people ask for; those that this LLVM was not built for are left out.
+# Commonly requested targets; those that this LLVM was not built for are omitted.
 TRIPLES = {
     "x86_64-unknown-linux-gnu": "Linux on x86-64",
     "aarch64-unknown-linux-gnu": "Linux on 64-bit ARM",
@@ -51,7 +51,7 @@ def _rules() -> list[Row]:
 
 
 def _passes() -> list[Row]:
-    """The passes over graphs, each with what is true afterwards; those of installed packages behind irscope's own."""
+    """The passes over graphs, each with what it does; built-in passes first, then those of installed packages."""
     own = registry.own_passes()
     rows = [{"name": name, "doc": _first_line(kind.__doc__)} for name, kind in own.items()]
     for name, point in registry.installed().items():
@@ -65,7 +65,7 @@ def _passes() -> list[Row]:
 
 
 def _policies() -> list[Row]:
-    """Whose fusion decisions irscope can tell; ``irscope lint --why-not-fused --policy NAME``."""
+    """The fusion policies: compilers whose decisions irscope reproduces; ``irscope lint --why-not-fused --policy NAME``."""
     rows: list[Row] = []
     for name, module in fusion.POLICIES.items():
         rows.append({"name": name, "doc": _first_line(import_module(module).__doc__)})
@@ -75,7 +75,7 @@ def _policies() -> list[Row]:
 
 
 def _targets() -> list[Row]:
-    """Machines that code can be made for; ``irscope compile-and-run --emit asm --target NAME`` takes any triple of LLVM's."""
+    """Targets for code generation; ``irscope compile-and-run --emit asm --target NAME`` takes any triple of LLVM's."""
     here = llvm_compile.host()
     rows = [{"name": here.triple, "doc": f"this machine, {here.cpu}"}]
     for triple, doc in TRIPLES.items():

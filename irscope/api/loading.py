@@ -1,4 +1,4 @@
-"""Reading dumps: ``irscope.load``, and what functions that need a whole module ask of a reading."""
+"""Reading dumps: ``irscope.load``, and checks for functions that need a whole module."""
 from __future__ import annotations
 
 import os
@@ -22,8 +22,8 @@ def load(path_or_text: str | bytes | os.PathLike[str], *, format: str | None = N
     """Read a dump: a path (``-`` is standard input, .gz is unpacked), the text itself (a str of several lines), or its bytes.
 
     ``format`` (``hlo``, ``relay``, ``torchscript``) overrides the detection, ``name`` is the name in messages. Raises
-    :class:`irscope.UserError` where there is nothing to read; faults inside a dump are findings of the Reading, whose ``ok`` is
-    then False where the format's own parser would refuse the text.
+    :class:`irscope.UserError` if there is nothing to read; errors inside a dump are findings of the Reading, whose ``ok`` is
+    False if the format's own parser would reject the text.
 
     >>> reading = load('''ENTRY main { p = f32[2] parameter(0)
     ... ROOT n = f32[2] negate(p) }''')
@@ -46,12 +46,12 @@ def load(path_or_text: str | bytes | os.PathLike[str], *, format: str | None = N
 
 
 def read_source(what: Source, source_format: str | None = None) -> Reading:
-    """The reading of what a function was given."""
+    """The reading of a function's argument."""
     return what if isinstance(what, Reading) else load(what, format=source_format)
 
 
 def name_of(what: Source) -> str:
-    """How messages and reports name what was given."""
+    """The name of an argument in messages and reports."""
     if isinstance(what, Reading):
         return what.source.name
     return "<bytes>" if isinstance(what, bytes) else "<text>" if isinstance(what, str) and "\n" in what else os.fspath(what)
@@ -76,7 +76,7 @@ def whole(what: Source, source_format: str | None = None) -> Reading:
 
 
 def first_module(reading: Reading, watch: Watcher = SILENT) -> Module:
-    """The first module of a reading. Of the others a note tells the lines."""
+    """The first module of a reading. A note reports the lines of the others."""
     if len(reading.modules) > 1:
         first, *more = [f"{module.name} (line {_line(reading, module)})" for module in reading.modules[:MODULES_NAMED]]
         others = ", ".join(more) + (", ..." if len(reading.modules) > MODULES_NAMED else "")

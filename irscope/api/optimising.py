@@ -1,4 +1,4 @@
-"""``irscope.opt``: graph passes, one after the other, and whether the numbers stayed the same."""
+"""``irscope.opt``: runs graph passes in order, and verifies that the results stay the same."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -31,11 +31,11 @@ ALL = "all"
 
 @dataclass(slots=True)
 class OptResult:
-    """What passes made of a module.
+    """The result of running passes over a module.
 
-    ``steps`` hold each pass that ran, with its seconds, the module before and after, and the type errors that it brought. ``broken`` are
-    the passes that broke types or, with ``bisect``, numbers, in order. ``verification`` compares the first module with the last
-    (None without ``verify``). ``text`` is the module as the options ask for it.
+    ``steps`` has each pass that ran, with its seconds, the module before and after, and the type errors that it introduced. ``broken`` are
+    the passes that broke types or, with ``bisect``, results, in order. ``verification`` compares the first module with the last
+    (None without ``verify``). ``text`` is the module printed as the options specify.
     """
 
     before: Module
@@ -47,15 +47,15 @@ class OptResult:
 
     @property
     def ok(self) -> bool:
-        """Whether no pass broke anything, as far as it was looked at."""
+        """Whether no pass broke anything that was checked."""
         return not self.broken and (self.verification is None or self.verification.same)
 
 
 def opt(what: Source, options: OptOptions | None = None, *, watch: PassWatcher | None = None) -> OptResult:
     """Run graph passes over the first module of a dump.
 
-    Raises :class:`irscope.UserError` for an unknown pass, for a pass that fails, and for a dump that is not sound enough for them.
-    A pass that breaks types or numbers is no error: ``result.ok`` is False.
+    Raises :class:`irscope.UserError` for an unknown pass, for a pass that fails, and for a dump with too many errors to run passes on.
+    A pass that breaks types or results raises nothing: ``result.ok`` is False.
 
     >>> text = "ENTRY main {{ p = f32[2,2] parameter(0)\\n {}ROOT t = f32[2,2] negate(p) }}"
     >>> result = opt(text.format("dead = f32[2,2] exponential(p)\\n "), OptOptions(passes="remove-dead", verify=True))
@@ -95,7 +95,7 @@ def opt(what: Source, options: OptOptions | None = None, *, watch: PassWatcher |
 
 
 def _report(hear: Callable[[str, Module], None], name: str, module: Module, wanted: tuple[str, ...]) -> None:
-    """Report the module around a pass, if that was asked for."""
+    """Report the module before or after a pass, if the options request it."""
     if name in wanted or ALL in wanted:
         hear(name, module)
 
@@ -111,7 +111,7 @@ def _chosen(options: OptOptions) -> list[Pass]:
 
 
 def named_passes(options: OptOptions) -> list[Pass]:
-    """The passes that the options name, those of the user's own files among them. Raises UserError for an unknown name."""
+    """The passes that the options name, including those of plug-in files. Raises UserError for an unknown name."""
     own: dict[str, type[Pass]] = {}
     for path in options.load:
         own.update(load_passes(path))
@@ -123,7 +123,7 @@ def named_passes(options: OptOptions) -> list[Pass]:
 
 
 def _known(known: set[str], names: Iterable[str], option: str) -> None:
-    """Raise UserError for a pass that an option names and that is not among those that run or that they require."""
+    """Raise UserError if an option names a pass that neither runs nor is required by one that runs."""
     for name in names:
         if name != ALL and name not in known:
             near = did_you_mean(name, known) or f"they are {', '.join(sorted(known))}"

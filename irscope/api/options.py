@@ -1,6 +1,6 @@
-"""The options of every function and command, each declared once: name, type, default, and what the command line says of it.
+"""The options of every function and command, each declared once: name, type, default, and its help on the command line.
 
-The command line makes its options from these fields (``irscope/cli/options.py``); a field without metadata is for Python alone.
+The command line builds its options from these fields (``irscope/cli/options.py``); a field without metadata is for Python only.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """What the command line says of a field. ``flags`` stand for ``--name-of-the-field``; ``parse`` reads what was written.
+    """The command-line option of a field. ``flags`` replace ``--name-of-the-field``; ``parse`` converts the argument.
 
     ``parse`` raises ValueError with a message about the value. ``least`` and ``most`` bound a number, ``above`` without the bound itself.
     """
@@ -76,7 +76,7 @@ def read_dtypes(given: Sequence[str]) -> dict[str, str]:
 
 
 def words(given: Sequence[str]) -> tuple[str, ...]:
-    """``("DTY,BRD", "ALG")``: options that may be repeated, or hold several words divided by commas."""
+    """``("DTY,BRD", "ALG")``: options that may be repeated, or contain several words separated by commas."""
     return tuple(word.strip() for text in given for word in text.split(",") if word.strip())
 
 
@@ -84,7 +84,7 @@ def words(given: Sequence[str]) -> tuple[str, ...]:
 class FormatOptions:
     """``source_format`` is the format to read an input as; None detects it by content."""
 
-    source_format: str | None = option(None, "Read the input as this format, whatever it looks like.", "--from", choices=FORMATS)
+    source_format: str | None = option(None, "Read the input as this format instead of detecting it.", "--from", choices=FORMATS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class InputOptions(FormatOptions):
 # ---------------------------------------------------------------------- show, stats
 
 class View(Enum):
-    """How a dump is shown. Texts may hold several files, drawings show one."""
+    """How a dump is shown. Text views may contain several files, drawings show one."""
 
     TREE = "tree"
     TEXT = "text"
@@ -113,7 +113,7 @@ class View(Enum):
 
     @property
     def is_text(self) -> bool:
-        """Whether several files can stand one after the other in it."""
+        """Whether it can contain several files one after the other."""
         return self in (View.TREE, View.TEXT, View.JSON)
 
     @property
@@ -130,22 +130,22 @@ class ShowOptions(InputOptions):
     """
 
     view: View = View.TREE
-    around: str | None = option(None, "Only what stands around a node: %name, or graph/name.", metavar="NODE")
-    radius: int = option(2, "How many steps around it.", least=0)
-    between: tuple[str, str] | None = option(None, "Only what lies on the paths between two nodes.", metavar="A B", pair=True)
-    where: str | None = option(None, "Only the nodes that a query picks: 'op=dot and bytes>1MB'.", metavar="QUERY")
+    around: str | None = option(None, "Only the neighbourhood of a node: %name, or graph/name.", metavar="NODE")
+    radius: int = option(2, "The radius of the neighbourhood, in edges.", least=0)
+    between: tuple[str, str] | None = option(None, "Only the nodes on paths between two nodes.", metavar="A B", pair=True)
+    where: str | None = option(None, "Only the nodes that a query selects: 'op=dot and bytes>1MB'.", metavar="QUERY")
     graph: str | None = option(None, "Look at this computation instead of the entry.", metavar="NAME")
-    module: str | None = option(None, "Which module of a folder, or of a text that holds several.", metavar="NAME")
-    snapshot: str | None = option(None, "Of a log of passes: what this one changed and gave, or the N-th snapshot.",
+    module: str | None = option(None, "The module to show, of a folder or of a text with several.", metavar="NAME")
+    snapshot: str | None = option(None, "In a log of passes: what this pass changed and its result, or the N-th snapshot.",
                                   "--pass", metavar="PASS|N")
     depth: int | None = option(None, "How many levels of the tree, or of a drawing, to open.", metavar="N", least=0)
     by: str = option("auto", "Tree by the scopes of the user's program, or by computation.", choices=("auto", "scope", "graph"))
     color_by: str = option("class", "What the colours of a drawing mean.", choices=("class", "cost", "dtype", "fusion", "findings"))
-    lint: bool = option(False, "Judge it too, and mark what the rules find: in drawings, on the page, above the tree.")
-    policy: str | None = option(None, "In a drawing, frame the kernels that this fusion policy makes (irscope list policies).",
+    lint: bool = option(False, "Lint it too, and mark the findings: in drawings, on the page, above the tree.")
+    policy: str | None = option(None, "In a drawing, frame the kernels that this fusion policy plans (irscope list policies).",
                                 metavar="NAME")
     device: str | None = option(None, "With --policy xla-gpu: h100, a100, b200, or a file with XLA's target text.", metavar="NAME")
-    dark: bool = option(False, "Draw on a dark ground.")
+    dark: bool = option(False, "Draw on a dark background.")
     max_nodes: int | None = option(None, "How many boxes a drawing may have before it is folded.", metavar="N", least=1)
     everything: bool = option(False, "No limit on the rows of trees and lists.", "--all")
 
@@ -162,44 +162,44 @@ class StatsOptions(FormatOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class LintOptions(InputOptions):
-    """What :func:`irscope.lint` looks for. Sizes are bytes; empty fields leave the word to the project's settings (``config``).
+    """What :func:`irscope.lint` looks for. Sizes are bytes; empty fields defer to the project's settings (``config``).
 
-    ``pair`` names the two nodes whose edge alone ``why`` is about.
+    ``pair`` names two nodes and restricts ``why`` to the edge between them.
     """
 
     select: tuple[str, ...] = option((), "Only these rules: codes, names or families (DTY), repeated or with commas.",
                                      metavar="CODE", parse=words)
     ignore: tuple[str, ...] = option((), "All but these rules.", metavar="CODE", parse=words)
-    strict_relay: bool = option(False, "Also mark what TVM's own Relay reader would refuse.")
+    strict_relay: bool = option(False, "Also report what TVM's own Relay parser would reject.")
     fail_on: str | None = option(None, "Exit 1 from this severity on (warning).", choices=("error", "warning", "info"))
     statistics: bool = option(False, "Count the findings by rule.")
     baseline: str | None = option(None, "Leave out the findings that this file accepts.", metavar="FILE")
-    write_baseline: str | None = option(None, "Accept what was found, for later runs.", metavar="FILE")
-    track_fusion: bool = option(False, "Store kernels and traffic in the baseline; later runs tell what grew.")
-    why: bool = option(False, "Judge every edge between two operators; with A B behind the file, those two.", "--why-not-fused")
+    write_baseline: str | None = option(None, "Accept the current findings in later runs.", metavar="FILE")
+    track_fusion: bool = option(False, "Store kernels and traffic in the baseline; later runs report what grew.")
+    why: bool = option(False, "Say why each edge is fused or not; with A B after the file, only that edge.", "--why-not-fused")
     pair: tuple[str, str] | None = None
     policy: str | None = option(None, "Whose fusion rules: irscope list policies (default: irscope).")
-    fusion_log: str | None = option(None, "With --why-not-fused: the compiler's own log, whose word is the truth.", metavar="FILE")
+    fusion_log: str | None = option(None, "With --why-not-fused: take the verdicts from the compiler's own log.", metavar="FILE")
     device: str | None = option(None, "The device of a GPU policy: h100, a100, b200.")
-    machine: str | None = option(None, "What time costs: cpu, h100, a100, b200, or a FILE.toml (default: as the policy's device).",
+    machine: str | None = option(None, "The machine for time estimates: cpu, h100, a100, b200, or a FILE.toml (default: by the policy).",
                                  metavar="NAME")
-    max_kernels: int | None = option(None, "A finding when the policy makes more kernels of the entry.", metavar="N", least=0)
-    max_traffic: int | None = option(None, "A finding when the kernels move more than SIZE (200MiB) in a run.",
+    max_kernels: int | None = option(None, "Report an entry with more than N kernels.", metavar="N", least=0)
+    max_traffic: int | None = option(None, "Report kernels that move more than SIZE (200MiB) in a run.",
                                      metavar="SIZE", parse=parse_size)
-    max_memory: int | None = option(None, "A finding when more than SIZE lives at once.", metavar="SIZE", parse=parse_size)
-    require_fused: tuple[str, ...] = option((), "A finding when a chain such as 'dot,add,max*' is not one kernel.", metavar="PATTERN")
-    expect_dtype: str | None = option(None, "A finding where operators run in another dtype.", choices=("f32", "f16", "bf16", "int8"))
-    where: str | None = option(None, "With --expect-dtype: only the nodes that the query picks.", metavar="QUERY")
+    max_memory: int | None = option(None, "Report more than SIZE of live memory.", metavar="SIZE", parse=parse_size)
+    require_fused: tuple[str, ...] = option((), "Report a chain such as 'dot,add,max*' that is not one kernel.", metavar="PATTERN")
+    expect_dtype: str | None = option(None, "Report operators that run in another dtype.", choices=("f32", "f16", "bf16", "int8"))
+    where: str | None = option(None, "With --expect-dtype: only the nodes that the query selects.", metavar="QUERY")
     config: str | None = option(None, "Settings (default: the nearest irscope.toml or pyproject.toml).", metavar="FILE")
     isolated: bool = option(False, "Ignore all settings of the project.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions:
-    """How :func:`irscope.check` looks at the models that a project's settings name."""
+    """How :func:`irscope.check` checks the models that a project's settings name."""
 
     config: str | None = option(None, "Settings (default: the nearest irscope.toml or pyproject.toml).", metavar="FILE")
-    write_baseline: bool = option(False, "Store findings, kernels and traffic of today in the baseline that the settings name.")
+    write_baseline: bool = option(False, "Store the current findings, kernels and traffic in the baseline that the settings name.")
     statistics: bool = option(False, "Count the findings by rule.")
 
 
@@ -209,16 +209,16 @@ class CheckOptions:
 class OptOptions(InputOptions):
     """Which passes :func:`irscope.opt` runs, whether it compares the numbers, and how the result is printed.
 
-    ``rtol`` is relative to the largest value of a result; None for what the passes allow. ``print_before`` and ``print_after`` name
-    the passes around which a watcher sees the graph.
+    ``rtol`` is relative to the largest value of a result; None for the tolerance of the passes. ``print_before`` and ``print_after``
+    name the passes before and after which a watcher gets the graph.
     """
 
-    passes: str = option("", "Which passes, in order, options in braces: irscope list passes.", metavar="a,b{x=1},c")
+    passes: str = option("", "The passes, in order, with options in braces (irscope list passes).", metavar="a,b{x=1},c")
     infer: bool = option(False, "Infer all types first, and print them with the graph (Relay).")
-    load: tuple[str, ...] = option((), "Bring in passes of your own.", metavar="FILE.py")
-    opt_level: int | None = option(None, "Leave out passes above this level.", metavar="N")
-    require: tuple[str, ...] = option((), "Run this one whatever the level.", metavar="PASS")
-    disable: tuple[str, ...] = option((), "Leave this one out.", metavar="PASS")
+    load: tuple[str, ...] = option((), "Load plug-in passes from a file.", metavar="FILE.py")
+    opt_level: int | None = option(None, "Skip passes above this level.", metavar="N")
+    require: tuple[str, ...] = option((), "Run this pass whatever the level.", metavar="PASS")
+    disable: tuple[str, ...] = option((), "Skip this pass.", metavar="PASS")
     print_before: tuple[str, ...] = option((), "Print the graph before a pass, on standard error.", metavar="PASS|all")
     print_after: tuple[str, ...] = option((), "Print the graph after a pass, on standard error.", metavar="PASS|all")
     verify: bool = option(False, "Run both graphs on the same random inputs; exit 1 when they differ.")
@@ -227,9 +227,9 @@ class OptOptions(InputOptions):
                                 "(default: 1e-4, or what a pass that narrows says).", least=0)
     seed: int = option(0, "The seed of the random inputs.", least=0)
     to: str | None = option(None, "Print in another IR: the primitives as HLO, or irscope's own.", choices=("hlo", "relay"))
-    style: str | None = option(None, "Print Relay as lessons write it, or as TVM reads it.", choices=("course", "relay"))
+    style: str | None = option(None, "Print Relay as courses write it, or as TVM parses it.", choices=("course", "relay"))
     types: bool = option(False, "Print the type of every value (Relay).")
-    snapshot: str | None = option(None, "Of a log of passes: the graph after this one, or the N-th (default: the first).",
+    snapshot: str | None = option(None, "In a log of passes: the graph after this pass, or the N-th (default: the first).",
                                   "--pass", metavar="PASS|N")
 
 
@@ -253,7 +253,7 @@ class RunOptions(InputOptions):
     weights: tuple[str, ...] = option((), "Arrays (.npz, .safetensors) fixed at load: packed and folded.", metavar="W.npz")
     constants: str | None = option(None, "Values of constants that the text elides, by name.", metavar="C.npz")
     fill_elided: bool = option(False, "Draw the values of elided constants.")
-    seed: int = option(0, "Seed of what is drawn.", least=0)
+    seed: int = option(0, "The seed of the drawn values.", least=0)
     save_outputs: str | None = option(None, "Write out0, out1, ... in order.", metavar="O.npz")
     expect: str | None = option(None, "Compare with out0, out1, ... of this file; exit 1 when they differ.", metavar="E.npz")
     check: bool = option(False, "Compare with the reference interpreter; exit 1 when they differ.")
@@ -261,17 +261,17 @@ class RunOptions(InputOptions):
     atol: float | None = option(None, "Absolute tolerance (default: rtol of the largest value).", least=0)
     engine: str = option("llvm", "Compiled code, or the numpy interpreter.", choices=("llvm", "reference"))
     threads: int | None = option(None, "Threads (default: the cores this process may use).", least=1, most=512)
-    cpu: str = option("", "Compile for this processor (default: the one here); v2, v3, v4 are levels of x86-64.", metavar="NAME")
-    precision: str = option("default", "How near to the definition results are.", choices=("exact", "default", "fast"))
+    cpu: str = option("", "Compile for this processor (default: this machine's); v2, v3, v4 are levels of x86-64.", metavar="NAME")
+    precision: str = option("default", "How closely results follow the definition of each operator.", choices=("exact", "default", "fast"))
     autotune: bool = option(False, "Try schedules and keep the fastest.")
     partitions: int = option(1, "Simulate N devices. Input x is given to all, x@1 to device 1; outputs are out0, out1, ..., "
                                 "all of device 0 first; --expect also takes result 0 of device 1 as out0@1.",
                              metavar="N", least=1, most=1024)
     no_cache: bool = option(False, "Neither read nor write the cache of compiled kernels.")
     bench: bool = option(False, "Time the compiled program.")
-    bench_seconds: float = option(1.0, "How long to time it.", above=0)
-    warmup: int = option(3, "Runs before the clock starts.", least=0)
-    runs: int | None = option(None, "Time exactly so many runs.", least=1)
+    bench_seconds: float = option(1.0, "How long to time it, in seconds.", above=0)
+    warmup: int = option(3, "Runs before timing starts.", least=0)
+    runs: int | None = option(None, "Time exactly N runs.", least=1)
     target: str = option("", "Emit code for another machine.", metavar="TRIPLE")
 
     @property

@@ -1,4 +1,4 @@
-"""``irscope.run``: a dump read, compiled, run, timed and compared."""
+"""``irscope.run``: reads, compiles, runs, times and compares a dump."""
 from __future__ import annotations
 
 import sys
@@ -45,11 +45,11 @@ class OutputJson(TypedDict):
 
 @dataclass(slots=True)
 class RunResult:
-    """What a run gave. Times are in seconds, ``samples_us`` in microseconds; ``flops`` are of one run.
+    """The result of a run. Times are in seconds, ``samples_us`` in microseconds; ``flops`` count one run.
 
-    ``outputs`` are numpy arrays in the order of the entry's results, of several ``devices`` all of device 0 first. ``kernels`` is 0 and
-    ``interpreted_ops`` names all operators where the reference engine ran. ``comparisons`` hold one entry for each output and each
-    comparison that was asked for. ``drawn`` names the inputs whose values were drawn.
+    ``outputs`` are numpy arrays in the order of the entry's results; with several ``devices``, all of device 0 first. With the reference
+    engine ``kernels`` is 0 and ``interpreted_ops`` names all operators. ``comparisons`` has one entry per output and requested comparison.
+    ``drawn`` names the inputs whose values were drawn at random.
     """
 
     outputs: list[Array]
@@ -71,7 +71,7 @@ class RunResult:
 
     @property
     def median_us(self) -> float:
-        """The median of the samples, in microseconds; NaN where nothing was timed."""
+        """The median of the samples, in microseconds; NaN if nothing was timed."""
         return float(np.median(self.samples_us))
 
     @property
@@ -109,12 +109,12 @@ class RunResult:
 
 def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str, Array] | None = None,
         weights: Mapping[str, Array] | None = None, constants: Mapping[str, Array] | None = None, watch: Watcher = SILENT) -> RunResult:
-    """Compile a dump, run it once, and compare and time it as the options ask.
+    """Compile a dump, run it once, and compare and time it as the options specify.
 
     ``inputs``, ``weights`` and ``constants`` are arrays by the names of inputs (or ``arg0``, ``arg1``, ... in the entry's order), with the
-    shapes that the dump states; they count before those in the files of the options. Inputs that are not given are drawn from
-    ``options.seed``. Raises :class:`irscope.UserError` for what cannot be read, bound, compiled or compared. Different results are
-    no error: ``result.ok`` is False.
+    shapes that the dump states; they take precedence over the files of the options. Inputs that are not given are drawn from
+    ``options.seed``. Raises :class:`irscope.UserError` for what cannot be read, bound, compiled or compared. Different results do not
+    raise: ``result.ok`` is False.
 
     >>> import numpy as np
     >>> result = run("ENTRY main { p = f32[3] parameter(0)\\n ROOT n = f32[3] negate(p) }", RunOptions(check=True),
@@ -150,7 +150,7 @@ def prepared(what: Source, options: RunOptions, given: Files, watch: Watcher) ->
 
 
 def _check_cpu(options: RunOptions) -> None:
-    """Raise UserError for a processor that LLVM does not know: it would end the whole process on some names."""
+    """Raise UserError for a processor that LLVM does not know: LLVM aborts the process on some names."""
     if options.cpu in ("", "native") or llvm_compile.accepts(options.cpu, options.target):
         return
     known = [name for name in llvm_compile.cpus(options.target) if name != options.cpu]
@@ -219,7 +219,7 @@ def _compare(options: RunOptions, module: Module, arrays: Arrays, result: RunRes
 
 
 def peak_rss_mb() -> float:
-    """The most memory that this process has held, in MB; 0 where the system does not say.
+    """The peak memory of this process, in MB; 0 if the system does not report it.
 
     Linux keeps ``ru_maxrss`` over fork and exec: a process that a large one starts would report its parent's size. ``VmHWM`` is its own.
     """

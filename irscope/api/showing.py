@@ -1,4 +1,4 @@
-"""``irscope.show``: a dump as summary and tree, as text, as json, as a drawing or as a page."""
+"""``irscope.show``: shows a dump as summary and tree, text, json, drawing or page."""
 from __future__ import annotations
 
 import io
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from irscope.lint import fusion, kernels
     from irscope.lint import run as rules
     from irscope.render import drawing, html
-else:  # of use for some views and options only
+else:  # needed for some views and options only
     kernels, fusion, rules = LazyModule("irscope.lint.kernels"), LazyModule("irscope.lint.fusion"), LazyModule("irscope.lint.run")
     bind, soundness = LazyModule("irscope.expand.bind"), LazyModule("irscope.analysis.soundness")
     drawing, html = LazyModule("irscope.render.drawing"), LazyModule("irscope.render.html")
@@ -40,10 +40,10 @@ PLAIN = Paint(120, False, True)
 
 @dataclass(slots=True)
 class ShowResult:
-    """What is shown of one dump. ``choices`` hold a module each, with the graph and the nodes that were asked for.
+    """What is shown of one dump. Each of ``choices`` has a module, the requested graph and the requested nodes.
 
-    ``folder`` is the folder that the dump is of; ``log`` the whole log of passes that it is a snapshot of, with its ``changes``.
-    ``reports`` are XLA's reports beside the dump, by kind.
+    ``folder`` is the dump's folder; ``log`` the whole log of passes of which it is a snapshot, with its ``changes``.
+    ``reports`` are XLA's reports next to the dump, by kind.
     """
 
     reading: Reading
@@ -61,20 +61,20 @@ class ShowResult:
 
     @property
     def unseen(self) -> UserError | None:
-        """The errors of a dump of which a part is shown in a view that cannot hold them."""
+        """The errors of a partly readable dump, if the view cannot show them."""
         view = self.options.view
         if self.reading.ok or not (view is View.TEXT or view.is_drawing or (view is View.TREE and _wanted(self.options).picks)):
             return None
         return UserError(f"{called(self.reading.source.name)}: shown is what was understood of it", findings=_errors(self.reading))
 
     def __str__(self) -> str:
-        """The text of a view that is one, without colours and 120 columns wide."""
+        """The text of a text view, without colours and 120 columns wide."""
         stream = io.StringIO()
         self.write(stream)
         return stream.getvalue()
 
     def write(self, stream: TextIO, paint: Paint = PLAIN, open_ended: bool = False) -> None:
-        """Write a view that is a text. ``open_ended``: on a terminal, where a hint may stand behind what is cut."""
+        """Write a text view. ``open_ended``: on a terminal, where a hint may follow truncated output."""
         view = self.options.view
         if view is View.JSON:
             write_json(stream, self.reading, [(c.survey, c.graph, c.picked) for c in self.choices])
@@ -83,7 +83,7 @@ class ShowResult:
         stream.writelines(line + "\n" for line in lines)
 
     def draw(self, watch: Watcher = SILENT) -> bytes:
-        """The file of a view that is a drawing or a page: dot, svg, png, pdf or html."""
+        """The file of a drawing or page: dot, svg, png, pdf or html."""
         choice = self.choices[0]
         if self.options.view is View.HTML:
             return html.html_page(choice.survey, self.reading.findings).encode()
@@ -117,9 +117,9 @@ class ShowResult:
 
 
 def show(what: Source, options: ShowOptions | None = None, *, watch: Watcher = SILENT) -> ShowResult:
-    """Choose what to show of a dump. A folder shows the module that is asked for, or the costliest.
+    """Choose what to show of a dump. A folder shows the requested module, or the costliest.
 
-    Raises :class:`irscope.UserError` for a text without a module, and for nodes, graphs, modules and policies that are not there.
+    Raises :class:`irscope.UserError` for a text without a module, and for unknown nodes, graphs, modules and policies.
 
     >>> shown = show("ENTRY main { p = f32[3] parameter(0)\\nROOT n = f32[3] negate(p) }", ShowOptions(view=View.TEXT, where="op=negate"))
     >>> str(shown)
@@ -142,7 +142,7 @@ def show(what: Source, options: ShowOptions | None = None, *, watch: Watcher = S
 
 
 def _consistent(options: ShowOptions) -> None:
-    """Raise UserError for options that mean nothing together."""
+    """Raise UserError for incompatible options."""
     if options.policy is None and options.device is not None:
         raise UserError(f"--device {options.device} says nothing without a policy", "--policy xla-gpu")
     if options.policy is not None and not options.view.is_drawing:
@@ -151,7 +151,7 @@ def _consistent(options: ShowOptions) -> None:
 
 
 def _wanted(options: ShowOptions) -> Wanted:
-    """Which nodes are asked for."""
+    """Which nodes are requested."""
     return Wanted(options.around, options.radius, options.between or None, options.where, options.graph, options.module)
 
 
@@ -165,7 +165,7 @@ def _choices(options: ShowOptions, reading: Reading) -> list[Choice]:
         if any(not module.entry for module in modules):
             raise UserError(f"{reading.source.name} has no entry, whose inputs --shape and --dtype bind")
         modules = [bind.bind_types(module, options.shapes, options.dtypes) for module in modules]
-    # What the rules find stands with what the reader found, and is shown wherever that is.
+    # Lint findings join the reader's findings, and are shown with them.
     if options.lint or options.color_by == "findings":
         reading.findings += [finding for module in modules for finding in rules.lint_module(module, whole=reading.ok)]
     return [choose(module, wanted, several_graphs=options.view in (View.TREE, View.JSON)) for module in modules]

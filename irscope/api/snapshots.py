@@ -1,4 +1,4 @@
-"""A log of passes: its snapshots, what each pass changed, and the one that is looked at."""
+"""A log of passes: its snapshots, what each pass changed, and the selected snapshot."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from irscope.source import UserError
 
 
 def looked_at(options: ShowOptions, reading: Reading) -> tuple[Reading, list[str] | None]:
-    """The reading with the snapshot alone that is meant, and what changed in it (None: the reading is no log, or all of it is meant).
+    """The reading of the selected snapshot alone, and what changed in it (None: the reading is not a log, or all of it is selected).
 
     Without ``snapshot``, text and json show all snapshots, and everything else the last one.
     """
@@ -36,7 +36,7 @@ def looked_at(options: ShowOptions, reading: Reading) -> tuple[Reading, list[str
 
 
 def log_lines(reading: Reading, paint: Paint, every: bool) -> Iterator[str]:
-    """The snapshots of a log as a table; those that changed no operator are counted, unless every one is asked for."""
+    """The snapshots of a log as a table; those that changed no operator are only counted, unless all are requested."""
     found = snapshots(reading)
     yield paint(f"{reading.source.name}: a log of passes, {plural(len(found), 'snapshot')}", "bold")
     yield from timeline_lines([_row(s) for s in found], paint, "pass", every)

@@ -1,4 +1,4 @@
-"""What comparing the numbers of two graphs gives."""
+"""The result of comparing the results of two graphs."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ class Verification:
     """How far the results of a graph are from those of the graph before.
 
     ``squared`` is the mean squared error over all results; ``largest`` is the largest error, relative to the largest value of its
-    result. ``fault`` says why they cannot be compared. They are the same within ``rtol``. ``note`` limits what this says.
+    result. ``fault`` says why they cannot be compared. They count as the same within ``rtol``. ``note`` states limits of the comparison.
     """
 
     squared: float = 0.0

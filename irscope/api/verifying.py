@@ -1,4 +1,4 @@
-"""Whether graphs give the same numbers: ``irscope.verify``, and what ``opt --verify`` and ``--bisect`` ask."""
+"""Whether graphs compute the same results: ``irscope.verify``, ``opt --verify`` and ``--bisect``."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ FIRST_CONSTANT = 1_000_000
 
 
 def verify(before: Source, after: Source, *, rtol: float = RTOL, seed: int = 0, watch: Watcher = SILENT) -> Verification:
-    """Run two graphs on the same random inputs (drawn from ``seed``) and compare what they give.
+    """Run two graphs on the same random inputs (drawn from ``seed``) and compare their results.
 
-    Raises :class:`irscope.UserError` where one cannot be read or run.
+    Raises :class:`irscope.UserError` if one cannot be read or run.
 
     >>> double = "ENTRY main {{ p = f32[8] parameter(0)\\n ROOT n = f32[8] {}(p, p) }}"
     >>> verify(double.format("add"), double.format("subtract")).same
@@ -49,10 +49,10 @@ def verify(before: Source, after: Source, *, rtol: float = RTOL, seed: int = 0, 
 
 
 class Verifier:
-    """Runs graphs on the same random inputs. Constants that the text leaves out are drawn too, once, and are the same in all graphs.
+    """Runs graphs on the same random inputs. Elided constants are drawn too, once, and are the same in all graphs.
 
-    The compiler itself runs some of the passes: ``passes`` names those to be verified, and where it would share their fault, the plain
-    numpy reading runs the graphs instead, unless they are too large for it.
+    The compiler itself runs some of the passes: ``passes`` names those to be verified, and if the compiler could have the same defect, the
+    numpy interpreter runs the graphs instead, unless they are too large for it.
     """
 
     def __init__(self, first: Module, passes: Sequence[str], seed: int, rtol: float = RTOL, watch: Watcher = SILENT) -> None:
@@ -66,7 +66,7 @@ class Verifier:
         self._last: tuple[Module, list[Array]] | None = None
 
     def compare(self, before: Module, after: Module) -> Verification:
-        """How far the results of two graphs are apart."""
+        """The difference between the results of two graphs."""
         wanted, got = self._outputs(before), self._outputs(after)
         self._last = after, got
         if len(wanted) != len(got):
@@ -116,7 +116,7 @@ class Verifier:
             return reference_results(made, [self._input(port) for port in ports_of(made)[0]])
 
     def _filled(self, module: Module) -> Module:
-        """The module with a value for every constant that the text leaves out."""
+        """The module with a value for every elided constant."""
         elided = set(elided_constants(module))
         if not elided:
             return module
@@ -150,7 +150,7 @@ class Verifier:
 
 
 def _primitive(module: Module) -> Module:
-    """The module as a graph of tensors; programs are run with the types that they say."""
+    """The module as a graph of tensors; programs are run with the types that they declare."""
     return expand(opened(module, Bindings()) if needs_opening(module) else module)
 
 

@@ -20,17 +20,17 @@ def _nothing(n: int = 1) -> None:
 
 
 class Watcher:
-    """Override a method to hear of it. One watcher may watch several calls."""
+    """Callbacks: override the methods of interest. One watcher may watch several calls."""
 
     def note(self, text: str) -> None:
-        """Something that a user should know of the call: one line, without ``note:``."""
+        """A note to the user about the call: one line, without ``note:``."""
 
     def unusable(self, name: str, error: UserError) -> None:
         """One of several inputs cannot be used; the others still are."""
 
     @contextmanager
     def stage(self, label: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-        """Around work that may take long. The function that it gives is called for each of the ``total`` items that is done."""
+        """A context for work that may take long. The function that it returns is called for each finished item of ``total``."""
         yield _nothing
 
     def track(self, items: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
@@ -42,7 +42,7 @@ class Watcher:
 
 
 class PassWatcher(Watcher):
-    """Hears of each pass as it runs."""
+    """Callbacks for each pass as it runs."""
 
     def before(self, name: str, module: Module) -> None:
         """The module right before a pass that ``print_before`` names."""
@@ -54,10 +54,10 @@ class PassWatcher(Watcher):
         """What a pass did."""
 
     def done(self, text: str, steps: list[Step], broken: list[str]) -> None:
-        """All passes have run: the text of the result, the steps and those that broke something. The last comparison is still to come."""
+        """All passes have run: the text of the result, the steps and those that broke something. The last comparison follows."""
 
     def verified(self, step: Step | None, found: Verification) -> None:
-        """Whether a step left the numbers as they were; None: whether all passes together did."""
+        """Whether a step preserved the results; a step of None means all passes together."""
 
 
 SILENT = Watcher()

@@ -1,1 +1,1 @@
-"""The command line: arguments in, exit codes out. What a command does stands in the rooms above, not here."""
+"""The command line: arguments in, exit codes out. The commands call ``irscope.api``; they have no logic of their own."""

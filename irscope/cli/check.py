@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOutput:
-    """What is reported, and where."""
+    """What to report, and where."""
 
     form: str | None = option(None, "How to report (default: full).", "--format", choices=FORMATS)
     output: str | None = option(None, "Write the report to a file.", "-o", file=True)
@@ -57,7 +57,7 @@ def command(path: str, output: CheckOutput, request: CheckOptions) -> int:
 
 
 def _accepted(result: CheckResult) -> str:
-    """What the baseline kept out of the report, and what it holds that is mended: a broken demand that was accepted is said to be so."""
+    """The part of the summary about the baseline: how many findings it hides, and how many of its entries no longer occur."""
     if not result.accepted and not result.stale:
         return ""
     from irscope.api.checking import shown

@@ -24,7 +24,7 @@ class RunOutput:
 
     emit: str | None = option(None, "Write this stage instead of running.", choices=STAGES)
     output: str = option("-", "Where --emit writes.", "-o", "--output", metavar="FILE", shown=False)
-    form: str = option("text", "How to tell what happened.", "--format", choices=("text", "json"))
+    form: str = option("text", "How to report the result.", "--format", choices=("text", "json"))
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""``irscope doctor``: what irscope found on this machine, for a look and for a bug report."""
+"""``irscope doctor``: what irscope found on this machine, for inspection and for bug reports."""
 from __future__ import annotations
 
 import json
@@ -14,9 +14,9 @@ from irscope.cli.errors import FINDINGS, OK, wants_colour
 @click.command()
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="How to print.", show_default=True)
 def command(format_: str) -> int:
-    """Tell what irscope found on this machine: versions, processor, tools, terminal.
+    """Report what irscope found on this machine: versions, processor, tools, terminal.
 
-    Exit status 1 when something that irscope needs is missing.
+    Exit status 1 if something that irscope needs is missing.
     """
     facts = {**api.machine(), "terminal": _terminal()}
     if format_ == "json":

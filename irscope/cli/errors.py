@@ -1,4 +1,4 @@
-"""From exceptions to exit codes: the one place where irscope decides how it ends.
+"""Maps exceptions to exit codes: the only place where irscope decides its exit status.
 
 0 fine, 1 findings or a failed comparison or gate, 2 usage, unreadable or unparsable input, 3 a defect of irscope, 130 interrupted.
 """
@@ -23,9 +23,9 @@ INTERRUPTED = 130
 
 
 def run(command: click.Command, args: Sequence[str] | None, name: str) -> int:
-    """Run a click command and return its exit status. Nothing escapes, but what ends the interpreter itself.
+    """Run a click command and return its exit status. No exception escapes, except those that end the interpreter itself.
 
-    A command ends well by returning None, and otherwise by returning its status as an int or by ``ctx.exit``.
+    A command succeeds by returning None; otherwise it returns its status as an int or calls ``ctx.exit``.
     """
     with guarded(wants_colour):
         return _run(command, args, name)
@@ -72,7 +72,7 @@ def _refused_by_the_system(error: OSError) -> UserError | None:
 
 
 def defect(error: BaseException) -> str:
-    """What to say of an exception that nobody expected: it is ours, and how to tell us."""
+    """The message for an unexpected exception: it is a defect of irscope, and how to report it."""
     lines = []
     if os.environ.get("IRSCOPE_TRACEBACK", "") not in ("", "0"):
         import traceback

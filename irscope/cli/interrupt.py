@@ -1,4 +1,4 @@
-"""Ctrl-C while LLVM compiles, or any code that is not Python runs: Python would hear of it only when that returns, which may be late.
+"""Ctrl-C while LLVM compiles or other native code runs: Python handles the signal only after the native code returns, which may be late.
 
 Programs that irscope compiled are interrupted by ``backends/stopping.py``, from the API too."""
 from __future__ import annotations

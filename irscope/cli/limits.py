@@ -1,4 +1,4 @@
-"""``--limit-time`` and ``--limit-memory``, which every command has: what one file may take (``source/budget.py``)."""
+"""``--limit-time`` and ``--limit-memory``, which every command has: the budget for one file (``source/budget.py``)."""
 from __future__ import annotations
 
 from functools import wraps
@@ -26,7 +26,7 @@ class Size(click.ParamType):  # type: ignore[type-arg]
 
 
 def limited(command: click.Command) -> click.Command:
-    """The command with the two options; what it does is bounded by them."""
+    """The command with the two options, which bound its work."""
     act = command.callback
     if act is None or any(param.name == "limit_time" for param in command.params):
         return command

@@ -21,7 +21,7 @@ AUDITS = ("dtype", "shape", "layout", "memory", "parallel")
 
 @dataclass(frozen=True, kw_only=True)
 class LintOutput:
-    """What is reported, and where."""
+    """What to report, and where."""
 
     form: str | None = option(None, "How to report (default: full).", "--format", choices=FORMATS)
     output: str | None = option(None, "Write the report to a file.", "-o", file=True)
@@ -46,7 +46,7 @@ def command(paths: tuple[str, ...], output: LintOutput, request: LintOptions) ->
       irscope lint model.hlo --why-not-fused --fusion-log vlog.txt  by XLA's own log
       irscope lint model.hlo --max-kernels 12 --require-fused 'dot,add,max*'
       irscope lint model.hlo --audit memory
-      irscope lint model.hlo --fix -o mended.hlo        what passes can mend, and what is left
+      irscope lint model.hlo --fix -o fixed.hlo         what passes can fix, and what is left
     """
     from irscope.api.linting import consistent, settings
 
@@ -83,7 +83,7 @@ def _audit(paths: tuple[str, ...], request: LintOptions, output: LintOutput, for
 
 
 def _fix(paths: tuple[str, ...], request: LintOptions, output: LintOutput, other: bool) -> int:
-    """Correct one file, write the program, and say what is left; the status is that of what is left."""
+    """Correct one file, write the program, and report the remaining findings, which decide the exit status."""
     if len(paths) != 1 or os.path.isdir(paths[0]):
         raise UserError("--fix mends one file", "irscope lint FILE --fix -o MENDED")
     if other:

@@ -15,20 +15,20 @@ from irscope.cli.limits import limited
 from irscope.source import did_you_mean
 from irscope.version import __version__
 
-# name: (where its click command stands, what it does). A row whose module does not exist is not offered.
-# The text stands here, so that `irscope --help` imports none of them.
+# name: (the place of its click command, what it does). A row whose module does not exist is not offered.
+# The texts are here, so that `irscope --help` imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
     # Each text fits one line of a narrow terminal.
     "show": ("irscope.cli.show:command", "Summary and tree of a dump; or text, SVG, PNG, HTML, json."),
     "stats": ("irscope.cli.stats:command", "Count operators, parameters, FLOPs and bytes of many files."),
-    "lint": ("irscope.cli.lint:command", "What is slow or wrong in a graph; why two did not fuse."),
+    "lint": ("irscope.cli.lint:command", "Find what is slow or wrong; say why operators do not fuse."),
     "compile-and-run": ("irscope.cli.compile_and_run:command", "Compile to native code, run, check and time."),
     "opt": ("irscope.cli.opt:command", "Run passes over a graph and print the result."),
     "diff": ("irscope.cli.diff:command", "Compare two graphs, whatever their names and order."),
     "rule": ("irscope.cli.rule:command", "Explain a lint rule."),
     "list": ("irscope.cli.list:command", "What irscope knows: operators, rules, formats, targets, ..."),
-    "check": ("irscope.cli.check:command", "Run the checks that a pyproject.toml asks for."),
-    "doctor": ("irscope.cli.doctor:command", "Tell what irscope found on this machine."),
+    "check": ("irscope.cli.check:command", "Run the checks that a pyproject.toml configures."),
+    "doctor": ("irscope.cli.doctor:command", "Report what irscope found on this machine."),
 }
 
 EPILOG = """\b
@@ -49,9 +49,10 @@ Shell completion: eval "$(_IRSCOPE_COMPLETE=bash_source irscope)" in ~/.bashrc
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name and imports one when it is asked for.
+    """A group that knows its commands by name and imports each when it is used.
 
-    Whoever starts it (a console script, ``python -m``, a test runner) gets the same exit codes, because ``main`` is the error boundary.
+    However it is started (a console script, ``python -m``, a test runner), it returns the same exit codes, because ``main`` is the error
+    boundary.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -91,7 +92,7 @@ def _exists(module: str) -> bool:
 @click.group("irscope", cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, message="irscope %(version)s")
 def group() -> None:
-    """Read what machine-learning compilers print: show it, judge it, run it.
+    """Read what machine-learning compilers print: show, lint and run it.
 
     Files may be paths, `-` for standard input, or .gz; the format is detected by content.
     """
@@ -100,6 +101,6 @@ def group() -> None:
 def main(args: list[str] | None = None) -> int:
     """Run irscope with the given arguments (the process's own by default) and return the exit status."""
     if args is None:
-        # Python's last act is to look for garbage in all there is: two seconds over 100,000 operators, for memory that goes anyway.
+        # At exit Python runs a full garbage collection: two seconds over 100,000 operators, for memory that is freed anyway.
         atexit.register(gc.freeze)
     return errors.run(group, args, "irscope")

@@ -1,4 +1,4 @@
-"""``irscope opt``: graph passes, one after the other, and proof that the meaning stayed."""
+"""``irscope opt``: runs graph passes in order, and verifies the results."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OptOutput:
-    """What is told, and where the result is written."""
+    """What to report, and where to write the result."""
 
     print_changes: bool = option(False, "Tell what each pass changed, on standard error.")
     timing: bool = option(False, "Tell how long each pass took and what it left, on standard error.")
-    output: str = option("-", "Write the result there instead of to standard output.", "-o", "--output", metavar="FILE", shown=False)
+    output: str = option("-", "Write the result to a file instead of standard output.", "-o", "--output", metavar="FILE", shown=False)
 
 
 @click.command()
@@ -47,7 +47,7 @@ def command(file: str, request: OptOptions, output: OptOutput) -> int:
 
 
 class _Told(PassWatcher, Terminal):
-    """Tells each pass on standard error, and writes the result before the last comparison."""
+    """Reports each pass on standard error, and writes the result before the last comparison."""
 
     def __init__(self, file: str, request: OptOptions, output: OptOutput) -> None:
         self.file, self.request, self.output = file, request, output
@@ -93,7 +93,7 @@ def _print_module(when: str, name: str, module: Module) -> None:
 
 
 def _tell_times(steps: list[Step]) -> None:
-    """A line a pass: what it took, its share, the look at the types behind it, and the statements before and after."""
+    """One line per pass: its time and share, the time of the type check after it, and the statements before and after."""
     total = sum(s.seconds + s.checking for s in steps)
     width = max([20, *(len(s.name) for s in steps)])
     say(f"{'timing':<{width}} {'pass':>12} {'share':>6} {'types':>12}   statements")

@@ -63,7 +63,7 @@ def _type(declared: Option, hint: Any) -> click.ParamType | type:  # type: ignor
 
 
 def _callback(declared: Option) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Reads what was written; a ValueError is a fault of usage."""
+    """Converts the argument; a ValueError is a usage error."""
 
     def parse(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
         assert declared.parse is not None

@@ -16,7 +16,7 @@ from irscope.source.writing import writing
 if TYPE_CHECKING:
     from irscope.render.paint import Paint
 
-# Nobody reads lines longer than this, whatever the window.
+# Longer lines are hard to read, however wide the window.
 MAX_WIDTH = 160
 PIPED_WIDTH = 120
 

@@ -1,4 +1,4 @@
-"""A progress bar for work that takes longer than a second: on stderr, on a terminal only, gone at the end."""
+"""A progress bar for work that takes longer than a second: on stderr, on a terminal only, removed at the end."""
 from __future__ import annotations
 
 import os
@@ -69,7 +69,7 @@ class Progress:
             self._bar.update(0, completed=self.done)
 
     def say(self, label: str) -> None:
-        """Another word for what is going on."""
+        """Change the description of the work."""
         self.label = label
         if self._bar is not None:
             self._bar.update(0, description=label)

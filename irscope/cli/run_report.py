@@ -1,4 +1,4 @@
-"""What ``compile-and-run`` tells a person: outputs, times and errors."""
+"""The text report of ``compile-and-run``: outputs, times and errors."""
 from __future__ import annotations
 
 import sys

@@ -79,7 +79,7 @@ def command(files: tuple[str, ...], output: ShowOutput, request: ShowOptions) ->
 
 
 def _status(shown: ShowResult) -> int:
-    """2 for a text that its own parser would refuse; where the view cannot hold the errors, they go to standard error."""
+    """2 for a text that its own parser would reject; if the view cannot show the errors, they go to standard error."""
     if shown.unseen is not None:
         say(shown.unseen.render())
     return OK if shown.readable else USAGE

@@ -1,4 +1,4 @@
-"""``irscope stats``: what is in files, one object or row a file."""
+"""``irscope stats``: what is in files, one object or row per file."""
 from __future__ import annotations
 
 import os
@@ -28,7 +28,7 @@ class StatsOutput:
 def command(paths: tuple[str, ...], output: StatsOutput, request: StatsOptions) -> int:
     """Count operators, parameters, FLOPs and bytes of files and folders.
 
-    A folder stands for the dumps in it. Every file is answered, whatever happens to the others.
+    A folder means the dumps in it. Every file gets a record, even if others fail.
 
     \b
     Examples:

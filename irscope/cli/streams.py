@@ -1,4 +1,4 @@
-"""Standard output and standard error of a command: what a stranger's file says reaches a terminal as visible characters only.
+"""Standard output and standard error of a command: untrusted text reaches a terminal as visible characters only.
 
 Every command writes through :class:`Guarded`, whatever prints: click, rich, ``print``. Where colour is wanted, the colour codes that
 irscope itself uses pass. The text of a program that goes to a file or a pipe is data and is not changed: :func:`program_text` gives the

@@ -1,4 +1,4 @@
-"""What is the same in two modules, what is only in one, and what changed."""
+"""Compares two modules: nodes that are equal, nodes that are in one only, and nodes that changed."""
 from __future__ import annotations
 
 from collections import Counter
@@ -24,7 +24,7 @@ class Change:
 
 @dataclass(slots=True)
 class GraphPair:
-    """Two graphs that stand for each other, and the changes between them."""
+    """Two corresponding graphs, and the changes between them."""
 
     before: Graph | None
     after: Graph | None
@@ -65,7 +65,7 @@ def compare(before: Module, after: Module) -> Comparison:
 
 
 def _equality(before: Module, after: Module) -> Equality:
-    """Names, places, layouts and fingerprints do not count; types do where both texts state them, and of constants in any text."""
+    """Names, places, layouts and fingerprints do not count; types count if both texts state them, and always for constants."""
     stated = before.dialect.typing is after.dialect.typing is Typing.STATED
 
     def typed(op: Op) -> bool:
@@ -83,7 +83,7 @@ def _metrics(survey: Survey) -> dict[str, float]:
 
 
 def _partners(numbers: Numbering, before: Module, after: Module) -> list[tuple[Graph | None, Graph | None]]:
-    """Which graph stands for which: the entries, equal ones, those of one name, and what is left alone."""
+    """Pairs of corresponding graphs: the entries, equal graphs, graphs of the same name, and the unpaired rest."""
     pairs: list[tuple[Graph | None, Graph | None]] = []
     left, right = list(before.graphs.values()), list(after.graphs.values())
     if before.entry and after.entry:
@@ -117,7 +117,7 @@ def _pair(numbers: Numbering, before: Graph | None, after: Graph | None) -> Grap
 
 
 def _changes(numbers: Numbering, before: Graph, after: Graph) -> list[Change]:
-    """Nodes without an equal on the other side. From the results upwards, pairs of one operator are told as changed."""
+    """Nodes without an equal on the other side. From the results upwards, pairs of the same operator are reported as changed."""
     left, right = _unmatched(numbers, before, after), _unmatched(numbers, after, before)
     partner: dict[Node, Node] = {}
     taken: set[Node] = set()
@@ -132,7 +132,7 @@ def _changes(numbers: Numbering, before: Graph, after: Graph) -> list[Change]:
             partner[a] = b
             taken.add(b)
             stack.extend(zip(a.operands, b.operands, strict=False))
-    # What the walk from the results did not reach: the same operator, in order.
+    # Nodes that the walk from the results did not reach: pair the same operator, in order.
     spare: dict[tuple[str, str], list[Node]] = {}
     for node in right:
         if node not in taken:
@@ -167,7 +167,7 @@ def _unmatched(numbers: Numbering, graph: Graph, other: Graph) -> dict[Node, Non
 
 
 def _difference(a: Node, b: Node) -> str:
-    """What is different about two nodes of one operator, apart from what came before them; empty when only that is."""
+    """The difference between two nodes of the same operator, apart from their operands; empty if only the operands differ."""
     parts = []
     if str(a.type) != str(b.type):
         parts.append(f"{a.type} became {b.type}")

@@ -29,7 +29,7 @@ class Gate:
     percent: bool
 
     def fails(self, comparison: Comparison) -> str:
-        """What to say when the condition holds; the empty string when it does not."""
+        """The failure message if the condition holds; the empty string if it does not."""
         before, after = comparison.metric(self.metric)
         if self.percent:
             grown = (after - before) / before * 100 if before else (0.0 if after == before else float("inf"))
@@ -42,7 +42,7 @@ class Gate:
 
 
 def parse_gate(text: str) -> Gate:
-    """Raises UserError with an example for what is no condition."""
+    """The gate of a condition's text. Raises UserError with an example for an invalid condition."""
     found = CONDITION.match(text)
     if found is None:
         raise UserError(f"{text!r} is no condition", "examples: 'kernels>+0', 'bytes>+5%', 'ops.transpose>0'")

@@ -1,1 +1,1 @@
-"""The same question asked of thousands of files: finding them, and answering in several processes."""
+"""Work over thousands of files: finds them and processes them in several processes."""

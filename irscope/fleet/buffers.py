@@ -1,4 +1,4 @@
-"""XLA's own account of memory: the buffer-assignment report that lies beside a dump."""
+"""XLA's own report of memory: the buffer-assignment file next to a dump."""
 from __future__ import annotations
 
 import re
@@ -13,7 +13,7 @@ _SPACE = re.compile(r"^Memory Space: (.+?) \(color=\d+\)\s*\nTotal bytes: (\d+)"
 @dataclass(frozen=True, slots=True)
 class Allocation:
     """A buffer of the compiled program: ``sort`` is ``parameter``, ``output``, ``temporary``, ``constant`` or ``thread-local``;
-    ``values`` are the instructions whose results lie in it, with their bytes, largest first."""
+    ``values`` are the instructions whose results it contains, with their bytes, largest first."""
 
     number: int
     size: int

@@ -1,4 +1,4 @@
-"""What lies in a folder that XLA wrote (``--xla_dump_to``): modules, the stages of each, and reports beside them."""
+"""A folder that XLA wrote (``--xla_dump_to``): its modules, the stages of each, and the reports next to them."""
 from __future__ import annotations
 
 import os

@@ -30,7 +30,7 @@ class Found:
 
 
 def find_files(paths: Iterable[str]) -> Found:
-    """The files that the paths stand for. A file that is named is taken as it is; a folder is searched through for dumps."""
+    """The files that the paths name. A named file is used as it is; a folder is searched for dumps."""
     found = Found()
     for path in paths:
         if path != "-" and os.path.isdir(path):
@@ -51,7 +51,7 @@ def _walk(folder: str) -> Iterable[str]:
 
 
 def no_dump(paths: Sequence[str], skipped: Sequence[str]) -> UserError:
-    """What to say of folders in which nothing is read: what lies there instead, and what to do about the first that is known."""
+    """The message for folders without dumps: what they contain instead, and what to do about the first known kind of file."""
     where = "no dump in " + ", ".join(paths)
     if not skipped:
         return UserError(f"{where}, which holds no files", DUMP_HLO)
@@ -77,7 +77,7 @@ def _is_dump(path: str) -> bool:
 
 
 def sniff(path: str) -> str | None:
-    """The format of the text at the begin of a file, or None where it is none that irscope knows."""
+    """The format of the text at the beginning of a file, or None if irscope does not know it."""
     head = _head(path)
     encoding = encoding_of(head)
     if not head.strip() or not (encoding or looks_printed(head)):
@@ -86,7 +86,7 @@ def sniff(path: str) -> str | None:
 
 
 def _head(path: str) -> bytes:
-    """What a file begins with; nothing where it cannot be read."""
+    """The beginning of a file; empty if it cannot be read."""
     try:
         opener = gzip.open if path.endswith(".gz") else open
         with opener(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""One function over many files in several processes: answers in order, and no file can take the others down."""
+"""Runs one function over many files in several processes: results in order, and no file can crash the others."""
 from __future__ import annotations
 
 import multiprocessing
@@ -69,7 +69,7 @@ class _Worker:
 
 
 class _Pool(Generic[T]):
-    """Each worker has a pipe of its own, so that the death of one is seen as the end of its pipe, and touches nobody else."""
+    """Each worker has its own pipe, so that the death of one is detected as the end of its pipe and does not affect the others."""
 
     def __init__(self, ask: Callable[[str], T], died: Callable[[str, str], T], files: Sequence[str], jobs: int) -> None:
         self.ask, self.died, self.files = ask, died, files
@@ -177,7 +177,7 @@ class _Started:
 
 @dataclass(frozen=True, slots=True)
 class _LastWord:
-    """What a worker sends before it ends over a file that takes more than it may."""
+    """What a worker sends before it exits because a file exceeds its budget."""
 
     why: str
 

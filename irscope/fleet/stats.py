@@ -49,7 +49,7 @@ def stats_of(files: Sequence[str], from_: str | None = None, signature: bool = F
 
 
 def stats_of_file(file: str, from_: str | None = None, signature: bool = False) -> Stats:
-    """The figures of one file. Nothing that the file holds makes it raise."""
+    """The figures of one file. No content of the file makes it raise."""
     try:
         with fresh_budget(called(file)):
             reading = read(decode(read_bytes(file), file), from_)

@@ -1,4 +1,4 @@
-"""Rules, what they find, and how it is reported. What a rule is made of is imported from here."""
+"""Lint rules, their findings, and the reports of them. Rules import everything that they need from here."""
 
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Make, Site

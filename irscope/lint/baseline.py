@@ -1,4 +1,4 @@
-"""Findings that are known and accepted: told apart by what they are about, not by their line."""
+"""The baseline: known and accepted findings, identified by their subject instead of their line."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _NAME = re.compile(r"%([\w.\-]+)")
 
 
 def fingerprint(finding: Finding) -> str:
-    """What stays the same when a model is exported again: the rule, the operator and its type, and the message with operators for names.
+    """A key that is stable when a model is exported again: the rule, the operator and its type, and the message with names replaced.
 
-    Names are those of the compiler or of a counter, and change when a line is added in front. Equal findings of equal operators, as the
-    layers of a model have, share a fingerprint; a baseline counts them.
+    Names come from the compiler or a counter, and change when a line is added before. Equal findings on equal operators, as in the
+    layers of a model, share a fingerprint; a baseline counts them.
     """
     known = {step.node: f"{step.op} {step.type}" for step in finding.path}
     at = known.get(finding.node) or _plain(finding.node)
@@ -30,7 +30,7 @@ def fingerprint(finding: Finding) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name without the numbers that compilers put behind it; what is a number is no name."""
+    """A name without the numeric suffix that compilers append; a plain number is not a name."""
     return re.sub(r"(?:\.\d+)+$", "", name) if not name.isdigit() else ""
 
 
@@ -44,7 +44,7 @@ def write_baseline(path: str, findings: Iterable[Finding], fusion: dict[str, dic
 
 
 def read_baseline(path: str) -> Counter[str]:
-    """How often each fingerprint is accepted. Raises UserError for a file that is no baseline."""
+    """How often each fingerprint is accepted. Raises UserError for a file that is not a baseline."""
     try:
         data = json.loads(Path(path).read_text())
         accepted: Counter[str] = Counter()
@@ -58,7 +58,7 @@ def read_baseline(path: str) -> Counter[str]:
 
 
 def read_fusion(path: str) -> dict[str, dict[str, Any]]:
-    """What the policy made of each file when the baseline was written, by the file's name; empty where that was not stored."""
+    """The fusion figures of each file when the baseline was written, by the file's name; empty if they were not stored."""
     read_baseline(path)
     document: dict[str, dict[str, Any]] = json.loads(Path(path).read_text()).get("fusion", {})
     try:
@@ -70,7 +70,7 @@ def read_fusion(path: str) -> dict[str, dict[str, Any]]:
 
 
 def unknown_to(left: Counter[str], findings: Iterable[Finding]) -> list[Finding]:
-    """The findings beyond those that are left to be accepted; what is accepted is taken out of ``left``, so that it holds for one file."""
+    """The findings that the baseline does not accept; accepted ones are subtracted from ``left``, so that each entry counts once."""
     new = []
     for finding in findings:
         print_ = fingerprint(finding)

@@ -1,7 +1,7 @@
-"""What a change of the graph would bring: it is made on a copy, the copy is planned again, and the difference is counted.
+"""What a change of the graph would save: applies it to a copy, plans the copy again, and takes the difference.
 
-The copy holds the surroundings of the change alone (:mod:`irscope.lint.regions`), so that a graph of 100,000 operations is not planned
-again for each finding; equal surroundings with equal changes, as the layers of a model have, are planned once.
+The copy contains only the region around the change (:mod:`irscope.lint.regions`), so that a graph of 100,000 operations is not planned
+again for each finding; equal regions with equal changes, as in the layers of a model, are planned once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CANNOT = (UserError, TypeFault)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Kernels, bytes of traffic and microseconds that fall away (negative: that are added) when a change is made."""
+    """Kernels, bytes of traffic and microseconds that a change saves (negative: adds)."""
 
     kernels: float
     bytes: float
@@ -48,11 +48,11 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Whether the change brings something."""
+        """Whether the change saves anything."""
         return self.us > 0
 
     def times(self, n: float) -> Claim:
-        """The claim where its graph runs ``n`` times."""
+        """The claim if its graph runs ``n`` times."""
         return Claim(self.kernels * n, self.bytes * n, self.us * n)
 
     @property
@@ -76,7 +76,7 @@ class Claims:
         self._large = 0
 
     def of(self, graph: Graph, users: list[list[Node]], edit: Edit) -> Claim | None:
-        """What an edit of one run of a graph brings; None where that cannot be told. ``users`` are those of the graph's nodes."""
+        """What an edit saves in one run of a graph; None if that is unknown. ``users`` are those of the graph's nodes."""
         if graph not in self._surroundings:
             plan = self._plans.get(graph.name) or self._apart(graph)
             self._numbering.graph(graph)
@@ -92,14 +92,14 @@ class Claims:
         return self._known[key]
 
     def _fits(self, region: Region) -> bool:
-        """Whether a region is small, or few were so large: kernels of thousands of nodes are not planned again and again."""
+        """Whether a region is small enough, or one of the few large ones allowed: kernels of thousands of nodes are not replanned often."""
         if len(region.nodes) <= LARGE:
             return True
         self._large += len(region.nodes)
         return self._large <= MAX_LARGE
 
     def _apart(self, graph: Graph) -> Plan | None:
-        """The plan of a graph that was written out where it is called, as it is by itself."""
+        """The plan of a graph that was inlined into its caller, planned separately."""
         part = self.whole.module.derived()
         part.graphs = {graph.name: graph}
         part.entry = graph.name
@@ -109,7 +109,7 @@ class Claims:
             return None
 
     def _planned(self, region: Region, edit: Edit, key: object) -> Claim | None:
-        """The difference of two plans; ``key`` is equal where regions are, whatever is changed in them."""
+        """The difference of two plans; ``key`` is equal for equal regions, whatever the change."""
         tidy = self._as_written and not edit.apart
         try:
             if (key, tidy) not in self._before:
@@ -131,7 +131,7 @@ class Claims:
 
 
 def tidied(module: Module, policy: str) -> Module:
-    """A module as the policy's compiler has tidied it before it makes kernels."""
+    """A module after the simplifications that the policy's compiler makes before fusion."""
     for name in TIDIED if compiler_of(policy) in TIDY else ():
         module = pass_named(name).run(module)
     return module

@@ -1,4 +1,4 @@
-"""From what rules found to what is told: one finding a user operator, as severe as what mending it saves."""
+"""Turns rule results into reported findings: one per user operator, with a severity by what the fix saves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LISTED = 3
 
 
 def found_by(context: Context, rule: type[Rule]) -> list[Finding]:
-    """What one rule finds: the places of one user operator made one finding, as severe as what mending it saves."""
+    """The findings of one rule, merged per user operator, with a severity by what the fix saves."""
     if (rule.policies and context.settings.compiler not in rule.policies) or rule.dialect not in (None, context.module.dialect):
         return []
     found = merged(context, rule.found_in(context))
@@ -30,7 +30,7 @@ def found_by(context: Context, rule: type[Rule]) -> list[Finding]:
 
 
 def _gains(finding: Finding) -> bool:
-    """Whether mending saves time, and a kernel or traffic: what is computed faster in the same kernel is another matter."""
+    """Whether the fix saves time and also a kernel or traffic, instead of only speeding up arithmetic in the same kernel."""
     saves = finding.saves or {}
     return saves.get("us", 0.0) > 0 and (saves["bytes"] > 0 or saves["kernels"] > 0)
 
@@ -50,9 +50,9 @@ def _cut(context: Context, finding: Finding) -> Finding:
 
 
 def merged(context: Context, findings: Iterable[Finding]) -> list[Finding]:
-    """One finding for each operator of the user's program: the one that saves most, with what all of them save.
+    """One finding for each operator of the user's program: the one that saves most, with the sum of all savings.
 
-    The operator is known by its line in the user's program and the scope it stands in; where the text names neither, each node is one.
+    The operator is identified by its line in the user's program and its scope; if the text names neither, each node is one operator.
     """
     found: dict[object, list[Finding]] = {}
     for number, finding in enumerate(findings):

@@ -43,7 +43,7 @@ KEYS = {"": _TOP, "per-path": _LINT, "per-scope": _SCOPE, "suppress": _SUPPRESS,
 
 @dataclass(slots=True)
 class Suppression:
-    """One accepted pattern of findings. Empty fields fit everything; the others are patterns with stars. ``offset`` is its place."""
+    """One accepted pattern of findings. Empty fields match everything; the others may contain ``*``. ``offset`` is its place."""
 
     rule: str
     reason: str
@@ -69,12 +69,12 @@ class Config:
     check: dict[str, Any] | None = None
 
     def resolve(self, name: str) -> str:
-        """A file name of the settings, which stands relative to their folder."""
+        """A file name in the settings, resolved relative to their folder."""
         return str(self.folder / name)
 
 
 def find_config(start: str | Path) -> Config | None:
-    """The settings nearest to a file or folder, looking upwards; a pyproject.toml without ``[tool.irscope]`` is passed by."""
+    """The settings nearest to a file or folder, looking upwards; a pyproject.toml without ``[tool.irscope]`` is skipped."""
     here = Path(start).resolve()
     for folder in (here, *here.parents) if here.is_dir() else here.parents:
         for name in NAMES:
@@ -87,7 +87,7 @@ def find_config(start: str | Path) -> Config | None:
 
 
 def read_config(path: str) -> Config:
-    """The settings of one file, whatever its name. Raises UserError when there are none."""
+    """The settings of one file, whatever its name. Raises UserError if there are none."""
     found = _read(Path(path), path)
     if found is None:
         raise UserError(f"{path} has no [tool.irscope]", "a pyproject.toml holds the settings there, an irscope.toml at its top")

@@ -1,4 +1,4 @@
-"""What a rule gets: a view of the module, what it costs, and the settings of the run."""
+"""The argument of a rule: a view of the module, its costs, and the settings of the run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from irscope.source import Finding
 
 
 class Context:
-    """One module under the settings of a run. ``whole``: the parser of its format takes the text.
+    """One module under the settings of a run. ``whole``: the parser of its format accepts the text.
 
-    ``view`` answers about the module, ``costs`` about kernels and time; ``found`` keeps what rules have found already.
+    ``view`` answers queries about the module, ``costs`` about kernels and time; ``found`` caches the findings of rules.
     """
 
     def __init__(self, module: Module, settings: Settings | None = None, whole: bool = True, costs: Costs | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What a module costs under a policy on a machine, and what changes of it would save."""
+"""The cost of a module under a policy on a machine, and what changes would save."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class Costs:
 
     @cached_property
     def inner(self) -> Costs:
-        """The costs of the primitives, where there are any beside the module itself."""
+        """The costs of the primitives, if the module is not made of primitives itself."""
         primitive = self.view.primitive
         return self if primitive is None or primitive is self.view.module else Costs(ModuleView(primitive), self.settings)
 
     @cached_property
     def machine(self) -> Machine:
-        """What time costs. Raises UserError where there is no such table."""
+        """The machine table for time estimates. Raises UserError if there is no such table."""
         return self.settings.table()
 
     @cached_property
     def planned(self) -> Planned | None:
-        """What the policy makes of the primitives of the module; None where it cannot judge them."""
+        """The policy's plan for the primitives of the module; None if it cannot plan them."""
         if self.view.primitive is None:
             return None
         if self.inner is not self:
@@ -48,7 +48,7 @@ class Costs:
 
     @cached_property
     def total_us(self) -> float | None:
-        """The estimated time of one run; None where it cannot be told."""
+        """The estimated time of one run; None if it is unknown."""
         if self.inner is not self:
             return self.inner.total_us
         return self.planned.us(self.machine) if self.planned is not None else None
@@ -63,13 +63,13 @@ class Costs:
 
     @cached_property
     def claims(self) -> Claims | None:
-        """Tells what changes bring; None where the module cannot be planned."""
+        """Computes what changes save; None if the module cannot be planned."""
         return Claims(self.planned, self.machine) if self.planned is not None else None
 
     def claim(self, graph: Graph, edit: Edit) -> Claim | None:
-        """What an edit of a graph brings in one run of the module; None where that cannot be told.
+        """What an edit of a graph saves in one run of the module; None if that is unknown.
 
-        Inside a fusion of the text the kernels are made already: what is left out there saves neither a launch nor traffic.
+        Inside a fusion of the text the kernels are fixed: removing a node there saves neither a launch nor traffic.
         """
         module, homes = self.view.module, self.inner.view.homes if self.inner is not self else {}
         if not module.dialect.primitive and self.inner is not self:
@@ -82,7 +82,7 @@ class Costs:
         return found.times(self.runs(graph)) if found is not None else None
 
     def runs(self, graph: Graph) -> float:
-        """How often a graph runs in one run of the module; 1 where that is not told."""
+        """How often a graph runs in one run of the module; 1 if that is unknown."""
         planned = self._planned_runs.get(graph.name)
         return planned if planned is not None else self.view.survey.calls.times.get(graph, 1.0)
 
@@ -93,7 +93,7 @@ class Costs:
         return {graph.name: n for graph, n in reversed(times.items())}
 
     def saves(self, graph: Graph, change: Edit | dict[str, float] | None, tidied: bool) -> dict[str, float] | None:
-        """Microseconds, bytes and kernels that a change saves: an edit is made on a copy that is planned again; counts get their time.
+        """Microseconds, bytes and kernels that a change saves: an edit is planned on a copy; counts get a time estimate.
 
         ``tidied``: compilers make such changes themselves in text from before optimisation, where they save nothing.
         """

@@ -1,4 +1,4 @@
-"""What a user demands of a module beyond the rules: budgets, fusions, dtypes; from options or from the project's file."""
+"""The user's demands on a module beyond the rules: budgets, fusions, dtypes; from options or from the project's file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from irscope.source import Finding
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """Budgets are None where there are none; sizes are bytes. ``machine`` names a table of what time costs, or its file."""
+    """Budgets are None if not set; sizes are bytes. ``machine`` names a machine table, or its file."""
 
     policy: str = "irscope"
     device: str | None = None
@@ -33,18 +33,18 @@ class Demands:
     where: str = ""
 
     def over(self, more: dict[str, Any]) -> Demands:
-        """These demands with those that ``more`` gives (by field; None and empty ones are no demand) in their place."""
+        """These demands overridden by those in ``more`` (by field; None and empty values do not override)."""
         own = {field.name: getattr(self, field.name) for field in fields(self)}
         return Demands(**{**own, **{name: value for name, value in more.items() if value not in (None, "", ())}})
 
     @property
     def settings(self) -> Settings:
-        """Whose rules and what time costs, for the findings of rules."""
+        """The policy and the machine, for the findings of rules."""
         return Settings(self.policy, self.device, self.machine)
 
     @property
     def plans(self) -> bool:
-        """Whether a fusion policy must be asked."""
+        """Whether a fusion plan is needed."""
         return self.max_kernels is not None or self.max_traffic is not None or bool(self.require_fused)
 
     @property
@@ -53,7 +53,7 @@ class Demands:
         return self.plans or self.max_memory is not None or bool(self.expect_dtype)
 
     def judge(self, module: Module, planned: Planned | None = None) -> list[Finding]:
-        """What in a module is against the demands. Raises UserError where that cannot be told."""
+        """The findings for broken demands. Raises UserError if a demand cannot be checked."""
         findings: list[Finding] = []
         if self.plans:
             planned = planned or Planned(module, self.policy, self.device)

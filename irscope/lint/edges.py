@@ -1,4 +1,4 @@
-"""What ``--why-not-fused`` tells of an edge beside the verdict: what goes over it, what that costs, and where the user wrote its ends."""
+"""What ``--why-not-fused`` reports of an edge beside the verdict: its value, its cost, and the source lines of its ends."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _NUMBER = re.compile(r"\d+")
 class Edge:
     """One edge. ``carries`` is the type of the producer's value, ``ops`` are the operators at both ends (empty: not in the text).
 
-    ``bytes`` go through memory because of this edge in one run, ``us`` is the estimated time that fusing it saves at the most: what the
-    consumer reads; and what the producer writes and one launch, where no other edge has the value stored. ``sources`` are the lines of
-    the user's program, else the scopes, of both ends; ``place`` is the consumer in the text; ``kernel`` computes both ends, where the
-    edge was asked for and is fused.
+    ``bytes`` go through memory because of this edge in one run, ``us`` is the estimated time that fusing it saves at most: the consumer's
+    read; and the producer's write and one launch, if no other edge needs the value stored. ``sources`` are the lines of the user's
+    program, otherwise the scopes, of both ends; ``place`` is the consumer in the text; ``kernel`` computes both ends, if the edge was
+    requested and is fused.
     """
 
     verdict: EdgeVerdict
@@ -42,12 +42,12 @@ class Edge:
 
     @property
     def is_apart(self) -> bool:
-        """Whether the value goes through memory for somebody."""
+        """Whether the value goes through memory."""
         return self.verdict.fused != "all"
 
     @property
     def likeness(self) -> tuple[object, ...]:
-        """What equal layers of a model have in common: rule and words, operators, type, and the lines or scopes but for numbers."""
+        """A key that equal layers of a model share: rule and message, operators, type, and the lines or scopes without numbers."""
         verdict = self.verdict
         named = tuple("" if op else name for op, name in zip(self.ops, verdict.names, strict=True))
         scopes = tuple(_NUMBER.sub("0", source) if ":" not in source else source for source in self.sources)
@@ -55,7 +55,7 @@ class Edge:
 
 
 def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping[EdgeVerdict, Kernel] | None = None) -> list[Edge]:
-    """The verdicts on edges of a module, in their order, with what a reader wants to know."""
+    """The verdicts on edges of a module, in their order, with types, costs and source lines."""
     verdicts = list(verdicts)
     stored = Counter((v.graph, v.producer) for v in verdicts if v.fused != "all")
     times = Calls(context.module).times
@@ -89,7 +89,7 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
 
 
 def folded(edges: Iterable[Edge]) -> list[list[Edge]]:
-    """The edges that are apart, those alike together, what costs most first; of equal cost in the order of the text."""
+    """The edges that are not fused, grouped by likeness, costliest first; of equal cost in the order of the text."""
     alike: dict[tuple[object, ...], list[Edge]] = {}
     for edge in edges:
         if edge.is_apart:

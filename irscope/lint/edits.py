@@ -1,4 +1,4 @@
-"""What a fix does to a graph, said node by node, so that it can be tried on a copy."""
+"""The edits of a fix, node by node, so that they can be tried on a copy of the graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irscope.ops.attrs import Literal
 
 
 class Site:
-    """Where an edit builds: the copy so far. ``new`` finds in it what became of a node, ``op`` appends to it."""
+    """The copy under construction in which an edit builds: ``new`` finds the replacement of a node in it, ``op`` appends to it."""
 
     def __init__(self, builder: Builder, became: dict[Node, Node], absent: Callable[[Node], Node]) -> None:
         self.builder = builder
@@ -22,18 +22,18 @@ class Site:
         self._absent = absent
 
     def new(self, node: Node) -> Node:
-        """What a node of the graph became in the copy; a node that the copy leaves out is given from outside."""
+        """The replacement of a node in the copy; a node that the copy omits becomes a parameter."""
         found = self._became.get(node)
         if found is None:
             found = self._became[node] = self._absent(node)
         return found
 
     def given(self, node: Node) -> Node:
-        """The value of a node of the graph, given from outside: a weight, or what was computed before."""
+        """The value of a node of the graph as a parameter of the copy: a weight, or an earlier result."""
         return self._absent(node)
 
     def number(self, value: float, type: TensorType) -> Node:
-        """A number all over a shape."""
+        """A splat of a number in a shape."""
         scalar = TensorType(type.dtype, ())
         literal = Literal.of(np.asarray(value, type.dtype.numpy()), scalar)
         one = self.op(hlo.constant, type=scalar, attrs={"literal": literal})
@@ -57,9 +57,9 @@ Make = Callable[[Site], Node]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """For some nodes, what stands in their place. ``reads`` are nodes that are used for it and are not near: the sources of moves.
+    """Replacements for some nodes. ``reads`` are nodes outside the region that the replacements use: the sources of moves.
 
-    ``apart``: equal nodes that it makes are kept from being shared again, as a barrier does in the program.
+    ``apart``: prevents CSE of equal nodes that the edit builds, as a barrier does in the program.
     """
 
     changes: Mapping[Node, Make]
@@ -68,7 +68,7 @@ class Edit:
 
     @staticmethod
     def use(node: Node, instead: Node) -> Edit:
-        """``instead``, which stands before, takes the place of ``node``."""
+        """Replaces ``node`` by ``instead``, which precedes it."""
         return Edit({node: lambda site: site.new(instead)}, (instead,))
 
     @property
@@ -78,7 +78,7 @@ class Edit:
 
 
 def together(edits: Sequence[Edit]) -> Edit:
-    """All edits as one; of two that change a node the first holds."""
+    """All edits combined; if two change the same node, the first applies."""
     changes: dict[Node, Make] = {}
     for edit in edits:
         for node, make in edit.changes.items():
@@ -89,10 +89,9 @@ def together(edits: Sequence[Edit]) -> Edit:
 def built(
     nodes: Sequence[Node], results: Sequence[Node], edit: Edit | None, name: str, bodies: Mapping[Graph, Graph] | None = None
 ) -> Graph:
-    """A graph of its own made of ``nodes`` (in definition order) with an edit applied; it gives ``results``.
+    """A separate graph of ``nodes`` (in definition order) with an edit applied, which returns ``results``.
 
-    Operands that are not among the nodes become parameters, in the order in which they are asked for. ``bodies`` maps old callees to new
-    ones.
+    Operands that are not among the nodes become parameters, in the order of their first use. ``bodies`` maps old callees to new ones.
     """
     made = Graph(name)
     builder = Builder(made)

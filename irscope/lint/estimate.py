@@ -1,4 +1,4 @@
-"""How long kernels take on a machine: they start, and then move bytes or compute, whichever takes longer."""
+"""The estimated time of kernels on a machine: the launch, plus the longer of memory traffic and arithmetic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCATTERED = 4.0
 
 
 class Works:
-    """The arithmetic of nodes on one machine, in microseconds; each node is looked at once."""
+    """The time of nodes' arithmetic on one machine, in microseconds; each node is computed once."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -28,7 +28,7 @@ class Works:
         self._nodes: dict[Node, float] = {}
 
     def us(self, node: Node) -> float:
-        """The time of one node's arithmetic, were its operands at hand."""
+        """The time of one node's arithmetic, without reading its operands."""
         known = self._nodes.get(node)
         if known is None:
             known = self._nodes[node] = self._of(node)
@@ -62,7 +62,7 @@ class Works:
 
 
 def scattered(node: Node) -> float:
-    """Bytes that a node moves beyond what it wants, because it finds them one by one."""
+    """Bytes that a node moves beyond those that it needs, because it gathers or scatters single elements."""
     if node.op not in GATHERS and node.op not in SCATTERS:
         return 0.0
     wanted = node.type if node.op in GATHERS or len(node.operands) < 3 else node.operands[2].type

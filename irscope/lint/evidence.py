@@ -1,4 +1,4 @@
-"""What a finding rests on: the operators it is about with their types and lines, and what the kernels that compute them cost now."""
+"""The evidence for a finding: its operators with their types and lines, and the present cost of the kernels that compute them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEAVES = hlo("constant") | torchscript("prim::Constant prim::GetAttr prim::List
 
 
 class Evidence:
-    """Completes the findings of one module; what they share is looked up once."""
+    """Completes the findings of one module; shared facts are computed once."""
 
     def __init__(self, context: Context) -> None:
         self.context = context

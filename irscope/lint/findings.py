@@ -1,4 +1,4 @@
-"""What a rule found, before it is weighed."""
+"""The findings of a rule before their savings are estimated."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from irscope.source import Finding, Severity
 
 @dataclass(slots=True)
 class RuleFinding(Finding):
-    """A finding with what is needed to weigh it.
+    """A finding with the data to estimate its savings.
 
-    ``at`` is the node with its graph; ``edit`` the change that mends it, where one is known; ``timed`` whether it is about time: then its
-    severity holds only where mending it saves enough.
+    ``at`` is the node with its graph; ``edit`` the change that fixes it, if one is known; ``timed`` whether it is about time: then its
+    severity applies only if the fix saves enough.
     """
 
     at: tuple[Graph, Node] | None = None

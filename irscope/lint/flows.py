@@ -1,4 +1,4 @@
-"""What one kernel reads and computes: the share of each of its nodes that is wanted, and the bytes of its inputs."""
+"""The data flow of one kernel: the share of each of its nodes that is needed, and the bytes of its inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plans that a fusion policy makes of a module, and what to know about them: its release, and how far to trust it."""
+"""The fusion plans of a policy for a module, with the policy's release and its limits."""
 
 from __future__ import annotations
 

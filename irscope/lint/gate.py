@@ -1,4 +1,4 @@
-"""What the user demands of a module: a gate is a rule that needs a number or a pattern to judge by."""
+"""Gates: rules that check a number or a pattern that the user demands of a module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ READERS = re.compile(r"(HLO|TSC|RLY)(\d{3})?$")
 
 
 class Gate(Rule):
-    """A demand. It documents itself as a rule does; what it finds is an error, because somebody asked for it.
+    """A demand of the user. It documents itself as a rule does; its findings are errors, because the user asked for the check.
 
     ``formats`` is empty for demands on the settings and on whole projects.
     """
@@ -29,7 +29,7 @@ class Gate(Rule):
     def broken(
         cls, module: Module, message: str, *, at: tuple[Graph, Node] | None = None, notes: tuple[Note, ...] = (), help: str = ""
     ) -> Finding:
-        """The finding of a gate, at a node where one is to blame."""
+        """The finding of a gate, at the node that causes it, if there is one."""
         if at is not None and at[1].loc >= 0:
             return cls.located(module, at, message, notes, help)
         node, graph = (at[1].name, at[0].name) if at is not None else ("", module.entry)
@@ -50,6 +50,6 @@ def all_documented() -> tuple[type[Rule], ...]:
 
 
 def check_rule(word: str) -> None:
-    """Raise UserError for a word that means no rule."""
+    """Raise UserError for a word that names no rule."""
     if not READERS.match(word.upper()) and not any(rule.code.startswith(word.upper()) for rule in all_documented()):
         find_rule(word, all_documented())

@@ -1,4 +1,4 @@
-"""What XLA's GemmFusion makes of what stands next to a product, under the policy ``xla-gpu``."""
+"""Which neighbours of a product XLA's GemmFusion fuses with it, under the policy ``xla-gpu``."""
 
 from __future__ import annotations
 

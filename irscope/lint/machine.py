@@ -1,4 +1,4 @@
-"""What work costs on a machine: a table of a few numbers, each with its source; built in, or a file of the user's."""
+"""The machine model: a table of a few numbers, each with its source; built in, or from a user's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels that a fusion policy makes of a module, and what they cost together."""
+"""The kernels that a fusion policy plans for a module, and their total cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules on structure, for formats that have operators of their own: they look at the primitives, and speak of what the user wrote."""
+"""Structural rules for formats with their own operators: they run on the primitives, and report the operators that the user wrote."""
 
 from __future__ import annotations
 

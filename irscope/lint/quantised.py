@@ -1,4 +1,4 @@
-"""What the rules on quantisation share: products, their weights, and integers that become floats on the way there."""
+"""Helpers of the quantisation rules: products, their weights, and dequantised operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The surroundings of a few nodes: the kernels that a change there may make other than they are."""
+"""The region around a few nodes: the kernels that a change there may affect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one run of the linter has to tell: the files, their findings, and the edges that were asked about."""
+"""The result of one run of the linter: the files, their findings, and the requested edges."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """What one rule found in all files: how often, in how many files, and what mending it would save."""
+    """The findings of one rule in all files: how many, in how many files, and what fixing them would save."""
 
     code: str
     name: str

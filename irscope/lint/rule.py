@@ -1,4 +1,4 @@
-"""A rule: one file, one class, from which its test, its page and ``irscope rule`` come."""
+"""The base class of rules: one file and one class per rule, from which its test, its page and ``irscope rule`` are generated."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ REDUCER = "{name} {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """A small dump. ``nodes`` names the nodes that must be found in a bad one (empty: any); a good one must give none.
+    """A small dump. ``nodes`` names the nodes that must be reported in a bad one (empty: any); a good one must have no finding.
 
-    ``policy`` is the fusion policy under which it is judged.
+    ``policy`` is the fusion policy under which it is linted.
     """
 
     format: str
@@ -78,7 +78,7 @@ Findings = Iterator[RuleFinding]
 
 
 class Fix(StrEnum):
-    """How far irscope can help: it makes the change on a copy and counts what it saves; it says what to do; it only tells."""
+    """How far irscope can help: it makes the change on a copy and computes the savings; it says what to do; it only reports."""
 
     REWRITE = "rewrite"
     HINT = "hint"
@@ -94,21 +94,19 @@ class Section:
 
 
 class Rule:
-    """What all rules share. A subclass documents itself in its docstring, under :data:`HEADINGS`; its first bad fixture is the example.
+    """The base of all rules. A subclass documents itself in its docstring, under :data:`HEADINGS`; its first bad fixture is the example.
 
-    ``code`` is never re-used; ``name`` is the pattern that is found, so that "allow cast-ping-pong" reads well;
-    ``severity`` is what a finding has unless the rule says otherwise for a case. ``formats`` are those in which it finds something: it has
-    fixtures in each. A rule whose ``default`` is False runs only when
-    ``--select`` names it, its family or ``ALL``: it tells what is true and rarely worth a change. A ``structural`` rule looks for HLO
-    operations; other formats show it their primitives, and what it finds between those of one operator of the text is left out (the user
-    wrote none of them) unless the rule looks ``inside``. What a ``timed`` rule finds is as severe as it says only where mending it saves
-    enough time, and information elsewhere; the others find what is wrong, or may be. A rule with ``only_gains`` is silent where mending
-    saves nothing. What a ``tidied`` rule finds compilers mend themselves in text from before optimisation: there it saves nothing.
-    ``policies`` names those whose refusals a rule tells; it is silent under others (empty: it looks under all). A rule with a ``dialect``
-    looks at texts of that one alone. ``fix`` says
-    how far irscope can help, ``passes`` which passes of ``irscope opt`` make the change in some of the cases.
-    A rule that ``judges_types`` sees a text with faults as it stands; the others find nodes whose types do not hold made opaque
-    (``add?``), and may rest on all others.
+    ``code`` is never re-used; ``name`` is the pattern that the rule finds, so that "allow cast-ping-pong" reads well; ``severity`` is the
+    severity of its findings unless the rule overrides it for a case. ``formats`` are those in which it finds something: it has fixtures in
+    each. A rule whose ``default`` is False runs only if ``--select`` names it, its family or ``ALL``: its findings are true but rarely
+    worth a change. A ``structural`` rule looks for HLO operations; in other formats it sees the primitives, and findings between the
+    primitives of one operator of the text are dropped (the user wrote none of them) unless the rule looks ``inside``. Findings of a
+    ``timed`` rule have its severity only if the fix saves enough time, and are information otherwise; other rules find what is or may be
+    wrong. A rule with ``only_gains`` drops findings whose fix saves nothing. Findings of a ``tidied`` rule save nothing in text from before
+    optimisation, because compilers fix them there. ``policies`` names the policies whose refusals a rule reports; it runs under no others
+    (empty: it runs under all). A rule with a ``dialect`` runs on texts of that dialect only. ``fix`` says how far irscope can help,
+    ``passes`` names the passes of ``irscope opt`` that make the change in some cases. A rule that ``judges_types`` sees a text with type
+    errors unchanged; for the others nodes with invalid types are opaque (``add?``), and all other types are valid.
     """
 
     code: ClassVar[str]
@@ -135,7 +133,7 @@ class Rule:
 
     @classmethod
     def found_in(cls, context: Context) -> list[Finding]:
-        """What the rule finds in a module, each place by itself; it looks once."""
+        """The findings of the rule in a module, one per place; computed once."""
         if cls not in context.found:
             context.found[cls] = list(cls().check(context))
         return context.found[cls]
@@ -146,7 +144,7 @@ class Rule:
     ) -> RuleFinding:
         """A finding at ``node``, with its place in the text and the user's own source line.
 
-        What it saves is found by making an edit on a copy and planning that again, or is the bytes and kernels that the rule counted.
+        Its savings come from an edit on a copy that is planned again, or are the bytes and kernels that the rule counted.
         """
         graph = context.view.homes[node]
         found = self.located(context.module, (graph, node), message, notes, help)
@@ -158,7 +156,7 @@ class Rule:
     def located(
         cls, module: Module, at: tuple[Graph, Node], message: str, notes: tuple[Note, ...] = (), help: str = "",
     ) -> RuleFinding:
-        """A finding at a node, which says nothing of what it saves."""
+        """A finding at a node, without savings."""
         graph, node = at
         stack = module.call_stack(node)
         return RuleFinding(
@@ -190,7 +188,7 @@ def place_of(module: Module, node: Node) -> tuple[int, int]:
 def all_rules() -> tuple[type[Rule], ...]:
     """Every rule in ``lint/rules``, by code."""
     modules_of("irscope.lint.rules")
-    # Gate (lint/gate.py) is what demands of the user share, and no rule by itself: it has no code.
+    # Gate (lint/gate.py) is the base of the user's demands, not a rule: it has no code.
     return tuple(sorted((rule for rule in Rule.__subclasses__() if hasattr(rule, "code")), key=lambda rule: rule.code))
 
 
@@ -205,12 +203,12 @@ def find_rule(word: str, among: Iterable[type[Rule]] | None = None) -> type[Rule
 
 
 def default_rules() -> list[type[Rule]]:
-    """The rules that run when nobody selects any."""
+    """The rules that run if none are selected."""
     return [rule for rule in all_rules() if rule.default]
 
 
 def select(chosen: Iterable[str], ignored: Iterable[str]) -> list[type[Rule]]:
-    """The rules that ``--select`` and ``--ignore`` leave: codes, names, the letters of a family, ``ALL``; UserError for an unknown word."""
+    """The rules left by ``--select`` and ``--ignore``: codes, names, the letters of a family, ``ALL``; UserError for an unknown word."""
 
     def matches(word: str) -> set[type[Rule]]:
         if word.upper() == "ALL":

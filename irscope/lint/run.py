@@ -1,4 +1,4 @@
-"""Running rules over a module, weighing what they find, and putting it in order."""
+"""Runs rules over a module, estimates the savings of their findings, and sorts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of the linter over many files: options over settings over what irscope does by itself."""
+"""One run of the linter over many files: options override settings, which override defaults."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from irscope.source import Finding, Severity, UserError
 
 @dataclass(slots=True)
 class Options:
-    """What the command line asks for. ``demands`` are fields of :class:`Demands`; empty ones leave the word to the project's settings.
+    """The options of the command line. ``demands`` are fields of :class:`Demands`; empty ones defer to the project's settings.
 
-    ``fresh``: a baseline is about to be written, and the one that the settings name is not read. ``loops`` looks at compiled kernels.
-    ``log``: a compiler's own log, whose word on edges is the truth.
+    ``fresh``: a baseline will be written, and the one that the settings name is not read. ``loops`` also examines compiled kernels.
+    ``log``: a compiler's own log, from which the verdicts on edges come.
     """
 
     select: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Options:
 
 
 class Session:
-    """Lints files one after the other; :meth:`report` tells all of them. Raises UserError for rules and files that are not there."""
+    """Lints files one after the other; :meth:`report` returns all findings. Raises UserError for unknown rules and missing files."""
 
     def __init__(self, options: Options, config: Config | None = None, today: datetime.date | None = None) -> None:
         self.options, self.config = options, config
@@ -140,7 +140,7 @@ class Session:
             raise missing
 
     def report(self) -> Report:
-        """All files, and last the settings themselves where they hold a suppression that is of no use."""
+        """All files, and last the settings themselves if they contain an unused suppression."""
         files = list(self._files)
         if self._suppressor is not None and self.config is not None:
             leftovers = self._suppressor.leftovers()
@@ -157,7 +157,7 @@ class Session:
 
     @property
     def stale(self) -> int:
-        """How many findings that the baseline accepts were not there."""
+        """How many findings that the baseline accepts did not occur."""
         return self._accepted.total() if self._accepted is not None else 0
 
     def acceptable(self) -> list[Finding]:

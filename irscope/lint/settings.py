@@ -1,4 +1,4 @@
-"""How findings are judged: whose fusion rules, for which device, and what time costs on which machine."""
+"""The settings of an evaluation: the fusion policy, its device, and the machine for time estimates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What XLA's softmax rewriter makes of a composite that was recognised, under the policy ``xla-gpu`` of the latest release."""
+"""Whether XLA's softmax rewriter matches a recognised composite, under the policy ``xla-gpu`` of the latest release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fusion is worth: a program run operator by operator, as one graph, fused, and fused with the blockers lifted."""
+"""The gain from fusion: a program run operator by operator, as one graph, fused, and fused with the blockers removed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Stages:
 
 
 def stages(context: Context) -> Stages | None:
-    """The four columns; None where the module cannot be planned (open shapes, operators that are not known)."""
+    """The four columns; None if the module cannot be planned (dynamic shapes, unknown operators)."""
     with collector_paused():
         return _stages(context)
 
@@ -143,10 +143,10 @@ Edits = dict[str, list[tuple[Graph, Edit]]]
 
 
 def _lifted(context: Context) -> tuple[Planned, dict[str, int]] | None:
-    """The module with each fix made that brings something, planned again; None where that cannot be done.
+    """The module with every fix that saves time applied, planned again; None if that is impossible.
 
-    Each fix was found to save time by itself. Together they may cost some, where one takes away what another builds on; then the fixes of
-    one rule after the other are made, and those of a rule with which the whole gets slower are left out.
+    Each fix saves time by itself. Combined they may cost time, if one removes what another relies on; then the fixes are applied rule by
+    rule, without those of rules that make the whole slower.
     """
     edits: Edits = {}
     for rule in _rewriting(context.settings.compiler):

@@ -1,4 +1,4 @@
-"""Leaving out the findings that the project has accepted, and warning of acceptances that have nothing to accept."""
+"""Suppresses the findings that the project has accepted, and warns of unused suppressions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Suppressor:
         self._files: list[str] = []
 
     def remaining(self, file: str, findings: list[Finding], modules: list[Module]) -> list[Finding]:
-        """The findings of a file that nobody has accepted."""
+        """The findings of a file that no suppression matches."""
         self._files.append(file)
         scopes = Scopes(modules)
         left = []

@@ -1,4 +1,4 @@
-"""What a fusion policy kept apart, for rules that tell its refusals."""
+"""The edges that a fusion policy does not fuse, for rules that report its refusals."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class UnfusedEdge:
 
     @property
     def why(self) -> str:
-        """The compiler's words, or the root cause where it has none."""
+        """The compiler's message, or the root cause if it has none."""
         return self.verdict.reason or self.verdict.cause
 
     @property
     def numbers(self) -> str:
-        """What the rule compared, as ``emitted 16 > 15``; empty where it compared nothing."""
+        """The numbers that the policy compared, as ``emitted 16 > 15``; empty if it compared none."""
         before, bracket, rest = self.verdict.cause.rpartition(" (")
         return rest.rstrip(")") if bracket and before else ""
 
     @property
     def saves(self) -> dict[str, float]:
-        """What fusing would spare: the value is neither written nor read, and one kernel is gone."""
+        """What fusing would save: one write and one read of the value, and one kernel."""
         return saving(bytes=2.0 * size(self.producer), kernels=1.0)
 
 
 def unfused_edges(context: Context, rules: Collection[str] = ()) -> Iterator[UnfusedEdge]:
-    """The edges that are not fused, in the order of the text; those alone that one of ``rules`` decided (empty: all)."""
+    """The edges that are not fused, in the order of the text; only those that one of ``rules`` decided (empty: all)."""
     if context.costs.planned is None:
         return
     for plan in context.costs.planned.plans:
@@ -59,15 +59,15 @@ def unfused_edges(context: Context, rules: Collection[str] = ()) -> Iterator[Unf
             find = context.view.original if verdict.graph in planned else context.view.in_text
             own = [find(end, verdict.graph) for end in (verdict.producer, verdict.consumer)]
             if own[0] is None or own[1] is None or written(own[0]) is written(own[1]):
-                continue  # between the primitives of one operator of the text nobody can do anything
+                continue  # the user cannot change edges between the primitives of one operator of the text
             if not (is_annotation(own[0]) or is_annotation(own[1])):
                 yield UnfusedEdge(own[0], own[1], context.view.homes[own[1]], verdict)
 
 
 def findings_by_producer(context: Context, rule: Rule, rules: Collection[str], say: str) -> Iterator[RuleFinding]:
-    """A finding for each value that some rules of the policy keep out of the kernels of its readers.
+    """A finding for each value that certain rules of the policy do not fuse into its users.
 
-    ``say`` is the sentence behind the value's name; ``{consumer}`` and ``{op}`` stand for its first reader.
+    ``say`` is the message after the value's name; ``{consumer}`` and ``{op}`` are replaced by its first user.
     """
     found: dict[Node, list[UnfusedEdge]] = {}
     for edge in unfused_edges(context, rules):

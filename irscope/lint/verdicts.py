@@ -30,7 +30,7 @@ _NAME = re.compile(r"%([\w.\-]+)")
 def judge(module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None) -> list[EdgeVerdict]:
     """A verdict on every edge of the graphs that the entry runs, or on the edges between the two nodes of ``pair``.
 
-    Raises UserError for an unknown policy or node, and when no path of one edge joins the pair.
+    Raises UserError for an unknown policy or node, and if no edge joins the pair.
     """
     return answer(module, policy, device, pair)[0]
 
@@ -38,7 +38,7 @@ def judge(module: Module, policy: str, device: str | None = None, pair: tuple[st
 def answer(
     module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None, context: Context | None = None
 ) -> tuple[list[EdgeVerdict], dict[EdgeVerdict, Kernel]]:
-    """The verdicts, and where a pair was asked for and is fused, the kernel that computes both. ``context`` may have the plans already."""
+    """The verdicts, and for a requested pair that is fused, the kernel that computes both. ``context`` may have the plans already."""
     usable = context is not None and (context.view.primitive is module or not reads_text(policy, module))
     planned = context.costs.planned if context is not None and usable else None
     made = planned.plans if planned is not None else plans(module, policy, device)
@@ -47,7 +47,7 @@ def answer(
         return verdicts, {}
     kernels = kernels_of(module, made, verdicts)
     if module.dialect.primitive:
-        # What is called is judged where it stands, and becomes part of kernels where it is called.
+        # Called computations get verdicts in place, and become part of kernels in their callers.
         context = Context(module, Settings(policy, device))
         if context.view.primitive is not module and context.costs.planned is not None:
             kernels |= kernels_of(module, context.costs.planned.plans, verdicts)
@@ -112,7 +112,7 @@ def _listed(names: list[str]) -> str:
 
 
 def not_joined(module: Module, pair: tuple[str, str], policy: str, judged: Iterable[EdgeVerdict]) -> UserError:
-    """The error for two nodes that no judged edge joins: what lies between them, or who their neighbours are."""
+    """The error for two nodes without an edge between them: the nodes on the path between them, or their neighbours."""
     way = _way(module, *pair) or _way(module, pair[1], pair[0])
     if way is not None and len(way) == 2:
         message = f"the text joins %{way[0]} and %{way[1]}, and {policy} passes no verdict on that edge"
@@ -148,7 +148,7 @@ def _neighbours(module: Module, name: str) -> list[str]:
 
 
 def _way(module: Module, start: str, end: str) -> list[str] | None:
-    """The shortest way along operands from one node to another of the same graph; None where there is none."""
+    """The shortest path along operands from one node to another of the same graph; None if there is none."""
     found = _home(module, start)
     if found is None:
         return None

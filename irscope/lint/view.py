@@ -1,4 +1,4 @@
-"""A module as rules look at it: its graphs, users, operators and scopes, and its primitives. Nothing here asks a fusion policy."""
+"""The view of a module for rules: its graphs, users, operators and scopes, and its primitives. Nothing here needs a fusion policy."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class ModuleView:
 
     @cached_property
     def graphs(self) -> list[Graph]:
-        """Every graph of the module that runs, callees first. What XLA's passes leave behind in a text and nothing calls is none."""
+        """Every graph of the module that runs, callees first, without uncalled computations that XLA's passes leave in a text."""
         return callees_first(self.module, self.module.main() if self.module.dialect.primitive else None)
 
     @cached_property
     def inlined(self) -> set[Graph]:
-        """Bodies of fusions: the compiler has decided about what is inside them."""
+        """Bodies of fusions, whose contents the compiler has already decided."""
         return {body for graph in self.graphs for node in graph.nodes if node.op is hlo.fusion for body in node.bodies}
 
     @cached_property
     def scalar_bodies(self) -> set[Graph]:
-        """Bodies that are run once an element (reducers, comparators)."""
+        """Bodies that run once per element (reducers, comparators)."""
         return {body for graph in self.graphs for node in graph.nodes for body in node.bodies if node.op not in CALLERS}
 
     @cached_property
@@ -59,22 +59,22 @@ class ModuleView:
 
     @cached_property
     def optimised(self) -> bool:
-        """Whether the text is what a compiler left: what it did not remove, it keeps."""
+        """Whether the text is optimised: the compiler keeps what it did not remove."""
         return HloModule.of(self.module).is_scheduled or bool(self.inlined)
 
     # ---------------------------------------------------------------- nodes
 
     def users(self, node: Node, graph: Graph) -> list[Node]:
-        """The nodes of ``graph`` that take the value of ``node``."""
+        """The nodes of ``graph`` that read ``node``."""
         return self.survey.users(graph)[node.index]
 
     def only_user(self, node: Node, graph: Graph) -> Node | None:
-        """The one node that takes the value of ``node``; None where there are several, or none."""
+        """The only user of ``node``; None if there are several, or none."""
         users = self.users(node, graph)
         return users[0] if len(users) == 1 else None
 
     def tensors(self, graph: Graph) -> Iterator[tuple[Node, TensorType]]:
-        """The nodes of a graph that give one tensor, with their type."""
+        """The nodes of a graph whose result is one tensor, with their type."""
         for node in graph.nodes:
             if isinstance(node.type, TensorType):
                 yield node, node.type
@@ -107,7 +107,7 @@ class ModuleView:
         return self._uniform[graph]
 
     def operator_scope(self, node: Node) -> tuple[str, ...]:
-        """Where a node stands in the user's program, without what transformations of the program add; empty where the text does not say."""
+        """The scope of a node in the user's program, without parts that program transformations add; empty if the text omits it."""
         return tuple(part for part in scope_of(self.module, node) if part not in TRANSFORMS and not part.startswith(("jit(", "pjit(")))
 
     # ---------------------------------------------------------------- the nodes of a plan, found in the text
@@ -144,9 +144,9 @@ class ModuleView:
 
     @cached_property
     def primitive(self) -> Module | None:
-        """The module in primitives; None where it cannot be expanded: open shapes, unknown operators.
+        """The module in primitives; None if it cannot be expanded: dynamic shapes, unknown operators.
 
-        HLO stays as it is written, but for calls, which JAX leaves for each function under ``jit`` and compilers inline first of all.
+        HLO stays as written, except for calls, which JAX emits for each function under ``jit`` and compilers inline first.
         """
         written = self.module.dialect.primitive
         calls = written and not self.optimised and any(node.op is hlo.call for graph in self.graphs for node in graph.nodes)

@@ -13,7 +13,7 @@ from irscope.source import UserError, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for: at most one of ``around``, ``between`` and ``where``; names as the user wrote them."""
+    """The user's request: at most one of ``around``, ``between`` and ``where``; names as the user wrote them."""
 
     around: str | None = None
     radius: int = 2
@@ -24,7 +24,7 @@ class Wanted:
 
     @property
     def picks(self) -> bool:
-        """Whether single nodes were asked for."""
+        """Whether single nodes were requested."""
         return self.around is not None or self.between is not None or self.where is not None
 
 
@@ -40,7 +40,7 @@ class Choice:
 
 
 def choose_modules(reading: Reading, wanted: Wanted) -> list[Module]:
-    """The modules of a text that were asked for by name, or that hold the graph that was; otherwise all."""
+    """The modules of a text that were requested by name, or that contain the requested graph; otherwise all."""
     modules = reading.modules
     if wanted.module is not None:
         named = [m for m in modules if m.name == wanted.module]
@@ -55,7 +55,7 @@ def choose_modules(reading: Reading, wanted: Wanted) -> list[Module]:
 
 
 def choose(module: Module, wanted: Wanted, several_graphs: bool) -> Choice:
-    """The graph and the nodes of a module that were asked for. Without ``several_graphs`` a query is kept to the graph with most hits."""
+    """The requested graph and nodes of a module. Without ``several_graphs`` a query is restricted to the graph with most hits."""
     survey = Survey(module)
     graph = _graph(survey, wanted)
     if wanted.around is not None:

@@ -1,4 +1,4 @@
-"""What can be asked about a node: a name, what it means, and how it is found."""
+"""The properties of nodes that queries test: name, meaning, and how to compute them."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The text of a query, and what it picks.
+"""The query language: parses a query and selects nodes.
 
     query  = and {("or" | "|") and}
     and    = not {("and" | "&") not}
@@ -7,7 +7,7 @@
     compare= "=" "==" "!=" "<" "<=" ">" ">=" "~" "!~"
     value  = number with unit (1MB, 2GiB, 3k) | word with stars | "text" | /regular expression/
 
-``=`` on text takes stars (``op=reduce*``), ``~`` a regular expression. A word alone picks nodes of that operator or name.
+``=`` on text accepts ``*`` (``op=reduce*``), ``~`` a regular expression. A word alone selects nodes of that operator or name.
 Functions: ``near(NODE, 2)``, ``deps(NODE)``, ``uses(NODE)``, ``path(A, B)``.
 """
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The user's own lines behind what a reader found: a fault in an instruction is told with the line that the instruction came from."""
+"""Adds the user's source lines to the findings of a reader: an error in an instruction names the line that it came from."""
 from __future__ import annotations
 
 from bisect import bisect_right

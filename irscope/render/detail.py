@@ -1,4 +1,4 @@
-"""The drawing of a graph node by node: small graphs, and the surroundings of a node."""
+"""Draws a graph node by node: small graphs, and the neighbourhood of a node."""
 from __future__ import annotations
 
 from collections import Counter
@@ -37,7 +37,7 @@ class _Place:
     kernels: dict[str, Cluster] = field(default_factory=dict)
 
     def box_of(self, node: Node) -> Box | None:
-        """The box of a node; None where it has none of its own."""
+        """The box of a node; None if it has no box."""
         return self.boxes.get(node.index)
 
     def is_drawn(self, node: Node) -> bool:
@@ -253,7 +253,7 @@ class _Detail:
 
 
 def _is_inlined(caller: Node | None) -> bool:
-    """Whether a body is drawn as if it stood in its caller's place: a fusion or a call, and no loop or branch."""
+    """Whether a body is drawn inlined in its caller's place: a fusion or a call, but not a loop or branch."""
     return caller is not None and (is_fusion(caller) or body_use(caller) is BodyUse.ONCE)
 
 

@@ -1,6 +1,6 @@
 """One offline page: the whole module with its hierarchy, a search, a drawing that opens and closes, the text of every node.
 
-The page loads nothing: graph, text, style and program stand in the one file. The graph is columns of numbers and tables of words,
+The page loads nothing: graph, text, style and script are in one file. The graph is stored as columns of numbers and string tables,
 compressed, because a hundred thousand nodes as objects would be a hundred megabytes.
 """
 from __future__ import annotations

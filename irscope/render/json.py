@@ -1,4 +1,4 @@
-"""A module as json: the figures, every graph, every node. docs/json.md documents the keys, which are only ever added to."""
+"""A module as json: the figures, every graph, every node. docs/json.md documents the keys; new keys may be added, none are removed."""
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""Picked nodes as a list for a terminal, and a card for the one that was asked for."""
+"""Selected nodes as a list for a terminal, with a card for the requested node."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def node_line(survey: Survey, graph: Graph, node: Node, paint: Paint, mark: bool
 
 
 def card(survey: Survey, node: Node, paint: Paint) -> Iterator[str]:
-    """Everything that is known of one node."""
+    """All known facts about one node."""
     graph = next(g for g in survey.module.graphs.values() if node.index < len(g.nodes) and g.nodes[node.index] is node)
     yield paint(f"%{node.name}", "bold") + f"  {headline(node)}  {describe_type(node.type)}"
     times = survey.calls.times.get(graph, 1.0)

@@ -1,4 +1,4 @@
-"""Colour, width and line characters of a terminal; the rest of this room says what, this file says how."""
+"""Colour, width and line characters of a terminal; the other files of this package decide what to print, this one how."""
 from __future__ import annotations
 
 from dataclasses import dataclass

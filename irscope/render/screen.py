@@ -1,4 +1,4 @@
-"""The terminal view of one module: summary, tree, costliest nodes, findings; or the nodes that were asked for."""
+"""The terminal view of one module: summary, tree, costliest nodes, findings; or the requested nodes."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A drawing as SVG by our own layout: what ``-o graph.svg`` gives on a machine without graphviz."""
+"""A drawing as SVG with irscope's own layout: the result of ``-o graph.svg`` on a machine without graphviz."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -62,7 +62,7 @@ DARK = Theme("#0d1117", "#e6edf3", "#8b949e", "#8b949e", "#161b22", "#30363d", {
     "section": Colours("#1c2430", "#6e7681", "#e6edf3"),
 })
 
-# Told apart by those who see no red or no green as well (after Okabe and Ito, lightened so that black text reads).
+# Also distinguishable with red-green colour blindness (after Okabe and Ito, lightened so that black text reads).
 _PALETTE = ("#9ad0f5", "#f5c77e", "#8fd6b8", "#f2e88f", "#a9b8e8", "#eea98b", "#e3b4d0", "#c9c9c9")
 _ALARM = {"error": "#cf222e", "warning": "#e36209", "info": "#0969da"}
 _SEVERITY = {"error": "#ffb3ad", "warning": "#ffe08a", "info": "#cfe3ff"}

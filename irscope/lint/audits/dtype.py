@@ -1,4 +1,4 @@
-"""Which operators run in which dtype, and what the casts between them cost."""
+"""The dtypes of operators, and the cost of the casts between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irscope.lint.savings import human_bytes
 
 
 def audit(module: Module) -> Table:
-    """A row a dtype: operators by class, bytes of their results; then a row a pair of dtypes that casts join."""
+    """One row per dtype: operators by class, bytes of their results; then one row per pair of dtypes with casts between them."""
     survey = Survey(module)
     classes: dict[str, Counter[str]] = defaultdict(Counter)
     written: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""In which order axes lie, and what is moved to change it."""
+"""The layouts of tensors, and the data movement that changes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_ROWS = 40
 
 
 def audit(module: Module) -> Table:
-    """A row a layout of tensors of two axes or more; then a row a transposition or copy, the largest first."""
+    """One row per layout of tensors with two or more axes; then one row per transpose or copy, largest first."""
     survey = Survey(module)
     layouts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
@@ -60,7 +60,7 @@ def audit(module: Module) -> Table:
 
 
 def _order(type: TensorType) -> str:
-    """``row-major``, or the axes from the one that lies closest outwards, as HLO has them."""
+    """``row-major``, or the axes from minor to major, as in HLO."""
     layout = getattr(type, "layout", None)
     order = getattr(layout, "minor_to_major", None)
     if not order or tuple(order) == tuple(range(type.rank))[::-1]:

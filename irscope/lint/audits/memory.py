@@ -1,4 +1,4 @@
-"""The peak of live memory, who is alive there, and how long."""
+"""The peak of live memory, the values that are live there, and their live ranges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_ROWS = 25
 
 
 def audit(module: Module) -> Table:
-    """A row a value that lives at the peak of the entry, the largest first, with the steps over which it lives."""
+    """One row per value that is live at the peak of the entry, largest first, with its live range."""
     survey = Survey(module)
     entry = survey.entry
     table = Table("memory", "no values live", ("value", "type", "bytes", "share", "lives", "scope", "source"))

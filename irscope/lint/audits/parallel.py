@@ -1,4 +1,4 @@
-"""What may run side by side: levels, their width, and where branches join."""
+"""The parallelism of a graph: levels, their width, and where branches join."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_ROWS = 30
 
 
 def audit(module: Module) -> Table:
-    """A row a level of the entry that holds more than one operation, in order; and the nodes where independent branches join."""
+    """One row per level of the entry with more than one operation, in order; and the nodes where independent branches join."""
     survey = Survey(module)
     entry = survey.entry
     table = Table("parallel", "nothing runs", ("level", "operations", "bytes moved", "which", "joined by"))
@@ -46,7 +46,7 @@ def audit(module: Module) -> Table:
 
 
 def _joins(survey: Survey, entry: Graph) -> dict[int, list[Node]]:
-    """By level, the working nodes that take values of two nodes or more of the highest level below them: where branches meet."""
+    """By level, the nodes that read two or more nodes of the highest level below them: where branches join."""
     level = survey.levels(entry).level
     found: dict[int, list[Node]] = {}
     for node in entry.nodes:

@@ -1,4 +1,4 @@
-"""Dimensions that the text leaves open or that fit no vector, and what they reach."""
+"""Dynamic dimensions, and dimensions that do not fill vectors, with the operators that they affect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_ROWS = 40
 
 
 def audit(module: Module) -> Table:
-    """A row an open dimension, where it enters and how many operators it reaches; then a row a shape whose last axis fits no vector."""
+    """One row per dynamic dimension, with its origin and the operators that it affects; then one per shape with an unaligned last axis."""
     survey = Survey(module)
     sources: list[tuple[Graph, Node]] = []
     open_values = 0
@@ -51,7 +51,7 @@ def _is_open(node: Node) -> bool:
 
 
 def _reach(graph: Graph, node: Node) -> tuple[int, str]:
-    """How many values of open shape follow from a node in its graph, and of which operators."""
+    """The number of values of dynamic shape that depend on a node in its graph, and their operators."""
     reached = {id(node)}
     found = []
     for later in graph.nodes[node.index + 1 :]:

@@ -22,7 +22,7 @@ Cell = str | float | int | None
 
 @dataclass(slots=True)
 class Table:
-    """What an audit found. ``title`` is the answer in one line, ``notes`` say what the table cannot show."""
+    """The result of an audit. ``title`` summarises it in one line, ``notes`` state what the table cannot show."""
 
     audit: str
     title: str

@@ -1,1 +1,1 @@
-"""Gates: rules with a number or a pattern of the user's. They look only when they are asked, by an option or by the project's file."""
+"""Gates: rules with a number or a pattern of the user's. They run only if an option or the project's file enables them."""

@@ -32,14 +32,13 @@ class ExpectDtype(Gate):
     """Operators run in another dtype than was expected.
 
     ## What it does
-    With ``--expect-dtype bf16`` (or ``f16``, ``f32``) finds islands: neighbouring operators whose result is a floating type other than the
-    expected one. Of what is expected in half precision, wide accumulators are allowed: softmax, normalisations, reductions, and products
-    that convert their result back. With ``int8``, finds products and convolutions that take floating operands. ``--where QUERY`` looks
-    only at the nodes that the query picks.
+    With ``--expect-dtype bf16`` (or ``f16``, ``f32``) finds islands: connected operators whose result is a floating type other than the
+    expected one. If half precision is expected, wide accumulators are allowed: softmax, normalisations, reductions, and products that
+    convert their result back. With ``int8``, finds products and convolutions with floating operands. ``--where QUERY`` restricts the check
+    to the nodes that the query selects.
 
     ## Why is this bad?
-    One literal or one library call in ``f32`` pulls its neighbours along: twice the traffic, casts on both sides, and a matrix unit that
-    stays idle.
+    One literal or library call in ``f32`` promotes its neighbours: twice the traffic, casts on both sides, and an idle matrix unit.
 
     ## Example
     ```
@@ -47,12 +46,12 @@ class ExpectDtype(Gate):
     ```
 
     ## Use instead
-    Cast the operand that brings the wide type in; give literals the dtype of the model; use ``preferred_element_type`` where only the
+    Cast the operand that introduces the wide type; give literals the dtype of the model; use ``preferred_element_type`` if only the
     accumulator should be wide.
 
     ## Known false positives
-    Islands that are wide for accuracy and hold no reduction (a learning rate schedule, a position encoding): leave them out with
-    ``--where`` or accept them with a suppression and its reason. Single numbers are never reported.
+    Islands that are wide for accuracy and contain no reduction (a learning rate schedule, a position encoding): exclude them with
+    ``--where`` or accept them with a suppression and its reason. Scalars are never reported.
     """
 
     code, name, option = "DTY002", "unexpected-dtype", "--expect-dtype"

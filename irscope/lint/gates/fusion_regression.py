@@ -14,14 +14,14 @@ TRAFFIC_SLACK = 1.001
 
 
 class FusionRegression(Gate):
-    """The policy makes more kernels, or moves more bytes, than when the baseline was written.
+    """The policy plans more kernels, or they move more bytes, than when the baseline was written.
 
     ## What it does
-    ``--write-baseline FILE --track-fusion`` stores, for each file, how many kernels the policy makes, how many bytes they move, and which
-    pairs of operators stay apart. A later run with ``--baseline FILE`` compares, and names the pairs that came apart since.
+    ``--write-baseline FILE --track-fusion`` stores, for each file, the number of kernels, the bytes that they move, and the pairs of
+    operators that are not fused. A later run with ``--baseline FILE`` compares, and names the pairs that are no longer fused.
 
     ## Why is this bad?
-    A fusion that is lost costs time on every run and no test fails: the results are the same.
+    A lost fusion costs time on every run, and no test fails, because the results are the same.
 
     ## Example
     ```
@@ -30,10 +30,10 @@ class FusionRegression(Gate):
     ```
 
     ## Use instead
-    Look at the pairs that the finding names with ``irscope lint --why-not-fused``; when the change is wanted, write the baseline again.
+    Check the pairs in the finding with ``irscope lint --why-not-fused``; if the change is intended, write the baseline again.
 
     ## Known false positives
-    A new release of the compiler decides otherwise: the baseline names the version of the policy, and the finding says when they differ.
+    A new release of the compiler decides differently: the baseline stores the version of the policy, and the finding reports a difference.
     """
 
     code, name, option = "FUS019", "fusion-regression", "--baseline"

@@ -8,14 +8,14 @@ from irscope.source import Finding
 
 
 class MaxKernels(Gate):
-    """The policy makes more kernels of the entry than were allowed.
+    """The policy plans more kernels for the entry than allowed.
 
     ## What it does
-    Counts the kernels that a fusion policy makes of the entry, and compares with ``--max-kernels`` (``max-kernels`` in the project's file).
+    Counts the kernels that a fusion policy plans for the entry, and compares with ``--max-kernels`` (``max-kernels`` in the project file).
 
     ## Why is this bad?
-    Each kernel is a launch, and what passes between two kernels goes through memory. A count that grew without anybody wanting it is
-    the earliest sign of a fusion that was lost.
+    Each kernel is a launch, and values between kernels go through memory. An unintended rise of the count is the earliest sign of a lost
+    fusion.
 
     ## Example
     ```
@@ -23,10 +23,10 @@ class MaxKernels(Gate):
     ```
 
     ## Use instead
-    ``irscope lint --why-not-fused`` says which operators stay apart and why; when the new count is right, write it into the budget.
+    ``irscope lint --why-not-fused`` says which operators do not fuse and why; if the new count is right, change the budget.
 
     ## Known false positives
-    The count follows the policy, and the policy a release of its compiler: after an upgrade of the compiler, look at the count again.
+    The count depends on the policy, which follows one release of its compiler: check the count again after an upgrade of the compiler.
     """
 
     code, name, option = "KRN003", "too-many-kernels", "--max-kernels"

@@ -10,14 +10,14 @@ from irscope.source import Finding, Note
 
 
 class MaxMemory(Gate):
-    """More bytes live at once than were allowed.
+    """More bytes are live at once than allowed.
 
     ## What it does
-    Follows how long each value lives, in the order of the text, and compares the peak of temporaries and results with ``--max-memory``
-    (``max-memory`` in the project's file). Parameters belong to the caller and are told beside it.
+    Computes the live range of each value, in the order of the text, and compares the peak of temporaries and results with ``--max-memory``
+    (``max-memory`` in the project's file). Parameters belong to the caller and are reported separately.
 
     ## Why is this bad?
-    A run that needs more than the device has does not start; one that nearly does leaves no room for a larger batch.
+    A run that needs more memory than the device has does not start; one that nearly fills it leaves no room for a larger batch.
 
     ## Example
     ```
@@ -25,11 +25,11 @@ class MaxMemory(Gate):
     ```
 
     ## Use instead
-    The finding names what lives at the peak: recompute what is cheap (``jax.checkpoint``), donate inputs, split the batch, or let the large
-    value die earlier. ``irscope lint --audit memory`` has the whole table.
+    The finding names the live values at the peak: rematerialise cheap ones (``jax.checkpoint``), donate inputs, split the batch, or end
+    the live range of a large value earlier. ``irscope lint --audit memory`` has the whole table.
 
     ## Known false positives
-    The order is the text's: in a module that is not scheduled the compiler may choose a better one, and fuse values away that stand here.
+    The order is that of the text: for an unscheduled module the compiler may choose a better one, and fusion may remove some values.
     """
 
     code, name, option = "MEM001", "peak-live", "--max-memory"

@@ -9,15 +9,14 @@ from irscope.source import Finding, Note
 
 
 class MaxTraffic(Gate):
-    """The kernels read and write more bytes than were allowed.
+    """The kernels read and write more bytes than allowed.
 
     ## What it does
-    Adds up what the kernels of a policy read and write in one run: each distinct operand once, each result once, slices by their own
-    size, bodies of loops by their trips. Compares with ``--max-traffic`` (``max-traffic`` in the project's file).
+    Adds up the bytes that the kernels of a policy read and write in one run: each distinct operand once, each result once, slices by their
+    own size, loop bodies by their trips. Compares with ``--max-traffic`` (``max-traffic`` in the project's file).
 
     ## Why is this bad?
-    Most kernels wait for memory: bytes are time. Traffic grows when a fusion is lost, when a broadcast or a copy appears, when a dtype
-    becomes wider.
+    Most kernels are bound by memory. Traffic grows when a fusion is lost, a broadcast or copy appears, or a dtype becomes wider.
 
     ## Example
     ```
@@ -25,10 +24,10 @@ class MaxTraffic(Gate):
     ```
 
     ## Use instead
-    The finding names the kernels that move most; ``irscope lint --why-not-fused`` says what keeps operators apart.
+    The finding names the kernels that move most; ``irscope lint --why-not-fused`` says why operators do not fuse.
 
     ## Known false positives
-    Caches are not modelled: a value that is read twice in a row may cost once. A loop whose trip count the text does not tell counts once.
+    Caches are not modelled: a value that is read twice in a row may cost once. A loop with an unknown trip count counts once.
     """
 
     code, name, option = "KRN004", "too-much-traffic", "--max-traffic"

@@ -6,11 +6,11 @@ from irscope.lint.gate import Gate
 
 
 class ResultsDiffer(Gate):
-    """A model computes other numbers than it should.
+    """A model computes other results than expected.
 
     ## What it does
-    Compiles the model and runs it on the given inputs (drawn from ``seed`` where none are given), and compares each output with an
-    ``.npz`` (``expect``) or with what an earlier dump gives for the same inputs (``previous``), under ``rtol`` and ``atol``.
+    Compiles the model and runs it on the given inputs (drawn from ``seed`` if none are given), and compares each output with an
+    ``.npz`` (``expect``) or with the output of an earlier dump for the same inputs (``previous``), under ``rtol`` and ``atol``.
 
     ## Why is this bad?
     An export that changed its results is another model.
@@ -25,11 +25,11 @@ class ResultsDiffer(Gate):
     ```
 
     ## Use instead
-    ``irscope diff OLD NEW`` shows what changed in the graph; ``irscope compile-and-run --expect`` tells more of the numbers. When the new
+    ``irscope diff OLD NEW`` shows what changed in the graph; ``irscope compile-and-run --expect`` compares in more detail. If the new
     results are right, store them.
 
     ## Known false positives
-    Drawn inputs may lie where the model is not meant to work (logarithms of negative numbers): give inputs of your own.
+    Drawn inputs may be outside the model's domain (logarithms of negative numbers): provide real inputs.
     """
 
     code, name, option = "CHK001", "results-differ", "check"
@@ -37,14 +37,14 @@ class ResultsDiffer(Gate):
 
 
 class UnusableModel(Gate):
-    """A model of the project's file is missing, cannot be read, or cannot be judged.
+    """A model of the project's file is missing, cannot be read, or cannot be checked.
 
     ## What it does
-    Reports a pattern of ``models`` that fits no file, a file that is no dump, and a demand that cannot be judged on a model (a fusion
-    budget where shapes are open, a run where a weight is missing).
+    Reports a pattern in ``models`` that matches no file, a file that is not a dump, and a demand that cannot be checked on a model (a
+    fusion budget with dynamic shapes, a run with a missing weight).
 
     ## Why is this bad?
-    A check that silently looks at nothing passes for ever.
+    A check that silently examines nothing always passes.
 
     ## Example
     ```
@@ -53,7 +53,7 @@ class UnusableModel(Gate):
     ```
 
     ## Use instead
-    Write the dump before the check runs, or mend the pattern.
+    Write the dump before the check runs, or correct the pattern.
 
     ## Known false positives
     None.

@@ -1,4 +1,4 @@
-"""FUS018: a chain of operators that must be one kernel, and is not."""
+"""FUS018: a chain of operators that must be one kernel but is not."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ LISTED = 12
 
 
 class RequireFused(Gate):
-    """A chain of operators that was required to be one kernel is more than one.
+    """A chain of operators that is required to be one kernel is not.
 
     ## What it does
-    Takes a chain such as ``dot,add,maximum`` (names may hold stars), finds every place where its operators follow each other, and demands
-    that one kernel of the policy computes them all. An operator is named as the policy sees it (``dot``), or as the user wrote it
-    (``aten::linear``, ``linear``, ``nn.dense``). Reshapes, broadcasts, casts and transposes may stand between without being named. A
-    pattern that occurs nowhere is a finding too: it protects nothing.
+    Takes a chain such as ``dot,add,maximum`` (names may contain ``*``), finds every place where its operators follow each other, and
+    requires that one kernel of the policy computes them all. An operator is named as the policy sees it (``dot``), or as the user wrote it
+    (``aten::linear``, ``linear``, ``nn.dense``). Reshapes, broadcasts, casts and transposes may be between without being named. A
+    pattern without a match is a finding too, because it protects nothing.
 
     ## Why is this bad?
-    Performance that rests on a fusion is lost without a word when a compiler is upgraded or a line of the model is moved.
+    Performance that depends on a fusion is silently lost when the compiler is upgraded or a line of the model moves.
 
     ## Example
     ```
@@ -40,10 +40,10 @@ class RequireFused(Gate):
     ```
 
     ## Use instead
-    The finding says which edge is apart and under which rule; move what stands between, or take the chain from the list.
+    The finding names the edge that is not fused and the rule that decided; move the operator between, or remove the chain from the list.
 
     ## Known false positives
-    None: it is a contract. Where the operators follow each other in a place that should not count, name one more operator of the chain.
+    None: it is a contract. If the operators also follow each other where fusion does not matter, add one more operator to the chain.
     """
 
     code, name, option = "FUS018", "require-fused", "--require-fused"

@@ -1,4 +1,4 @@
-"""CFG001, CFG002: suppressions in the project's file that suppress nothing, or whose time is over."""
+"""CFG001, CFG002: suppressions in the project's file that suppress nothing, or have expired."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class UnusedSuppression(Gate):
     """A suppression in the project's file matched no finding.
 
     ## What it does
-    Warns of each ``[[tool.irscope.suppress]]`` that fits none of the findings of the files that were looked at. One with a ``path`` is
-    judged only when a file of that path was looked at.
+    Warns of each ``[[tool.irscope.suppress]]`` that matches no finding in the linted files. One with a ``path`` is checked only if a file
+    of that path was linted.
 
     ## Why is this bad?
-    What it was written for is mended or has moved; the next finding that happens to fit would be hidden without anybody having decided so.
+    The finding it was written for is fixed or has moved; the suppression could hide the next finding that happens to match.
 
     ## Example
     ```
@@ -28,7 +28,7 @@ class UnusedSuppression(Gate):
     Delete it.
 
     ## Known false positives
-    A run over a part of the models does not meet what a suppression without a ``path`` is for; give it one.
+    A run over part of the models may not include the finding that a suppression without a ``path`` is for; give it one.
     """
 
     code, name, severity, option = "CFG001", "unused-suppression", Severity.WARNING, "suppress"
@@ -36,13 +36,13 @@ class UnusedSuppression(Gate):
 
 
 class ExpiredSuppression(Gate):
-    """The date until which a suppression was to hold has passed.
+    """The expiry date of a suppression has passed.
 
     ## What it does
-    Warns of each ``[[tool.irscope.suppress]]`` whose ``until`` lies in the past. It suppresses nothing any more.
+    Warns of each ``[[tool.irscope.suppress]]`` whose ``until`` is in the past. It no longer suppresses anything.
 
     ## Why is this bad?
-    Somebody meant to come back to it by that day.
+    The finding was meant to be fixed by that day.
 
     ## Example
     ```
@@ -53,7 +53,7 @@ class ExpiredSuppression(Gate):
     ```
 
     ## Use instead
-    Mend what it hides and delete it, or give it a new date and a reason for that.
+    Fix the finding and delete the suppression, or give it a new date and a reason.
 
     ## Known false positives
     None.

@@ -1,4 +1,4 @@
-"""How a report is written: one file a format, each with ``write(report) -> str``."""
+"""The report formats: one file per format, each with ``write(report) -> str``."""
 
 from __future__ import annotations
 
