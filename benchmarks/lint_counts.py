@@ -50,16 +50,16 @@ COLUMNS = {
 """The columns of the page, and which folders of a corpus each counts; folders that are not there are passed by."""
 RAW, OPTIMISED = frozenset(("pre", "raw", "before")), frozenset(("opt", "after", "after_mof", "final"))
 """Parts of the names of HLO dumps from before and from behind XLA's passes."""
-PAGE = """# What the rules find
+PAGE = """# Findings of the rules on the test corpus
 
-Findings of each rule over the dumps that irscope is tested with, all rules selected, so that a change of a rule shows as a change of this
-page. Made by `make lint-counts CORPUS=FOLDER` in ten minutes on one core: to be run when a rule, a policy or a reader has changed, and
-to be read as a difference. `python benchmarks/lint_counts.py FOLDER... --show CODE` prints what a rule finds. What rules find in the
-samples is in `tests/lint/golden/findings.txt`, finding by finding; `make test` holds that.
+This page counts the findings of each rule on irscope's test dumps, with all rules selected, so that a change to a rule is visible as a
+diff of this page. `make lint-counts CORPUS=FOLDER` writes it in ten minutes on one core: run it after a change to a rule, a policy or a
+reader, and review the diff. `python benchmarks/lint_counts.py FOLDER... --show CODE` prints the findings of a rule.
+`tests/lint/golden/findings.txt` lists the findings in the samples; `make test` checks them.
 
-`2e 5w 14` are two errors, five warnings and 14 findings for information. Under the policies of XLA only the rules that tell their refusals
-are run. Rules that are off until they are selected have brackets. Dumps with faults, as tests of compilers have, are counted as they are;
-texts that cannot be read are left out.
+`2e 5w 14` are two errors, five warnings and 14 informational findings. Under XLA's policies only the rules that report their refusals
+run. Rules in brackets are off by default. Dumps with faults, such as tests of compilers, are included; texts that cannot be read are
+not.
 """
 
 

@@ -120,12 +120,12 @@ def section(root: Path) -> list[str]:
     right, all_ = sum(row[0] for row in rules.values()), sum(row[1] for row in rules.values())
     names = {rule.code: rule.name for rule in all_rules()}
     lines = [
-        "## Real graphs, judged by hand",
+        "## Real graphs, reviewed by hand",
         "",
         f"{len(told)} graphs of real models: HLO that jax and keras print before and after XLA's passes, XLA's own benchmarks, TorchScript",
-        "and Relay. At every warning and error that lint prints with all rules selected somebody read the graph, and asked: is this right",
-        "here, and would an engineer change something? The verdicts with their reasons are in `tests/lint/labels`; graphs that may not be",
-        "copied are there by name and SHA-256. `python benchmarks/lint_labels.py FOLDER...` lints them anew.",
+        "and Relay. For every warning and error of lint with all rules selected, a person read the graph and decided whether the finding",
+        "is right and an engineer would act on it. The verdicts with their reasons are in `tests/lint/labels`; graphs that may not be",
+        "copied are listed by name and SHA-256. `python benchmarks/lint_labels.py FOLDER...` lints them again.",
         "",
         f"**Of {all_} warnings and errors {right} are right: a precision of {right / max(1, all_):.3f}.**",
         f"{sum(1 for findings in told.values() if not findings)} of the graphs have none.",

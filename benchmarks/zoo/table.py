@@ -72,27 +72,29 @@ def _plain(why: str) -> str:
 
 
 _FIRST = """## The first run
-Before any fault that it showed was fixed (tree c8a86a0e25ff), 268 texts of these 144 nets gave 223 right results, 36 refusals and
+Before any of the faults that it found were fixed (tree c8a86a0e25ff), 268 texts of these 144 nets had 223 right results, 36 refusals and
 9 wrong results. Of the nets, 108 were right in both texts, 26 in one with the other refused, 5 wrong and 5 refused. Slowest was
 keras's NASNetMobile with 8.0 s of CPU time, largest vgg11_bn with 1,616 MB.
 
 - Wrong: `coat_lite_tiny`, `twins_pcpvt_small`, `twins_svt_small`, `davit_tiny` (a convolution's operand added to its result), in both
-  texts; and `gru_translator` frozen, for which the zoo itself had left out a file of weights.
-- Refused: 25 inlined texts whose `.pt` holds buffers of transformers (tensors with attributes were not read), frozen texts with lists of
+  texts; and `gru_translator` frozen, for which the zoo had omitted a file of weights.
+- Refused: 25 inlined texts whose `.pt` contains buffers of transformers (tensors with attributes were not read), frozen texts with lists of
   tensors, `longformer` (as_strided), `bloom` (a function in Python), `vilt` (random numbers).
 """
 
 _HEAD = """# A zoo of nets
-Nets as their libraries build them, with random weights from a fixed seed, run by `irscope compile-and-run --expect` on one thread and held
-against the results of their framework by the command's default tolerances. `make zoo` installs the frameworks in an environment of their
-own (`.zoo`), runs what has not run with this content of `irscope/`, and writes this page; `make zoo ARGS='--only swin_t'` runs one net.
+`irscope compile-and-run --expect` runs nets as their libraries build them, with random weights from a fixed seed, on one thread, and
+compares the results with those of the framework within the command's default tolerances. `make zoo` installs the frameworks in a separate
+environment (`.zoo`), runs the nets without a result for this state of `irscope/`, and writes this page; `make zoo ARGS='--only swin_t'`
+runs one net.
 
-- torch's nets are traced and come as two texts: `inlined` is `traced.inlined_graph`, `frozen` is `torch.jit.freeze(traced).graph`, each
-  with a `.pt` of all parameters and buffers and an `.npz` of its constants (in frozen graphs most weights are constants). keras's nets (on
-  jax) come as HLO before optimisation, with weights as parameters.
-- Weights that are all equal as the library draws them (scales of 1 or 1e-6, biases of 0, statistics) are drawn again; they hide faults.
-- Widths, depths and pictures are reduced where a net would take long; the tables in `benchmarks/zoo` say how each is built.
+- Nets of torch are traced and tested as two texts: `inlined` is `traced.inlined_graph`, `frozen` is `torch.jit.freeze(traced).graph`, each
+  with a `.pt` of all parameters and buffers and an `.npz` of its constants (in frozen graphs most weights are constants). Nets of keras
+  (on jax) are HLO before optimisation, with weights as parameters.
+- Weights that the library initialises to one value (scales of 1 or 1e-6, biases of 0, statistics) get random values,
+  since constants hide faults.
+- Widths, depths and images are reduced where a net would take long; the tables in `benchmarks/zoo` say how each is built.
 - `error` is the largest difference over the largest value of an output. `CPU s` is the user and system time of the whole process, from its
-  start to its end, without the cache of kernels. `compile s` and `run ms` are elapsed times, and `peak MB` is the most memory that the
-  process held.
+  start to its end, without the compilation cache. `compile s` and `run ms` are elapsed times, and `peak MB` is the peak memory of the
+  process.
 """
