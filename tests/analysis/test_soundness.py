@@ -67,6 +67,6 @@ def test_each_use_has_its_degree_and_one_place_refuses() -> None:
         if needed <= Degree.WHOLE:
             require(reading, reading.module(), use)
         else:
-            with pytest.raises(UserError, match=f"{use.value} did not look at .*: its types do not hold") as refused:
+            with pytest.raises(UserError, match=f"{use.value} did not look at .*: its types are not sound") as refused:
                 require(reading, reading.module(), use)
             assert [finding.node for finding in refused.value.findings] == ["s"]
