@@ -114,7 +114,21 @@ def matmul(node: Node, dims: DotDims, lhs: Array, rhs: Array) -> Array:
     x = x.transpose(*dims.lhs_batch, *dims.lhs_free, *dims.lhs_contracting).reshape(prod(batch), prod(left), depth)
     y = y.transpose(*dims.rhs_batch, *dims.rhs_contracting, *dims.rhs_free).reshape(prod(batch), depth, prod(right))
     with np.errstate(all="ignore"):
-        return flushed(np.matmul(x, y, dtype=wide.numpy()).reshape(batch + left + right))
+        return flushed(products(x, y, wide).reshape(batch + left + right))
+
+
+def products(x: Array, y: Array, wide: DType) -> Array:
+    """Products of matrices, summed in an element type.
+
+    BLAS multiplies a complex sum by 1 + 0i, which turns an infinite one into NaN: where not all is finite, the parts are multiplied.
+    """
+    if not wide.is_complex or (np.isfinite(x).all() and np.isfinite(y).all()):
+        total: Array = np.matmul(x, y, dtype=wide.numpy())
+        return total
+    real = np.matmul(x.real, y.real) - np.matmul(x.imag, y.imag)
+    result = np.empty(real.shape, wide.numpy())
+    result.real, result.imag = real, np.matmul(x.real, y.imag) + np.matmul(x.imag, y.real)
+    return result
 
 
 def result_dtype(node: Node) -> DType:

@@ -12,7 +12,7 @@ from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Convolution
 from irscope.ops.attrs import ConvDims, Window
-from irscope.ops.contraction import contracted_dtype, multiply_add, numpy_sum_type, result_dtype, sum_type
+from irscope.ops.contraction import contracted_dtype, multiply_add, numpy_sum_type, products, result_dtype, sum_type
 from irscope.ops.faults import TypeFault
 from irscope.ops.nests import both, guard, loops, zero
 from irscope.ops.numerics import convert, flushed
@@ -142,7 +142,7 @@ def _convolution_reference(run: Run, node: Node, lhs: Array, rhs: Array) -> Arra
                 mine = slice(g * conv.outputs // groups, (g + 1) * conv.outputs // groups)
                 block = seen[..., g * conv.features:(g + 1) * conv.features] if conv.feature_groups > 1 else seen
                 block = block[g * batch:(g + 1) * batch] if conv.batch_groups > 1 else block
-                part = np.matmul(block.reshape(prod(block.shape[:-1]), conv.features), w[at][:, mine], dtype=wide.numpy())
+                part = products(block.reshape(prod(block.shape[:-1]), conv.features), w[at][:, mine], wide)
                 out[_grid(to, batch, mine)] += part.reshape(*block.shape[:-1], mine.stop - mine.start)
     inverse = _ordered((dims.out_batch, *dims.out_spatial, dims.out_feature), range(n + 2))
     return convert(flushed(out.transpose(inverse)), result_dtype(node))

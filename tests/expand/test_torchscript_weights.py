@@ -157,3 +157,17 @@ def test_an_elided_list_of_one_tensor_is_given_by_its_name() -> None:
   return (%y)
 """
     assert run(text, constants={"7": np.array([3, 1])}, x=np.arange(4, dtype=np.float32))[0].tolist() == [3, 1]
+
+
+@pytest.mark.parametrize(("name", "lists"), [("aten::mkldnn_convolution", "%p, %s"), ("prim::mkldnn_convolution", "%s, %p")])
+def test_frozen_convolutions_take_the_stride_first(name: str, lists: str) -> None:
+    text = f"""graph(%x : Float(1, 3, 9, 9), %w : Float(4, 3, 3, 3)):
+  %b : NoneType = prim::Constant()
+  %s : int[] = prim::Constant[value=[2, 2]]()
+  %p : int[] = prim::Constant[value=[1, 1]]()
+  %d : int[] = prim::Constant[value=[1, 1]]()
+  %g : int = prim::Constant[value=1]()
+  %y : Tensor = {name}(%x, %w, %b, {lists}, %d, %g)
+  return (%y)
+"""
+    assert str(primitive(text, {}).main().result().type) == "f32[1,4,5,5]"

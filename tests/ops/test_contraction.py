@@ -248,3 +248,10 @@ def test_cost() -> None:
     # The first and the last window have one element in the padding, as XLA counts too.
     assert conv.op.cost is not None and conv.op.cost(conv) == 2 * (3 * 6 - 2) * 2 * 3 * 4
     assert leaves(conv)[0].elements == 2 * 6 * 4
+
+
+def test_an_infinite_complex_product_has_no_nan() -> None:
+    x = np.array([[1 + 1j, complex(2, -np.inf)]], np.complex64)
+    y = np.array([[-3 + 2j], [-1 - 1j]], np.complex64)
+    found, = check(dot_text("dot", {"lhs_contracting_dims": [1], "rhs_contracting_dims": [0]}, "c64[1,1]", "c64[1,2]", "c64[2,1]"), x, y)
+    assert (found.real, found.imag) == (-np.inf, np.inf)

@@ -140,7 +140,14 @@ def convolution_add_relu(t: Torch, x: Node, w: Node, z: Node, alpha: float | Non
     return t.maximum(made, t.like(made, 0))
 
 
-@operator("mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] padding, int[] stride, int[] dilation, int groups)",
-          "prim::mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)")
-def mkldnn_convolution(t: Torch, x: Node, w: Node, bias: Node | None, a: list[int], b: list[int], dilation: list[int], groups: int) -> Node:
-    return convolve(t, x, w, bias, Geometry(b, a, dilation, groups))
+@operator("mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] padding, int[] stride, int[] dilation, int groups)")
+def mkldnn_convolution(t: Torch, x: Node, w: Node, bias: Node | None, padding: list[int], stride: list[int], dilation: list[int],
+                       groups: int) -> Node:
+    return convolve(t, x, w, bias, Geometry(stride, padding, dilation, groups))
+
+
+@operator("prim::mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)")
+def frozen_mkldnn_convolution(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], dilation: list[int],
+                              groups: int) -> Node:
+    """What ``optimize_for_inference`` makes of a convolution: the stride comes before the padding (frozen_ops_to_mkldnn.cpp)."""
+    return convolve(t, x, w, bias, Geometry(stride, padding, dilation, groups))
