@@ -6,7 +6,7 @@ from importlib import import_module
 from irscope.graph import Op
 
 FAMILIES = ("leaf", "elementwise", "choice", "conversion", "movement", "cutting", "bitcasting", "dynamic", "reduction", "window",
-            "contraction", "convolution", "dynamic_slices", "indexing", "sorting", "control", "asynchronous", "collective",
+            "contraction", "ragged", "convolution", "dynamic_slices", "indexing", "sorting", "control", "asynchronous", "collective",
             "exchange", "fft", "linalg", "random", "scan", "normalization", "factorizations", "hessenberg", "spectra", "schur",
             "eigenvectors", "custom_calls")
 """Modules of this package that declare primitives; imported at the first look-up."""

@@ -28,6 +28,7 @@ index, and stores outputs; a template with an anchor first passes it the anchor'
 """
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -148,7 +149,7 @@ class Built:
     stages: list[Stage]
 
 
-class Template:
+class Template(ABC):
     """The interface of the ``TEMPLATE`` in each module of this folder."""
 
     name: ClassVar[str]
@@ -157,9 +158,9 @@ class Template:
         """The layouts that the template requests for inputs and outputs; empty when any layout will do."""
         return {}
 
+    @abstractmethod
     def match(self, problem: Problem) -> Any | None:
         """The template's own description of the work, or None when it refuses the group."""
-        raise NotImplementedError
 
     def schedule(self, problem: Problem, match: Any) -> dict[str, Any]:
         """The choices by rule."""
@@ -169,9 +170,9 @@ class Template:
         """Schedules that may be faster than the one by rule, the most promising first."""
         return []
 
+    @abstractmethod
     def build(self, problem: Problem, match: Any, schedule: dict[str, Any]) -> Built:
         """The kernels."""
-        raise NotImplementedError
 
 
 RIVALS = {"winograd": "convolution"}
