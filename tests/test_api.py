@@ -117,16 +117,16 @@ def test_run_takes_arrays_and_files(tmp_path: Path) -> None:
 
 
 def test_a_watcher_hears_notes_and_stages() -> None:
-    class Told(irscope.Watcher):
+    class NoteLogger(irscope.Watcher):
         def __init__(self) -> None:
             self.notes: list[str] = []
 
         def note(self, text: str) -> None:
             self.notes.append(text)
 
-    told = Told()
-    irscope.run(TEXT, irscope.RunOptions(engine="reference"), inputs={"odd": np.ones(3, np.float32)}, watch=told)
-    assert told.notes == ["not inputs of the graph, and ignored: odd"]
+    logger = NoteLogger()
+    irscope.run(TEXT, irscope.RunOptions(engine="reference"), inputs={"odd": np.ones(3, np.float32)}, watch=logger)
+    assert logger.notes == ["not inputs of the graph, and ignored: odd"]
 
 
 def test_verify_compares_the_numbers_of_two_dumps() -> None:

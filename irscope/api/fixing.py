@@ -35,10 +35,10 @@ class FixResult:
     fails: bool = False
 
     def __str__(self) -> str:
-        gone = {code: n - self.after[code] for code, n in sorted(self.before.items()) if n > self.after[code]}
+        fixed = {code: n - self.after[code] for code, n in sorted(self.before.items()) if n > self.after[code]}
         new = {code: n - self.before[code] for code, n in sorted(self.after.items()) if n > self.before[code]}
         nothing = "no pass mends what was found: each finding says what to do" if self.before else "nothing was found"
-        parts = [f"mended by {', '.join(self.passes)}: {_counted(gone)}" if gone else nothing]
+        parts = [f"fixed by {', '.join(self.passes)}: {_counted(fixed)}" if fixed else nothing]
         parts += [f"left: {_counted(self.after)}"] if self.after else []
         parts += [f"new: {_counted(new)}"] if new else []
         return "; ".join(parts)
@@ -56,14 +56,14 @@ def fix(what: Source, options: LintOptions | None = None) -> FixResult:
     ... }'''
     >>> fixed = fix(text, LintOptions(isolated=True))
     >>> print(fixed)
-    mended by cancel-transposes: LAY001 1
+    fixed by cancel-transposes: LAY001 1
     """
     options = options or LintOptions()
     file, session = name_of(what), session_of(options)
     reading = read_bound(what, options)
     first = session.add(file, reading)
     if not first.readable or not reading.modules:
-        raise UserError(f"{file} has faults, and cannot be mended", "irscope lint without --fix names them", findings=first.findings[:3])
+        raise UserError(f"{file} has faults, and cannot be fixed", "irscope lint without --fix names them", findings=first.findings[:3])
     module = reading.module()
     require(reading, module, Use.PASSES)
     fixed = FixResult(module, before=_codes(first.findings))

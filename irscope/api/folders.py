@@ -30,7 +30,7 @@ class Folder:
     chosen: DumpedModule
 
     def lines(self, survey: Survey, paint: Paint) -> Iterator[str]:
-        """What is told of the folder before the chosen module, whose last stage is surveyed."""
+        """What is reported of the folder before the chosen module, whose last stage is surveyed."""
         ranks = len({m.rank for m in self.modules})
         title = f"{self.path}: {plural(len(self.modules), 'module')}" + (f" of {ranks} ranks" if ranks > 1 else "")
         yield from (paint(title, "bold"), *module_lines(_rows(self.modules, self.figures, self.chosen), paint))

@@ -85,7 +85,7 @@ def _audit(paths: tuple[str, ...], request: LintOptions, output: LintOutput, for
 def _fix(paths: tuple[str, ...], request: LintOptions, output: LintOutput, other: bool) -> int:
     """Correct one file, write the program, and report the remaining findings, which decide the exit status."""
     if len(paths) != 1 or os.path.isdir(paths[0]):
-        raise UserError("--fix mends one file", "irscope lint FILE --fix -o MENDED")
+        raise UserError("--fix takes one file", "irscope lint FILE --fix -o FIXED")
     if other:
         raise UserError("--fix writes the program, and no report", "run irscope lint on what it wrote")
     fixed = api.fix(paths[0], request)

@@ -80,8 +80,8 @@ def shards_of(module: Module, node: Node) -> list[Shards]:
         if target_of(node).startswith("xla.sdy"):
             found = _of_shardy(module, raw["frontend_attributes"].replace('\\"', '"'))
         else:
-            told = module.raw(node.operands[0]) if cuts(node) else raw
-            found = [_of_tiles(told["sharding"])]
+            attributes = module.raw(node.operands[0]) if cuts(node) else raw
+            found = [_of_tiles(attributes["sharding"])]
         if len(found) == len(shapes) == len(node.operands) == len(parts(node.type)) and all(map(_divides, found, shapes)):
             return found
     except (KeyError, ValueError, IndexError):

@@ -86,12 +86,12 @@ def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Group], Refusal], apart: 
     """A verdict on each edge between nodes that compute or move something, in text order. ``apart``: only on those through memory."""
     graph = plan.graph
     alive = live(graph)
-    homes: dict[Node, list[Group]] = {}
+    groups_of: dict[Node, list[Group]] = {}
     stored: set[Node] = set()
     for group in plan.groups:
         stored.update(group.outputs)
         for node in group.nodes:
-            homes.setdefault(node, []).append(group)
+            groups_of.setdefault(node, []).append(group)
     why: dict[Node, dict[Group, Refusal]] = {}
     for (node, group), refusal in refusals.items():
         why.setdefault(node, {})[group] = refusal
@@ -101,7 +101,7 @@ def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Group], Refusal], apart: 
         for producer in dict.fromkeys(consumer.operands):
             if producer.op in UNREPORTED:
                 continue
-            mine, theirs = homes.get(consumer), homes.get(producer, [])
+            mine, theirs = groups_of.get(consumer), groups_of.get(producer, [])
             if mine and not any(group in theirs for group in mine):
                 yield _apart(graph, producer, consumer, mine, why)
             elif not apart:

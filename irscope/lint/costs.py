@@ -71,10 +71,10 @@ class Costs:
 
         Inside a fusion of the text the kernels are fixed: removing a node there saves neither a launch nor traffic.
         """
-        module, homes = self.view.module, self.inner.view.homes if self.inner is not self else {}
+        module, graph_of = self.view.module, self.inner.view.graph_of if self.inner is not self else {}
         if not module.dialect.primitive and self.inner is not self:
-            home = next((homes[node] for node in edit.nodes if node in homes), None)
-            return self.inner.claim(home, edit) if home is not None else None
+            inner = next((graph_of[node] for node in edit.nodes if node in graph_of), None)
+            return self.inner.claim(inner, edit) if inner is not None else None
         written = self.view.primitive is module or module.dialect.primitive  # HLO is its own primitives, but for calls
         if not written or self.claims is None or graph in self.view.inlined:
             return None

@@ -75,7 +75,7 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
         if verdict.fused == "all" or node is None:
             edges.append(Edge(verdict, ops, carries, kernel=kernel))
             continue
-        graph = context.view.homes[node]
+        graph = context.view.graph_of[node]
         alone = stored[verdict.graph, verdict.producer] == 1 and node is not graph.root
         size, runs = float(bytes_of(node.type)), times.get(graph, 1.0)
         read = size if verdict.fused == "none" else 0.0

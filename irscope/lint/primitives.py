@@ -67,7 +67,7 @@ def _in_names_of_text(context: Context, finding: Finding, origins: dict[str, Nod
         help=_NAME.sub(named, finding.help),
         notes=tuple(Note(_NAME.sub(named, note.text), note.offset) for note in finding.notes),
         node=node.name,
-        graph=context.view.homes[node].name if node in context.view.homes else finding.graph,
+        graph=context.view.graph_of[node].name if node in context.view.graph_of else finding.graph,
         offset=offset,
         length=length,
     )

@@ -93,14 +93,14 @@ class Surroundings:
             todo = list(nodes)
             while todo:
                 for other in step(todo.pop()):
-                    homes = self._of[other.index]
+                    regions = self._of[other.index]
                     if other in seen or other.op in LEAVES or other.op is hlo.tuple:
                         continue
                     seen.add(other)
-                    if not homes:
+                    if not regions:
                         todo.append(other)
-                    elif len(homes) <= SHARED:
-                        found.update(dict.fromkeys(homes))
+                    elif len(regions) <= SHARED:
+                        found.update(dict.fromkeys(regions))
         return list(found)
 
     def _join(self, inside: dict[Node, None]) -> None:

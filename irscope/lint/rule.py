@@ -146,7 +146,7 @@ class Rule:
 
         Its savings come from an edit on a copy that is planned again, or are the bytes and kernels that the rule counted.
         """
-        graph = context.view.homes[node]
+        graph = context.view.graph_of[node]
         found = self.located(context.module, (graph, node), message, notes, help)
         found.saves = context.costs.saves(graph, saves, self.tidied)
         found.edit = saves if isinstance(saves, Edit) else None

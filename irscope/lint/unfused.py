@@ -61,7 +61,7 @@ def unfused_edges(context: Context, rules: Collection[str] = ()) -> Iterator[Unf
             if own[0] is None or own[1] is None or written(own[0]) is written(own[1]):
                 continue  # the user cannot change edges between the primitives of one operator of the text
             if not (is_annotation(own[0]) or is_annotation(own[1])):
-                yield UnfusedEdge(own[0], own[1], context.view.homes[own[1]], verdict)
+                yield UnfusedEdge(own[0], own[1], context.view.graph_of[own[1]], verdict)
 
 
 def findings_by_producer(context: Context, rule: Rule, rules: Collection[str], say: str) -> Iterator[RuleFinding]:

@@ -27,7 +27,7 @@ APART = ("all", "some", "none")
 _NAME = re.compile(r"%([\w.\-]+)")
 
 
-def judge(module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None) -> list[EdgeVerdict]:
+def verdicts_of(module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None) -> list[EdgeVerdict]:
     """A verdict on every edge of the graphs that the entry runs, or on the edges between the two nodes of ``pair``.
 
     Raises UserError for an unknown policy or node, and if no edge joins the pair.

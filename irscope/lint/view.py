@@ -113,7 +113,7 @@ class ModuleView:
     # ---------------------------------------------------------------- the nodes of a plan, found in the text
 
     @cached_property
-    def homes(self) -> dict[Node, Graph]:
+    def graph_of(self) -> dict[Node, Graph]:
         """The graph of each node of the module."""
         return {node: graph for graph in self.graphs for node in graph.nodes}
 
@@ -131,12 +131,12 @@ class ModuleView:
 
     def in_text(self, node: Node, graph: Graph) -> Node | None:
         """The node of the text that has the name of a node of a plan; None where there is none."""
-        return node if node in self.homes else self.find(graph.name, node.name)
+        return node if node in self.graph_of else self.find(graph.name, node.name)
 
     def original(self, node: Node, graph: Graph) -> Node | None:
         """The node of this module that a node of a plan stands for, in the graph of that name; None where there is none."""
         for one in (node, *node.origin[:1]):
-            if one in self.homes:
+            if one in self.graph_of:
                 return one
         return self._named.get((graph.name, node.name))
 

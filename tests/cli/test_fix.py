@@ -24,7 +24,7 @@ def test_what_passes_can_mend_is_written_to_another_file(cli: Cli, tmp_path: Pat
     source.write_text(TWICE)
     told = cli("lint", source, "--fix", "-o", mended, "--isolated")
     assert (told.exit_code, told.stdout) == (0, "")
-    assert told.stderr.strip() == f"{source}: mended by share-equal: ALG002 1"
+    assert told.stderr.strip() == f"{source}: fixed by share-equal: ALG002 1"
     assert source.read_text() == TWICE
     assert mended.read_text().count("tanh(") == 1
     assert cli("lint", mended, "--isolated").stdout == "no findings\n"
@@ -48,10 +48,10 @@ def test_what_no_pass_mends_is_said(cli: Cli, samples: Path) -> None:
     ("words", "says"),
     [
         (["m.hlo", "-o", "m.hlo"], "m.hlo is an input; it is not overwritten"),
-        (["m.hlo", "n.hlo"], "--fix mends one file"),
-        (["."], "--fix mends one file"),
+        (["m.hlo", "n.hlo"], "--fix takes one file"),
+        (["."], "--fix takes one file"),
         (["m.hlo", "--format", "json"], "--fix writes the program, and no report"),
-        (["broken.hlo"], "has faults, and cannot be mended"),
+        (["broken.hlo"], "has faults, and cannot be fixed"),
     ],
 )
 def test_what_it_cannot_do_is_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], says: str) -> None:

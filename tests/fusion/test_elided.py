@@ -7,7 +7,7 @@ import irscope
 from irscope.expand import expand
 from irscope.lint.context import Context
 from irscope.lint.fusion import remarks
-from irscope.lint.verdicts import judge
+from irscope.lint.verdicts import verdicts_of
 from irscope.source import UserError
 
 TEXT = """graph(%x : Float(4, 8, strides=[8, 1], requires_grad=0, device=cpu)):
@@ -22,7 +22,7 @@ TEXT = """graph(%x : Float(4, 8, strides=[8, 1], requires_grad=0, device=cpu)):
 @pytest.mark.parametrize("policy", ["irscope", "tvm", "inductor", "xla-cpu", "xla-gpu"])
 def test_an_elided_tensor_is_an_input_of_its_type(policy: str) -> None:
     module = irscope.load(TEXT, format="torchscript").module()
-    (edge,) = judge(module, policy)
+    (edge,) = verdicts_of(module, policy)
     assert (*edge.names, edge.fused) == ("y", "z", "all")
     assert remarks(module, policy)[0].startswith("the text elides the values of 1 constants (%table): they are taken for inputs of their types")
     context = Context(module)
@@ -44,4 +44,4 @@ def test_what_runs_needs_the_values() -> None:
 def test_a_tensor_without_a_type_cannot_be_one() -> None:
     open_ = TEXT.replace("%table : Float(4, 8, strides=[8, 1], requires_grad=0, device=cpu)", "%table : Tensor")
     with pytest.raises(UserError, match="the text elides the value of constant %table"):
-        judge(irscope.load(open_, format="torchscript").module(), "irscope")
+        verdicts_of(irscope.load(open_, format="torchscript").module(), "irscope")

@@ -6,7 +6,7 @@ import pytest
 from irscope.api import load
 from irscope.fusion import policy_named
 from irscope.fusion.policy import AsWritten
-from irscope.lint.verdicts import judge
+from irscope.lint.verdicts import verdicts_of
 from irscope.source import UserError
 from tests.fusion.inductor_texts import graph, plan, tensor, verdict
 
@@ -67,5 +67,5 @@ def test_a_number_that_is_repeated_needs_no_dimensions() -> None:
 
 def test_a_device_is_refused_with_what_to_do() -> None:
     with pytest.raises(UserError, match="--device h100 means nothing to the policy inductor") as caught:
-        judge(graph({"a": tensor(8)}, "e = aten::exp(%a)", "e"), "inductor", "h100")
+        verdicts_of(graph({"a": tensor(8)}, "e = aten::exp(%a)", "e"), "inductor", "h100")
     assert "TORCH_LOGS=fusion" in caught.value.help and "--fusion-log" in caught.value.help

@@ -11,7 +11,7 @@ from irscope.fusion.tvm import WAYS as TVM_WAYS
 from irscope.fusion.verdicts import WAYS as IRSCOPE_WAYS
 from irscope.fusion.xla import cpu_rules, gpu_rules
 from irscope.graph import Module
-from irscope.lint.verdicts import judge
+from irscope.lint.verdicts import verdicts_of
 from tests.fusion.inductor_texts import graph, tensor
 from tests.fusion.test_xla_gpu import SCATTER, SOFTMAX, TRITON, UPDATE, columns, epilogue, many, reductions, wide
 from tests.fusion.xla_texts import ADD, concatenation, many_reductions, many_slices, module
@@ -174,7 +174,7 @@ EDITS: list[tuple[str, str, Module, str, Module, str]] = [
 
 def edge(module: Module, policy: str, ends: str) -> EdgeVerdict:
     producer, consumer = ends.split()
-    return next(v for v in judge(module, policy) if v.names == (producer, consumer))
+    return next(v for v in verdicts_of(module, policy) if v.names == (producer, consumer))
 
 
 @pytest.mark.parametrize("policy, rule, before, ends, after, then", EDITS, ids=[f"{i}-{e[0]}-{e[1]}" for i, e in enumerate(EDITS)])
@@ -185,7 +185,7 @@ def test_the_edit_fuses_the_edge(policy: str, rule: str, before: Module, ends: s
     if then:
         assert edge(after, policy, then).fused in ("all", "some")
     else:
-        assert ends.split() not in [[*v.names] for v in judge(after, policy)]
+        assert ends.split() not in [[*v.names] for v in verdicts_of(after, policy)]
 
 
 def test_every_rule_has_its_edit_or_says_that_there_is_none() -> None:
@@ -209,4 +209,4 @@ def test_no_refusal_in_the_samples_is_without_an_edit(path: Path, policy: str) -
     reading = irscope.load(path)
     for one in reading.modules:
         if one.entry:
-            assert all(v.cause and v.counterfactual for v in judge(one, policy) if v.fused == "none")
+            assert all(v.cause and v.counterfactual for v in verdicts_of(one, policy) if v.fused == "none")

@@ -6,7 +6,7 @@ import pytest
 from irscope.api import load
 from irscope.fusion.xla import copies, cpu_rules, inplace
 from irscope.lint.fusion import plans, remarks, version_of
-from irscope.lint.verdicts import judge
+from irscope.lint.verdicts import verdicts_of
 from irscope.ops import hlo
 from irscope.source import UserError
 from tests.fusion.xla_texts import ADD, concatenation, many_reductions, many_slices, module, verdicts, why
@@ -195,7 +195,7 @@ def test_an_addition_goes_into_the_product_that_it_finishes() -> None:
 def test_a_constant_alone_and_a_large_one_stay_outside() -> None:
     text = "x = f32[4] parameter(0)\n c = f32[4] constant({1, 2, 3, 4})\n a = f32[4] add(x, c)\n ROOT n = f32[4] negate(a)"
     assert why("xla-cpu", text, "a n") == "fused"
-    made = judge(module(text), "xla-cpu")
+    made = verdicts_of(module(text), "xla-cpu")
     assert {v.names for v in made} == {("a", "n")}
 
 
@@ -226,7 +226,7 @@ def test_a_fusion_of_the_text_takes_more_in_and_goes_nowhere() -> None:
         a = f32[4] exponential(x)
         f = f32[4] fusion(a), kind=kLoop, calls=body
         ROOT n = f32[4] tanh(f)"""
-    made = {(v.graph.name, *v.names): v for v in judge(module(text, CUSTOM), "xla-cpu")}
+    made = {(v.graph.name, *v.names): v for v in verdicts_of(module(text, CUSTOM), "xla-cpu")}
     assert made["e", "a", "f"].fused == "all"
     assert made["e", "f", "n"].rule == "producer-is-fusion"  # fused, had the text not decided
     assert "already holds 1 fusion" in remarks(module(text, CUSTOM), "xla-cpu")[0]
@@ -255,14 +255,14 @@ def test_kernels_of_the_text_are_explained_by_what_is_inside_them() -> None:
 def test_a_wide_fusion_inside_is_told_in_its_own_computation() -> None:
     body = "body { p = f32[4] parameter(0)\n q = f32[4] exponential(p)\n ROOT n = f32[4] negate(q) }\n"
     text = "x = f32[4] parameter(0)\n ROOT f = f32[4] fusion(x), kind=kLoop, calls=body"
-    made = judge(module(text, body), "xla-cpu")
+    made = verdicts_of(module(text, body), "xla-cpu")
     assert [(v.graph.name, *v.names, v.fused) for v in made] == [("body", "q", "n", "all")]
 
 
 def test_nothing_is_fused_inside_what_a_reduction_applies() -> None:
     body = "add { p = f32[] parameter(0)\n q = f32[] parameter(1)\n a = f32[] abs(q)\n ROOT s = f32[] add(p, a) }\n"
     text = "x = f32[8,4] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[8] reduce(x, z), dimensions={1}, to_apply=add"
-    assert judge(module(text, body), "xla-cpu") == []
+    assert verdicts_of(module(text, body), "xla-cpu") == []
 
 
 def test_the_body_of_a_loop_is_a_computation_of_its_own() -> None:
@@ -272,7 +272,7 @@ def test_the_body_of_a_loop_is_a_computation_of_its_own() -> None:
                ROOT b = f32[4] negate(a) }
         cond { q = f32[4] parameter(0)
                ROOT c = pred[] constant(false) }"""
-    made = judge(module("x = f32[4] parameter(0)\n ROOT w = f32[4] while(x), condition=cond, body=body", header), "xla-cpu")
+    made = verdicts_of(module("x = f32[4] parameter(0)\n ROOT w = f32[4] while(x), condition=cond, body=body", header), "xla-cpu")
     assert [(v.graph.name, *v.names, v.fused) for v in made] == [("body", "a", "b", "all")]
 
 
@@ -298,13 +298,13 @@ def test_an_answer_names_its_version_and_says_when_the_text_is_early() -> None:
 
 def test_a_device_belongs_to_the_gpu() -> None:
     with pytest.raises(UserError, match="means nothing"):
-        judge(module("ROOT x = f32[4] parameter(0)"), "xla-cpu", "h100")
+        verdicts_of(module("ROOT x = f32[4] parameter(0)"), "xla-cpu", "h100")
 
 
 def test_a_text_without_what_decides_is_refused_with_the_reason() -> None:
     reading = load("HloModule m\nENTRY e {\n x = f32[4,4] parameter(0)\n y = f32[4,4] transpose(x)\n ROOT n = f32[4,4] negate(y)\n}\n")
     with pytest.raises(UserError, match="leaves out dimensions of %y"):
-        judge(reading.module(), "xla-cpu")
+        verdicts_of(reading.module(), "xla-cpu")
 
 
 def test_an_operand_that_a_fusion_does_not_use_is_no_trouble() -> None:
@@ -314,7 +314,7 @@ def test_an_operand_that_a_fusion_does_not_use_is_no_trouble() -> None:
         b = f32[4] abs(x)
         ROOT f = f32[4] fusion(a, b), kind=kLoop, calls=two"""
     body = "two { p = f32[4] parameter(0)\n q = f32[4] parameter(1)\n ROOT n = f32[4] tanh(p) }\n"
-    made = {v.names: v.fused for v in judge(module(text, body), "xla-cpu")}
+    made = {v.names: v.fused for v in verdicts_of(module(text, body), "xla-cpu")}
     assert made["a", "f"] == "all"
 
 
@@ -337,4 +337,4 @@ ENTRY e {
   ROOT f = s32[2,2] fusion(same, new, zero, zero), kind=kLoop, calls=update
 }
 """
-    assert [(*v.names, v.fused) for v in judge(load(text).module(), "xla-cpu")] == [("same", "f", "all")]
+    assert [(*v.names, v.fused) for v in verdicts_of(load(text).module(), "xla-cpu")] == [("same", "f", "all")]

@@ -8,7 +8,7 @@ from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.multiplied import multiplications
 from irscope.graph import Module
 from irscope.lint.fusion import remarks
-from irscope.lint.verdicts import judge
+from irscope.lint.verdicts import verdicts_of
 from tests.fusion.xla_texts import ADD, module
 
 DOT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
@@ -29,7 +29,7 @@ LAST = ("afterwards XLA's autotuner times each of these kernels on the device, a
 
 
 def edges(read: Module) -> dict[tuple[str, str], EdgeVerdict]:
-    return {v.names: v for v in judge(read, "xla-gpu")}
+    return {v.names: v for v in verdicts_of(read, "xla-gpu")}
 
 
 def test_a_note_says_which_kernels_are_made() -> None:

@@ -9,7 +9,7 @@ from irscope.fusion.xla import gpu_launch
 from irscope.fusion.xla.gpu_device import DEVICES, device_named, device_of
 from irscope.fusion.xla.instructions import Computation
 from irscope.lint.fusion import remarks
-from irscope.lint.verdicts import judge
+from irscope.lint.verdicts import verdicts_of
 from irscope.source import UserError
 from tests.fusion.test_xla_gpu import gain
 from tests.fusion.xla_texts import module
@@ -60,7 +60,7 @@ def test_devices_by_name_and_by_text(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no core_count"):
         device_of("gpu_device_info {}", "x")
     with pytest.raises(UserError, match="no device"):
-        judge(module("ROOT x = f32[4] parameter(0)"), "xla-gpu", "h1000")
+        verdicts_of(module("ROOT x = f32[4] parameter(0)"), "xla-gpu", "h1000")
 
 
 def test_an_answer_for_a_device_without_measured_cycles_says_whose_they_are(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from functools import cache
 from irscope.api import load
 from irscope.fusion import EdgeVerdict
 from irscope.graph import Module
-from irscope.lint.verdicts import judge
+from irscope.lint.verdicts import verdicts_of
 
 ADD = "add { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] add(p, q) }\n"
 
@@ -21,7 +21,7 @@ def module(instructions: str, header: str = "") -> Module:
 
 def verdicts(policy: str, instructions: str, header: str = "", device: str | None = None) -> dict[tuple[str, str], EdgeVerdict]:
     """All edges of the entry."""
-    return {v.names: v for v in judge(module(instructions, header), policy, device) if v.graph.name == "e"}
+    return {v.names: v for v in verdicts_of(module(instructions, header), policy, device) if v.graph.name == "e"}
 
 
 def why(policy: str, instructions: str, edge: str, header: str = "", device: str | None = None) -> str:

@@ -13,7 +13,7 @@ from irscope.graph import Node
 from irscope.lint.context import Context
 from irscope.lint.edges import Edge, edges_of, folded
 from irscope.lint.settings import Settings
-from irscope.lint.verdicts import judge
+from irscope.lint.verdicts import verdicts_of
 
 LAYERS = 3
 
@@ -66,7 +66,7 @@ ENTRY e {{
 def policy_edges(text: str, policy: str = "xla-cpu") -> list[Edge]:
     """The edges of a module under a policy."""
     module = irscope.load(text).module()
-    return edges_of(Context(module, Settings(policy=policy)), judge(module, policy))
+    return edges_of(Context(module, Settings(policy=policy)), verdicts_of(module, policy))
 
 
 def printed(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> str:

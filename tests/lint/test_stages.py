@@ -13,7 +13,7 @@ from irscope.lint import Context, find_rule
 from irscope.lint.machine import BUILT_IN, machine_named
 from irscope.lint.settings import Settings
 from irscope.lint.stages import Stages, stages
-from irscope.lint.verdicts import judge
+from irscope.lint.verdicts import verdicts_of
 from irscope.source import UserError
 from tests.conftest import Cli
 
@@ -108,7 +108,7 @@ def test_open_shapes_have_no_table() -> None:
 def test_edges_are_told_between_operators_of_the_text() -> None:
     module = irscope.load((PATTERNS / "attention.txt").read_text(), format="torchscript").module()
     names = {node.name for node in module.main().nodes}
-    verdicts = judge(module, "irscope")
+    verdicts = verdicts_of(module, "irscope")
     assert verdicts
     assert {name for verdict in verdicts for name in verdict.names} <= names
     assert all(verdict.producer is not verdict.consumer for verdict in verdicts)

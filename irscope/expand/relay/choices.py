@@ -10,7 +10,7 @@ from typing import Any
 
 from irscope.expand.frames import captures
 from irscope.expand.relay.program import Program, Run
-from irscope.expand.relay.values import Constructor, Data, Reference, nodes_of, rebuilt, told, unlike
+from irscope.expand.relay.values import Constructor, Data, Reference, describe, nodes_of, rebuilt, unlike
 from irscope.formats.relay.attributes import Field, Match, Named
 from irscope.formats.relay.functions import Pattern
 from irscope.formats.relay.types import type_text
@@ -48,7 +48,8 @@ def bound(program: Program, node: Node, values: list[Any]) -> Any:
     for step in STEP.findall(str(Field.of(node).path)):
         parts = subject.fields if isinstance(subject, Data) else subject
         if not isinstance(parts, list) or int(step) >= len(parts):
-            raise UserError(f"the pattern that binds %{node.name} needs more parts than {told(subject)} has{program.where(node)}", KNOWN)
+            raise UserError(f"the pattern that binds %{node.name} needs more parts than {describe(subject)} has{program.where(node)}",
+                            KNOWN)
         subject = parts[int(step)]
     return subject
 
@@ -59,7 +60,8 @@ def match(program: Program, node: Node, values: list[Any]) -> Run:
     for body, inside in zip(node.bodies, arguments, strict=True):
         if fits(program, node, body.notes.get("pattern"), subject):
             return program.call(body, [subject, *inside])
-    raise UserError(f"no pattern matches {told(subject)}{program.where(node)}", f"the patterns are {', '.join(Match.of(node).patterns)}")
+    raise UserError(f"no pattern matches {describe(subject)}{program.where(node)}",
+                    f"the patterns are {', '.join(Match.of(node).patterns)}")
 
 
 def fits(program: Program, node: Node, pattern: Pattern, value: Any) -> bool:
@@ -71,7 +73,7 @@ def fits(program: Program, node: Node, pattern: Pattern, value: Any) -> bool:
             continue
         name, inner = wanted
         if isinstance(given, Node | Reference):
-            raise UserError(f"a pattern {name or 'of a tuple'} is compared with {told(given)}{program.where(node)}", KNOWN)
+            raise UserError(f"a pattern {name or 'of a tuple'} is compared with {describe(given)}{program.where(node)}", KNOWN)
         if isinstance(given, Data) != bool(name):
             return False
         parts = given.fields if isinstance(given, Data) else given
@@ -101,7 +103,7 @@ def truth(program: Program, node: Node, value: Any) -> Node:
     """A condition, which is one bool. Raises UserError for anything else."""
     if isinstance(value, Node) and isinstance(value.type, TensorType) and value.type.dtype is PRED and not value.type.rank:
         return value
-    what = type_text(value.type) if isinstance(value, Node) else told(value)
+    what = type_text(value.type) if isinstance(value, Node) else describe(value)
     raise UserError(f"the condition is {what}, not bool{program.where(node)}")
 
 

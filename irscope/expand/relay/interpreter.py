@@ -20,7 +20,7 @@ from typing import Any
 from irscope.expand.relay import choices, loops
 from irscope.expand.relay.binding import unsolved
 from irscope.expand.relay.program import MAX_DEPTH, Program, Run
-from irscope.expand.relay.values import Constructor, Function, Itself, Reference, flatten, told
+from irscope.expand.relay.values import Constructor, Function, Itself, Reference, describe, flatten
 from irscope.formats.relay import structure
 from irscope.formats.relay.attributes import Call, Constant, Named
 from irscope.formats.relay.inference import built
@@ -169,7 +169,7 @@ class Interpreter(Program):
     def _cell(self, node: Node, values: list[Any]) -> Reference:
         if isinstance(values[0], Reference):
             return values[0]
-        raise UserError(f"{node.op.name} takes a reference, but gets {told(values[0])}{self.where(node)}")
+        raise UserError(f"{node.op.name} takes a reference, but gets {describe(values[0])}{self.where(node)}")
 
     def _called(self, node: Node, values: list[Any]) -> Any:
         name = Call.of(node).callee
@@ -181,7 +181,7 @@ class Interpreter(Program):
         if isinstance(callee, Constructor):
             return choices.made_by(self, node, callee, arguments)
         if not isinstance(callee, Function):
-            raise UserError(f"%{node.name} calls {told(callee)}, which is not a function{self.where(node)}")
+            raise UserError(f"%{node.name} calls {describe(callee)}, which is not a function{self.where(node)}")
         return self.apply(node, callee, arguments)
 
     def apply(self, node: Node, function: Function, arguments: list[Any]) -> Run:
@@ -218,7 +218,7 @@ class Interpreter(Program):
         parts = leaves_of(values, lambda value: value if isinstance(value, list) else None)
         strange = next((v for v in parts if not isinstance(v, Node)), None)
         if strange is not None:
-            raise UserError(f"{node.op.name} takes arrays, but gets {told(strange)}{self.where(node)}")
+            raise UserError(f"{node.op.name} takes arrays, but gets {describe(strange)}{self.where(node)}")
         found = declared(node.op.name)
         strange_names = [key for key in node.attrs if found is not None and key not in found.names and not key.startswith("positional")]
         if found is not None and strange_names:

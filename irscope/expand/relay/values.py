@@ -128,7 +128,7 @@ def nodes_of(value: object) -> list[Node]:
     return leaves
 
 
-def told(value: object) -> str:
+def describe(value: object) -> str:
     """The description of a value for messages."""
     match value:
         case Data():

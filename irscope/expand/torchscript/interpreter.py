@@ -241,18 +241,18 @@ class Interpreter(Program):
     def _given_here(self, values: Sequence[Any]) -> str:
         """The operands that the user passed: weights with their path, inputs whose element type differs from the text."""
         paths = {id(tensor): path for path, tensor in self.weights.items()}
-        told = []
+        differences = []
         for value in values:
             if not isinstance(value, Tensor) or not value.built or value.storage.stale:
                 continue
             given = value.get()
             type = given.type
             if id(value) in paths:
-                told.append(f"the weight {paths[id(value)]} is {type}")
+                differences.append(f"the weight {paths[id(value)]} is {type}")
             declared = given.origin[0].type if given.op is hlo.parameter and given.origin else None
             if isinstance(declared, TensorType) and isinstance(type, TensorType) and declared.dtype is not type.dtype:
-                told.append(f"the input {given.name} is given as {type}, but the text says {declared.dtype}")
-        return "; ".join(told)
+                differences.append(f"the input {given.name} is given as {type}, but the text says {declared.dtype}")
+        return "; ".join(differences)
 
 
 def _is_parameter(param: Node) -> bool:

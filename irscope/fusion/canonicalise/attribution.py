@@ -37,11 +37,11 @@ def attribute_plans(canonical: Canonical, plans: Sequence[Plan], graphs: Iterabl
                     if producer.op not in UNREPORTED:
                         made.verdicts.append(_verdict(graph, producer, consumer, canonical, edges, used))
         attributed.append(made)
-    homes = {plan.graph.name: plan for plan in attributed}
+    by_graph = {plan.graph.name: plan for plan in attributed}
     for plan in plans:
-        home = homes.get(plan.graph.name, attributed[-1])
-        home.decisions += plan.decisions
-        home.verdicts += [v for v in plan.verdicts if v.graph is plan.graph and (v.producer, v.consumer) not in used]
+        owner = by_graph.get(plan.graph.name, attributed[-1])
+        owner.decisions += plan.decisions
+        owner.verdicts += [v for v in plan.verdicts if v.graph is plan.graph and (v.producer, v.consumer) not in used]
     _attribute_groups(plans, attributed)
     return attributed
 

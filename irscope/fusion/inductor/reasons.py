@@ -63,7 +63,7 @@ def verdicts(report: Report) -> Iterator[EdgeVerdict]:
 def _edges(report: Report) -> Iterator[tuple[Node, Node]]:
     """Pairs of nodes that compute something, the second reading the first, possibly through views."""
     for node in report.program.graph.nodes:
-        if node not in report.homes or report.is_view(node):
+        if node not in report.kernels_of or report.is_view(node):
             continue
         stack = list(reversed(node.operands))
         seen: set[Node] = set()
@@ -75,12 +75,12 @@ def _edges(report: Report) -> Iterator[tuple[Node, Node]]:
             through = report.is_view(operand) or operand in report.program.tuples
             if through or operand.op in (hlo.tuple, hlo.get_tuple_element):
                 stack.extend(reversed(operand.operands))
-            elif operand in report.homes:
+            elif operand in report.kernels_of:
                 yield operand, node
 
 
 def _judge(report: Report, producer: Node, consumer: Node) -> tuple[str, Reason | None]:
-    mine, theirs = report.homes[consumer], report.homes[producer]
+    mine, theirs = report.kernels_of[consumer], report.kernels_of[producer]
     together = [kernel for kernel in mine if kernel in theirs and not is_place(kernel)]
     if together:
         buffer = report.stored.get(producer)
@@ -113,14 +113,14 @@ def _stored(report: Report, node: Node) -> Buffer | None:
     """The buffer that holds a node's value, or else one of those that compute it."""
     if node in report.stored and report.stored[node].name in report.scheduler.home:
         return report.stored[node]
-    kernels = report.homes.get(node, ())
+    kernels = report.kernels_of.get(node, ())
     return next((b for kernel in kernels for b in kernel.buffers if node in b.members), None)
 
 
 def _reading(report: Report, producer: Node, consumer: Node) -> Buffer | None:
     """The first buffer that computes the consumer and reads the producer."""
     held = _stored(report, producer)
-    found = [b for kernel in report.homes.get(consumer, ()) for b in kernel.buffers if consumer in b.members]
+    found = [b for kernel in report.kernels_of.get(consumer, ()) for b in kernel.buffers if consumer in b.members]
     reading = [b for b in found if held is not None and (any(load is held for load, _ in b.expression.loads) or held in b.reads)]
     return next(iter(reading or found), None)
 

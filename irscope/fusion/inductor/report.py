@@ -12,19 +12,19 @@ from irscope.ops import hlo
 
 
 class Report:
-    """The kernels of one graph, and the nodes that each computes. ``homes``: for each node its kernels."""
+    """The kernels of one graph, and the nodes that each computes. ``kernels_of``: for each node its kernels."""
 
     def __init__(self, program: Program, state: State, scheduler: Scheduler) -> None:
         self.program = program
         self.state = state
         self.scheduler = scheduler
         self.members: dict[Kernel, list[Node]] = {}
-        self.homes: dict[Node, list[Kernel]] = {}
+        self.kernels_of: dict[Node, list[Kernel]] = {}
         for kernel in scheduler.kernels:
             nodes = self._nodes(kernel)
             self.members[kernel] = nodes
             for node in nodes:
-                self.homes.setdefault(node, []).append(kernel)
+                self.kernels_of.setdefault(node, []).append(kernel)
         self.stored = {buffer.node: buffer for buffer in state.buffers if buffer.name in scheduler.home}
         self.readers = scheduler.read_by()
         self.results = set(state.results)

@@ -17,31 +17,31 @@ PRODUCERS = UNREPORTED - {hlo.tuple}
 NO_KERNEL = hlo.named("parameter constant tuple get-tuple-element bitcast while conditional call after-all")
 """Operators that launch no kernel."""
 
-Homes = dict[Node, list[tuple[Instruction, Instruction]]]
+KernelsOf = dict[Node, list[tuple[Instruction, Instruction]]]
 """For each node its copies, each with the kernel that holds it."""
 
 
 def plan_of(graph: Graph, outcome: Outcome) -> Plan:
     """The plan of one computation and of the bodies of the fusions that its text already has."""
     plan = Plan(graph, decisions=outcome.fused)
-    homes: Homes = {}
+    kernels_of: KernelsOf = {}
     for kernel in outcome.computation.post_order():
         members = _members(kernel)
         for member in (kernel, *members) if kernel.node is not None and kernel.body is not None else members:
             if member.node is not None:
-                homes.setdefault(member.node, []).append((member, kernel))
+                kernels_of.setdefault(member.node, []).append((member, kernel))
         for node in kernel.absorbed:
-            homes.setdefault(node, []).append((kernel, kernel))
+            kernels_of.setdefault(node, []).append((kernel, kernel))
     plan.groups = groups_of(outcome.computation)
     for owner in _with_bodies(graph):
         for consumer in owner.nodes:
-            if consumer.op is hlo.tuple or consumer not in homes:
+            if consumer.op is hlo.tuple or consumer not in kernels_of:
                 continue
             for producer in dict.fromkeys(consumer.operands):
                 if producer.op not in PRODUCERS:
-                    plan.verdicts.append(_verdict(owner, producer, consumer, homes, outcome))
-                elif producer.op is hlo.get_tuple_element and producer.operands[0].op not in PRODUCERS and producer in homes:
-                    plan.verdicts.append(_through(owner, producer, consumer, homes, outcome))
+                    plan.verdicts.append(_verdict(owner, producer, consumer, kernels_of, outcome))
+                elif producer.op is hlo.get_tuple_element and producer.operands[0].op not in PRODUCERS and producer in kernels_of:
+                    plan.verdicts.append(_through(owner, producer, consumer, kernels_of, outcome))
     return plan
 
 
@@ -61,18 +61,18 @@ def from_text(plan: Plan, unfused: Outcome) -> None:
     ``unfused`` is the result of the pass on the same computation with those kernels inlined. If it separates two instructions that
     the text separates, its reason is reported; otherwise the verdict stays.
     """
-    homes: dict[Node, Instruction] = {}
+    kernels_of: dict[Node, Instruction] = {}
     for kernel in unfused.computation.post_order():
         for member in (kernel,) if kernel.body is None else kernel.body.instructions:
             if member.node is not None:
-                homes.setdefault(member.node, kernel)
+                kernels_of.setdefault(member.node, kernel)
     for place, verdict in enumerate(plan.verdicts):
         producer, consumer = verdict.producer, verdict.consumer
         if verdict.graph is not plan.graph or verdict.fused != "none" or not (opened(producer) or opened(consumer)):
             continue
         source = producer.bodies[0].result() if opened(producer) else producer
         for reader in _readers(producer, consumer):
-            refusal = unfused.refusals.get((source.name, homes[reader])) if reader in homes else None
+            refusal = unfused.refusals.get((source.name, kernels_of[reader])) if reader in kernels_of else None
             if refusal is not None:
                 plan.verdicts[place] = refused_edge(verdict.graph, producer, consumer, "none", refusal, (source, reader))
                 break
@@ -117,10 +117,10 @@ def _group(kernel: Instruction, members: list[Instruction]) -> Group:
     return Group(kind, nodes, outputs or nodes[-1:], inputs, reductions[-1] if reductions else None, kernel.dims)
 
 
-def _verdict(graph: Graph, producer: Node, consumer: Node, homes: Homes, outcome: Outcome) -> EdgeVerdict:
+def _verdict(graph: Graph, producer: Node, consumer: Node, kernels_of: KernelsOf, outcome: Outcome) -> EdgeVerdict:
     """The verdict on one edge over all copies of the consumer."""
     fused, apart = 0, None
-    for copy, kernel in homes[consumer]:
+    for copy, kernel in kernels_of[consumer]:
         source = _source(copy, kernel, producer)
         if source is None:
             fused += 1
@@ -136,9 +136,9 @@ def _verdict(graph: Graph, producer: Node, consumer: Node, homes: Homes, outcome
     return refused_edge(graph, producer, consumer, verdict, refusal)
 
 
-def _through(graph: Graph, part: Node, consumer: Node, homes: Homes, outcome: Outcome) -> EdgeVerdict:
+def _through(graph: Graph, part: Node, consumer: Node, kernels_of: KernelsOf, outcome: Outcome) -> EdgeVerdict:
     """The edge from an operator with several results to a user of one of them."""
-    source, kernel = part.operands[0], homes[part][0][1]
+    source, kernel = part.operands[0], kernels_of[part][0][1]
     refusal = outcome.refusals.get((source.name, kernel))
     if refusal is None:
         return EdgeVerdict(graph, source, consumer, "none")

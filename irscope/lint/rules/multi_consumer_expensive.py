@@ -125,7 +125,7 @@ class MultiConsumerExpensive(Rule):
             if edge.producer.op.weight > 1:
                 found.setdefault(edge.producer, []).append(edge)
         for producer, edges in found.items():
-            graph = context.view.homes[producer]
+            graph = context.view.graph_of[producer]
             users = context.view.users(producer, graph)
             if not 2 <= len(users) <= MOST_READERS or any(user.op is hlo.tuple for user in users):
                 continue

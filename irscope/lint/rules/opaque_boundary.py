@@ -156,7 +156,7 @@ class OpaqueBoundary(Rule):
                 found.setdefault(edge.producer, []).append(edge)
         traffic = context.costs.planned.traffic if context.costs.planned is not None else 0.0
         for anchor, edges in found.items():
-            yield self._finding(context, context.view.homes[anchor], anchor, edges, traffic)
+            yield self._finding(context, context.view.graph_of[anchor], anchor, edges, traffic)
 
     def _finding(self, context: Context, graph: Graph, anchor: Node, edges: list[UnfusedEdge], traffic: float) -> RuleFinding:
         first = edges[0]

@@ -124,9 +124,9 @@ class QuantisationIncomplete(Rule):
     def check(self, context: Context) -> Findings:
         quantised: dict[str, list[Node]] = {}
         floats: dict[str, list[tuple[Node, Node]]] = {}
-        homes = {}
+        graph_of = {}
         for node, graph in products(context.view):
-            homes[node] = graph
+            graph_of[node] = graph
             if any(narrow(behind(o, CASTS_AND_MOVES)) or dequantised(o) for o in node.operands[:2]):
                 quantised.setdefault(node.op.name, []).append(node)
                 continue
