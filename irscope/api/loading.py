@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 
 from irscope.api.watching import SILENT, Watcher
-from irscope.formats.detect import called, decode, read
+from irscope.formats.detect import called, read, read_data
 from irscope.graph import Module, Reading
 from irscope.query.origins import with_origins
 from irscope.source import Severity, SourceText, UserError
@@ -35,14 +35,14 @@ def load(path_or_text: str | bytes | os.PathLike[str], *, format: str | None = N
     if isinstance(path_or_text, str) and "\n" in path_or_text:
         return with_origins(read(SourceText(name or "<text>", path_or_text), format))
     if isinstance(path_or_text, bytes):
-        return with_origins(read(decode(path_or_text, name or "<bytes>"), format))
+        return with_origins(read_data(path_or_text, name or "<bytes>", format))
     path = os.fspath(path_or_text)
     if name is None:
         concerning(called(path))
     large = read_large_text(path)
     if large is not None:
         return with_origins(read(SourceText(name or path, large), format))
-    return with_origins(read(decode(read_bytes(path), name or path), format))
+    return with_origins(read_data(read_bytes(path), name or path, format))
 
 
 def read_source(what: Source, source_format: str | None = None) -> Reading:

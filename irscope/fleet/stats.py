@@ -9,7 +9,7 @@ from typing import TypedDict
 from irscope.analysis.summary import Value, inputs, outputs
 from irscope.analysis.survey import Survey
 from irscope.fleet.pool import map_files
-from irscope.formats.detect import called, decode, read
+from irscope.formats.detect import called, read_data
 from irscope.graph import Reading, TensorType, TupleType, Type
 from irscope.source import Finding, Severity, UserError
 from irscope.source.budget import fresh_budget
@@ -52,7 +52,7 @@ def stats_of_file(file: str, from_: str | None = None, signature: bool = False) 
     """The figures of one file. No content of the file makes it raise."""
     try:
         with fresh_budget(called(file)):
-            reading = read(decode(read_bytes(file), file), from_)
+            reading = read_data(read_bytes(file), file, from_)
             return stats_of_reading(reading, file, signature)
     except UserError as error:
         return _failed(file, _error_of(error), from_, error.help)

@@ -10,7 +10,7 @@ from irscope.analysis.cost import is_kernel
 from irscope.analysis.survey import Survey
 from irscope.fleet.dump_folder import DumpedModule, Stage
 from irscope.fleet.pool import map_files
-from irscope.formats.detect import decode, read
+from irscope.formats.detect import read_data
 from irscope.graph import Reading
 from irscope.ops.attributes import Fusion
 from irscope.source import UserError
@@ -59,7 +59,7 @@ def figures_of_file(file: str) -> Figures:
     """The figures of the first module in a file."""
     try:
         with fresh_budget(file):
-            return _figures(read(decode(read_bytes(file), file)))
+            return _figures(read_data(read_bytes(file), file))
     except UserError as error:
         return Figures(error=error.message)
 

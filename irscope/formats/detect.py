@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import codecs
 
-from irscope.formats import FORMATS, format_named
+from irscope.formats import FORMATS, BinaryFormat, format_named
 from irscope.formats.neighbours import by_sight, in_bytes, in_text, looks_printed
 from irscope.graph import Reading
 from irscope.source import SourceText, UserError
@@ -35,6 +35,24 @@ def decode(data: bytes, name: str) -> SourceText:
         raise UserError(f"{called(name)} is binary, not a text", f"irscope reads the text that a compiler prints: {', '.join(FORMATS)}")
     # A dump may quote bytes that are not UTF-8 (a file name, a string constant): they become replacement characters.
     return SourceText(name, data.decode("utf-8", "replace"))
+
+
+_PRINTED = bytes(range(32, 256)) + b"\t\n\r\f\v\x1b\b"
+
+
+def read_data(data: bytes, name: str, format: str | None = None) -> Reading:
+    """Read the bytes of a file: a text, or a binary file of a format that has some. Raises UserError where irscope does not read them."""
+    binary = _binary_format(data, format)
+    return read(decode(data, name), format) if binary is None else binary.read_bytes(data, name)
+
+
+def _binary_format(data: bytes, format: str | None) -> BinaryFormat | None:
+    """The given or the likeliest format that reads these bytes as a binary file; None where they are to be decoded as a text."""
+    if encoding_of(data) is not None or not data[:1 << 16].translate(None, _PRINTED):
+        return None
+    formats = [found for found in map(format_named, FORMATS if format is None else (format,)) if isinstance(found, BinaryFormat)]
+    best = max(formats, key=lambda found: found.sniff_bytes(data), default=None)
+    return best if best is not None and (format is not None or best.sniff_bytes(data) > 0) else None
 
 
 def detect(text: str) -> str | None:
