@@ -20,11 +20,10 @@ MAX_SECTIONS = 20_000
 """The most sections: more are not readable; further bodies stay closed."""
 
 
-def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Numbering, see_through: bool = True) -> Section:
+def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Numbering) -> Section:
     """The section of ``start``: its repeating stretches, and the bodies of its calls, loops and branches, each below its caller.
 
-    Bodies of fusions stay closed; calls of equal bodies are folded. Without ``see_through`` all bodies stay closed, and a node stands for
-    all that it calls. The body of a recursive call stays closed, too.
+    Bodies of fusions stay closed; calls of equal bodies are folded. The body of a recursive call stays closed, too.
     """
     root = Section(title, "graph", start)
     folder = Folder()
@@ -51,11 +50,6 @@ def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Numberin
             if not node.synthetic:
                 section.n_nodes += 1
                 section.ops[node.op.name] += 1
-            if not see_through:
-                section.flops += times * costs.flops(node, graph)
-                section.bytes += times * costs.traffic(node, graph)
-                section.kernels += is_kernel(node)
-                continue
             section.flops += times * cost.flops[i]
             section.bytes += times * (cost.read[i] + cost.written[i])
             if node.bodies and not is_fusion(node) and body_use(node) is not BodyUse.ELEMENT:

@@ -17,12 +17,11 @@ MANY_CHILDREN = 12
 _HEAD = re.compile(r"[^\d/()]*\d+(?=[_./\-])")
 
 
-def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structure: Numbering, scopes: Callable[[Graph], list[Scope]],
-                     see_through: bool = True) -> Section:
+def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structure: Numbering,
+                     scopes: Callable[[Graph], list[Scope]]) -> Section:
     """Sections by the name paths of all nodes of ``graphs``, except reducers.
 
-    With ``see_through`` (for all graphs that the entry reaches) a fused operation counts in the scope of the user's code; its kernel and
-    its traffic count in that of the fusion. Without it a node stands for all that it calls.
+    A fused operation counts in the scope of the user's code; its kernel and its traffic count in that of the fusion.
     A chain of scopes with nothing else in them becomes one section, ``jit(step)/jvp(GPT)``.
     """
     calls = costs.calls
@@ -44,11 +43,6 @@ def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structur
             section.ops[node.op.name] += 1
             if not is_leaflike(node):
                 classes[section].append(kinds[i])
-            if not see_through:
-                section.flops += times * costs.flops(node, graph)
-                section.bytes += times * costs.traffic(node, graph)
-                section.kernels += is_kernel(node)
-                continue
             if not is_fusion(node):
                 section.flops += times * cost.flops[i]
             if not fused:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from irscope.graph import Graph, Node
 
-_DIGITS = re.compile(r"\d{1,18}")  # numbers in names; longer runs of digits do not count
+_NUMBERS = re.compile(r"\d{1,18}(?:[a-z](?![A-Za-z]))?")
+"""Numbers in names, with a letter that counts (``block2a``); longer runs of digits do not."""
 
 
 @dataclass(slots=True, eq=False)
@@ -90,30 +91,36 @@ class Folder:
         section.shape = self._shapes.setdefault((own, below), len(self._shapes))
         groups: dict[tuple[str, int], list[Section]] = {}
         for child in section.children:
-            groups.setdefault((_DIGITS.sub("#", child.title), child.shape), []).append(child)
+            groups.setdefault((masked(child.title), child.shape), []).append(child)
         if len(groups) == len(section.children):
             return
         folded: list[Section] = []
         for same in groups.values():
-            folded.append(same[0] if len(same) == 1 else _merge(same))
+            folded.append(same[0] if len(same) == 1 else merged(same))
         section.children = folded
 
     def _name_shape(self, child: Section) -> int:
-        return self._shapes.setdefault((_DIGITS.sub("#", child.title), child.shape), len(self._shapes))
+        return self._shapes.setdefault((masked(child.title), child.shape), len(self._shapes))
 
 
-def _merge(same: list[Section]) -> Section:
+def masked(title: str) -> str:
+    """A title without its numbers: names of one layer and the next are equal."""
+    return _NUMBERS.sub("#", title)
+
+
+def merged(same: list[Section]) -> Section:
+    """One section for equal ones, which become its copies."""
     first = same[0]
     title = run_title([s.title for s in same])
-    merged = Section(title, first.kind, first.graph, first.nodes, first.children, note=first.note, shape=first.shape)
-    merged.copies = [merged, *same[1:]]
+    whole = Section(title, first.kind, first.graph, first.nodes, first.children, note=first.note, shape=first.shape)
+    whole.copies = [whole, *same[1:]]
     for one in same:
-        merged.n_nodes += one.n_nodes
-        merged.kernels += one.kernels
-        merged.flops += one.flops
-        merged.bytes += one.bytes
-        merged.ops.update(one.ops)
-    return merged
+        whole.n_nodes += one.n_nodes
+        whole.kernels += one.kernels
+        whole.flops += one.flops
+        whole.bytes += one.bytes
+        whole.ops.update(one.ops)
+    return whole
 
 
 def run_title(titles: list[str]) -> str:
@@ -124,14 +131,17 @@ def run_title(titles: list[str]) -> str:
     """
     if len(set(titles)) == 1:
         return titles[0]
-    numbers = [[int(n) for n in _DIGITS.findall(title)] for title in titles]
-    varying = [i for i in range(len(numbers[0])) if len({row[i] for row in numbers}) > 1]
+    numbers = [_NUMBERS.findall(title) for title in titles]
+    varying = [i for i in range(len(numbers[0])) if len({row[i] for row in numbers}) > 1] if len(set(map(len, numbers))) == 1 else []
     if len(varying) != 1:
         return f"{titles[0]} .. {titles[-1]}"
     place = varying[0]
-    found = list(_DIGITS.finditer(titles[0]))[place]
+    found = list(_NUMBERS.finditer(titles[0]))[place]
     head, tail = titles[0][:found.start()], titles[0][found.end():]
-    values = sorted(row[place] for row in numbers)
+    words = sorted((row[place] for row in numbers), key=lambda word: (len(word), word))
+    if not all(word.isdigit() for word in words):
+        return f"{head}{words[0]}..{words[-1]}{tail}"
+    values = [int(word) for word in words]
     if values == list(range(values[0], values[0] + len(values))):
         return f"{head}{values[0]}..{values[-1]}{tail}"
     shown = ",".join(map(str, values)) if len(values) <= 6 else f"{values[0]},{values[1]},..,{values[-1]}"

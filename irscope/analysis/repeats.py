@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import eq
 
 MAX_CANDIDATES = 12
@@ -28,8 +29,15 @@ class Repeat:
         return self.begin + self.period * self.times
 
 
-def repeats(sequence: Sequence[int]) -> list[Repeat]:
+def is_long(begin: int, period: int, times: int) -> bool:
+    """Whether so many copies of so many elements are more than chance."""
+    return times >= MIN_SHORT or (period >= MIN_UNIT and times > 2) or period >= MIN_PAIR
+
+
+def repeats(sequence: Sequence[int], is_enough: Callable[[int, int, int], bool] = is_long) -> list[Repeat]:
     """The repeats of a sequence, in order and disjoint; the period that covers most is chosen first.
+
+    ``is_enough(begin, period, times)`` decides which repeats count.
 
     >>> repeats([7, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 9])
     [Repeat(begin=1, period=4, times=3)]
@@ -38,7 +46,7 @@ def repeats(sequence: Sequence[int]) -> list[Repeat]:
     todo = [(0, len(sequence))]
     while todo:
         begin, end = todo.pop()
-        best = _best(sequence[begin:end])
+        best = _best(sequence[begin:end], partial(_shifted, is_enough, begin))
         if not best:
             continue
         at = begin
@@ -51,10 +59,12 @@ def repeats(sequence: Sequence[int]) -> list[Repeat]:
     return sorted(found, key=lambda r: r.begin)
 
 
-def _best(part: Sequence[int]) -> list[Repeat]:
+def _shifted(is_enough: Callable[[int, int, int], bool], by: int, begin: int, period: int, times: int) -> bool:
+    return is_enough(by + begin, period, times)
+
+
+def _best(part: Sequence[int], is_enough: Callable[[int, int, int], bool]) -> list[Repeat]:
     """The runs of the one period that covers most of ``part``; of two that cover about the same, the shorter."""
-    if len(part) < 2 * MIN_UNIT:
-        return []
     last: dict[int, int] = {}
     gaps: Counter[int] = Counter()
     for i, element in enumerate(part):
@@ -68,18 +78,18 @@ def _best(part: Sequence[int]) -> list[Repeat]:
     # Elements that occur once per copy have the true period as their gap; they are rare when a copy has many equal elements.
     long = [gap for gap, n in sorted(gaps.items(), key=lambda g: -g[0] * min(g[1], 64))[:MAX_CANDIDATES]]
     for period in sorted({*frequent, *long}):
-        runs = _runs(part, period)
+        runs = _runs(part, period, is_enough)
         cover = sum(run.period * run.times for run in runs)
         if cover > covered * 1.05:
             best, covered = runs, cover
     return best
 
 
-def _runs(part: Sequence[int], period: int) -> list[Repeat]:
+def _runs(part: Sequence[int], period: int, is_enough: Callable[[int, int, int], bool]) -> list[Repeat]:
     same = bytes(map(eq, part[period:], part))
     found = []
     for match in re.finditer(rb"\x01{%d,}" % period, same):
         times = (match.end() - match.start()) // period + 1
-        if times >= MIN_SHORT or (period >= MIN_UNIT and times > 2) or period >= MIN_PAIR:
+        if is_enough(match.start(), period, times):
             found.append(Repeat(match.start(), period, times))
     return found

@@ -1,6 +1,7 @@
 """The hierarchy of the user's program, from the names that the compiler kept."""
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from irscope.graph import Graph, Module, Node
@@ -59,3 +60,35 @@ def scopes(module: Module, graph: Graph) -> list[Scope]:
         if not found[node.index] and first is not None and node.op is not hlo.parameter:
             found[node.index] = found[first.index]
     return found
+
+
+_WRAPPED = re.compile(r"(\w*)\((.*)\)$", re.DOTALL)
+_NUMBERED = re.compile(r"(\d+)([a-z]?)(?=[_.\-]|$)")
+_PLUMBING = frozenset(("while", "body", "cond", "closed_call", "checkpoint", "rematted_computation", "shard_map", "pallas_call"))
+"""Components that transformations of jax add."""
+
+
+def is_backward(scope: Scope) -> bool:
+    """Whether a scope is of the backward pass: jax writes ``transpose(jvp(...))``."""
+    return any(part.startswith("transpose(") for part in scope)
+
+
+@lru_cache(maxsize=65536)
+def layers(scope: Scope) -> Scope:
+    """The layers that a scope names: without what transformations add, numbered names split into their levels.
+
+    >>> layers(("jit(step)", "transpose(jvp(GPT))", "h_0", "jit(gelu)", "bhts,bhsd->bhtd"))
+    ('step', 'GPT', 'h_0', 'gelu')
+    >>> layers(("conv2_block1_0_bn",)), layers(("block1a_bn",))
+    (('conv2', 'conv2_block1', 'conv2_block1_0', 'conv2_block1_0_bn'), ('block1', 'block1a', 'block1a_bn'))
+    """
+    found: list[str] = []
+    for part in scope:
+        while (wrapped := _WRAPPED.match(part)) is not None:
+            part = wrapped[2]
+        if part and "->" not in part and part not in _PLUMBING:
+            for number in _NUMBERED.finditer(part):
+                found += [part[:number.end(1)]] if number[2] else []
+                found += [part[:number.end()]] if number.end() < len(part) else []
+            found.append(part)
+    return tuple(found)

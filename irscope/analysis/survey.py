@@ -10,7 +10,9 @@ from irscope.analysis.calls import Calls
 from irscope.analysis.cost import Costs, Known, Totals, Traffic
 from irscope.analysis.levels import Levels, levels
 from irscope.analysis.memory import Memory
+from irscope.analysis.naming import kinds
 from irscope.analysis.outline import Section
+from irscope.analysis.regions import outline_by_region
 from irscope.analysis.scopes import Scope, scopes
 from irscope.graph import Graph, Kind, Module, Node, TensorType, Type, Typing, bytes_of
 from irscope.graph.numbering import STEPS, Numbering
@@ -27,6 +29,7 @@ class Survey:
         self._scopes: dict[Graph, list[Scope]] = {}
         self._users: dict[Graph, list[list[Node]]] = {}
         self._levels: dict[Graph, Levels] = {}
+        self._kinds: dict[Graph, list[int]] = {}
 
     @cached_property
     def entry(self) -> Graph | None:
@@ -134,15 +137,19 @@ class Survey:
 
     def outline_of(self, graph: Graph) -> Section:
         """The outline of the nodes of one graph with its bodies closed, for drawing it."""
-        if self.has_scopes and len(set(self.scopes(graph))) > 2:
-            return outline_by_scope(graph.name, [graph], self.costs, self.structure, self.scopes, see_through=False)
-        return outline_by_graph(graph.name, graph, self.costs, self.structure, see_through=False)
+        return outline_by_region(graph.name, graph, self.costs, self.kinds(graph), self.scopes(graph))
 
     def scopes(self, graph: Graph) -> list[Scope]:
         """The scope of each node of a graph, by index."""
         if graph not in self._scopes:
             self._scopes[graph] = scopes(self.module, graph)
         return self._scopes[graph]
+
+    def kinds(self, graph: Graph) -> list[int]:
+        """For each node of a graph, by index, a number that similar nodes share."""
+        if graph not in self._kinds:
+            self._kinds[graph] = kinds(graph, self.structure.nodes[graph])
+        return self._kinds[graph]
 
     def users(self, graph: Graph) -> list[list[Node]]:
         """The users of each node of a graph, by index."""

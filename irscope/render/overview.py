@@ -14,23 +14,21 @@ from irscope.render.folding import Fold, folding, text_of
 from irscope.render.labels import headline, inside_text, shape_text
 from irscope.render.marks import Marks
 from irscope.render.units import bytes_, flops, plural, short
-from irscope.render.view import Box, Cluster, Link, Options, View, stub_crowds
+from irscope.render.view import Box, Cluster, Link, Options, View, bundle, stub_crowds
 
-MAX_OVERVIEW = 48
+MAX_OVERVIEW = 40
 """Boxes of an overview: it is to be taken in at a glance."""
-CHUNKS = 10
-"""Into how many stretches a section without any structure is cut."""
-MIN_CHUNK = 120
-FEW = 3
-NEGLIGIBLE = 0.02
-"""A section with less of the cost and of the nodes together stays closed: it would draw the eye from the rest."""
-MAX_OWN = 24
-"""A section with more nodes of its own than this is cut into stretches when it opens."""
+MIN_OVERVIEW = 8
+"""An overview of fewer boxes opens what costs little, too."""
+NEGLIGIBLE = 0.05
+"""A section with less of the cost stays closed: it would draw the eye from the rest."""
+WEIGHT_OF_NODES = 0.1
+"""What a section's share of the nodes counts beside its share of the cost."""
 MAX_NAME = 34
 
 
 def overview(survey: Survey, graph: Graph, options: Options) -> View:
-    """The sections of ``graph``: scopes, or stretches that repeat, or else stretches of the text; the costliest open first."""
+    """The sections of ``graph``, the costliest open first."""
     return _Overview(survey, graph, options).view
 
 
@@ -40,7 +38,7 @@ class _Overview:
         self.view = View(f"{survey.module.name} / {graph.name}")
         self.folds = folding(graph, fold_parameters=True)
         self.box_of: list[Box | None] = [None] * len(graph.nodes)
-        self.copy_of: list[tuple[Section, int] | None] = [None] * len(graph.nodes)
+        self.copies_of: list[dict[Section, int]] = [{}] * len(graph.nodes)
         self.times = survey.calls.times.get(graph, 1.0)
         self._n = 0
         self._opened: list[Section] = []
@@ -48,6 +46,7 @@ class _Overview:
         Marks(options.findings).put(graph, lambda node: self.box_of[node.index])
         self._link()
         stub_crowds(self.view)
+        bundle(self.view)
         for box in self.view.boxes:
             if len(box.inputs) > 4:
                 box.inputs[3:] = [f"+{len(box.inputs) - 3} more"]
@@ -64,7 +63,7 @@ class _Overview:
         closed: dict[Section, tuple[Cluster | None, Box]] = {}
 
         def add(section: Section, cluster: Cluster | None, depth: int) -> None:
-            weight = estimate(section.flops, section.bytes) / whole_cost + section.n_nodes / whole_nodes
+            weight = estimate(section.flops, section.bytes) / whole_cost + WEIGHT_OF_NODES * section.n_nodes / whole_nodes
             self._n += 1
             heapq.heappush(heap, (-weight, self._n, section, cluster, depth))
             closed[section] = cluster, self._section_box(section, cluster)
@@ -72,27 +71,25 @@ class _Overview:
         boxes = self._unfold(root, None, 0, add)
         while heap:
             weight, _, section, cluster, depth = heapq.heappop(heap)
-            if -weight < NEGLIGIBLE and not self.options.generous:
+            if -weight < NEGLIGIBLE and boxes >= MIN_OVERVIEW and not self.options.generous:
                 break
             if self.options.depth is not None and depth > self.options.depth:
                 continue
             inside = self._inside(section)
             if boxes + len(inside) - 1 > self.options.max_boxes or not inside:
                 continue
-            # Stretches say little; they open only where there is nothing better to open, or on request.
-            if not self.options.generous and boxes > FEW and all(isinstance(i, Section) and i.kind == "chunk" for i in inside):
-                continue
             frame = Cluster(_title(section), cluster, "section", _title(section))
             self.view.clusters.append(frame)
             del closed[section]
             boxes += self._unfold(section, frame, depth, add) - 1
-            self._map_copies(section)
+            if section.times > 1:
+                self._opened.append(section)
         for section, (_, box) in closed.items():
             self.view.boxes.append(box)
             for node in section.all_nodes():
                 if self.folds[node.index] is Fold.BOX:
                     self.box_of[node.index] = box
-        self._map_again()
+        self._map_copies()
 
     def _unfold(self, section: Section, frame: Cluster | None, depth: int, add: Callable[[Section, Cluster | None, int], None]) -> int:
         """Place what stands in an open section; returns how many boxes that makes."""
@@ -115,15 +112,8 @@ class _Overview:
         return n
 
     def _inside(self, section: Section) -> list[Section | Node]:
-        """Sections and nodes directly below a section; many plain nodes are cut into stretches."""
-        own = [node for node in section.nodes if self.folds[node.index] is Fold.BOX]
-        if len(own) <= MAX_OWN:
-            return [*section.children, *own]
-        if not section.children and section.kind == "chunk" and len(own) <= 2 * CHUNKS:
-            return list(own)
-        size = max(MIN_CHUNK if section.children else CHUNKS, -(-len(own) // CHUNKS))
-        parts = [own[i:i + size] for i in range(0, len(own), size)]
-        return [*section.children, *(self._chunk(part) for part in parts)]
+        """Sections and drawn nodes directly below a section."""
+        return [*section.children, *(node for node in section.nodes if self.folds[node.index] is Fold.BOX)]
 
     def _only_node(self, section: Section) -> Node | None:
         """The node of a section that holds a single drawn one: a frame around it would say nothing."""
@@ -131,13 +121,6 @@ class _Overview:
             return None
         drawn = [node for node in section.all_nodes() if self.folds[node.index] is Fold.BOX]
         return drawn[0] if len(drawn) == 1 else None
-
-    def _chunk(self, nodes: list[Node]) -> Section:
-        chunk = Section(f"%{short(nodes[0].name, 20)} .. %{short(nodes[-1].name, 20)}", "chunk", self.graph, nodes, n_nodes=len(nodes))
-        chunk.ops = Counter(node.op.name for node in nodes)
-        chunk.flops = sum(self.survey.costs.flops(node, self.graph) for node in nodes)
-        chunk.bytes = sum(self.survey.costs.traffic(node, self.graph) for node in nodes)
-        return chunk
 
     def _section_box(self, section: Section, cluster: Cluster | None) -> Box:
         steps = [f"{name} {n}" for name, n in section.ops.most_common() if name not in _DULL][:3]
@@ -160,26 +143,23 @@ class _Overview:
         box.tooltip = "\n".join(t for t in (str(node)[:300], survey.module.scope(node)) if t)
         return box
 
-    def _map_copies(self, section: Section) -> None:
-        """Remember that the nodes of the other copies of an open section are drawn as those of the first one."""
-        if section.times > 1:
-            self._opened.append(section)
-
-    def _map_again(self) -> None:
-        classes = self.survey.structure.nodes[self.graph]
-        for section in self._opened:
+    def _map_copies(self) -> None:
+        """Draw the nodes of the other copies of open sections as those of the first, and remember of each node in which copies it is."""
+        kinds = self.survey.kinds(self.graph)
+        for section in reversed(self._opened):  # what is in a copy first
             first: dict[int, list[Node]] = defaultdict(list)
             for node in sorted(_first_copy(section), key=lambda n: n.index):
-                first[classes[node.index]].append(node)
-                self.copy_of[node.index] = section, 0
+                first[kinds[node.index]].append(node)
+                self.copies_of[node.index] = {section: 0, **self.copies_of[node.index]}
             for number, copy in enumerate(section.copies[1:], 1):
                 taken: Counter[int] = Counter()
                 for node in sorted(copy.all_nodes(), key=lambda n: n.index):
-                    kind = classes[node.index]
+                    kind = kinds[node.index]
                     same = first[kind]
                     if taken[kind] < len(same) and self.box_of[node.index] is None:
-                        self.box_of[node.index] = self.box_of[same[taken[kind]].index]
-                        self.copy_of[node.index] = section, number
+                        drawn = same[taken[kind]].index
+                        self.box_of[node.index] = self.box_of[drawn]
+                        self.copies_of[node.index] = {**self.copies_of[drawn], section: number}
                     taken[kind] += 1
 
     def _link(self) -> None:
@@ -192,10 +172,12 @@ class _Overview:
             for operand in node.operands:
                 for source in self._sources(operand):
                     from_ = self.box_of[source.index]
-                    if from_ is None or self._in_later_copy(source, node):
+                    if from_ is None:
                         continue
                     if self._is_next_copy(source, node):
                         between_copies[from_, box] = None
+                    elif self._in_later_copy(source, node):
+                        continue
                     elif from_ is not box:
                         known = links.get((from_, box))
                         if known is None:
@@ -212,13 +194,13 @@ class _Overview:
 
     def _is_next_copy(self, source: Node, target: Node) -> bool:
         """Whether a value goes from one copy of a repeated section to another."""
-        here, there = self.copy_of[source.index], self.copy_of[target.index]
-        return here is not None and there is not None and here[0] is there[0] and here[1] != there[1]
+        here, there = self.copies_of[source.index], self.copies_of[target.index]
+        return any(there.get(section, number) != number for section, number in here.items())
 
     def _in_later_copy(self, source: Node, target: Node) -> bool:
         """Whether both ends lie in the same copy, and it is not the first: what the first copy shows is not told again."""
-        here, there = self.copy_of[source.index], self.copy_of[target.index]
-        return here is not None and here == there and here[1] > 0
+        here, there = self.copies_of[source.index], self.copies_of[target.index]
+        return any(number > 0 and there.get(section) == number for section, number in here.items())
 
     def _sources(self, node: Node) -> list[Node]:
         found: list[Node] = []

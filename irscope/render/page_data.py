@@ -115,7 +115,7 @@ class _Maker:
         rows: list[list[Any]] = []
         section_of = [0] * len(graph.nodes)
         same_as: dict[str, int] = {}
-        classes = survey.structure.nodes[graph]
+        kinds = survey.kinds(graph)
         stack: list[tuple[Section, int]] = [(survey.outline_of(graph), -1)]
         while stack:
             section, parent = stack.pop()
@@ -135,7 +135,7 @@ class _Maker:
                 for node in part:
                     section_of[node.index] = place
             if section.times > 1:
-                _map_copies(section, classes, same_as)
+                _map_copies(section, kinds, same_as)
             stack.extend((child, number) for child in reversed(section.children))
         for index, first in same_as.items():
             section_of[int(index)] = section_of[first] if first >= 0 else 0
@@ -146,19 +146,19 @@ _FOLDS = {Fold.BOX: "b", Fold.TEXT: "t", Fold.VIA: "v"}
 _DULL = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})
 
 
-def _map_copies(section: Section, classes: list[int], same_as: dict[str, int]) -> None:
+def _map_copies(section: Section, kinds: list[int], same_as: dict[str, int]) -> None:
     """Pair the nodes of each further copy with those of the first: in order, by what they do."""
     first: dict[int, list[int]] = defaultdict(list)
     nodes = list(section.nodes)
     for child in section.children:
         nodes += child.all_nodes()
     for node in sorted(nodes, key=lambda n: n.index):
-        first[classes[node.index]].append(node.index)
+        first[kinds[node.index]].append(node.index)
     drawn = {index for same in first.values() for index in same}
     for copy in section.copies[1:]:
         taken: Counter[int] = Counter()
         for node in sorted(copy.all_nodes(), key=lambda n: n.index):
-            kind = classes[node.index]
+            kind = kinds[node.index]
             if node.index not in drawn:
                 # What has no counterpart (a constant that only one copy owns) is not drawn.
                 same_as.setdefault(str(node.index), first[kind][taken[kind]] if taken[kind] < len(first[kind]) else -1)

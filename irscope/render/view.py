@@ -1,16 +1,19 @@
 """What a drawing shows: boxes, links and clusters, before any of them has a place or a colour."""
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.graph import Graph, Node
 from irscope.source import Finding
 
-MAX_BOXES = 100
+MAX_BOXES = 60
 """More boxes than this are a wall: sections stay closed instead."""
 MAX_LINKS_OF_A_VALUE = 16
 """A value with more users than this is written into their boxes; lines to all of them hide everything else, and cost minutes."""
+
+MAX_LINES = 2
+"""More lines than this between two frames are drawn as one."""
 
 MANY = 40
 """From so many boxes on, a parameter that several boxes take is written into each of them."""
@@ -106,3 +109,41 @@ def stub_crowds(view: View) -> None:
     gone -= {link.target for link in view.links if link.source not in crowds}
     view.links = [link for link in view.links if link.source not in crowds]
     view.boxes = [box for box in view.boxes if box not in gone]
+
+
+def bundle(view: View) -> None:
+    """Draw the many lines between two frames, or between a frame and a box, as the one of most bytes, with the number of values of all."""
+    groups: dict[tuple[Cluster | Box, Cluster | Box], list[Link]] = {}
+    for link in view.links:
+        groups.setdefault(_sides(link), []).append(link)
+    kept: list[Link] = []
+    for sides, links in groups.items():
+        if len(links) <= MAX_LINES or all(isinstance(side, Box) for side in sides):
+            kept += links
+            continue
+        most = max(links, key=lambda link: link.bytes)
+        most.n, most.bytes = sum(link.n for link in links), sum(link.bytes for link in links)
+        kept.append(most)
+    view.links = kept
+
+
+def _sides(link: Link) -> tuple[Cluster | Box, Cluster | Box]:
+    """The largest frames around each end of a link that the other end is outside of; the ends themselves where there are none."""
+    inside: dict[Cluster | None, Cluster | Box] = {None: link.target}
+    for cluster in _frames(link.target):
+        inside[cluster] = inside[None]
+        inside[None] = cluster
+    source: Cluster | Box = link.source
+    for cluster in _frames(link.source):
+        if cluster in inside:
+            return source, inside[cluster]
+        source = cluster
+    return source, inside[None]
+
+
+def _frames(box: Box) -> Iterator[Cluster]:
+    """The frames around a box, the smallest first."""
+    cluster = box.cluster
+    while cluster is not None:
+        yield cluster
+        cluster = cluster.parent

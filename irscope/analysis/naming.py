@@ -1,0 +1,103 @@
+"""What a stretch of a graph computes, in a few words: ``matmul 768x3072 + tanh``. For sections that the text does not name."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import prod
+
+from irscope.analysis.calls import BodyUse, body_use
+from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.graph.numbering import plain
+from irscope.ops import attributes, hlo, sets
+
+MAX_WORDS = 3
+_PLAIN = sets.hlo("add subtract multiply divide negate maximum minimum select compare and or not reshape convert copy "
+                  "transpose slice concatenate pad clamp abs sign reduce")
+"""Operators that say little: a name holds them only where there is nothing else."""
+_SILENT = sets.hlo("broadcast bitcast tuple get-tuple-element parameter constant iota fusion call")
+"""Operators that say nothing."""
+
+
+@dataclass(slots=True)
+class _Work:
+    """The operators of some nodes by name: contractions with their sizes, other operators that characterise them, and the rest."""
+
+    contractions: Counter[str] = field(default_factory=Counter)
+    special: Counter[str] = field(default_factory=Counter)
+    rest: Counter[str] = field(default_factory=Counter)
+
+
+def work_of(nodes: Iterable[Node]) -> str:
+    """The contractions among nodes with their sizes, then the most frequent of the operators that characterise them.
+
+    Looks into fusions and calls. The empty text where there is no work.
+    """
+    work = _work(nodes)
+    words = [f"{name} x{n}" if n > 1 else name for name, n in _frequent(work.contractions, MAX_WORDS - 1)]
+    words += [name for name, _ in _frequent(work.special, MAX_WORDS - len(words))]
+    return " + ".join(words or [name for name, _ in _frequent(work.rest, MAX_WORDS - 1)])
+
+
+def kinds(graph: Graph, classes: list[int]) -> list[int]:
+    """For each node of a graph a number that equal and similar nodes share, from the numbers (``classes``) that equal ones share.
+
+    Two calls or fusions are similar when their results have one type and their bodies the same contractions and characteristic
+    operators: a compiler repeats a residual sum in the fusions of one layer and not of the next.
+    """
+    numbers: dict[object, int] = {}
+    known: dict[int, int] = {}
+    found: list[int] = []
+    for node, number in zip(graph.nodes, classes, strict=True):
+        kind = known.get(number)
+        if kind is None:
+            key: object = number
+            if node.bodies and body_use(node) is BodyUse.ONCE:
+                work = _work((node,))
+                key = node.op.name, plain(node.type), frozenset(work.contractions), frozenset(work.special)
+            kind = known[number] = numbers.setdefault(key, len(numbers))
+        found.append(kind)
+    return found
+
+
+def _work(nodes: Iterable[Node]) -> _Work:
+    work = _Work()
+    stack = list(nodes)
+    seen: set[Graph] = set()
+    while stack:
+        node = stack.pop()
+        if body_use(node) is not BodyUse.ELEMENT:
+            for body in node.bodies:
+                if body not in seen:
+                    seen.add(body)
+                    stack += body.nodes
+        if node.op is hlo.dot:
+            work.contractions[_product(node)] += 1
+        elif node.op is hlo.convolution:
+            work.contractions[_convolution(node)] += 1
+        elif node.op in _PLAIN:
+            work.rest[node.op.name] += 1
+        elif node.op not in _SILENT and node.op.kind is not Kind.LEAF and node.op.work not in ("constant", "free"):
+            (work.contractions if node.op.work == "contraction" else work.special)[node.op.name] += 1
+    return work
+
+
+def _frequent(counted: Counter[str], n: int) -> list[tuple[str, int]]:
+    return sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:n]
+
+
+def _product(node: Node) -> str:
+    """The name of a matrix product: its contracted extent, and the extent that its right operand adds."""
+    right = node.operands[1].type if len(node.operands) > 1 else None
+    dims = attributes.Dot.of(node)
+    if not isinstance(right, TensorType) or not right.is_static:
+        return "matmul"
+    shape = right.dims()
+    inner = prod(shape[i] for i in dims.rhs_contracting_dims if i < len(shape))
+    outer = prod(n for i, n in enumerate(shape) if i not in dims.rhs_contracting_dims and i not in dims.rhs_batch_dims)
+    return f"matmul {inner}x{outer}"
+
+
+def _convolution(node: Node) -> str:
+    window = attributes.Windowed.of(node).window
+    return "conv " + "x".join(map(str, window.size)) if window is not None and window.size else "conv"

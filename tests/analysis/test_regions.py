@@ -1,0 +1,117 @@
+"""Regions: phases, layers and repeats of optimised graphs whose text is out of order and hardly named."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from irscope.analysis.clustering import clustered
+from irscope.analysis.naming import work_of
+from irscope.analysis.outline import Section
+from irscope.analysis.regions import MAX_PARTS, MAX_STEPS
+from irscope.graph import Graph
+from tests.analysis.texts import survey
+
+LAYERS = 9
+
+
+def training_step(scoped: bool = True) -> str:
+    """A forward, a backward and an update of ``LAYERS`` layers; weights of all layers are prepared before the first layer runs."""
+    def scope(text: str) -> str:
+        head, *names = text.split("/")
+        path = text if scoped else "/".join([head.replace("net", ""), names[-1]] if names else [head])
+        return f', metadata={{op_name="jit(step)/{path}"}}'
+
+    lines = ["  x0 = f32[8,16] parameter(0)", "  rate = f32[] constant(0.1)", "  rates = f32[16,16] broadcast(rate), dimensions={}"]
+    for i in range(LAYERS):
+        lines.append(f"  w{i} = f32[16,16] parameter({i + 1})")
+    for i in range(LAYERS):
+        lines.append(f"  t{i} = f32[16,16] transpose(w{i}), dimensions={{1,0}}" + scope(f"jvp(net)/layer_{i}/transpose"))
+    for i in range(LAYERS):
+        lines.append(f"  d{i} = f32[8,16] dot(x{i}, t{i}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}" + scope(f"jvp(net)/layer_{i}/dot"))
+        lines.append(f"  x{i + 1} = f32[8,16] tanh(d{i})" + scope(f"jvp(net)/layer_{i}/tanh"))
+    lines.append(f"  g{LAYERS} = f32[8,16] negate(x{LAYERS})" + scope("transpose(jvp(net))/neg"))
+    for i in reversed(range(LAYERS)):
+        lines.append(f"  s{i} = f32[8,16] multiply(g{i + 1}, x{i + 1})" + scope(f"transpose(jvp(net))/layer_{i}/mul"))
+        lines.append(f"  g{i} = f32[8,16] dot(s{i}, w{i}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+                     + scope(f"transpose(jvp(net))/layer_{i}/dot"))
+        lines.append(f"  dw{i} = f32[16,16] dot(x{i}, s{i}), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}"
+                     + scope(f"transpose(jvp(net))/layer_{i}/dot"))
+    for i in range(LAYERS):
+        lines.append(f"  m{i} = f32[16,16] multiply(dw{i}, rates)" + scope("mul"))
+        lines.append(f"  n{i} = f32[16,16] subtract(w{i}, m{i})" + scope("sub"))
+    results = ", ".join(f"n{i}" for i in range(LAYERS))
+    lines.append(f"  ROOT out = ({', '.join(['f32[16,16]'] * LAYERS)}) tuple({results})")
+    return "\n".join(["HloModule jit_step", "ENTRY main {", *lines, "}"])
+
+
+def outline(text: str) -> Section:
+    facts = survey(text)
+    return facts.outline_of(facts.module.main())
+
+
+def test_a_training_step_is_forward_backward_and_update() -> None:
+    root = outline(training_step())
+    assert [child.title for child in root.children] == ["forward", "backward", "update"]
+    forward, backward, _ = root.children
+    assert [(child.title, child.times) for child in forward.children] == [("layer_0..8", LAYERS)]
+    assert ("layer_0..8", LAYERS) in [(child.title, child.times) for child in backward.children]
+
+
+def test_layers_without_names_of_their_own_repeat() -> None:
+    root = outline(training_step(scoped=False))
+    assert [child.title for child in root.children] == ["forward", "backward", "update"]
+    assert any(section.times >= LAYERS - 1 for section in root.children[1].walk())
+
+
+@pytest.mark.parametrize("scoped", [True, False])
+def test_sums_of_sections_are_those_of_the_graph(scoped: bool) -> None:
+    facts = survey(training_step(scoped))
+    graph = facts.module.main()
+    root = facts.outline_of(graph)
+    assert sorted(node.index for node in root.all_nodes()) == list(range(len(graph.nodes)))
+    assert root.n_nodes == len(graph.nodes)
+    assert root.flops == pytest.approx(sum(facts.costs.flops(node, graph) for node in graph.nodes))
+    for section in root.walk():
+        assert section.n_nodes == sum(child.n_nodes for child in section.children) + len(section.nodes) if section.times == 1 else True
+
+
+def test_no_section_has_more_parts_than_fit_a_screen() -> None:
+    # 900 steps of which no two are alike
+    lines = ["HloModule m", "ENTRY main {", "  v0 = f32[1] parameter(0)"]
+    lines += [f"  v{i} = f32[{i + 1}] concatenate(v{i - 1}, v0), dimensions={{0}}" for i in range(1, 900)]
+    sections = list(outline("\n".join([*lines, "}"])).walk())
+    assert all(len(section.children) <= MAX_PARTS for section in sections)
+    assert all(len(section.nodes) <= 2 * MAX_STEPS for section in sections)
+
+
+def places(graph: Graph, keys: list[int]) -> Iterator[tuple[int, int]]:
+    order = clustered(graph, [0] * len(graph.nodes), keys)
+    place = {node: i for i, node in enumerate(order)}
+    assert len(place) == len(graph.nodes)
+    for node in graph.nodes:
+        for operand in node.operands:
+            yield place[operand], place[node]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_clustered_order_is_topological(seed: int) -> None:
+    draw = Random(seed)
+    lines = ["HloModule m", "ENTRY main {", "  v0 = f32[4] parameter(0)"]
+    lines += [f"  v{i} = f32[4] add(v{draw.randrange(i)}, v{draw.randrange(i)})" for i in range(1, 60)]
+    graph = survey("\n".join([*lines, "}"])).module.main()
+    assert all(before < after for before, after in places(graph, [draw.randrange(4) for _ in graph.nodes]))
+
+
+def test_a_weight_is_prepared_where_it_is_used() -> None:
+    facts = survey(training_step())
+    graph = facts.module.main()
+    order = [node.name for node in clustered(graph, [0] * len(graph.nodes), ["" for _ in graph.nodes])]
+    assert all(0 < order.index(f"d{i}") - order.index(f"t{i}") <= 3 for i in range(LAYERS))
+
+
+def test_work_is_named_by_its_contractions_first() -> None:
+    graph = survey(training_step()).module.main()
+    assert work_of(graph.nodes).startswith("matmul 16x16 x18 + ")
+    assert work_of([node for node in graph.nodes if node.name == "n0"]) == "subtract"
