@@ -27,59 +27,83 @@ class _Work:
     special: Counter[str] = field(default_factory=Counter)
     rest: Counter[str] = field(default_factory=Counter)
 
+    def add(self, node: Node) -> None:
+        """Count one node, without its bodies."""
+        op = node.op
+        if op is hlo.dot:
+            self.contractions[_product(node)] += 1
+        elif op is hlo.convolution:
+            self.contractions[_convolution(node)] += 1
+        elif op in _PLAIN:
+            self.rest[op.name] += 1
+        elif op.kind is not Kind.LEAF and op not in _SILENT and op.work not in ("constant", "free"):
+            (self.contractions if op.work == "contraction" else self.special)[op.name] += 1
 
-def work_of(nodes: Iterable[Node]) -> str:
-    """The contractions among nodes with their sizes, then the most frequent of the operators that characterise them.
-
-    Looks into fusions and calls. The empty text where there is no work.
-    """
-    work = _work(nodes)
-    words = [f"{name} x{n}" if n > 1 else name for name, n in _frequent(work.contractions, MAX_WORDS - 1)]
-    words += [name for name, _ in _frequent(work.special, MAX_WORDS - len(words))]
-    return " + ".join(words or [name for name, _ in _frequent(work.rest, MAX_WORDS - 1)])
-
-
-def kinds(graph: Graph, classes: list[int]) -> list[int]:
-    """For each node of a graph a number that equal and similar nodes share, from the numbers (``classes``) that equal ones share.
-
-    Two calls or fusions are similar when their results have one type and their bodies the same contractions and characteristic
-    operators: a compiler repeats a residual sum in the fusions of one layer and not of the next.
-    """
-    numbers: dict[object, int] = {}
-    known: dict[int, int] = {}
-    found: list[int] = []
-    for node, number in zip(graph.nodes, classes, strict=True):
-        kind = known.get(number)
-        if kind is None:
-            key: object = number
-            if node.bodies and body_use(node) is BodyUse.ONCE:
-                work = _work((node,))
-                key = node.op.name, plain(node.type), frozenset(work.contractions), frozenset(work.special)
-            kind = known[number] = numbers.setdefault(key, len(numbers))
-        found.append(kind)
-    return found
+    def update(self, other: _Work) -> None:
+        """Count what is counted in ``other``."""
+        self.contractions.update(other.contractions)
+        self.special.update(other.special)
+        self.rest.update(other.rest)
 
 
-def _work(nodes: Iterable[Node]) -> _Work:
-    work = _Work()
-    stack = list(nodes)
-    seen: set[Graph] = set()
-    while stack:
-        node = stack.pop()
-        if body_use(node) is not BodyUse.ELEMENT:
-            for body in node.bodies:
-                if body not in seen:
-                    seen.add(body)
-                    stack += body.nodes
-        if node.op is hlo.dot:
-            work.contractions[_product(node)] += 1
-        elif node.op is hlo.convolution:
-            work.contractions[_convolution(node)] += 1
-        elif node.op in _PLAIN:
-            work.rest[node.op.name] += 1
-        elif node.op not in _SILENT and node.op.kind is not Kind.LEAF and node.op.work not in ("constant", "free"):
-            (work.contractions if node.op.work == "contraction" else work.special)[node.op.name] += 1
-    return work
+class Naming:
+    """Names stretches of graphs by their work; remembers the work of the bodies it has looked into."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[Graph, _Work] = {}
+
+    def work_of(self, nodes: Iterable[Node]) -> str:
+        """The contractions among nodes with their sizes, then the most frequent of the operators that characterise them.
+
+        Looks into fusions and calls. The empty text where there is no work.
+        """
+        work = self._work(nodes)
+        words = [f"{name} x{n}" if n > 1 else name for name, n in _frequent(work.contractions, MAX_WORDS - 1)]
+        words += [name for name, _ in _frequent(work.special, MAX_WORDS - len(words))]
+        return " + ".join(words or [name for name, _ in _frequent(work.rest, MAX_WORDS - 1)])
+
+    def kinds(self, graph: Graph, classes: list[int]) -> list[int]:
+        """For each node of a graph a number that equal and similar nodes share, from the numbers (``classes``) that equal ones share.
+
+        Two calls or fusions are similar when their results have one type and their bodies the same contractions and characteristic
+        operators: a compiler repeats a residual sum in the fusions of one layer and not of the next.
+        """
+        numbers: dict[object, int] = {}
+        known: dict[int, int] = {}
+        found: list[int] = []
+        for node, number in zip(graph.nodes, classes, strict=True):
+            kind = known.get(number)
+            if kind is None:
+                key: object = number
+                if node.bodies and body_use(node) is BodyUse.ONCE:
+                    work = self._work((node,))
+                    key = node.op.name, plain(node.type), frozenset(work.contractions), frozenset(work.special)
+                kind = known[number] = numbers.setdefault(key, len(numbers))
+            found.append(kind)
+        return found
+
+    def _work(self, nodes: Iterable[Node]) -> _Work:
+        work = _Work()
+        for node in nodes:
+            work.add(node)
+            if node.bodies and body_use(node) is not BodyUse.ELEMENT:
+                for body in node.bodies:
+                    work.update(self._bodies.get(body) or self._look_into(body))
+        return work
+
+    def _look_into(self, body: Graph) -> _Work:
+        """The work of a body and of all that it calls."""
+        work = self._bodies[body] = _Work()
+        seen = {body}
+        stack = list(body.nodes)
+        while stack:
+            node = stack.pop()
+            work.add(node)
+            for inner in node.bodies if body_use(node) is not BodyUse.ELEMENT else ():
+                if inner not in seen:
+                    seen.add(inner)
+                    stack += inner.nodes
+        return work
 
 
 def _frequent(counted: Counter[str], n: int) -> list[tuple[str, int]]:

@@ -13,7 +13,7 @@ from itertools import groupby
 from irscope.analysis.classes import is_leaflike
 from irscope.analysis.clustering import clustered
 from irscope.analysis.cost import Costs, is_kernel
-from irscope.analysis.naming import work_of
+from irscope.analysis.naming import Naming
 from irscope.analysis.outline import Section, add_up, masked, merged, run_title
 from irscope.analysis.repeats import is_long, repeats
 from irscope.analysis.scopes import Scope, is_backward, layers
@@ -22,6 +22,8 @@ from irscope.ops import hlo
 
 MAX_PARTS = 16
 """A section with more parts than this is cut into groups of them."""
+MAX_FLAT = 40
+"""A graph of no more nodes than this, such as the body of a fusion, is one section."""
 PARTS = 8
 """Into about so many groups."""
 MAX_STEPS = 16
@@ -46,31 +48,41 @@ class _Part:
     shape: int = -1
 
 
-def outline_by_region(title: str, graph: Graph, costs: Costs, kinds: Sequence[int], scopes: Sequence[Scope]) -> Section:
+def outline_by_region(graph: Graph, costs: Costs, kinds: Sequence[int], scopes: Sequence[Scope], naming: Naming) -> Section:
     """The sections of ``graph``, whose bodies stay closed: a node stands for all that it calls.
 
     ``kinds`` are numbers that similar nodes share, ``scopes`` the names of their places in the user's program (empty where the text has
     none); both by index.
     """
-    return _Regions(graph, costs, kinds, scopes).outline(title)
+    regions = _Regions(graph, costs, naming)
+    return regions.flat() if len(graph.nodes) <= MAX_FLAT else regions.outline(kinds, scopes)
 
 
 class _Regions:
-    def __init__(self, graph: Graph, costs: Costs, kinds: Sequence[int], scopes: Sequence[Scope]) -> None:
-        self.graph, self.costs, self.kinds = graph, costs, kinds
+    def __init__(self, graph: Graph, costs: Costs, naming: Naming) -> None:
+        self.graph, self.costs, self.naming = graph, costs, naming
         self.times = costs.calls.times.get(graph, 1.0)
-        phases = _phases(graph, scopes)
+
+    def flat(self) -> Section:
+        """All nodes in one section."""
+        section = Section(self.graph.name, "graph", self.graph)
+        for node in self.graph.nodes:
+            self._count(section, node)
+        return section
+
+    def outline(self, kinds: Sequence[int], scopes: Sequence[Scope]) -> Section:
+        """The sections of the graph, its steps in a clustered order."""
+        phases = _phases(self.graph, scopes)
+        self.kinds = kinds
         self.paths = [layers(scope) for scope in scopes]
         if any(phases):
             self.paths = [(PHASES[phase], *path) for phase, path in zip(phases, self.paths, strict=True)]
-        self.steps = [node for node in clustered(graph, phases, self.paths) if is_step(node)]
+        self.steps = [node for node in clustered(self.graph, phases, self.paths) if is_step(node)]
         self.place = {node: at for at, node in enumerate(self.steps)}
         self.others = self._others()
         self.crossing = self._crossing()
         self.shapes: dict[object, int] = {}
-
-    def outline(self, title: str) -> Section:
-        root = _Part(Section(title, "graph", self.graph), self.steps, 0)
+        root = _Part(Section(self.graph.name, "graph", self.graph), self.steps, 0)
         made: list[_Part] = []
         todo = [root]
         while todo:
@@ -144,7 +156,7 @@ class _Regions:
             part.items += nodes
         elif nodes:
             kind = kind or ("scope" if title else "chunk")
-            part.items.append(_Part(Section(title or work_of(nodes), kind, self.graph), nodes, level))
+            part.items.append(_Part(Section(title or self.naming.work_of(nodes), kind, self.graph), nodes, level))
 
     def _runs(self, steps: list[Node], level: int) -> list[tuple[Scope, list[Node]]]:
         """The runs of steps with one path up to a level; a few steps do not interrupt a run."""
@@ -222,7 +234,7 @@ class _Regions:
             ends = f"{titles[0].split(JOIN)[0]}{JOIN}{titles[-1].split(JOIN)[-1]}"
             title = run_title(titles) if len(set(map(masked, titles))) == 1 else ends
         else:
-            title = work_of(steps)
+            title = self.naming.work_of(steps)
         return _Part(Section(title, "chunk", self.graph), steps, 0, items)
 
     def _cut(self, items: list[_Part | Node]) -> list[list[_Part | Node]]:

@@ -10,7 +10,7 @@ from irscope.analysis.calls import Calls
 from irscope.analysis.cost import Costs, Known, Totals, Traffic
 from irscope.analysis.levels import Levels, levels
 from irscope.analysis.memory import Memory
-from irscope.analysis.naming import kinds
+from irscope.analysis.naming import Naming
 from irscope.analysis.outline import Section
 from irscope.analysis.regions import outline_by_region
 from irscope.analysis.scopes import Scope, scopes
@@ -30,6 +30,7 @@ class Survey:
         self._users: dict[Graph, list[list[Node]]] = {}
         self._levels: dict[Graph, Levels] = {}
         self._kinds: dict[Graph, list[int]] = {}
+        self._naming = Naming()
 
     @cached_property
     def entry(self) -> Graph | None:
@@ -137,7 +138,7 @@ class Survey:
 
     def outline_of(self, graph: Graph) -> Section:
         """The outline of the nodes of one graph with its bodies closed, for drawing it."""
-        return outline_by_region(graph.name, graph, self.costs, self.kinds(graph), self.scopes(graph))
+        return outline_by_region(graph, self.costs, self.kinds(graph), self.scopes(graph), self._naming)
 
     def scopes(self, graph: Graph) -> list[Scope]:
         """The scope of each node of a graph, by index."""
@@ -148,7 +149,7 @@ class Survey:
     def kinds(self, graph: Graph) -> list[int]:
         """For each node of a graph, by index, a number that similar nodes share."""
         if graph not in self._kinds:
-            self._kinds[graph] = kinds(graph, self.structure.nodes[graph])
+            self._kinds[graph] = self._naming.kinds(graph, self.structure.nodes[graph])
         return self._kinds[graph]
 
     def users(self, graph: Graph) -> list[list[Node]]:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from irscope.analysis.clustering import clustered
-from irscope.analysis.naming import work_of
+from irscope.analysis.naming import Naming
 from irscope.analysis.outline import Section
 from irscope.analysis.regions import MAX_PARTS, MAX_STEPS
 from irscope.graph import Graph
@@ -113,5 +113,5 @@ def test_a_weight_is_prepared_where_it_is_used() -> None:
 
 def test_work_is_named_by_its_contractions_first() -> None:
     graph = survey(training_step()).module.main()
-    assert work_of(graph.nodes).startswith("matmul 16x16 x18 + ")
-    assert work_of([node for node in graph.nodes if node.name == "n0"]) == "subtract"
+    assert Naming().work_of(graph.nodes).startswith("matmul 16x16 x18 + ")
+    assert Naming().work_of([node for node in graph.nodes if node.name == "n0"]) == "subtract"
