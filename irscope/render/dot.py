@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from irscope.lazy import LazyModule
 from irscope.render.marks import found_lines, tooltip_of
-from irscope.render.theme import Colours, Theme, box_colours, class_colours, theme
+from irscope.render.palette import Colours
+from irscope.render.theme import Theme, box_colours, class_colours, legend, theme
 from irscope.render.view import Box, Cluster, View
 from irscope.source import UserError
 from irscope.source.visible import markup, visible
@@ -170,13 +171,11 @@ def _title(view: View, color_by: str, colours: Theme) -> str:
     """The title, the notes, and a legend of the colours that occur."""
     rows = [f'<tr><td align="left"><font point-size="16"><b>{markup(view.title)}</b></font></td></tr>']
     rows += [f'<tr><td align="left"><font point-size="10" color="{colours.faint}">{markup(note)}</font></td></tr>' for note in view.notes]
-    if color_by == "class":
-        used = [name for name in colours.classes if any(box.work == name for box in view.boxes)]
-        cells = "".join(f'<td bgcolor="{c.fill}" color="{c.border}" border="1"><font point-size="9" color="{c.text}">{name}</font></td>'
-                        for name, c in ((name, colours.classes[name]) for name in used))
-        if cells:
-            table = f'<table border="0" cellborder="0" cellspacing="3" cellpadding="3"><tr>{cells}</tr></table>'
-            rows.append(f'<tr><td align="left">{table}</td></tr>')
+    cells = "".join(f'<td bgcolor="{c.fill}" color="{c.border}" border="1"><font point-size="9" color="{c.text}">{name}</font></td>'
+                    for name, c in legend(view.boxes, color_by, colours))
+    if cells:
+        table = f'<table border="0" cellborder="0" cellspacing="3" cellpadding="3"><tr>{cells}</tr></table>'
+        rows.append(f'<tr><td align="left">{table}</td></tr>')
     return '<<table border="0" cellborder="0" cellspacing="0" cellpadding="1">' + "".join(rows) + "</table>>"
 
 

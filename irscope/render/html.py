@@ -9,6 +9,7 @@ import gzip
 import json
 from base64 import b64encode
 from collections.abc import Sequence
+from dataclasses import astuple
 from importlib.resources import files
 from typing import Any
 
@@ -16,6 +17,7 @@ from irscope.analysis.summary import summarise
 from irscope.analysis.survey import Survey
 from irscope.render.page_data import page_data
 from irscope.render.paint import Paint
+from irscope.render.palette import OF_DTYPE, STOPS, heat
 from irscope.render.summary import LABEL, summary_lines
 from irscope.render.theme import DARK, LIGHT, Theme
 from irscope.source import Finding
@@ -34,6 +36,8 @@ def html_page(survey: Survey, findings: Sequence[Finding] = ()) -> str:
     lines = list(summary_lines(summarise(survey), Paint(160, False, True), survey.module.attrs))[1:]
     data["summary"] = [[line[:LABEL + 2].strip(), line[LABEL + 2:]] for line in lines]
     data["themes"] = {"light": _theme(LIGHT), "dark": _theme(DARK)}
+    data["dtypes"] = {name: list(astuple(c)) for name, c in OF_DTYPE.items()}
+    data["heat"] = [[share, *astuple(heat(share))] for share in STOPS]
     data["hasText"] = bool(source.text) and len(source.text) <= MAX_TEXT
     text = source.text if data["hasText"] else ""
     style = _asset("page.css")

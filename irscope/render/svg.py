@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from irscope.render.layout import Placed, layered
 from irscope.render.marks import found_lines, tooltip_of
-from irscope.render.theme import Colours, Theme, box_colours, theme
+from irscope.render.palette import Colours
+from irscope.render.theme import Theme, box_colours, legend, theme
 from irscope.render.view import Box, View
 from irscope.source.visible import markup
 
@@ -30,7 +31,7 @@ def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
     heights = [len(lines) * LINE + PAD for lines in texts]
     drawn = view.links
     placed = layered(widths, heights, [(number[link.source], number[link.target]) for link in drawn])
-    used = [name for name in colours.classes if color_by == "class" and any(box.work == name for box in view.boxes)]
+    used = legend(view.boxes, color_by, colours)
     head = 34.0 + 16.0 * len(view.notes) + (22.0 if used else 0.0)
     width, height = max(placed.width, 320.0) + 2 * MARGIN, placed.height + head + 2 * MARGIN
     yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
@@ -41,7 +42,7 @@ def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
     yield f'<text x="{MARGIN}" y="{MARGIN}" font-size="16" font-weight="bold" fill="{colours.text}">{markup(view.title)}</text>'
     for i, note in enumerate(view.notes):
         yield f'<text x="{MARGIN}" y="{MARGIN + 18 + 16 * i}" font-size="11" fill="{colours.faint}">{markup(note)}</text>'
-    yield from _legend(used, MARGIN + 6 + 16 * len(view.notes), colours)
+    yield from _legend(used, MARGIN + 6 + 16 * len(view.notes))
     yield f'<g transform="translate({MARGIN} {head + MARGIN / 2})">'
     for i, link in enumerate(drawn):
         yield _edge(placed, i, number[link.source], number[link.target], heights, colours)
@@ -52,11 +53,11 @@ def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
     yield "</g></svg>"
 
 
-def _legend(names: list[str], top: float, colours: Theme) -> Iterator[str]:
+def _legend(used: list[tuple[str, Colours]], top: float) -> Iterator[str]:
     """The colours that occur, side by side."""
     left = MARGIN
-    for name in names:
-        own, width = colours.classes[name], len(name) * 6.2 + 12
+    for name, own in used:
+        width = len(name) * 6.2 + 12
         yield (f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="16" rx="3" fill="{own.fill}" stroke="{own.border}"/>'
                f'<text x="{left + width / 2:.1f}" y="{top + 11.5:.1f}" font-size="9.5" text-anchor="middle"'
                f' fill="{own.text}">{name}</text>')

@@ -1,21 +1,15 @@
 """Colours of drawings: by class of work after XLA's graph dumper, by cost, by dtype; on light and on dark ground."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from zlib import crc32
 
 from irscope.analysis.calls import is_fusion
+from irscope.graph.dtypes import DTYPES
 from irscope.render.marks import severity_of
+from irscope.render.palette import OF_DTYPE, STOPS, Colours, heat
 from irscope.render.view import Box
-
-
-@dataclass(frozen=True, slots=True)
-class Colours:
-    """Fill, border and text of a box."""
-
-    fill: str
-    border: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +67,8 @@ def class_colours(name: str, theme: Theme) -> Colours:
     return theme.classes.get(name, theme.classes["custom"])
 
 
-def heat(share: float) -> Colours:
-    """From white to red; ``share`` from 0 to 1 of the costliest."""
-    # The square root shows what is a tenth of the costliest, which a linear scale leaves white.
-    x = max(0.0, min(1.0, share)) ** 0.5
-    fill = "#" + "".join(f"{round(255 + (end - 255) * x):02x}" for end in (215, 60, 45))
-    return Colours(fill, "#8c8c8c", "#ffffff" if x > 0.75 else "#1f2328")
-
-
 def of_name(name: str) -> Colours:
-    """A colour that depends on a name alone: the same dtype or fusion has the same colour in every drawing."""
+    """A colour that depends on a name alone: the same fusion has the same colour in every drawing."""
     return Colours(_PALETTE[crc32(name.encode()) % len(_PALETTE)], "#6e7781", "#1f2328")
 
 
@@ -101,8 +87,8 @@ def box_colours(box: Box, color_by: str, most: float, theme: Theme) -> Colours:
 def _ground(box: Box, color_by: str, most: float, theme: Theme) -> Colours:
     if color_by == "cost":
         return heat(box.cost / most)
-    if color_by == "dtype" and box.node is not None:
-        return of_name(str(box.node.type).partition("[")[0].lstrip("("))
+    if color_by == "dtype":
+        return OF_DTYPE.get(dtype_of(box), theme.classes["section" if box.node is None else "free"])
     if color_by == "fusion" and box.kernel:
         return of_name(box.kernel)
     if color_by == "fusion" and box.graph is not None:
@@ -110,6 +96,26 @@ def _ground(box: Box, color_by: str, most: float, theme: Theme) -> Colours:
     if color_by == "findings":
         return severity(severity_of(box), theme)
     return class_colours(box.work, theme)
+
+
+def dtype_of(box: Box) -> str:
+    """The name of the dtype of a box's value, of a tuple that of its first part; empty for a section."""
+    return "" if box.node is None else str(box.node.type).partition("[")[0].lstrip("(")
+
+
+def legend(boxes: Sequence[Box], color_by: str, theme: Theme) -> list[tuple[str, Colours]]:
+    """What the colours of a drawing mean: those that occur in it, with their names."""
+    if color_by == "class":
+        return [(name, colours) for name, colours in theme.classes.items() if any(box.work == name for box in boxes)]
+    if color_by == "dtype":
+        used = {dtype_of(box) for box in boxes}
+        return [(name, OF_DTYPE[name]) for name in DTYPES if name in used and name in OF_DTYPE]
+    if color_by == "cost":
+        return [(f"{share:.0%} of the costliest" if share in (0.0, 1.0) else f"{share:.0%}", heat(share)) for share in STOPS]
+    if color_by == "findings":
+        used = {severity_of(box) for box in boxes}
+        return [(name, severity(name, theme)) for name in _SEVERITY if name in used]
+    return []
 
 
 def theme(dark: bool) -> Theme:

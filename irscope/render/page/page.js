@@ -126,9 +126,7 @@ function colours(place) {
   }
   if (place < 0) return theme.classes.section;
   if (page.colour === "dtype") {
-    let h = 0;
-    for (const c of g.type(place).split("[")[0]) h = (h * 31 + c.charCodeAt(0)) % 360;
-    return [`hsl(${h} 60% 80%)`, `hsl(${h} 40% 45%)`, "#1f2328"];
+    return page.data.dtypes[dtypeOf(place)] || theme.classes.free;
   }
   if (page.colour === "findings") {
     const f = page.findings.get(g.name + "/" + g.names[place]);
@@ -223,13 +221,25 @@ function at(event) {
 
 // ---- panes
 
+function dtypeOf(place) { return page.graph.type(place).split("[")[0].replace(/^\(+/, ""); }
+
+function meaning() {
+  const theme = page.data.themes[page.dark ? "dark" : "light"], places = [...page.view.items.keys()].filter(p => p >= 0);
+  if (page.colour === "cost") return page.data.heat.map(([share, ...colours]) => [Math.round(100 * share) + " %", colours]);
+  if (page.colour === "dtype") {
+    const used = new Set(places.map(dtypeOf));
+    return Object.entries(page.data.dtypes).filter(([name]) => used.has(name));
+  }
+  if (page.colour === "findings") return [["error", ["#ffb3ad", "#9a6700", "#1f2328"]], ["warning or info", ["#ffe08a", "#9a6700", "#1f2328"]]];
+  const used = new Set(places.map(p => page.graph.klass(p)));
+  return page.data.classes.filter(name => used.has(name)).map(name => [name, theme.classes[name] || []]);
+}
+
 function legend() {
   const element = $("legend");
   element.replaceChildren();
-  if (page.colour !== "class") return;
-  const used = new Set([...page.view.items.keys()].filter(p => p >= 0).map(p => page.graph.klass(p)));
-  for (const name of page.data.classes) if (used.has(name)) {
-    const [fill, border, text] = page.data.themes[page.dark ? "dark" : "light"].classes[name] || [], span = document.createElement("span");
+  for (const [name, [fill, border, text]] of meaning()) {
+    const span = document.createElement("span");
     span.textContent = name; span.style.cssText = `background:${fill};border-color:${border};color:${text}`;
     element.append(span);
   }

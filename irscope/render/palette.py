@@ -1,0 +1,60 @@
+"""Colours of dtypes and of shares of the cost, the same in every drawing and on the page, and the legends that explain them."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.graph.dtypes import DTYPES, DType
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """Fill, border and text of a box."""
+
+    fill: str
+    border: str
+    text: str
+
+
+INK, PAPER = "#1f2328", "#ffffff"
+BORDER = "#6e7781"
+# After Okabe and Ito, so that they differ with red-green colour blindness, too. f64 is dark: it is the dtype that nobody asked for.
+_OWN = {"f64": "#8f2d00", "f32": "#9ad0f5", "bf16": "#8fd6b8", "f16": "#f2e88f", "pred": "#c9c9c9"}
+_RAMPS = {"float": ("#f7dcec", "#a8527f"), "int": ("#dde2f8", "#4a59a8"), "uint": ("#fbe3c0", "#a86a12"), "complex": ("#f2bfa8", "#b0562f")}
+"""The lightest and the darkest colour of each family; its dtypes stand between them by size."""
+STOPS = (0.0, 0.04, 0.25, 0.5, 1.0)
+"""The shares of the costliest box that the legend of costs shows."""
+
+
+def heat(share: float) -> Colours:
+    """From white to red; ``share`` from 0 to 1 of the costliest."""
+    # The square root shows what is a tenth of the costliest, which a linear scale leaves white.
+    x = max(0.0, min(1.0, share)) ** 0.5
+    return Colours(mixed(PAPER, "#d73c2d", x), "#8c8c8c", PAPER if x > 0.75 else INK)
+
+
+def mixed(first: str, second: str, share: float) -> str:
+    """The colour that is ``share`` of the way from one ``#rrggbb`` to another."""
+    ends = zip(bytes.fromhex(first[1:]), bytes.fromhex(second[1:]), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in ends)
+
+
+def _on(fill: str) -> Colours:
+    """A fill with the text that is legible on it (luminance after ITU-R BT.601)."""
+    red, green, blue = bytes.fromhex(fill[1:])
+    return Colours(fill, BORDER, INK if 0.299 * red + 0.587 * green + 0.114 * blue > 130 else PAPER)
+
+
+def _dtype_colours() -> dict[str, Colours]:
+    families: dict[str, list[DType]] = {}
+    for dtype in DTYPES.values():
+        if dtype.name not in _OWN and dtype.kind in _RAMPS:
+            families.setdefault(dtype.kind, []).append(dtype)
+    found = {name: _on(fill) for name, fill in _OWN.items()}
+    for kind, dtypes in families.items():
+        for i, dtype in enumerate(sorted(dtypes, key=lambda dtype: dtype.bits)):
+            found[dtype.name] = _on(mixed(*_RAMPS[kind], i / max(1, len(dtypes) - 1)))
+    return found
+
+
+OF_DTYPE = _dtype_colours()
+"""The colours of every dtype by its name; no two are equal."""
