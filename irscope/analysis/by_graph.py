@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from irscope.analysis.calls import BodyUse, body_use, is_fusion
+from irscope.analysis.calls import BodyUse, body_role, body_use, is_fusion
 from irscope.analysis.classes import is_leaflike
 from irscope.analysis.cost import Costs, is_kernel
 from irscope.analysis.outline import Folder, Section, add_up, run_title
@@ -79,11 +79,10 @@ def _bodies(node: Node, times: float, costs: Costs) -> list[tuple[Section, float
     found = []
     for i, body in enumerate(node.bodies):
         if use is BodyUse.LOOP:
-            role = "body" if i == len(node.bodies) - 1 else "condition"
             note = f"{trips} trips" if trips is not None else "trips unknown"
-            found.append((Section(f"%{node.name} {role}", "loop", body, note=note), times * (trips or 1)))
+            found.append((Section(f"%{node.name} {body_role(node, i)}", "loop", body, note=note), times * (trips or 1)))
         elif use is BodyUse.BRANCH:
-            found.append((Section(f"%{node.name} branch {i}", "branch", body), times))
+            found.append((Section(f"%{node.name} {body_role(node, i)}", "branch", body), times))
         else:
             found.append((Section(body.name, "call", body), times))
     return found

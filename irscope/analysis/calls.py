@@ -33,6 +33,14 @@ def body_use(node: Node) -> BodyUse:
     return BodyUse.BRANCH if op in _BRANCHES else BodyUse.ONCE
 
 
+def body_role(node: Node, number: int) -> str:
+    """What a body is to the node that runs it: ``condition``, ``body``, ``branch 0``."""
+    use = body_use(node)
+    if use is BodyUse.BRANCH:
+        return f"branch {number}"
+    return "condition" if use is BodyUse.LOOP and number < len(node.bodies) - 1 else "body"
+
+
 def is_fusion(node: Node) -> bool:
     """Whether the node is one kernel that computes the nodes of its body."""
     return node.op is hlo.fusion

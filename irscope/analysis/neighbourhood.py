@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable
 
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node
+from irscope.ops import hlo
 from irscope.source import UserError, did_you_mean
 
 FAN_OUT = 16
-"""A value with more users than this is shown, but its users are not followed: they are unrelated."""
+"""A value with more users than this is shown, but its users are not followed: they are unrelated. Nor are the operands of a tuple."""
 
 Place = tuple[Graph, Node]
 
@@ -43,14 +44,17 @@ def find_graph(survey: Survey, name: str) -> Graph:
 
 
 def around(survey: Survey, graph: Graph, centre: Node, radius: int) -> set[Node]:
-    """The nodes of ``graph`` within ``radius`` steps, against the edges and along them; values with very many users are not followed."""
+    """The nodes of ``graph`` within ``radius`` steps, against the edges and along them.
+
+    Tuples and values with very many users are not followed, except for the centre itself.
+    """
     users = survey.users(graph)
     seen = {centre}
     ring = [centre]
     for _ in range(radius):
         beyond: list[Node] = []
         for node in ring:
-            near = list(node.operands)
+            near = list(node.operands) if node.op is not hlo.tuple or node is centre else []
             if len(users[node.index]) <= FAN_OUT or node is centre:
                 near += users[node.index]
             for other in near:

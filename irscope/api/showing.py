@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TextIO
 
+from irscope.analysis.excerpt import excerpt
 from irscope.api.folders import Folder, open_folder, report_lines
 from irscope.api.loading import Source, read_source
 from irscope.api.options import ShowOptions, View
 from irscope.api.snapshots import log_lines, looked_at
 from irscope.api.watching import SILENT, Watcher
 from irscope.fleet.dump_folder import reports_beside
+from irscope.formats import format_named
 from irscope.formats.detect import called
 from irscope.graph import Reading
 from irscope.lazy import LazyModule
@@ -99,7 +101,12 @@ class ShowResult:
 
     def _text(self) -> Iterator[str]:
         for choice in self.choices:
-            yield from text_lines(choice.survey, choice.graph, choice.picked, explicit=self.options.graph is not None)
+            module = choice.survey.module
+            if choice.picked and module.is_primitive and self.reading.ok:
+                part = excerpt(module, choice.graph, choice.picked)
+                yield from format_named(module.dialect.name).print_module(part).splitlines()
+            else:
+                yield from text_lines(choice.survey, choice.graph, choice.picked, explicit=self.options.graph is not None)
 
     def _tree(self, paint: Paint, open_ended: bool) -> Iterator[str]:
         mine = self.options

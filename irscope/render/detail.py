@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from irscope.analysis.calls import BodyUse, body_use, is_fusion
+from irscope.analysis.calls import BodyUse, body_role, body_use, is_fusion
 from irscope.analysis.classes import drawn_class
 from irscope.analysis.summary import describe_type, estimate, source_line
 from irscope.analysis.survey import Survey
@@ -194,7 +194,7 @@ class _Detail:
                 if inner.parent is place and inner.caller is node and not _is_inlined(node):
                     for param in inner.graph.params:
                         if param.index in inner.boxes:
-                            link = Link(box, inner.boxes[param.index], label="body")
+                            link = Link(box, inner.boxes[param.index], label=body_role(node, node.bodies.index(inner.graph)))
                             links.setdefault((box, link.target), link)
 
     def _add(self, links: dict[tuple[Box, Box], Link], source: Box, target: Box, value: Node) -> None:

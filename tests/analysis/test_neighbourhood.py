@@ -30,6 +30,16 @@ def test_crowds_of_users_are_not_followed() -> None:
     assert names(around(facts, graph, first, 2)) == "hub r u0 u1 x"
 
 
+def test_tuples_are_not_followed_but_from_themselves() -> None:
+    facts = survey("ENTRY main {\n x = f32[4] parameter(0)\n a = f32[4] negate(x)\n b = f32[4] tanh(x)\n"
+                   " ROOT t = (f32[4], f32[4]) tuple(a, b)\n}\n")
+    graph, a = find_node(facts, "a")
+    _, whole = find_node(facts, "t")
+    assert names(around(facts, graph, a, 2)) == "a b t x"
+    assert names(around(facts, graph, a, 1)) == "a t x"
+    assert names(around(facts, graph, whole, 1)) == "a b t"
+
+
 def test_between_is_what_lies_on_paths() -> None:
     facts = survey(DIAMOND)
     graph, a = find_node(facts, "a")

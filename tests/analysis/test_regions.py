@@ -33,10 +33,10 @@ def training_step(scoped: bool = True) -> str:
         lines.append(f"  x{i + 1} = f32[8,16] tanh(d{i})" + scope(f"jvp(net)/layer_{i}/tanh"))
     lines.append(f"  g{LAYERS} = f32[8,16] negate(x{LAYERS})" + scope("transpose(jvp(net))/neg"))
     for i in reversed(range(LAYERS)):
-        lines.append(f"  s{i} = f32[8,16] multiply(g{i + 1}, x{i + 1})" + scope(f"transpose(jvp(net))/layer_{i}/mul"))
-        lines.append(f"  g{i} = f32[8,16] dot(s{i}, w{i}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+        lines.append(f"  h{i} = f32[8,16] multiply(g{i + 1}, x{i + 1})" + scope(f"transpose(jvp(net))/layer_{i}/mul"))
+        lines.append(f"  g{i} = f32[8,16] dot(h{i}, w{i}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
                      + scope(f"transpose(jvp(net))/layer_{i}/dot"))
-        lines.append(f"  dw{i} = f32[16,16] dot(x{i}, s{i}), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}"
+        lines.append(f"  dw{i} = f32[16,16] dot(x{i}, h{i}), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}"
                      + scope(f"transpose(jvp(net))/layer_{i}/dot"))
     for i in range(LAYERS):
         lines.append(f"  m{i} = f32[16,16] multiply(dw{i}, rates)" + scope("mul"))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import irscope
 from tests.analysis.texts import FUSED, LOOP, layers
 from tests.conftest import Cli
 
@@ -48,8 +49,12 @@ def test_text_is_the_dumps_own(model: Path, cli: Cli) -> None:
     assert cli("show", model, "--format", "text").stdout == FUSED
     graph = cli("show", model, "--format", "text", "--graph", "add_f32").stdout
     assert graph.splitlines() == ["add_f32 {", "  a = f32[] parameter(0)", "  b = f32[] parameter(1)", "  ROOT s = f32[] add(a, b)", "}"]
+
+
+def test_what_is_picked_is_written_as_a_module(model: Path, cli: Cli) -> None:
     picked = cli("show", model, "--format", "text", "--where", "op=dot").stdout
-    assert picked.startswith("  dot = f32[8,16] dot(x, w), lhs_contracting_dims={1}")
+    assert "ROOT %dot = f32[8,16] dot(%x, %w), lhs_contracting_dims={1}" in picked
+    assert irscope.load(picked).ok
 
 
 @pytest.mark.parametrize(("options", "nodes"), [
