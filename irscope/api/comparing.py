@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from irscope.api.loading import Source, first_module, name_of, whole
+from irscope.api.loading import Source, first_module, name_of, read_source, whole
 from irscope.api.options import DiffOptions
 from irscope.api.paths import once_stdin
 from irscope.api.watching import SILENT, Watcher
@@ -12,7 +12,7 @@ from irscope.diff import compare, parse_gate
 from irscope.diff.compare import Comparison
 from irscope.diff.page import as_html
 from irscope.diff.report import as_json, as_text
-from irscope.graph import Module
+from irscope.graph import Module, Reading
 
 
 @dataclass(slots=True)
@@ -28,6 +28,11 @@ class DiffResult:
     def same(self) -> bool:
         """Whether both are the same graph: names and the order of independent lines do not count."""
         return self.comparison.same
+
+    @property
+    def readable(self) -> bool:
+        """Whether both dumps are whole."""
+        return not self.comparison.partial
 
     def as_json(self) -> dict[str, Any]:
         """The object that ``--format json`` prints: ``irscope/schemas/diff.json``."""
@@ -45,7 +50,8 @@ class DiffResult:
 def diff(before: Source, after: Source, options: DiffOptions | None = None, *, watch: Watcher = SILENT) -> DiffResult:
     """Compare the first modules of two dumps as graphs.
 
-    Raises :class:`irscope.UserError` for a dump with errors and for a gate that cannot be parsed.
+    Of dumps that were cut off, the computations that are complete in both are compared, and the result is not ``readable``. Raises
+    :class:`irscope.UserError` for a dump with other errors and for a gate that cannot be parsed.
 
     >>> text = "ENTRY main {{ p = f32[8] parameter(0)\\n ROOT {} = f32[8] {}(p) }}"
     >>> diff(text.format("x", "negate"), text.format("y", "negate")).same
@@ -57,7 +63,15 @@ def diff(before: Source, after: Source, options: DiffOptions | None = None, *, w
     gates = [parse_gate(text) for text in options.fail_if]
     names = name_of(before), name_of(after)
     once_stdin(names)
-    first = first_module(whole(before, options.source_format), watch)
-    second = first_module(whole(after, options.source_format), watch)
+    first = first_module(_comparable(before, options), watch)
+    second = first_module(_comparable(after, options), watch)
     comparison = compare(first, second)
+    if comparison.partial:
+        return DiffResult(comparison, (first, second), names, [f"{gate.text} cannot be judged: a text is cut off" for gate in gates])
     return DiffResult(comparison, (first, second), names, [failure for gate in gates if (failure := gate.fails(comparison))])
+
+
+def _comparable(what: Source, options: DiffOptions) -> Reading:
+    """The reading of a dump that is whole or was cut off."""
+    reading = read_source(what, options.source_format)
+    return reading if reading.modules and reading.module().cut is not None else whole(reading)

@@ -23,7 +23,7 @@ class CheckOutput:
 
     form: str | None = option(None, "How to report (default: full).", "--format", choices=FORMATS)
     output: str | None = option(None, "Write the report to a file.", "-o", file=True)
-    exit_zero: bool = option(False, "Exit 0 whatever was found.")
+    exit_zero: bool = option(False, "Exit 0 whatever was found in texts that are whole.")
     everything: bool = option(False, "Show all that is information, not the first few of each file.", "--all")
 
 
@@ -49,10 +49,10 @@ def command(path: str, output: CheckOutput, request: CheckOptions) -> int:
     failed = result.failed
     others = f"; not {', '.join(failed)}" if failed else ""
     say(f"{len(result.models)} models, {len(result.models) - len(failed)} as demanded{others}{_accepted(result)}")
-    if output.exit_zero:
-        return OK
     if not result.readable:
         return USAGE
+    if output.exit_zero:
+        return OK
     return FINDINGS if not request.write_baseline and result.fails else OK
 
 

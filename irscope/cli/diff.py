@@ -9,7 +9,7 @@ import click
 from irscope import api
 from irscope.api.options import DiffOptions, option
 from irscope.api.paths import path_of
-from irscope.cli.errors import FINDINGS, OK
+from irscope.cli.errors import FINDINGS, OK, USAGE
 from irscope.cli.options import options
 from irscope.cli.output import opened
 from irscope.cli.terminal import TERMINAL, say
@@ -46,4 +46,6 @@ def command(before: str, after: str, request: DiffOptions, output: DiffOutput) -
         stream.write(text + "\n")
     for failure in result.failed:
         say(f"gate failed: {failure}")
+    if not result.readable:
+        return USAGE
     return FINDINGS if result.failed else OK

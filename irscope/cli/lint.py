@@ -25,7 +25,7 @@ class LintOutput:
 
     form: str | None = option(None, "How to report (default: full).", "--format", choices=FORMATS)
     output: str | None = option(None, "Write the report to a file.", "-o", file=True)
-    exit_zero: bool = option(False, "Exit 0 whatever was found.")
+    exit_zero: bool = option(False, "Exit 0 whatever was found in texts that are whole.")
     everything: bool = option(False, "Show all that is information, not the first few of each file.", "--all")
     audit: str | None = option(None, "Print a table instead of findings.", choices=AUDITS)
     fix: bool = option(False, "Mend what passes can mend in one file, and write the program to -o FILE.")
@@ -67,10 +67,10 @@ def command(paths: tuple[str, ...], output: LintOutput, request: LintOptions) ->
     print_report(result.report, format, output.output, paths)
     if result.accepted:
         say(f"accepted by the baseline: {result.accepted}")
-    if output.exit_zero:
-        return OK
     if not result.readable:
         return USAGE
+    if output.exit_zero:
+        return OK
     return FINDINGS if not request.write_baseline and result.fails else OK
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from irscope.analysis.survey import Survey
-from irscope.graph import Graph, Module, Node, Op, Typing, bytes_of, callees_first, live
+from irscope.graph import Cut, Graph, Module, Node, Op, Typing, bytes_of, callees_first, live
 from irscope.graph.numbering import Equality, Numbering, by_value, plain
 from irscope.ops import hlo
 
@@ -42,6 +42,13 @@ class Comparison:
     after: dict[str, float]
     ops_before: Counter[str]
     ops_after: Counter[str]
+    cuts: tuple[Cut | None, Cut | None] = (None, None)
+    """What is there of texts that were cut off: only computations that are complete in both are compared, and no figures."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether a text was cut off."""
+        return self.cuts != (None, None)
 
     def metric(self, name: str) -> tuple[float, float]:
         """A metric before and after; ``ops.NAME`` counts an operator. Raises KeyError for an unknown one."""
@@ -56,12 +63,28 @@ class Comparison:
 
 
 def compare(before: Module, after: Module) -> Comparison:
-    """Compare two modules, whatever their names and the order of independent lines."""
+    """Compare two modules, whatever their names and the order of independent lines. Of a cut text, its complete computations."""
+    cuts = before.cut, after.cut
+    if cuts != (None, None):
+        before, after = _complete(before), _complete(after)
     numbers = Numbering(_equality(before, after), [*callees_first(before), *callees_first(after)])
-    pairs = [_pair(numbers, a, b) for a, b in _partners(numbers, before, after)]
+    partners = _partners(numbers, before, after)
+    if cuts != (None, None):  # what a cut text does not hold was not removed
+        partners = [(a, b) for a, b in partners if (a or not cuts[0]) and (b or not cuts[1])]
+        return Comparison(False, [_pair(numbers, a, b) for a, b in partners], {}, {}, Counter(), Counter(), cuts)
+    pairs = [_pair(numbers, a, b) for a, b in partners]
     same = bool(before.entry and after.entry) and numbers.graphs[before.main()] == numbers.graphs[after.main()]
     first, second = Survey(before), Survey(after)
     return Comparison(same, pairs, _metrics(first), _metrics(second), first.ops, second.ops)
+
+
+def _complete(module: Module) -> Module:
+    """The complete computations of a cut module; a whole one as it is."""
+    if module.cut is None:
+        return module
+    kept = module.derived()
+    kept.graphs = {name: graph for name, graph in module.graphs.items() if name in module.cut.complete or "inline" in graph.notes}
+    return kept
 
 
 def _equality(before: Module, after: Module) -> Equality:

@@ -47,10 +47,14 @@ def _page(comparison: Comparison, before: Module, after: Module, names: tuple[st
     yield f"<body><h1>{first} → {second}</h1>"
     for failure in failed:
         yield f'<p class="failed">gate failed: {markup(failure)}</p>'
+    for name, cut in zip((first, second), comparison.cuts, strict=True):
+        if cut is not None:
+            yield f'<p class="failed">{name}: {markup(str(cut))}</p>'
     if comparison.same:
         yield '<p class="same">They are the same graph.</p></body></html>'
         return
-    yield from _figures(comparison)
+    if not comparison.partial:
+        yield from _figures(comparison)
     yield '<input id="find" placeholder="show only changes that hold these words" aria-label="filter">'
     for pair in comparison.pairs:
         if not pair.same:

@@ -12,9 +12,11 @@ SHOWN = 40
 
 def as_json(comparison: Comparison, failed: list[str]) -> dict[str, Any]:
     """``{"same", "metrics", "ops", "graphs", "failed"}``."""
+    before, after = comparison.cuts
+    cut = {"cut": {"before": before and str(before), "after": after and str(after)}} if comparison.partial else {}
     return {
-        "same": comparison.same,
-        "metrics": {name: {"before": comparison.before[name], "after": comparison.after[name]} for name in METRICS},
+        "same": comparison.same, **cut,
+        "metrics": {name: {"before": comparison.before[name], "after": comparison.after[name]} for name in comparison.before},
         "ops": {name: {"before": a, "after": b} for name, (a, b) in comparison.op_changes().items()},
         "graphs": [_graph_json(pair) for pair in comparison.pairs if not pair.same],
         "failed": failed,
@@ -36,7 +38,7 @@ def as_text(comparison: Comparison, before: str, after: str, markdown: bool = Fa
         return f"{before} and {after} are the same graph"
     bullet = "- " if markdown else "  "
     lines = [f"## {before} against {after}" if markdown else f"{before} -> {after}", ""]
-    lines += _table(comparison, markdown)
+    lines += _cut_text(comparison, before, after, bullet) if comparison.partial else _table(comparison, markdown)
     ops = comparison.op_changes()
     if ops:
         lines += ["", ("### Operators" if markdown else "operators")]
@@ -46,6 +48,14 @@ def as_text(comparison: Comparison, before: str, after: str, markdown: bool = Fa
         if not pair.same:
             lines += ["", *_graph_text(pair, bullet, markdown)]
     return "\n".join(lines)
+
+
+def _cut_text(comparison: Comparison, before: str, after: str, bullet: str) -> list[str]:
+    """What was compared of texts that are cut off."""
+    lines = [f"{bullet}{name}: {cut}" for name, cut in zip((before, after), comparison.cuts, strict=True) if cut is not None]
+    equal = sum(pair.same for pair in comparison.pairs)
+    return [*lines, f"{bullet}computations that are complete in both: {equal} equal, {len(comparison.pairs) - equal} not; there are no "
+            "figures of the programs, because parts of them are missing"]
 
 
 def _table(comparison: Comparison, markdown: bool) -> list[str]:

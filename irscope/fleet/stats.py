@@ -24,6 +24,13 @@ class SignatureValue(TypedDict):
     shape: list[int | str] | None
 
 
+class CutStats(TypedDict):
+    """What is there of a text that was cut off; the entry is null where its header is missing."""
+
+    complete: int
+    entry: str | None
+
+
 class Stats(TypedDict, total=False):
     """What is said of one file; the keys are a promise of the command line. ``help`` says what to do about ``error``, to people alone."""
 
@@ -35,10 +42,11 @@ class Stats(TypedDict, total=False):
     graphs: int
     nodes: int
     ops: dict[str, int]
-    parameters: int
-    parameter_bytes: int
-    flops: int
-    bytes: int
+    parameters: int | None
+    parameter_bytes: int | None
+    flops: int | None
+    bytes: int | None
+    cut: CutStats
     inputs: list[SignatureValue]
     outputs: list[SignatureValue]
 
@@ -75,6 +83,10 @@ def stats_of_reading(reading: Reading, file: str, signature: bool = False) -> St
         graphs=sum(len(s.module.graphs) for s in surveys), nodes=sum(ops.values()), ops=dict(ops.most_common()),
         parameters=sum(len(entry.params) for entry in entries), parameter_bytes=sum(s.parameter_bytes() for s in surveys),
         flops=round(sum(s.totals.flops for s in surveys)), bytes=round(sum(s.totals.bytes for s in surveys)))
+    cut = next((module.cut for module in reading.modules if module.cut is not None), None)
+    if cut is not None:  # what the missing part holds is unknown
+        record["cut"] = CutStats(complete=len(cut.complete), entry=cut.entry)
+        record["parameters"] = record["parameter_bytes"] = record["flops"] = record["bytes"] = None
     wrong = first_error(reading)
     if not reading.ok and wrong is not None and wrong.help:
         record["help"] = wrong.help

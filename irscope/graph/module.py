@@ -11,12 +11,28 @@ from irscope.graph.provenance import NoProvenance, Provenance, SourceLine
 from irscope.source import Finding, SourceText
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What is there of a module whose text was cut off: the names of the complete graphs, the name of the entry where the text came so
+    far, and the number of lines."""
+
+    complete: frozenset[str]
+    entry: str | None
+    lines: int
+
+    def __str__(self) -> str:
+        n = len(self.complete)
+        lines = f"{self.lines:,} {'line' if self.lines == 1 else 'lines'}"
+        entry = "ENTRY missing" if self.entry is None else f"ENTRY {self.entry} {'' if self.entry in self.complete else 'in'}complete"
+        return f"the text is cut off after {lines}: {n:,} complete {'computation' if n == 1 else 'computations'}, {entry}"
+
+
 @dataclass(slots=True, eq=False)
 class Module:
     """The graphs of one dump, by name, callees before callers.
 
     ``dialect`` is what its format declares; ``entry`` names the graph that runs; ``attrs`` are the module's own attributes as the
-    format keeps them.
+    format keeps them. A module with a ``cut`` is not whole, and has no ``entry``: its graphs can be looked at one by one.
     """
 
     name: str
@@ -26,6 +42,7 @@ class Module:
     attrs: dict[str, Any] = field(default_factory=dict)
     source: SourceText = field(default_factory=lambda: SourceText("", ""))
     provenance: Provenance = field(default_factory=NoProvenance)
+    cut: Cut | None = None
     _numbered: dict[str, int] = field(default_factory=dict, repr=False)  # the next number to try: 10,000 graphs may want the same name
 
     @property

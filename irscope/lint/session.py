@@ -20,6 +20,7 @@ from irscope.lint.evidence import Evidence
 from irscope.lint.fusion import remarks, version_of
 from irscope.lint.gate import check_rule
 from irscope.lint.gates.fusion_regression import FusionRegression, record
+from irscope.lint.parts import lint_parts
 from irscope.lint.planned import Planned
 from irscope.lint.report import FileReport, Report
 from irscope.lint.rule import Rule, all_rules, select
@@ -82,7 +83,11 @@ class Session:
         contexts = [Context(module, settings, reading.ok) for module in reading.modules if module.entry]
         rules = self._chosen(table)
         findings = reading.findings + [finding for context in contexts for finding in lint_context(context, rules)]
+        findings += [finding for module in reading.modules if module.cut is not None
+                     for finding in lint_parts(module, rules, settings, reading.findings)]
         report = FileReport(file, findings, readable=reading.ok, fail_on=fail_on)
+        report.skipped += [f"policies and gates did not look at {Path(file).name}: {module.cut}"
+                           for module in reading.modules if module.cut is not None]
         judged = self._sound(report, contexts, demands, file)
         for context in judged:
             report.findings += self._gates(file, context, demands, len(contexts) > 1)

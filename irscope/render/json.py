@@ -13,6 +13,9 @@ from irscope.source import Finding
 from irscope.source.visible import json_text
 
 VERSION = 1
+OF_ENTRY = ("depth", "width", "critical_nodes", "critical_share", "parameter_bytes", "flops", "bytes_read", "bytes_written", "kernels",
+            "fusions", "peak_bytes", "peak_at")
+"""Figures of a run of the entry: null where the text was cut off, because nobody knows what is missing."""
 Chosen = tuple[Survey, Graph, set[Node] | None]
 
 
@@ -29,9 +32,17 @@ def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen]) -> No
 
 
 def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[str]:
-    head = {"name": survey.module.name, "entry": survey.module.entry, "summary": _summary(summarise(survey))}
+    module, summary = survey.module, _summary(summarise(survey))
+    head: dict[str, Any] = {"name": module.name, "entry": module.entry or None, "summary": summary}
+    if module.cut is not None:
+        head |= {"entry": module.cut.entry, "cut": {"complete": len(module.cut.complete), "entry": module.cut.entry},
+                 "summary": summary | dict.fromkeys(OF_ENTRY)}
     yield _open(head) + ', "tree": '
-    yield from _tree(survey.outline)
+    if module.cut is None:
+        yield from _tree(survey.outline)
+    else:
+        yield json.dumps({"title": module.name, "kind": "module", "times": 1, "nodes": survey.n_nodes, "kernels": None, "flops": None,
+                          "bytes": None, "children": []})
     yield ', "graphs": ['
     separator = "\n "
     for each in survey.module.graphs.values():
@@ -47,9 +58,13 @@ def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[
 
 
 def _graph(survey: Survey, graph: Graph) -> dict[str, Any]:
-    return {"name": graph.name, "entry": graph is survey.entry, "times": survey.calls.times.get(graph, 0.0),
-            "fused": graph in survey.calls.fused, "parameters": [p.name for p in graph.params],
-            "root": graph.root.name if graph.root is not None else None}
+    cut = survey.module.cut
+    found = {"name": graph.name, "entry": graph is survey.entry, "times": survey.calls.times.get(graph, 0.0),
+             "fused": graph in survey.calls.fused, "parameters": [p.name for p in graph.params],
+             "root": graph.root.name if graph.root is not None else None}
+    if cut is not None:
+        found |= {"entry": graph.name == cut.entry, "times": None, "complete": graph.name in cut.complete}
+    return found
 
 
 def _node(survey: Survey, graph: Graph, node: Node) -> dict[str, Any]:

@@ -2,15 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irscope.analysis.outline import Section
+from irscope.analysis.parts import part
 from irscope.analysis.summary import section_source, summarise
+from irscope.analysis.survey import Survey
 from irscope.graph import Reading
 from irscope.query.choose import Choice
 from irscope.render.listing import listing
 from irscope.render.paint import Paint
+from irscope.render.partial import partial_lines
 from irscope.render.summary import costly_lines, findings_lines, summary_lines
 from irscope.render.tree import MAX_ROWS, tree_lines
 from irscope.render.units import short
@@ -37,12 +40,18 @@ def screen(reading: Reading, choice: Choice, paint: Paint, options: ScreenOption
     if choice.picked is not None:
         yield from listing(survey, choice.picked, choice.centre, choice.what, paint, None if options.everything else MAX_ROWS * 4)
         return
+    cut = survey.module.cut
+    if cut is not None:
+        yield from partial_lines(survey, cut, paint, reading.source.name, options.everything)
+        if options.of_graph and choice.graph.name in cut.complete:
+            alone = replace(choice, survey=Survey(part(survey.module, choice.graph)))
+            yield from ("", *_tree(alone, paint, options))
+        yield from findings_lines(reading, paint, None if options.everything else SHOWN_FINDINGS)
+        return
     summary = summarise(survey)
     yield from summary_lines(summary, paint, survey.module.attrs, reading.source.name)
     yield ""
-    depth = DEFAULT_DEPTH if options.depth is None else options.depth
-    yield from tree_lines(_outline(choice, options), paint, depth, NO_LIMIT if options.everything else MAX_ROWS,
-                          source=lambda section: section_source(survey.module, section))
+    yield from _tree(choice, paint, options)
     if summary.costly:
         yield ""
         yield from costly_lines(summary.costly, paint)
@@ -56,6 +65,12 @@ def screen(reading: Reading, choice: Choice, paint: Paint, options: ScreenOption
                 line += f"  {paint.dot}  {hint}"
         yield ""
         yield paint(short(line, paint.width), "dim")
+
+
+def _tree(choice: Choice, paint: Paint, options: ScreenOptions) -> Iterator[str]:
+    depth = DEFAULT_DEPTH if options.depth is None else options.depth
+    return tree_lines(_outline(choice, options), paint, depth, NO_LIMIT if options.everything else MAX_ROWS,
+                      source=lambda section: section_source(choice.survey.module, section))
 
 
 def _outline(choice: Choice, options: ScreenOptions) -> Section:

@@ -63,7 +63,7 @@ class Table:
 
     def __init__(self, stream: TextIO, paint: Paint) -> None:
         self.stream, self.paint, self.failed, self._n = stream, paint, 0, 0
-        self._sums: dict[str, int] = dict.fromkeys(("graphs", "nodes", "parameters", "parameter_bytes", "flops", "bytes"), 0)
+        self._sums: dict[str, int | None] = dict.fromkeys(("graphs", "nodes", "parameters", "parameter_bytes", "flops", "bytes"), 0)
         self._name = max(20, paint.width - 62)
         self._helped: set[str] = set()
 
@@ -79,7 +79,8 @@ class Table:
             self._help(record)
             return
         for key in self._sums:
-            self._sums[key] += record[key]
+            known = self._sums[key]
+            self._sums[key] = None if known is None or record[key] is None else known + record[key]
         self.stream.write(self._row(name, record) + "\n")
         if not record["ok"]:
             self.failed += 1
@@ -101,8 +102,10 @@ class Table:
         return short(str(record["error"]), max(30, self.paint.width - 4)) if self.paint.colour else str(record["error"])
 
     def _row(self, name: str, record: Record) -> str:
-        return self._cells((name, count(record["graphs"]), count(record["nodes"]), count(record["parameters"]),
-                            bytes_(record["parameter_bytes"]), flops(record["flops"]), bytes_(record["bytes"])))
+        shown = [
+            ("graphs", count), ("nodes", count), ("parameters", count), ("parameter_bytes", bytes_),
+            ("flops", flops), ("bytes", bytes_)]
+        return self._cells((name, *("?" if record[key] is None else write(record[key]) for key, write in shown)))
 
     def _cells(self, cells: Sequence[str]) -> str:
         name, *numbers = cells

@@ -82,7 +82,8 @@ class Assembly:
 
     ``tables[opcode][attribute text]`` is an Entry, ``values[kind, text]`` the value of an attribute, and ``tails`` the texts of
     metadata and backend configs that are well-formed; ``text`` is the source with log prefixes blanked out.
-    ``read_nested`` reads a computation that is written inline in an attribute list.
+    ``read_nested`` reads a computation that is written inline in an attribute list. ``entry`` is the name in the header of the entry,
+    ``unfinished`` are the computations that are not closed; ``ends_early``: the text ends within a computation or a header.
     """
 
     def __init__(self, source: SourceText, text: str, faults: Faults, ops: dict[str, Op], begin: int, read_nested: ReadNested) -> None:
@@ -100,6 +101,10 @@ class Assembly:
         self.missing: dict[str, Graph] = {}
         self.async_starts: dict[Graph, Node] = {}
         self.entry_at = self.aliases_at = -1
+        self.entry = ""
+        self.unfinished: set[str] = set()
+        self.ends_early = False
+        self.first_finding = len(faults.findings)
         self._fitting: dict[tuple[int, int], bool] = {}
         self.makes_parameters = False
 
@@ -146,6 +151,7 @@ class Assembly:
                     message, help = f"{node.name} is the name of an element type", f"call it {node.name}_"
                     self.faults.add(ILLEGAL_NAME, message, Span(node.loc, len(node.name), node.name, graph.name), help)
         if scope.is_cut:
+            self.unfinished.add(graph.name)
             return graph
         if graph.root is None and graph.nodes:
             graph.root = graph.nodes[-1]

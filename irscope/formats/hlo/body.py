@@ -65,6 +65,8 @@ def read_computation(assembly: Assembly, at: int) -> int:
     except Refused:
         assembly.scopes.pop()
         raise
+    if is_entry:
+        assembly.entry = assembly.entry or name
     end = _body(assembly, cursor.at + 1, cursor.depth)
     _finish(assembly, is_entry, name_at)
     return end
@@ -80,6 +82,8 @@ def _printed(assembly: Assembly, m: re.Match[str]) -> int:
         except Refused as refused:
             refused.offset += m.start(3)
             assembly.faults.take(refused, "", m[2])
+    if m[1] is not None:
+        assembly.entry = assembly.entry or m[2]
     end = _body(assembly, m.end(), 0)
     _finish(assembly, m[1] is not None, name_at)
     return end
@@ -145,6 +149,7 @@ def _body(assembly: Assembly, at: int, depth: int, named: bool = True) -> int:
                 return _behind(assembly, cursor, named)
             if cursor.kind == "end" or LEAVES.match(text, cursor.at):
                 scope.is_cut = True
+                assembly.ends_early = assembly.ends_early or cursor.kind == "end" or cursor.value == "HloModule"
                 last = max(0, min(cursor.at, len(text.rstrip())) - 1)
                 assembly.tell(TRUNCATED, f"computation {scope.graph.name} is not closed", Span(last), "was the dump cut off?",
                               (Note("it opens here", scope.graph.loc),))
@@ -156,7 +161,7 @@ def _body(assembly: Assembly, at: int, depth: int, named: bool = True) -> int:
             if refused.message != COMPACTED or all(f.message != COMPACTED for f in assembly.faults.findings):
                 assembly.faults.take(refused, "", scope.graph.name)
             if refused.fault is TRUNCATED:
-                scope.is_cut = True
+                scope.is_cut = assembly.ends_early = True
                 return len(text)
             at = _resume(text, at)
 

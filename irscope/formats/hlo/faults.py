@@ -114,6 +114,20 @@ class Faults:
         self.findings.append(
             Finding(fault.code, fault.name, fault.severity, message, self.source, offset, max(1, length), notes, help, node, graph))
 
+    def cut_off(self, since: int, message: str, end: int, help: str) -> None:
+        """Report that the text ends early, before all findings from one number on. Those in its last line are consequences: where exactly
+        it ends becomes a note, and the others are dropped."""
+        self.ok = False
+        line = self.source.text.rfind("\n", 0, end) + 1
+        last = [finding for finding in self.findings[since:] if finding.offset >= line]
+        kept = [finding for finding in self.findings[since:] if finding.offset < line]
+        found = Finding(TRUNCATED.code, TRUNCATED.name, TRUNCATED.severity, message, self.source, end, help=help)
+        where = next((finding for finding in last if finding.code == TRUNCATED.code), None)
+        if where is not None:
+            found.offset, found.length, found.node, found.graph = where.offset, where.length, where.node, where.graph
+            found.notes = (Note(where.message), *where.notes)
+        self.findings[since:] = [found, *kept]
+
     def take(self, refused: Refused, node: str = "", graph: str = "") -> None:
         """Add the fault that an exception carries."""
         self.add(refused.fault, refused.message, Span(refused.offset, refused.length, node, graph), refused.help, refused.notes)

@@ -11,6 +11,7 @@ from irscope.formats.hlo.header import check_aliases, read_header
 from irscope.formats.hlo.lexer import BLANKS, Cursor
 from irscope.formats.hlo.provenance import HloProvenance
 from irscope.formats.hlo.surroundings import without_prefixes
+from irscope.formats.hlo.truncation import mark_cut
 from irscope.formats.hlo.types import begins_type
 from irscope.graph import Module, Op, Reading
 from irscope.graph.collector import collector_paused
@@ -67,6 +68,8 @@ class _Reader:
             except Refused as refused:
                 self.faults.take(refused)
                 at = self._behind(at, refused)
+                if self.open is not None and at >= len(self.text) and "\n" not in self.text[refused.offset:].strip():
+                    self.open.ends_early = True
         self._close()
         if not self.modules:
             self._tell_nothing()
@@ -75,7 +78,7 @@ class _Reader:
         """Read what begins at an offset; returns the offset after it."""
         text = self.text
         if HLO_MODULE.match(text, at):
-            self._close()
+            self._close(at)
             self._begin(at)
             assert self.open is not None
             return read_header(self.open, Cursor(text, at))
@@ -100,15 +103,14 @@ class _Reader:
     def _begin(self, at: int) -> None:
         self.open = Assembly(self.source, self.text, self.faults, self.ops, at, read_nested)
 
-    def _close(self) -> None:
-        """Complete the open module."""
+    def _close(self, end: int | None = None) -> None:
+        """Complete the open module, whose text ends at an offset (default: with the text)."""
         assembly, self.open = self.open, None
         if assembly is None:
             return
         module = assembly.finish()
         check_aliases(assembly)
-        if not module.graphs and self.faults.ok:
-            self.faults.add(TRUNCATED, f"module {module.name} has no computations", Span(assembly.begin, 9), "was the dump cut off?")
+        mark_cut(assembly, len(self.text) if end is None else end)
         if not module.name:
             module.name = f"module_{module.entry}"
         module.provenance = HloProvenance(self.text, module.attrs.get("stack_frames"))
