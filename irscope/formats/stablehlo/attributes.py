@@ -73,7 +73,7 @@ class Record:
     """An attribute of a dialect with named fields: ``name`` is ``dot``, ``gather``, ``scatter``, ``channel_handle``, ``dot_algorithm``...
 
     ``conv`` has the fields ``input``, ``kernel`` and ``output``, tuples of strings: ``("b", "0", "1", "f")``.
-    Values are attributes again: lists are tuples of ints.
+    Values are attributes again; lists of integers are of class Array, records without a name are dicts.
     """
 
     dialect: str

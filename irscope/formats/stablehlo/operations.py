@@ -11,7 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from irscope.formats.stablehlo.attributes import Attribute
-from irscope.graph import Type
+from irscope.graph import TensorType, Type
+
+UNREADABLE = "?"
+"""The name of an operation that stands in for one with a fault: it has the results that the text names, of unknown types."""
 
 
 @dataclass(slots=True, eq=False)
@@ -89,6 +92,7 @@ class ParsedModule:
 
     ``operations`` are those of its body (functions, ``sdy.mesh``); ``functions`` by name, in the order of the text; ``begin`` its offset.
     ``resources`` are the blobs of ``dialect_resources`` by name, as ``(begin, end)`` of their hexadecimal digits in the text.
+    ``aliases`` are the offsets of what aliases stand for, by ``#name`` and ``!name``.
     ``is_complete`` is False where the text ends early or has a fault that hides a part of it.
     """
 
@@ -99,6 +103,7 @@ class ParsedModule:
     begin: int = 0
     resources: dict[str, tuple[int, int]] = field(default_factory=dict)
     is_complete: bool = True
+    aliases: Mapping[str, int] = field(default_factory=dict)
 
 
 def walk(operations: list[Operation]) -> Iterator[Operation]:
@@ -112,3 +117,13 @@ def walk(operations: list[Operation]) -> Iterator[Operation]:
         yield operation
         for region in reversed(operation.regions):
             stack.extend(iter(block.operations) for block in reversed(region.blocks))
+
+
+def applied(name: str, type: Type, at: int) -> Region:
+    """The region that ``applies`` stands for: one operation on two scalars, and a return."""
+    scalar = type.with_shape(()) if isinstance(type, TensorType) else type
+    lhs, rhs, result = Value("arg0", scalar), Value("arg1", scalar), Value("0", scalar)
+    end = at + len(name)
+    inner = Operation(name, (lhs, rhs), (result,), {}, (), at, at, end)
+    back = Operation(name.partition(".")[0] + ".return", (result,), (), {}, (), at, at, end)
+    return Region([Block((lhs, rhs), [inner, back])])

@@ -6,8 +6,20 @@ from collections.abc import Iterator, Mapping
 
 from irscope.formats.faults import Fault, Faults, Span
 from irscope.formats.stablehlo.attributes import Array, Attribute, Record, Symbol, Text
-from irscope.formats.stablehlo.building import chlo, contraction, control, custom, dynamic, elementwise, indexing, mathematics, movement
-from irscope.formats.stablehlo.building import reduction, sharding, transfer
+from irscope.formats.stablehlo.building import (
+    chlo,
+    contraction,
+    control,
+    custom,
+    dynamic,
+    elementwise,
+    indexing,
+    mathematics,
+    movement,
+    reduction,
+    sharding,
+    transfer,
+)
 from irscope.formats.stablehlo.building.faults import OPERATION_TYPE, RECURSION, RETURN_TYPE, UNKNOWN_CALLEE, UNSUPPORTED
 from irscope.formats.stablehlo.building.raw import RawAttributes, raw_of
 from irscope.formats.stablehlo.building.regions import INSIDE, scalars
