@@ -8,11 +8,11 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.infer import plain
 from irscope.ops.registry import get
 
-SAME = """abs add and cbrt ceil cosine count_leading_zeros divide exponential exponential_minus_one floor log log_plus_one logistic maximum
+SAME = """add and cbrt ceil cosine count_leading_zeros divide exponential exponential_minus_one floor log log_plus_one logistic maximum
 minimum multiply negate not or popcnt power remainder round_nearest_afz round_nearest_even rsqrt shift_left shift_right_arithmetic
 shift_right_logical sign sine sqrt subtract tan tanh xor atan2"""
 """Operations whose operands and result have one type, and whose names in HLO differ in ``-`` for ``_`` alone."""
-OTHER = "complex real imag is_finite"
+OTHER = "abs complex real imag is_finite"
 
 
 def _same(op: Op, count: int) -> Build:
@@ -73,7 +73,7 @@ def _identity(work: Work) -> None:
     work.emit(hlo.copy)
 
 
-UNARY = frozenset("""abs cbrt ceil cosine count_leading_zeros exponential exponential_minus_one floor log log_plus_one logistic negate not
+UNARY = frozenset("""cbrt ceil cosine count_leading_zeros exponential exponential_minus_one floor log log_plus_one logistic negate not
 popcnt round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh""".split())
 
 for _name in SAME.split():

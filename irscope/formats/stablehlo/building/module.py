@@ -29,6 +29,7 @@ from irscope.formats.stablehlo.dialect import STABLEHLO
 from irscope.formats.stablehlo.operations import Block, Function, Operation, ParsedModule, Region, Value, walk
 from irscope.graph import NO_ATTRS, UNKNOWN, Effect, Graph, Module, Node, Op, TensorType, unknown_op
 from irscope.ops import hlo
+from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import plain
 from irscope.ops.shapes import fits
@@ -156,6 +157,9 @@ class _Program:
 
     def _regions(self, body: Block) -> None:
         """Build the regions of all operations in a block, inner ones first."""
+        for operation in walk(body.operations):
+            if operation.name in CONSTANTS and operation.results and isinstance(operation.attributes.get("value"), Literal):
+                self.constants[operation.results[0]] = operation
         for operation in _inner_first(body):
             try:
                 self.inside[operation] = INSIDE.get(operation.name, scalars)(self, operation)
@@ -197,8 +201,6 @@ class _Program:
             for result in operation.results:
                 if result not in scope.nodes:
                     scope.nodes[result] = scope.graph.nodes[-1]
-        if operation.name in CONSTANTS and operation.results:
-            self.constants[operation.results[0]] = operation
         raw = raw_of(operation.attributes)
         if raw:
             self.raw[operation.begin] = {**raw, **self.raw.get(operation.begin, {})}
@@ -260,6 +262,8 @@ class _Program:
         return graph
 
     def adopt(self, graph: Graph) -> Graph:
+        for node in graph.nodes:
+            node.synthetic = True
         self._register(graph)
         return graph
 

@@ -6,16 +6,16 @@ from math import prod
 from typing import Any
 
 from irscope.formats.hlo.devices import Axis, ReplicaGroups
-from irscope.formats.stablehlo.attributes import Record, Text
+from irscope.formats.stablehlo.attributes import Record
 from irscope.formats.stablehlo.building.reduction import region
+from irscope.formats.stablehlo.building.text import text_of
 from irscope.formats.stablehlo.building.work import Unsupported, Work, builds
 from irscope.graph import TOKEN, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import U32
 from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
 
-MESH = re.compile(r"mesh\s*=\s*@([\w.$\-]+|\"[^\"]*\")")
-AXIS = re.compile(r'"([^"]*)"(?::\((\d{1,9})\)(\d{1,9}))?')
+SUB_AXIS = re.compile(r"\((\d{1,9})\)(\d{1,9})")
 
 
 def collective(work: Work) -> dict[str, Any]:
@@ -38,28 +38,28 @@ def _channel(work: Work) -> int:
 
 def _groups(work: Work) -> ReplicaGroups:
     value = work.fields.values["replica_groups"]
-    if isinstance(value, Text | Record):
-        return _mesh_groups(work, value.text if isinstance(value, Text) else str(value.fields))
+    if isinstance(value, Record):
+        return _mesh_groups(work)
     rows = work.fields.rows("replica_groups")
     listed = tuple(tuple(device for device in row if device >= 0) for row in rows)
     return ReplicaGroups("{" + ",".join("{" + ",".join(map(str, row)) + "}" for row in listed) + "}", listed)
 
 
-def _mesh_groups(work: Work, text: str) -> ReplicaGroups:
+def _mesh_groups(work: Work) -> ReplicaGroups:
     """``#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>``."""
-    found = MESH.search(text)
-    if found is None:
-        raise TypeFault(f"replica_groups of '{work.operation.name}' name no mesh")
-    sizes = work.program.mesh(found[1].strip('"'))
+    given = work.fields.record("replica_groups")
+    sizes = work.program.mesh(given.symbol("mesh"))
     order = list(sizes)
-    axes = []
-    for name, pre, size in AXIS.findall(text[found.end():]):
+    axes, shown = [], []
+    for reference in given.records("axes"):
+        name = reference.text("name")
         if name not in sizes:
             raise TypeFault(f"replica_groups of '{work.operation.name}' name an axis {name!r} that the mesh does not have")
-        axes.append(Axis(order.index(name), int(pre or 0), int(size or 0)))
-    shown = ", ".join(f"'{name}'={size}" for name, size in sizes.items())
-    named = ", ".join(f"'{order[axis.index]}'" for axis in axes)
-    return ReplicaGroups(f"mesh[{shown}] {{{named}}}", mesh=tuple(sizes.values()), axes=tuple(axes))
+        part = SUB_AXIS.search(text_of(reference.values.get("sub_axis_info", "")))
+        axes.append(Axis(order.index(name), *(map(int, part.groups()) if part else ())))
+        shown.append(f"'{name}'" + (f":({part[1]}){part[2]}" if part else ""))
+    mesh = ", ".join(f"'{name}'={size}" for name, size in sizes.items())
+    return ReplicaGroups(f"mesh[{mesh}] {{{', '.join(shown)}}}", mesh=tuple(sizes.values()), axes=tuple(axes))
 
 
 @builds("all_reduce mhlo.all_reduce")
