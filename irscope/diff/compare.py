@@ -5,9 +5,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from irscope.analysis.survey import Survey
+from irscope.diff.normal import normal_form
 from irscope.graph import Graph, Module, Node, Op, Typing, bytes_of, callees_first, live
 from irscope.graph.numbering import Equality, Numbering, by_value, plain
 from irscope.ops import hlo
+from irscope.source import UserError
 
 METRICS = ("nodes", "kernels", "flops", "bytes", "peak_bytes", "parameter_bytes")
 """What is counted on both sides, for the entry and all it runs."""
@@ -56,12 +58,22 @@ class Comparison:
 
 
 def compare(before: Module, after: Module) -> Comparison:
-    """Compare two modules, whatever their names and the order of independent lines."""
+    """Compare two modules, whatever their names and the order of independent lines; of different dialects, in their normal form."""
+    if before.dialect is not after.dialect and before.is_primitive and after.is_primitive:
+        before, after = _normal_forms(before, after)
     numbers = Numbering(_equality(before, after), [*callees_first(before), *callees_first(after)])
     pairs = [_pair(numbers, a, b) for a, b in _partners(numbers, before, after)]
     same = bool(before.entry and after.entry) and numbers.graphs[before.main()] == numbers.graphs[after.main()]
     first, second = Survey(before), Survey(after)
     return Comparison(same, pairs, _metrics(first), _metrics(second), first.ops, second.ops)
+
+
+def _normal_forms(before: Module, after: Module) -> tuple[Module, Module]:
+    """Both modules in normal form, or as they are written where one of them cannot be expanded."""
+    try:
+        return normal_form(before), normal_form(after)
+    except UserError:
+        return before, after
 
 
 def _equality(before: Module, after: Module) -> Equality:

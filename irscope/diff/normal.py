@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.diff.identities import RULES
 from irscope.diff.states import with_plain_states
 from irscope.expand import expand
 from irscope.graph import Builder, Module, Node, TensorType, rewrite_module
@@ -15,8 +16,11 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Constant
 from irscope.ops.attrs import Literal
 from irscope.passes import pass_named
+from irscope.passes.algebra.arithmetic import POINTWISE
+from irscope.passes.algebra.simplifier import Simplifier, is_static_tensor
+from irscope.passes.base import rewritten
 
-PASSES = ("simplify-algebra", "fold-constants", "share-equal", "remove-dead")
+PASSES = ("fold-constants", "share-equal", "remove-dead")
 ROUNDS = 6
 """How often the passes run at most."""
 
@@ -26,6 +30,7 @@ def normal_form(module: Module) -> Module:
     module = expand(module, outline=True)
     for _ in range(ROUNDS):
         before = sum(len(graph.nodes) for graph in module.graphs.values())
+        module = rewritten(module, Simplifier(RULES, is_static_tensor, POINTWISE).rule)
         for name in PASSES:
             module = pass_named(name).run(module)
         module = with_plain_states(rewrite_module(module, _plain_movement))

@@ -56,8 +56,7 @@ class _States:
         condition, body = (self.became[graph] for graph in node.bodies)
         if any(_reads_whole(graph) for graph in (condition, body)) or body.result().op is not hlo.tuple:
             return None
-        constants = {i: part for i, part in enumerate(state.operands) if part.op is hlo.constant and _is_kept(body, i)} \
-            if state.op is hlo.tuple else {}
+        constants = {i: part for i, part in _constants(state).items() if _is_kept(body, i)}
         order = [i for i in _needed(condition, body, self.results[node]) if i not in constants or i in self.results[node]]
         self.orders[node] = order
         bodies = [_narrowed(graph, order, constants, graph is body) for graph in (condition, body)]
@@ -80,7 +79,7 @@ class _States:
                 given.append(builder.add(hlo.tuple, (operand,), {}, TupleType((operand.type,))))
                 bodies.append(_wrapped(body))
                 continue
-            constants = {i: part for i, part in enumerate(operand.operands) if part.op is hlo.constant} if operand.op is hlo.tuple else {}
+            constants = _constants(operand)
             order = [i for i in _reads(body, [body.result()], set()) if i not in constants]
             given.append(_picked(builder, operand, order))
             bodies.append(_narrowed(body, order, constants, False))
@@ -167,7 +166,7 @@ def _narrowed(graph: Graph, order: Order, constants: dict[int, Node], is_body: b
         if node.op is hlo.get_tuple_element and node.operands[0] is param:
             index = GetTupleElement.of(node).index
             if index in constants:
-                return builder.add(hlo.constant, (), constants[index].attrs, node.type)
+                return _copied(builder, constants[index])
             if index not in order:
                 return builder.add(hlo.tuple, (), {}, TupleType(()))  # nothing needs it
             return builder.add(hlo.get_tuple_element, operands, {"index": order.index(index)}, node.type)
@@ -177,6 +176,18 @@ def _narrowed(graph: Graph, order: Order, constants: dict[int, Node], is_body: b
     made = see_through(rewrite(graph, rule), graph)
     made.params[0].type = type
     return made
+
+
+def _constants(state: Node) -> dict[int, Node]:
+    """The parts of a tuple that are constants, or broadcasts of them."""
+    parts = enumerate(state.operands) if state.op is hlo.tuple else ()
+    return {i: part for i, part in parts if (part.operands[0] if part.op is hlo.broadcast else part).op is hlo.constant}
+
+
+def _copied(builder: Builder, constant: Node) -> Node:
+    """A constant, or the broadcast of one, in another graph."""
+    operands = [_copied(builder, operand) for operand in constant.operands]
+    return builder.add(constant.op, operands, constant.attrs, constant.type)
 
 
 def _wrapped(graph: Graph) -> Graph:

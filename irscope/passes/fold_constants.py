@@ -57,6 +57,9 @@ class FoldConstants(Pass):
         self.max_elements = max_elements
         self.qnn = qnn
 
+    def run(self, module: Module) -> Module:
+        return self.rewrite(module) if module.dialect.primitive else super().run(module)
+
     def rewrite(self, module: Module) -> Module:
         for _ in range(ROUNDS):
             folded = self._folded(module)

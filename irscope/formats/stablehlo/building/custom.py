@@ -25,6 +25,8 @@ def _custom_call(work: Work) -> None:
     if aliases := fields.records("output_operand_aliases"):
         attrs["output_to_operand_aliasing"] = tuple(map(_alias, aliases))
     version = fields.integer("api_version", 1)
+    if version == 1 and fields.values.get(CONFIGS[0]) and not fields.values.get(CONFIGS[1]):
+        version = 4  # jax writes the configuration of a typed call so, and jaxlib restores it
     if version in VERSIONS:
         attrs["api_version"] = VERSIONS[version]
     bodies = [work.program.callee(name) for name in fields.symbols("called_computations")]
