@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from irscope.formats.stablehlo.literals import dtype_of_literal, shape_of
 from irscope.formats.stablehlo.types import spelled
-from irscope.graph import DType, Type
+from irscope.graph import DType, SourceLine, Type
 from irscope.lazy import Array, np
 from irscope.ops.attrs import Literal
 
@@ -70,6 +70,16 @@ def record(name: str, fields: Iterable[tuple[str, object]]) -> str:
     """``#stablehlo.dot<lhs_contracting_dimensions = [1], ...>``; empty lists are left out."""
     shown = [f"{key} = {bracketed(value) if isinstance(value, tuple) else value}" for key, value in fields if value != ()]
     return f"#stablehlo.{name}<{', '.join(shown)}>"
+
+
+def location(name: str, stack: Sequence[SourceLine]) -> str:
+    """A name around the lines of a program, innermost first; empty where there is nothing to say."""
+    places = [f"{quoted(line.file)}:{line.line}:{line.column}" for line in stack]
+    named = [f"{quoted(line.function)}({place})" if line.function and (name or len(stack) > 1) else place
+             for line, place in zip(stack, places, strict=True)]
+    inner = "callsite(" + " at callsite(".join(named[:-1]) + f" at {named[-1]}" + ")" * (len(named) - 1) if len(named) > 1 else \
+        named[0] if named else ""
+    return (quoted(name) + (f"({inner})" if inner else "")) if name else inner
 
 
 def constant(literal: Literal, type: Type) -> str:

@@ -43,8 +43,6 @@ from irscope.ops.attrs import Window
 
 Texts = dict[str, str]
 ALGORITHM = re.compile(r"dot_(any_f8|[a-z0-9]+?)_(any_f8|[a-z0-9]+?)_([a-z0-9]+?)(?:_x(\d+))?(_fast_accum)?")
-COMPONENTS = {1: 1, 3: 2, 6: 3, 9: 3}
-"""The parts that each operand is split into, by the number of products (bf16_bf16_f32_x3)."""
 GENERATORS = {"rng_default": "DEFAULT", "rng_three_fry": "THREE_FRY", "rng_philox": "PHILOX"}
 
 
@@ -78,7 +76,7 @@ def _dot(node: Node) -> Texts:
 def _algorithm(m: re.Match[str]) -> str:
     names = ["f8E5M2" if part == "any_f8" else part for part in m.groups()[:3]]
     products = int(m[4] or 1)
-    parts = COMPONENTS.get(products, 1)
+    parts = 1  # in every algorithm that StableHLO knows, also in bf16_bf16_f32_x9
     return record("dot_algorithm", (("lhs_precision_type", names[0]), ("rhs_precision_type", names[1]), ("accumulation_type", names[2]),
                                     ("lhs_component_count", parts), ("rhs_component_count", parts), ("num_primitive_operations", products),
                                     ("allow_imprecise_accumulation", flag(m[5] is not None))))
@@ -174,9 +172,10 @@ def _permute(node: Node) -> Texts:
 
 
 def transfer(node: Node) -> Texts:
-    """The attributes of a send or a receive."""
+    """The attributes of a send or a receive; channels to the host have types of their own, 2 and 3."""
     given = Transfer.of(node)
-    return {"channel_handle": _channel(given.channel_id or 0, 2), "is_host_transfer": flag(given.is_host_transfer)}
+    type = 1 if not given.is_host_transfer else 2 if node.op is hlo.send_done else 3
+    return {"channel_handle": _channel(given.channel_id or 0, type), "is_host_transfer": flag(given.is_host_transfer)}
 
 
 def custom_call(node: Node, config: str) -> Texts:

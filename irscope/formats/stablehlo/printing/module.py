@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.formats.stablehlo.printing.attributes import SPELLERS, Texts, custom_call, transfer
 from irscope.formats.stablehlo.printing.names import Leaf, Names, Parts, leaves, operation_name
-from irscope.formats.stablehlo.spelling import constant, flag, integer, quoted, symbol
+from irscope.formats.stablehlo.provenance import StablehloProvenance
+from irscope.formats.stablehlo.spelling import constant, flag, integer, location, quoted, symbol
 from irscope.formats.stablehlo.types import spelled, spelled_results
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED, S64
@@ -51,6 +52,8 @@ class _Module:
                   if "." in name and isinstance(value, str | bool)]
         name = f"{symbol(module.name)} " if module.name else ""
         yield f"module {name}" + (f"attributes {{{', '.join(notes)}}} " if notes else "") + "{"
+        for mesh in meshes_of(module):
+            yield f"  {mesh}"
         for graph in self.functions:
             yield from _Function(self.module, graph).lines()
         yield "}"
@@ -80,7 +83,9 @@ class _Function:
 
     def _notes(self, param: Node) -> str:
         sharding = self.module.raw(param).get("sharding", "")
-        return f" {{mhlo.sharding = {quoted(sharding)}}}" if sharding and not sharding.startswith("#") else ""
+        if sharding.startswith("#"):
+            return f" {{sdy.sharding = {sharding}}}" if meshes_of(self.module) else ""
+        return f" {{mhlo.sharding = {quoted(sharding)}}}" if sharding else ""
 
     def _type(self, node: Node) -> str:
         try:
@@ -119,18 +124,24 @@ class _Function:
             return tuple(operands)  # printed with the node that waits for it
         if op is hlo.constant:
             name = self.names.fresh(node.name)
-            self._line(depth, f"{name} = stablehlo.constant {constant(Constant.of(node).literal, node.type)}")
+            self._line(depth, f"{name} = stablehlo.constant {constant(Constant.of(node).literal, node.type)}{self._location(node)}")
             return Leaf(name, node.type)
         flat = [leaf for parts in operands for leaf in leaves(parts)]
         if op in SHORT and not node.attrs:
             name = self.names.fresh(node.name)
-            self._line(depth, f"{name} = {operation_name(node)} {', '.join(leaf.name for leaf in flat)} : {self._type(node)}")
+            given = ", ".join(leaf.name for leaf in flat)
+            self._line(depth, f"{name} = {operation_name(node)} {given} : {self._type(node)}{self._location(node)}")
             return Leaf(name, node.type)
         if op is hlo.rng:
             flat.append(self._shape(node, depth))
         if op is hlo.conditional:
             flat = leaves(operands[0])
         return self._generic(node, flat, self._regions(node, operands, depth), depth)
+
+    def _location(self, node: Node) -> str:
+        """``loc("jit(f)/add"("f"("file.py":3:4)))``; empty where the user's program is not known."""
+        place = location(self.module.scope(node), self.module.call_stack(node))
+        return f" loc({place})" if place else ""
 
     def _line(self, depth: int, text: str) -> None:
         self.out.append("  " * depth + text)
@@ -153,7 +164,7 @@ class _Function:
         properties = ", ".join(f"{key} = {value}" if value != "unit" else key for key, value in attributes.items())
         shown = f" <{{{properties}}}>" if properties else ""
         given = ", ".join(spelled(leaf.type) for leaf in operands)
-        tail = f" : ({given}) -> {spelled_results(types)}"
+        tail = f" : ({given}) -> {spelled_results(types)}{self._location(node)}"
         text = f'{head}"{name}"({", ".join(leaf.name for leaf in operands)}){shown}'
         if regions:
             self._line(depth, text + " ({")
@@ -205,7 +216,7 @@ class _Function:
     def _custom_call(self, node: Node) -> tuple[str, Texts]:
         raw = self.module.raw(node)
         sharding = SHARDING.search(raw.get("frontend_attributes", ""))
-        if node.attrs.get("custom_call_target") == "xla.sdy.Sharding" and sharding is not None:
+        if node.attrs.get("custom_call_target") == "xla.sdy.Sharding" and sharding is not None and meshes_of(self.module):
             return "sdy.sharding_constraint", {"sharding": sharding[1]}
         return "stablehlo.custom_call", custom_call(node, raw.get("backend_config", ""))
 
@@ -229,6 +240,11 @@ class _Function:
             self._line(depth + 1, f"stablehlo.return {', '.join(leaf.name for leaf in root)}{types}".rstrip())
         made, self.out = self.out, outer
         return made
+
+
+def meshes_of(module: Module) -> list[str]:
+    """The meshes of the text that a module was read from."""
+    return module.provenance.meshes if isinstance(module.provenance, StablehloProvenance) else []
 
 
 def _is_one(node: Node) -> bool:
