@@ -30,6 +30,8 @@ ROUNDS = 6
 def normal_form(module: Module) -> Module:
     """The module in normal form. Raises UserError for one that cannot be expanded."""
     module = rewrite_module(expand(module, outline=True), _without_layout)
+    if module.dialect.translate is not None:
+        module = rewrite_module(module, module.dialect.translate)
     plain = _Plain()
     for _ in range(ROUNDS):
         before = sum(len(graph.nodes) for graph in module.graphs.values())

@@ -35,7 +35,7 @@ def accuracy(work: Work) -> dict[str, str]:
     mode = given.values.get("mode")
     word = (mode.text if isinstance(mode, Text) else given.word("mode")).rpartition("<")[2].rstrip(">")
     if word == "TOLERANCE":
-        atol, rtol = (f"{given.real(name):g}" for name in ("atol", "rtol"))
+        atol, rtol = (f"{given.real(name) if name in given else 0:g}" for name in ("atol", "rtol"))
         return {"result_accuracy": f"{{tolerance={{atol={atol},rtol={rtol},ulps={given.integer('ulps', 0)}}}}}"}
     return {"result_accuracy": f"{{mode={word.lower()}}}"} if word != "DEFAULT" else {}
 
