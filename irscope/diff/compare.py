@@ -82,7 +82,7 @@ def _equality(before: Module, after: Module) -> Equality:
 
     def typed(op: Op) -> bool:
         return stated or op is hlo.constant or op is hlo.iota
-    return Equality(frozenset(("control_predecessors", "hash", "callee")), plain, typed, by_value, elided=True, across=True)
+    return Equality(frozenset(("control_predecessors", "hash", "callee", "operand_layout_constraints", "outfeed_shape")), plain, typed, by_value, elided=True, across=True)
 
 
 def _metrics(survey: Survey) -> dict[str, float]:

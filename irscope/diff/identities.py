@@ -8,7 +8,7 @@ from irscope.analysis.identities import IDENTITIES
 from irscope.graph import Node, TensorType
 from irscope.lazy import np
 from irscope.ops import get, hlo
-from irscope.ops.attributes import Compare, Iota, Reduce, Reverse
+from irscope.ops.attributes import Compare, Concatenate, Iota, Reduce, Reverse, Slice, Transpose
 from irscope.ops.bodies import combiner, identity
 from irscope.passes.algebra import arithmetic, movement, padding
 from irscope.passes.algebra.simplifier import Rule, Rules, Simplifier, dims_of, is_static, of, scalar_of
@@ -84,6 +84,45 @@ def _concatenate(s: Simplifier, node: Node) -> Node | None:
     return s.again(node, kept) if kept and len(kept) < len(node.operands) else None
 
 
+def _nested_concatenate(s: Simplifier, node: Node) -> Node | None:
+    """Concatenations along one dimension are one."""
+    def parts(operand: Node) -> tuple[Node, ...]:
+        return operand.operands if operand.op is hlo.concatenate and operand.attrs == node.attrs else (operand,)
+    flat = [part for operand in node.operands for part in parts(operand)]
+    return s.again(node, flat) if len(flat) != len(node.operands) else None
+
+
+def _slice_of_concatenate(s: Simplifier, node: Node) -> Node | None:
+    """A slice of one operand of a concatenation."""
+    whole = node.operands[0]
+    if whole.op is not hlo.concatenate:
+        return None
+    axis, ranges = Concatenate.of(whole).axis, Slice.of(node).slice
+    low, high, stride = ranges[axis]
+    begin = 0
+    for part in whole.operands:
+        size = dims_of(part)[axis]
+        if begin <= low and high <= begin + size:
+            moved = (*ranges[:axis], (low - begin, high - begin, stride), *ranges[axis + 1:])
+            return s.make(hlo.slice, (part,), node.type, {"slice": moved})
+        begin += size
+    return None
+
+
+def _transpose_of_ones(s: Simplifier, node: Node) -> Node | None:
+    """Dimensions of size 1 are no part of a transpose."""
+    x, order = node.operands[0], Transpose.of(node).dimensions
+    kept = [d for d in range(len(order)) if dims_of(x)[d] != 1]
+    if len(kept) == len(order):
+        return None
+    left = [kept.index(d) for d in order if dims_of(x)[d] != 1]
+    small = s.reshape(x, tuple(dims_of(x)[d] for d in kept))
+    if left != sorted(left):
+        type = of(x).with_shape(tuple(dims_of(x)[d] for d in order if dims_of(x)[d] != 1))
+        small = s.make(hlo.transpose, (small,), type, {"dimensions": tuple(left)})
+    return s.reshape(small, dims_of(node))
+
+
 def _iota(s: Simplifier, node: Node) -> Node | None:
     """An iota that counts to one is zero."""
     if dims_of(node)[Iota.of(node).iota_dimension] != 1:
@@ -116,8 +155,10 @@ def _starts(op: Any, type: TensorType, start: Any) -> bool:
 
 
 def _slice_of_known_start(s: Simplifier, node: Node) -> Node | None:
-    """A dynamic slice at constant places."""
+    """A dynamic slice of equal elements, or at constant places."""
     x, *starts = node.operands
+    if scalar_of(x) is not None:
+        return s.broadcast(s.constant(scalar_of(x), of(node)), (), dims_of(node))
     values = [scalar_of(start) for start in starts]
     if len(values) != len(dims_of(x)) or any(value is None for value in values):
         return None
@@ -147,7 +188,8 @@ def _rules() -> Rules:
     for name in EXACT.split():
         for word in IDENTITIES[name].pattern.ops:
             rules.setdefault(get(word), []).append(_row(name))
-    for op, rule in ((hlo.compare, _compare), (hlo.concatenate, _concatenate), (hlo.iota, _iota), (hlo.reverse, _reverse),
+    for op, rule in ((hlo.compare, _compare), (hlo.concatenate, _concatenate), (hlo.concatenate, _nested_concatenate),
+                     (hlo.slice, _slice_of_concatenate), (hlo.transpose, _transpose_of_ones), (hlo.iota, _iota), (hlo.reverse, _reverse),
                      (hlo.reduce, _reduce), (hlo.dynamic_slice, _slice_of_known_start), (hlo.dynamic_update_slice, _update)):
         rules.setdefault(op, []).append(rule)
     return rules

@@ -32,7 +32,7 @@ def _dimensions(numbers: Fields) -> dict[str, tuple[int, ...]]:
     names = {"lhs_batch_dims": "lhs_batching_dimensions", "lhs_contracting_dims": "lhs_contracting_dimensions",
              "rhs_batch_dims": "rhs_batching_dimensions", "rhs_contracting_dims": "rhs_contracting_dimensions"}
     found = {name: numbers.ints(written, ()) for name, written in names.items()}
-    return {name: dims for name, dims in found.items() if dims}
+    return {name: dims for name, dims in found.items() if dims or "contracting" in name}
 
 
 def _algorithm(fields: Fields) -> dict[str, str]:

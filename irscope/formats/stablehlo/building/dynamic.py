@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from irscope.formats.stablehlo.building.contraction import conv_dims, conv_window, precision
 from irscope.formats.stablehlo.building.indexing import gather_attrs
-from irscope.formats.stablehlo.building.movement import without_stretched
+from irscope.formats.stablehlo.building.movement import iota, without_stretched
 from irscope.formats.stablehlo.building.work import Work, builds
 from irscope.formats.stablehlo.composites import dynamic
 from irscope.ops import hlo
@@ -32,11 +32,10 @@ def _dynamic_broadcast_in_dim(work: Work) -> None:
 @builds("dynamic_iota mhlo.dynamic_iota")
 def _dynamic_iota(work: Work) -> None:
     work.count(1)
-    attrs = {"iota_dimension": work.fields.integer("iota_dimension")}
     if work.result_array().is_static:
-        work.emit(hlo.iota, attrs, [])
+        iota(work)
     else:
-        work.emit(dynamic.IOTA, attrs)
+        work.emit(dynamic.IOTA, {"iota_dimension": work.fields.integer("iota_dimension")})
 
 
 @builds("real_dynamic_slice mhlo.real_dynamic_slice")

@@ -1,8 +1,9 @@
 """Elementwise operations: one primitive each, over operands of one type."""
 from __future__ import annotations
 
+from irscope.formats.stablehlo.attributes import Text
 from irscope.formats.stablehlo.building.work import Build, Work, declare
-from irscope.graph import Node, Op, TensorType
+from irscope.graph import NO_ATTRS, Node, Op, TensorType
 from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import plain
@@ -24,8 +25,19 @@ def _same(op: Op, count: int) -> Build:
         for operand in operands:
             if operand.type is not result and operand.type != result:
                 _check(work, operand, result)
-        work.emit(op)
+        work.emit(op, accuracy(work) if "result_accuracy" in work.operation.attributes else NO_ATTRS)
     return build
+
+
+def accuracy(work: Work) -> dict[str, str]:
+    """``result_accuracy`` in HLO's spelling, which omits the default."""
+    given = work.fields.record("result_accuracy")
+    mode = given.values.get("mode")
+    word = (mode.text if isinstance(mode, Text) else given.word("mode")).rpartition("<")[2].rstrip(">")
+    if word == "TOLERANCE":
+        atol, rtol = (f"{given.real(name) if name in given else 0:g}" for name in ("atol", "rtol"))
+        return {"result_accuracy": f"{{tolerance={{atol={atol},rtol={rtol},ulps={given.integer('ulps', 0)}}}}}"}
+    return {"result_accuracy": f"{{mode={word.lower()}}}"} if word != "DEFAULT" else {}
 
 
 def _check(work: Work, operand: Node, result: object) -> None:
@@ -64,8 +76,14 @@ def _convert(work: Work) -> None:
 
 
 def _select(work: Work) -> None:
+    """A scalar predicate is broadcast: HLO's select takes one for each element."""
     work.count(3)
-    work.emit(hlo.select)
+    chooser, result = work.array(), work.result_array()
+    if not chooser.rank and result.rank and result.is_static:
+        wide = work.step(hlo.broadcast, work.operands[:1], chooser.with_shape(result.shape), {"dimensions": ()})
+        work.emit(hlo.select, {}, [wide, *work.operands[1:]])
+    else:
+        work.emit(hlo.select)
 
 
 def _identity(work: Work) -> None:

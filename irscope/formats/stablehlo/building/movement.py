@@ -16,7 +16,17 @@ def _constant(work: Work) -> None:
 
 @builds("iota mhlo.iota")
 def _iota(work: Work) -> None:
-    work.emit(hlo.iota, {"iota_dimension": work.fields.integer("iota_dimension")})
+    iota(work)
+
+
+def iota(work: Work) -> None:
+    """An iota along one of several dimensions is a broadcast of one along its only dimension, as jaxlib translates it."""
+    dimension, result = work.fields.integer("iota_dimension"), work.result_array()
+    if result.rank < 2 or not 0 <= dimension < result.rank:
+        work.emit(hlo.iota, {"iota_dimension": dimension}, [])
+        return
+    line = work.step(hlo.iota, [], result.with_shape((result.shape[dimension],)), {"iota_dimension": 0})
+    work.emit(hlo.broadcast, {"dimensions": (dimension,)}, [line])
 
 
 @builds("broadcast_in_dim mhlo.broadcast_in_dim")

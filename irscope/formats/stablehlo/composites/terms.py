@@ -54,6 +54,9 @@ class Term:
     def __add__(self, other: Term | float) -> Term:
         return self.binary("add", other)
 
+    def __radd__(self, other: float) -> Term:
+        return self.like(other) + self
+
     def __sub__(self, other: Term | float) -> Term:
         return self.binary("subtract", other)
 
