@@ -5,9 +5,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from irscope.analysis.survey import Survey
+from irscope.diff.normal import normal_form
 from irscope.graph import Cut, Graph, Module, Node, Op, Typing, bytes_of, callees_first, live
 from irscope.graph.numbering import Equality, Numbering, by_value, plain
 from irscope.ops import hlo
+from irscope.source import UserError
 
 METRICS = ("nodes", "kernels", "flops", "bytes", "peak_bytes", "parameter_bytes")
 """What is counted on both sides, for the entry and all it runs."""
@@ -63,10 +65,15 @@ class Comparison:
 
 
 def compare(before: Module, after: Module) -> Comparison:
-    """Compare two modules, whatever their names and the order of independent lines. Of a cut text, its complete computations."""
+    """Compare two modules, whatever their names and the order of independent lines.
+
+    Of different dialects, their normal forms are compared; of a cut text, its complete computations.
+    """
     cuts = before.cut, after.cut
     if cuts != (None, None):
         before, after = _complete(before), _complete(after)
+    if before.dialect is not after.dialect and before.is_primitive and after.is_primitive:
+        before, after = _normal_forms(before, after)
     numbers = Numbering(_equality(before, after), [*callees_first(before), *callees_first(after)])
     partners = _partners(numbers, before, after)
     if cuts != (None, None):  # what a cut text does not hold was not removed
@@ -87,13 +94,21 @@ def _complete(module: Module) -> Module:
     return kept
 
 
+def _normal_forms(before: Module, after: Module) -> tuple[Module, Module]:
+    """Both modules in normal form, or as they are written where one of them cannot be expanded."""
+    try:
+        return normal_form(before), normal_form(after)
+    except UserError:
+        return before, after
+
+
 def _equality(before: Module, after: Module) -> Equality:
     """Names, places, layouts and fingerprints do not count; types count if both texts state them, and always for constants."""
     stated = before.dialect.typing is after.dialect.typing is Typing.STATED
 
     def typed(op: Op) -> bool:
         return stated or op is hlo.constant or op is hlo.iota
-    return Equality(frozenset(("control_predecessors", "hash", "callee")), plain, typed, by_value, elided=True, across=True)
+    return Equality(frozenset(("control_predecessors", "hash", "callee", "operand_layout_constraints", "outfeed_shape")), plain, typed, by_value, elided=True, across=True)
 
 
 def _metrics(survey: Survey) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irscope.expand.programs import relay, torchscript
+from irscope.expand.specialise import has_open_sizes, specialised
 from irscope.graph import DTYPES, UNKNOWN, Builder, Graph, Module, Node, TensorType, Type, Typing, callees_first
 from irscope.graph.dtypes import F32
 from irscope.graph.rewrite import copy_node
@@ -28,7 +29,7 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
         if name not in names:
             known = ", ".join(p.name for p in main.params)
             raise UserError(f"there is no input {name!r}", did_you_mean(name, names) or f"the inputs are {known}")
-    if not shapes and not dtypes:
+    if not shapes and not dtypes and not has_open_sizes(module):
         return module
     bound: dict[int, Type] = {}
     for name in dict.fromkeys([*shapes, *dtypes]):
@@ -39,6 +40,8 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
         if not isinstance(old, TensorType):
             raise UserError(f"input {name} is {old}, not a tensor: --shape cannot bind it")
         bound[param.index] = TensorType(DTYPES[dtypes[name]] if name in dtypes else old.dtype, shapes.get(name, old.shape))
+    if has_open_sizes(module):
+        return specialised(module, {number: bound[p.index] for number, p in enumerate(main.params) if p.index in bound})
     if module.dialect.typing is Typing.INFERRED and not module.is_primitive:
         return relay.rebound(module, {p.name: bound[p.index] for p in main.params if p.index in bound})
     made = module.derived()

@@ -163,12 +163,11 @@ def _start(*patterns: str) -> re.Pattern[str]:
 TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
     (_start(r"<!DOCTYPE", r"<html", r"<HTML", r"<\?xml", r"<svg"),
      Neighbour("HTML (a web page, or a drawing of a graph)", "give the text of the dump itself")),
-    (_line(r'(?:%\S+(?:, %\S+)* = )?"?(?:stablehlo|vhlo|chlo|mhlo)\.[a-z_]+', r"module @\S+ attributes \{mhlo\."),
-     Neighbour("StableHLO (MLIR) text", "where you printed lowered.as_text(), print lowered.as_text(dialect='hlo'),\n"
-               "or lowered.compile().as_text() for what XLA made of it")),
+    (_line(r'(?:%\S+(?:, %\S+)* = )?"?vhlo\.[a-z_]+'),
+     Neighbour("VHLO (MLIR) text", "StableHLO is stored in this form; turn it back: stablehlo-opt --vhlo-legalize-to-stablehlo 'FILE'")),
     (_line(r"module (?:@\S+ )?(?:attributes )?\{", r"(?:func|llvm|tt)\.func ", r"#\w+ = (?:affine_map|loc\()", r'"builtin\.module"',
            r"%\S+ = (?:arith|tensor|linalg|memref|scf|vector|tt|gpu|torch)\."),
-     Neighbour("MLIR text", f"irscope reads HLO, not the dialects of MLIR; for jax:\n{PRINT_HLO}")),
+     Neighbour("MLIR text", f"irscope reads StableHLO, print(jax.jit(f).lower(*args).as_text()), or HLO:\n{PRINT_HLO}")),
     (_line(r"@I\.ir_module", r"@R\.function", r"@T\.prim_func", r"from tvm\.script import", r"@tvm\.script\."),
      Neighbour("TVMScript (Relax or TIR)", "print the model where it came from instead, or from a TVM that still has Relay: print(mod)")),
     (re.compile(r"^ExportedProgram:|^[ \t]*class GraphModule\(|^[ \t]*opcode +name +target +args +kwargs"

@@ -1,8 +1,12 @@
 """The properties of a format's operators. Later packages query a dialect for a capability, never for its name."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+
+from irscope.graph.builder import Builder
+from irscope.graph.node import Node
 
 
 class Typing(Enum):
@@ -24,6 +28,8 @@ class Dialect:
     ``default_policy`` is the fusion policy of the format's own compiler. ``scope_separator`` separates the parts of a scope;
     ``scope_ends_with_operator`` says that its last part names the operation itself.
     ``instruction``, ``computation`` and ``module`` are the format's terms for a node, a graph and a whole text.
+    ``translate(builder, node, operands)`` appends what the format's own compiler makes of a node when it translates a text to HLO, and
+    returns the node that has its value, or None where it makes the same primitive; None where texts are not translated.
     ``whole_text`` says how to get a text that elides nothing. ``styles`` are those that ``print_module(module, style, types)`` of the
     format writes; empty where it has one.
     """
@@ -41,6 +47,7 @@ class Dialect:
     computation: str = "graph"
     module: str = "module"
     whole_text: str = ""
+    translate: Callable[[Builder, Node, Sequence[Node]], Node | None] | None = None
     styles: tuple[str, ...] = ()
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from irscope.ops import infer, lapack, vendor_calls
 from irscope.ops.attributes import CustomCall
 from irscope.ops.calls import Call
 from irscope.ops.faults import TypeFault
-from irscope.ops.registry import declare
+from irscope.ops.registry import declare, get
 from irscope.ops.shapes import fits
 from irscope.source import UserError
 
@@ -44,6 +44,20 @@ def _topk(call: Call) -> Node | None:
     return call.add("topk", call.operands[:1], {"k": t.elements[0].dims()[-1], "largest": True}, t)
 
 
+def _approx_top_k(call: Call) -> Node | None:
+    """The exact answer: the first elements of the sorted operands. Approximate ones are for TPUs alone."""
+    options, count = call.options(), len(call.operands) // 2
+    k, dim = options["top_k"], options["reduction_dim"]
+    types = call.types()
+    if not call.node.bodies or len(types) != count or any(t.dims()[dim] != k for t in types):
+        return None
+    attrs = {"dimensions": (dim,), "is_stable": True}
+    made = call.builder.add(get("sort"), call.operands[:count], attrs, bodies=call.node.bodies)
+    sorted_ = [made] if count == 1 else [call.element(made, i) for i in range(count)]
+    first = [call.add("slice", [x], {"slice": tuple((0, size, 1) for size in t.dims())}, t) for x, t in zip(sorted_, types, strict=True)]
+    return call.result(first)
+
+
 _ANNOTATIONS = """
 Sharding SPMDFullToShardShape SPMDShardToFullShape ShardBarrierFrom ShardBarrierTo LayoutConstraint AssumeGatherIndicesInBound
 xla.sdy.FuncResultSharding xla.sdy.GlobalToLocalShape xla.sdy.LocalToGlobalShape xla.sdy.Sharding xla.sdy.ShardingGroup
@@ -55,6 +69,7 @@ __xla_internal_call_marker_after
 MEANINGS: Mapping[str, Meaning] = {
     **dict.fromkeys(_ANNOTATIONS, _same),
     "TopK": _topk,
+    "ApproxTopK": _approx_top_k,
     **lapack.MEANINGS,
     **vendor_calls.MEANINGS,
 }

@@ -56,6 +56,11 @@ class FoldConstants(Pass):
     def __init__(self, max_elements: int = 4096, qnn: bool = False) -> None:
         self.max_elements = max_elements
         self.qnn = qnn
+        self.kept = KEPT
+        """Operators whose results are not folded."""
+
+    def run(self, module: Module) -> Module:
+        return self.rewrite(module) if module.dialect.primitive else super().run(module)
 
     def rewrite(self, module: Module) -> Module:
         for _ in range(ROUNDS):
@@ -82,7 +87,7 @@ class FoldConstants(Pass):
         for node in graph.nodes:
             if node.op is hlo.constant:
                 known[node.index] = isinstance(node.type, TensorType) and Constant.of(node).known is not None
-            elif not node.operands or node.op in KEPT:
+            elif node.op in self.kept or (not node.operands and node.op not in GROWING):
                 continue
             elif node.op in SHAPES:
                 known[node.index] = self._fits(node.type) and shape_of_type(node) is not None

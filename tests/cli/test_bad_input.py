@@ -25,7 +25,7 @@ BAD: dict[str, tuple[bytes, tuple[str, ...]]] = {
     "model.onnx": (b"\x08\x08\x12\x07pytorch\x1a\x062.13.0:\x80\x01\n\x0fB\x04Gemm", ("ONNX",)),
     "noise.hlo": (bytes(range(256)), ("binary",)),
     "letter.txt": (b"Dear all,\nplease find the dump attached.\n", ("Dear all",)),
-    "stable.mlir": (b"module @jit_f {\n  %0 = stablehlo.add %a, %b : tensor<2xf32>\n}", ("StableHLO",)),
+    "stable.mlir": (b"module @jit_f {\n  %0 = linalg.add %a, %b : tensor<2xf32>\n}", ("MLIR", "StableHLO")),
     "cut.hlo.gz": (gzip.compress(GOOD.encode() * 50)[:40], ("cut off",)),
     "truncated.hlo": (GOOD[:70].encode(), ("truncated.hlo", "5:16")),
     "undefined.hlo": (GOOD.replace("negate(x)", "negate(z)").encode(), ("undefined.hlo", "5:28", "z")),

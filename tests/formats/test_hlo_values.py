@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from irscope.formats.hlo import read
 from irscope.formats.hlo.devices import ReplicaGroups, read_groups
 from irscope.formats.hlo.faults import Refused
 from irscope.formats.hlo.lexer import Cursor, unescape
@@ -16,6 +17,8 @@ from irscope.formats.hlo.spelling import quoted, spell
 from irscope.formats.hlo.types import TypeTable
 from irscope.formats.hlo.values import quick_value, read_value
 from irscope.graph import DTYPES, Layout, TensorType
+from irscope.ops.attributes import Compare
+from irscope.source import SourceText
 
 TYPES = ["f32[]", "f32[2,3]{1,0}", "f32[2,3]{0,1:T(8,128)(2,1)E(4)S(5)}", "(f32[2]{0}, (s32[], pred[3]), token[])", "()", "f32[<=8,?]", "bf16[4]{0:S(1)}",
          "s4[2]{0:E(4)}", "f32[3]{0:D(C+~)#(u32)*(u8)}", "f32[3]{0:T(*,128)L(2)SC(0:1,2)M(16)}", "b(f32[2]{0})", "opaque[]", "f32[]{:T(128)}", "f8e4m3b11fnuz[0]"]
@@ -112,3 +115,14 @@ def test_async_sugar() -> None:
     assert opcode_named("all-gather-update") is None and opcode_named("send-start") is None and opcode_named("what-start") is None
     copy = opcode_named("copy-start")
     assert copy is not None and copy.name == "copy-start"
+
+
+def test_the_order_of_a_comparison_in_both_spellings() -> None:
+    """XLA of 2026 writes ``order=TOTAL`` where it wrote ``type=TOTALORDER``."""
+    module = "HloModule m\n\nENTRY %e (x: f32[], y: f32[]) -> pred[] {{\n  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n" \
+             "  ROOT %c = pred[] compare({0}%y), direction=LT, {1}\n}}\n"
+    for operands in ("%x, ", "%x,"):  # the fast path, and the cursor
+        for written, wanted in (("order=TOTAL", "TOTALORDER"), ("type=TOTALORDER", "TOTALORDER"), ("order=PARTIAL", "")):
+            reading = read(SourceText("", module.format(operands, written)))
+            assert reading.ok and not reading.findings
+            assert Compare.of(reading.module().main().result()).type == wanted

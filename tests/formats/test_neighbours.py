@@ -46,7 +46,7 @@ BINARY = {
 }
 
 TEXT = {
-    "stablehlo": ('module @jit_f {\n  func.func public @main(%arg0: tensor<2x3xf32>) {\n    %0 = stablehlo.dot_general %arg0, %arg1', "StableHLO", "lowered.as_text(dialect='hlo')"),
+    "vhlo": ('func.func @main(%arg0: tensor<2xf32>) {\n    %0 = "vhlo.add_v1"(%arg0, %arg1)', "VHLO", "--vhlo-legalize-to-stablehlo"),
     "mlir": ("func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = linalg.generic", "MLIR text", "as_text(dialect='hlo')"),
     "fx graph": ("graph():\n    %x : [num_users=1] = placeholder[target=x]\n    %y : [num_users=1] = call_function[target=torch.relu](args = (%x,))\n", "a torch.fx", "inlined_graph"),
     "fx module": ("M(\n  (fc1): Linear(in_features=3, out_features=4, bias=True)\n)\n\n\ndef forward(self, x):\n    fc1 = self.fc1(x);  x = None\n", "a torch.fx", "inlined_graph"),

@@ -76,7 +76,14 @@ def read_attributes(assembly: Assembly, cursor: Cursor, head: Head) -> Attribute
                 cursor.refuse(f"expected the attribute {name} of {head.word}")
             assembly.tell(MISSING_ATTRIBUTE, f"{head.word} needs the attribute {name}", Span(head.word_at, len(head.word), head.name),
                           _example(name, head.spec))
+    _state_order(found.values)
     return found
+
+
+def _state_order(values: dict[str, Any]) -> None:
+    """XLA writes ``order=TOTAL`` since 2026, and ``type=TOTALORDER`` before: one attribute for both."""
+    if values.pop("order", "") == "TOTAL":
+        values["type"] = "TOTALORDER"
 
 
 def _attribute(assembly: Assembly, cursor: Cursor, head: Head, found: Attributes) -> None:
@@ -227,6 +234,7 @@ def quick_entry(assembly: Assembly, opcode: str, spec: Opcode, text: str) -> Ent
                 found.values[name] = value
     if any(name not in found.at for name in spec.required):
         return None
+    _state_order(found.values)
     groups = found.values.get("replica_groups")
     looks = (opcode in LOOKS and not surely_right(opcode, found.values)) or "control_predecessors" in found.values \
         or (groups is not None and not groups.fits)

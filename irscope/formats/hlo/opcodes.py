@@ -26,6 +26,7 @@ RAW_NAMES = frozenset(n for n, kind in COMMON.items() if kind in RAW_KINDS)
 WORDS: dict[str, frozenset[str]] = {
     "direction": frozenset("EQ NE GE GT LE LT".split()),
     "comparison": frozenset("FLOAT TOTALORDER SIGNED UNSIGNED".split()),
+    "order": frozenset("TOTAL PARTIAL".split()),
     "fft": frozenset("FFT IFFT RFFT IRFFT".split()),
     "fusion": frozenset("kLoop kInput kOutput kCustom".split()),
     "distribution": frozenset("rng_uniform rng_normal rng_bernoulli".split()),
@@ -156,7 +157,7 @@ _declare("custom-call", None,
          "custom_call_has_side_effect:bool to_apply:computation called_computations:computations output_to_operand_aliasing:aliasing "
          "schedule:schedule api_version:api_version")
 
-_declare("compare", 2, "direction:direction! type:comparison", infers=True)
+_declare("compare", 2, "direction:direction! type:comparison order:order", infers=True)
 _declare("fft", 1, "fft_type:fft! fft_length:ints!", infers=True)
 _declare("cholesky", 1, "lower:bool", infers=True)
 _declare("triangular-solve", 2, "left_side:bool lower:bool unit_diagonal:bool transpose_a:transpose", infers=True)

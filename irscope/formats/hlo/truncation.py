@@ -7,6 +7,7 @@ against it: see :func:`_lacks_entry`.
 from __future__ import annotations
 
 from irscope.formats.hlo.assembly import Assembly
+from irscope.formats.hlo.faults import TRUNCATED
 from irscope.formats.hlo.types import compatible
 from irscope.graph import Cut, Graph, Type
 
@@ -24,7 +25,7 @@ def mark_cut(assembly: Assembly, end: int) -> None:
     text = assembly.text[:end].rstrip()
     module.cut = Cut(complete, assembly.entry or None, text.count("\n") + 1)
     module.entry = ""
-    assembly.faults.cut_off(assembly.first_finding, str(module.cut), max(0, len(text) - 1), HELP)
+    assembly.faults.cut_off(TRUNCATED, assembly.first_finding, str(module.cut), max(0, len(text) - 1), HELP)
 
 
 def _lacks_entry(assembly: Assembly) -> bool:

@@ -1,0 +1,161 @@
+"""Dots and convolutions, and what is defined by them: einsum."""
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.formats.stablehlo.attributes import Number, Record
+from irscope.formats.stablehlo.building.fields import Fields
+from irscope.formats.stablehlo.building.work import Work, builds
+from irscope.graph import Node, TensorType, Type
+from irscope.lazy import np
+from irscope.ops import hlo
+from irscope.ops.attrs import ConvDims, Literal, Window
+from irscope.ops.building import combiner_body
+from irscope.ops.faults import TypeFault
+
+
+def precision(fields: Fields) -> dict[str, Any]:
+    """``operand_precision`` of HLO, which omits it where all are the default."""
+    words = tuple(word.lower() for word in fields.words("precision_config"))
+    return {"operand_precision": words} if any(word != "default" for word in words) else {}
+
+
+@builds("dot_general mhlo.dot_general")
+def _dot_general(work: Work) -> None:
+    work.count(2)
+    fields = work.fields
+    numbers = fields.record("dot_dimension_numbers")
+    work.emit(hlo.dot, {**_dimensions(numbers), **precision(fields), **_algorithm(fields)})
+
+
+def _dimensions(numbers: Fields) -> dict[str, tuple[int, ...]]:
+    names = {"lhs_batch_dims": "lhs_batching_dimensions", "lhs_contracting_dims": "lhs_contracting_dimensions",
+             "rhs_batch_dims": "rhs_batching_dimensions", "rhs_contracting_dims": "rhs_contracting_dimensions"}
+    found = {name: numbers.ints(written, ()) for name, written in names.items()}
+    return {name: dims for name, dims in found.items() if dims or "contracting" in name}
+
+
+def _algorithm(fields: Fields) -> dict[str, str]:
+    """``algorithm=dot_bf16_bf16_f32_x3``, from the element types and the number of products of the algorithm."""
+    if not isinstance(fields.values.get("algorithm"), Record):
+        return {}
+    given = fields.record("algorithm")
+    parts = [_type_name(given, f"{side}_type") for side in ("lhs_precision", "rhs_precision", "accumulation")]
+    parts = [("any_f8" if part.startswith("f8") and i < 2 else part) for i, part in enumerate(parts)]
+    name = "dot_" + "_".join(parts)
+    products = given.integer("num_primitive_operations", 1)
+    fast = given.flag("allow_imprecise_accumulation")
+    return {"algorithm": name + (f"_x{products}" if products > 1 else "") + ("_fast_accum" if fast else "")}
+
+
+def _type_name(fields: Fields, name: str) -> str:
+    value = fields.values.get(name)
+    if isinstance(value, TensorType):
+        return value.dtype.name
+    if isinstance(value, Type | str | Number):
+        return str(value)
+    raise fields.fault(name, "an element type")
+
+
+@builds("dot mhlo.dot")
+def _dot(work: Work) -> None:
+    """The old form: the last dimension of the left operand, the first of the right one."""
+    work.count(2)
+    left = work.array()
+    work.emit(hlo.dot, {"lhs_contracting_dims": (left.rank - 1,), "rhs_contracting_dims": (0,), **precision(work.fields)})
+
+
+@builds("convolution mhlo.convolution")
+def _convolution(work: Work) -> None:
+    work.count(2)
+    fields, kernel = work.fields, work.array(1)
+    dims = conv_dims(fields.record("dimension_numbers"))
+    if dims.rhs_spatial and max(*dims.rhs_spatial, dims.rhs_input, dims.rhs_output) >= kernel.rank:
+        raise TypeFault(f"dimension_numbers of '{work.operation.name}' do not fit the kernel {kernel}")
+    sizes = kernel.dims()
+    window = conv_window(fields, tuple(sizes[i] for i in dims.rhs_spatial))
+    attrs: dict[str, Any] = {"dim_labels": dims, **precision(fields)}
+    if window.size:
+        attrs["window"] = window
+    for name in ("feature_group_count", "batch_group_count"):
+        if (groups := fields.integer(name, 1)) != 1:
+            attrs[name] = groups
+    work.emit(hlo.convolution, attrs)
+
+
+def conv_window(fields: Fields, size: tuple[int, ...]) -> Window:
+    """The window of a convolution over spatial dimensions of this size."""
+    n, one = len(size), (1,) * len(size)
+    window = Window.make(size, fields.ints("window_strides", one), fields.pairs("padding") or ((0, 0),) * n,
+                         fields.ints("lhs_dilation", one), fields.ints("rhs_dilation", one), fields.flags("window_reversal", n))
+    if not all(len(part) == n for part in (window.stride, window.pad_low, window.lhs_dilate, window.rhs_dilate, window.rhs_reversal)):
+        raise TypeFault(f"the window of '{fields.owner}' must have {n} dimensions")
+    return window
+
+
+def conv_dims(numbers: Fields) -> ConvDims:
+    """The roles of dimensions, of ``#stablehlo.conv<[b, 0, f]x[0, i, o]->[b, 0, f]>`` or of a record with their numbers."""
+    if "input" in numbers:
+        sides = []
+        for name in ("input", "kernel", "output"):
+            value = numbers.values[name]
+            if not isinstance(value, tuple):
+                raise numbers.fault(name, "a list of labels")
+            sides.append("".join(str(part) for part in value))
+        try:
+            return ConvDims.parse(f"{sides[0]}_{sides[1]}->{sides[2]}")
+        except ValueError as wrong:
+            raise TypeFault(f"dimension_numbers of '{numbers.owner}': {wrong}") from None
+    names = ("input_batch", "input_feature", "kernel_input_feature", "kernel_output_feature", "output_batch", "output_feature")
+    ib, if_, ki, ko, ob, of = (numbers.integer(f"{name}_dimension", 0) for name in names)
+    spatial = [numbers.ints(f"{side}_spatial_dimensions", ()) for side in ("input", "kernel", "output")]
+    return ConvDims(ib, if_, spatial[0], ki, ko, spatial[1], ob, of, spatial[2])
+
+
+@builds("einsum mhlo.einsum")
+def _einsum(work: Work) -> None:
+    """``ab,bc->ac`` as a dot, and a transpose where the order of its result is another."""
+    work.count(2)
+    config = work.fields.text("einsum_config")
+    inputs, arrow, out = config.replace(" ", "").partition("->")
+    left, comma, right = inputs.partition(",")
+    if not arrow or not comma or len(left) != work.array().rank or len(right) != work.array(1).rank or "." in config:
+        raise TypeFault(f"einsum_config {config!r} of '{work.operation.name}' does not fit the operands")
+    batch = [c for c in left if c in right and c in out]
+    summed = [c for c in left if c in right and c not in out]
+    given = batch + [c for c in left if c not in batch and c not in summed] + [c for c in right if c not in batch and c not in summed]
+    if sorted(given) != sorted(out):
+        raise TypeFault(f"einsum_config {config!r} of '{work.operation.name}' is not supported: it sums a dimension of one operand")
+    attrs = {"lhs_contracting_dims": tuple(map(left.index, summed)), "rhs_contracting_dims": tuple(map(right.index, summed))}
+    if batch:
+        attrs |= {"lhs_batch_dims": tuple(map(left.index, batch)), "rhs_batch_dims": tuple(map(right.index, batch))}
+    transpose_last(work, {**attrs, **precision(work.fields)}, given, out)
+
+
+def transpose_last(work: Work, attrs: dict[str, Any], given: list[str], out: str) -> None:
+    """A dot whose dimensions are ``given``, transposed to ``out``."""
+    if "".join(given) == out:
+        work.emit(hlo.dot, attrs)
+        return
+    node: Node = work.step(hlo.dot, work.operands, None, attrs)
+    if isinstance(node.type, TensorType):
+        node.type = node.type.with_dtype(work.result_array().dtype)
+    work.emit(hlo.transpose, {"dimensions": tuple(map(given.index, out))}, [node])
+
+
+@builds("unary_einsum mhlo.unary_einsum")
+def _unary_einsum(work: Work) -> None:
+    """A transpose of the operand, after a sum over the dimensions that the result does not have."""
+    work.count(1)
+    config = work.fields.text("einsum_config").replace(" ", "")
+    given, _, out = config.partition("->")
+    if len(given) != work.array().rank or len(set(given)) != len(given) or not set(out) <= set(given):
+        raise TypeFault(f"einsum_config {config!r} of '{work.operation.name}' is not supported")
+    x, left = work.operands[0], [c for c in given if c in out]
+    summed = tuple(i for i, c in enumerate(given) if c not in out)
+    if summed:
+        dtype = work.array().dtype
+        zero = Literal.of(np.zeros((), dtype.numpy()), TensorType(dtype, ()))
+        init = work.step(hlo.constant, (), zero.type, {"literal": zero})
+        x = work.step(hlo.reduce, (x, init), None, {"dimensions": summed}, (work.program.adopt(combiner_body("add", dtype)),))
+    work.emit(hlo.transpose, {"dimensions": tuple(map(left.index, out))}, [x])

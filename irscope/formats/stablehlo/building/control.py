@@ -1,0 +1,70 @@
+"""Operations that call other computations: loops, branches, functions; tuples and barriers."""
+from __future__ import annotations
+
+from irscope.formats.stablehlo.building.text import dictionary_text, text_of
+from irscope.formats.stablehlo.building.work import Work, builds
+from irscope.graph import TupleType
+from irscope.graph.dtypes import PRED, S32
+from irscope.ops import hlo
+from irscope.ops.faults import TypeFault
+from irscope.ops.infer import plain
+
+
+@builds("while mhlo.while")
+def _while(work: Work) -> None:
+    state = [*work.operands, *work.captured]
+    whole = work.scope.together(state)
+    node = work.add(hlo.while_, [whole], {}, work.bodies, whole.type)
+    if len(state) == 1:
+        work.give(*[node] * len(work.types))
+    else:
+        work.give(*[work.scope.part(node, i, result.name) for i, result in enumerate(work.operation.results)])
+
+
+@builds("case mhlo.case if mhlo.if")
+def _case(work: Work) -> None:
+    work.count(1)
+    chooser = work.array()
+    if chooser.rank or chooser.dtype not in (PRED, S32):
+        raise TypeFault(f"the operand of '{work.operation.name}' must be a scalar of i1 or i32, but is {plain(chooser)}")
+    if chooser.dtype is PRED and len(work.bodies) != 2:
+        raise TypeFault(f"'{work.operation.name}' op needs two regions, but has {len(work.bodies)}")
+    operand = work.scope.together(work.captured)
+    work.emit(hlo.conditional, {}, [work.operands[0], *[operand] * len(work.bodies)], work.bodies)
+
+
+@builds("func.call")
+def _call(work: Work) -> None:
+    work.emit(hlo.call, {}, None, [work.program.callee(work.fields.symbol("callee"))])
+
+
+@builds("composite mhlo.composite")
+def _composite(work: Work) -> None:
+    """A call of the decomposition, which keeps the name of the composite."""
+    fields = work.fields
+    name, version = fields.text("name"), fields.integer("version", 0)
+    node = work.emit(hlo.call, {"is_composite": True}, None, [work.program.callee(fields.symbol("decomposition"))])
+    attributes = fields.values.get("composite_attributes", {})
+    shown = dictionary_text(attributes) if isinstance(attributes, dict) else text_of(attributes)
+    work.program.keep(node, {"frontend_attributes":
+                             f'{{composite.attributes={shown},composite.name="{name}",composite.version="{version}"}}'})
+
+
+@builds("tuple mhlo.tuple")
+def _tuple(work: Work) -> None:
+    work.emit(hlo.tuple)
+
+
+@builds("get_tuple_element mhlo.get_tuple_element")
+def _get_tuple_element(work: Work) -> None:
+    work.emit(hlo.get_tuple_element, {"index": work.fields.integer("index")})
+
+
+@builds("optimization_barrier mhlo.optimization_barrier")
+def _optimization_barrier(work: Work) -> None:
+    whole = work.scope.together(work.operands)
+    node = work.add(hlo.opt_barrier, [whole], type=whole.type)
+    if isinstance(whole.type, TupleType) and len(work.operands) != 1:
+        work.give(*work.scope.parts(node, [result.name for result in work.operation.results]))
+    else:
+        work.give(node)

@@ -1,0 +1,76 @@
+"""Gather, scatter and their forms."""
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.formats.stablehlo.building.reduction import region
+from irscope.formats.stablehlo.building.work import Work, builds
+from irscope.graph import Node
+from irscope.ops import hlo
+from irscope.ops.faults import TypeFault
+
+
+def gather_attrs(work: Work, slice_sizes: tuple[int, ...]) -> dict[str, Any]:
+    """The attributes of a gather in HLO, which omits batching dimensions where there are none."""
+    numbers = work.fields.record("dimension_numbers")
+    attrs: dict[str, Any] = {
+        "offset_dims": numbers.ints("offset_dims", ()), "collapsed_slice_dims": numbers.ints("collapsed_slice_dims", ()),
+        "start_index_map": numbers.ints("start_index_map", ()), "index_vector_dim": numbers.integer("index_vector_dim", 0),
+        "slice_sizes": slice_sizes}
+    for name in ("operand_batching_dims", "start_indices_batching_dims"):
+        if dims := numbers.ints(name, ()):
+            attrs[name] = dims
+    if work.fields.flag("indices_are_sorted"):
+        attrs["indices_are_sorted"] = True
+    return attrs
+
+
+@builds("gather mhlo.gather")
+def _gather(work: Work) -> None:
+    work.count(2)
+    work.emit(hlo.gather, gather_attrs(work, work.fields.ints("slice_sizes")))
+
+
+@builds("scatter mhlo.scatter")
+def _scatter(work: Work) -> None:
+    fields = work.fields
+    numbers = fields.record("scatter_dimension_numbers")
+    attrs: dict[str, Any] = {
+        "update_window_dims": numbers.ints("update_window_dims", ()), "inserted_window_dims": numbers.ints("inserted_window_dims", ()),
+        "scatter_dims_to_operand_dims": numbers.ints("scatter_dims_to_operand_dims", ()),
+        "index_vector_dim": numbers.integer("index_vector_dim", 0)}
+    for name in ("input_batching_dims", "scatter_indices_batching_dims"):
+        if dims := numbers.ints(name, ()):
+            attrs[name] = dims
+    for name in ("indices_are_sorted", "unique_indices"):
+        if fields.flag(name):
+            attrs[name] = True
+    work.emit(hlo.scatter, attrs, None, [region(work)])
+
+
+@builds("torch_index_select mhlo.torch_index_select")
+def _torch_index_select(work: Work) -> None:
+    """The slices of an operand along ``dim``, by index, the first ``batch_dims`` dimensions together."""
+    work.count(2)
+    dim, batch = work.fields.integer("dim"), work.fields.integer("batch_dims", 0)
+    operand, index = work.array(), work.array(1)
+    if not 0 <= batch <= dim < operand.rank or batch > index.rank:
+        raise TypeFault(f"dim {dim} and batch_dims {batch} of '{work.operation.name}' do not fit {operand} and {index}")
+    picked: Node = work.operands[1]
+    vector = index.rank
+    if batch:  # the batch dimensions are a part of each index
+        shape = (*index.dims(), 1)
+        one = index.with_shape(shape)
+        parts = [work.step(hlo.iota, [], one, {"iota_dimension": d}) for d in range(batch)]
+        parts.append(work.step(hlo.reshape, [picked], one))
+        whole = index.with_shape((*index.dims(), len(parts)))
+        picked = work.step(hlo.concatenate, parts, whole, {"dimensions": (index.rank,)})
+    sizes = tuple(1 if d == dim or d < batch else size for d, size in enumerate(operand.dims()))
+    gone = (*range(batch), dim)
+    before = tuple(range(batch, dim))
+    after = tuple(range(dim + index.rank - batch, work.result_array().rank))
+    attrs = {"offset_dims": before + after, "collapsed_slice_dims": gone, "start_index_map": gone, "index_vector_dim": vector,
+             "slice_sizes": sizes}
+    work.emit(hlo.gather, attrs, [work.operands[0], picked])
+
+

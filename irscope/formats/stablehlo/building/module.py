@@ -1,0 +1,367 @@
+"""Builds the module of an operation tree: its functions, callees before callers, and the regions in them, inner before outer."""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from irscope.formats.faults import Fault, Faults, Span
+from irscope.formats.stablehlo.attributes import Array, Attribute, Record, Symbol, Text
+from irscope.formats.stablehlo.building import (
+    chlo,
+    contraction,
+    control,
+    custom,
+    dynamic,
+    elementwise,
+    indexing,
+    mathematics,
+    movement,
+    reduction,
+    sharding,
+    transfer,
+)
+from irscope.formats.stablehlo.building.faults import OPERATION_TYPE, RECURSION, RETURN_TYPE, UNKNOWN_CALLEE, UNSUPPORTED
+from irscope.formats.stablehlo.building.raw import RawAttributes, raw_of
+from irscope.formats.stablehlo.building.regions import INSIDE, scalars
+from irscope.formats.stablehlo.building.scope import Inner, Scope, result_type
+from irscope.formats.stablehlo.building.work import BUILDERS, UnknownCallee, Unsupported, Work
+from irscope.formats.stablehlo.dialect import STABLEHLO
+from irscope.formats.stablehlo.operations import Block, Function, Operation, ParsedModule, Region, Value, walk
+from irscope.graph import NO_ATTRS, UNKNOWN, Effect, Graph, Module, Node, Op, TensorType, unknown_op
+from irscope.ops import hlo
+from irscope.ops.attrs import Literal
+from irscope.ops.faults import TypeFault
+from irscope.ops.infer import plain
+from irscope.ops.shapes import fits
+from irscope.source import SourceText, did_you_mean
+from irscope.source.budget import tick
+
+FAMILIES = (chlo, contraction, control, custom, dynamic, elementwise, indexing, mathematics, movement, reduction, sharding, transfer)
+"""The modules whose import fills the table of builders."""
+RETURNS = frozenset(("func.return", "stablehlo.return", "mhlo.return", "sdy.return"))
+CONSTANTS = frozenset(("stablehlo.constant", "mhlo.constant"))
+UNDEFINED = Op("undefined", effect=Effect.CONTROL, known=False)
+"""Stands in for a value that the text does not define, so that the rest of the graph can be built."""
+SPOILT = "?"
+"""The suffix of the operator name of an operation that cannot be built as its operator asks."""
+
+
+def build_module(parsed: ParsedModule, source: SourceText, faults: Faults) -> tuple[Module, RawAttributes]:
+    """The graphs of a module, and the attributes that stay text, by the offset of their node. Reports what does not fit."""
+    program = _Program(parsed, source, faults)
+    program.run()
+    return program.module, program.raw
+
+
+class _Program:
+    """One module under construction."""
+
+    def __init__(self, parsed: ParsedModule, source: SourceText, faults: Faults) -> None:
+        self.parsed, self.source, self.faults = parsed, source, faults
+        self.module = Module(parsed.name, STABLEHLO, attrs=_module_attributes(parsed.attributes), source=source)
+        self.raw: RawAttributes = {}
+        self.functions: dict[str, Graph] = {}
+        self.inside: dict[Operation, Inner] = {}
+        self.constants: dict[Value, Operation] = {}
+        self.meshes: dict[str, Mapping[str, int]] = {}
+        self.ops: dict[str, Op] = {}
+        self.verified: dict[tuple[object, ...], Node] = {}
+        self.function = ""
+
+    # ---- functions
+
+    def run(self) -> None:
+        """Build all functions, and choose the entry: ``main``, or the first public function."""
+        for operation in self.parsed.operations:
+            if operation.name == "sdy.mesh":
+                sharding.read_mesh(operation, self.meshes)
+        for name in self._callees_first():
+            function = self.parsed.functions[name]
+            self._function(function)
+            for graph in [*self._regions_of(name), self.functions[name]]:
+                self._register(graph)
+        named = self.parsed.functions
+        public = [name for name, function in named.items() if function.visibility != "private" and name in self.functions]
+        entry = "main" if "main" in self.functions else next(iter(public), next(iter(named), ""))
+        self.module.entry = self.functions[entry].name if entry in self.functions else ""
+
+    def _regions_of(self, name: str) -> list[Graph]:
+        return [graph for operation, inner in self.inside.items() for graph in inner.graphs if graph.notes.get("function") == name]
+
+    def _register(self, graph: Graph) -> None:
+        graph.notes.pop("function", None)
+        if graph.name in self.module.graphs:
+            graph.name = self.module.fresh_name(graph.name)
+        self.module.graphs[graph.name] = graph
+
+    def _callees_first(self) -> list[str]:
+        """The functions, each after those that it calls."""
+        calls = {name: list(dict.fromkeys(_called(function))) for name, function in self.parsed.functions.items()}
+        order: list[str] = []
+        entered: set[str] = set()
+        for start in calls:
+            stack: list[tuple[str, Iterator[str]]] = []
+            if start not in entered:
+                entered.add(start)
+                stack.append((start, iter(calls[start])))
+            while stack:
+                name, todo = stack[-1]
+                callee = next((c for c in todo if c in calls and c not in entered), None)
+                if callee is None:
+                    order.append(name)
+                    stack.pop()
+                else:
+                    entered.add(callee)
+                    stack.append((callee, iter(calls[callee])))
+        return order
+
+    def _function(self, function: Function) -> None:
+        self.function = function.name
+        scope = Scope(function.name, function.operation.at)
+        places = self._places(function)
+        for argument, at in zip(function.arguments, places, strict=True):
+            scope.nodes[argument] = scope.param(argument.type, argument.name, at)
+        for argument, attributes, at in zip(function.arguments, function.argument_attributes, places, strict=False):
+            if attributes and (raw := raw_of(attributes)):
+                self.raw[at] = raw
+        if function.body is None:
+            scope.graph.root = scope.step(self.opaque("external"), scope.graph.params, UNKNOWN)
+        else:
+            self._regions(function.body)
+            returned = self._block(scope, function.body)
+            if returned is not None:
+                self._check_return(function, returned)
+                scope.graph.root = scope.together(returned)
+        self.functions[function.name] = scope.graph
+
+    def _places(self, function: Function) -> list[int]:
+        """The offsets of the arguments."""
+        places, at = [], function.operation.at
+        for argument in function.arguments:
+            found = re.compile(rf"%{re.escape(argument.name)}(?![\w$.\-])").search(self.source.text, at, function.operation.end)
+            at = found.start() if found else at
+            places.append(at)
+        return places
+
+    def _check_return(self, function: Function, returned: list[Node]) -> None:
+        given = [node.type for node in returned]
+        if len(given) != len(function.results) or not all(UNKNOWN in (a, b) or _agree(a, b)
+                                                          for a, b in zip(given, function.results, strict=True)):
+            assert function.body is not None
+            operation = function.body.operations[-1]
+            shown = ", ".join(str(plain(type)) for type in given)
+            wanted = ", ".join(str(plain(type)) for type in function.results)
+            self.tell(RETURN_TYPE, f"@{function.name} returns ({shown}), but its signature declares ({wanted})", operation)
+
+    # ---- blocks and operations
+
+    def _regions(self, body: Block) -> None:
+        """Build the regions of all operations in a block, inner ones first."""
+        for operation in walk(body.operations):
+            if operation.name in CONSTANTS and operation.results and isinstance(operation.attributes.get("value"), Literal):
+                self.constants[operation.results[0]] = operation
+        for operation in _inner_first(body):
+            try:
+                self.inside[operation] = INSIDE.get(operation.name, scalars)(self, operation)
+            except TypeFault as fault:
+                self._tell(fault, operation)
+
+    def _block(self, scope: Scope, block: Block) -> list[Node] | None:
+        """Build the operations of a block; returns the nodes that it returns."""
+        returned: list[Node] | None = None
+        for operation in block.operations:
+            tick()
+            for operand in operation.operands:
+                if operand not in scope.nodes:
+                    scope.nodes[operand] = self._stand_in(scope, operand, operation)
+            if operation.name in RETURNS:
+                returned = [scope.nodes[operand] for operand in operation.operands]
+            else:
+                self._operation(scope, operation)
+        scope.operation = None
+        return returned
+
+    def _operation(self, scope: Scope, operation: Operation) -> None:
+        scope.operation = operation
+        build = BUILDERS.get(operation.name)
+        inner = self.inside.get(operation, Inner())
+        made = len(scope.graph.nodes)
+        if build is None or (operation.regions and operation not in self.inside):
+            self._opaque(scope, operation)
+            return
+        try:
+            build(Work(self, scope, operation, inner))
+        except TypeFault as fault:
+            self._tell(fault, operation)
+            self._opaque(scope, operation, made)
+        except (IndexError, KeyError, ValueError, AttributeError, ArithmeticError) as fault:
+            self.tell(OPERATION_TYPE, f"the operands and attributes of '{operation.name}' do not fit each other", operation, str(fault)[:80])
+            self._opaque(scope, operation, made)
+        else:
+            for result in operation.results:
+                if result not in scope.nodes:
+                    scope.nodes[result] = scope.graph.nodes[-1]
+        raw = raw_of(operation.attributes)
+        if raw:
+            self.raw[operation.begin] = {**raw, **self.raw.get(operation.begin, {})}
+
+    def _opaque(self, scope: Scope, operation: Operation, made: int | None = None) -> None:
+        """The operation as an opaque node. Nodes from ``made`` on, of an attempt to build it, are no longer shown."""
+        for node in scope.graph.nodes[made:] if made is not None else ():
+            node.synthetic = True
+        results = operation.results
+        op = self.opaque(operation.name + (SPOILT if made is not None else ""))
+        node = scope.add(op, [scope.nodes[value] for value in operation.operands], result_type(operation))
+        for number, result in enumerate(results):
+            scope.nodes[result] = node if len(results) == 1 else scope.part(node, number, result.name)
+
+    def _stand_in(self, scope: Scope, value: Value, operation: Operation) -> Node:
+        return scope.graph.add(Node(UNDEFINED, scope.name(value.name), value.type, (), NO_ATTRS, (), operation.begin, synthetic=True))
+
+    def opaque(self, name: str) -> Op:
+        """The opaque operator of a name."""
+        found = self.ops.get(name)
+        if found is None:
+            found = self.ops[name] = unknown_op(name, "stablehlo")
+        return found
+
+    # ---- what regions need
+
+    def constant_of(self, value: Value) -> Operation | None:
+        return self.constants.get(value)
+
+    def open(self, operation: Operation, number: int) -> Scope:
+        label = operation.results[0].name.partition("#")[0] if operation.results else operation.name.rpartition(".")[2]
+        scope = Scope(f"{self.function}.{label}.{_label(operation.name, number)}", operation.begin)
+        scope.graph.notes["function"] = self.function
+        return scope
+
+    def close(self, scope: Scope, region: Region) -> list[Node]:
+        return self._block(scope, region.body) or []
+
+    def constant(self, scope: Scope, operation: Operation) -> None:
+        scope.operation = operation
+        attrs = {"literal": operation.attributes["value"]}
+        node = scope.add(hlo.constant, (), operation.results[0].type, attrs)
+        node.synthetic = True
+        scope.nodes[operation.results[0]] = node
+        scope.operation = None
+
+    def region(self, region: Region, operation: Operation) -> None:
+        if len(region.blocks) != 1:
+            raise TypeFault(f"a region of '{operation.name}' must have one block, but has {len(region.blocks)}")
+
+    # ---- what operations need
+
+    def callee(self, name: str) -> Graph:
+        graph = self.functions.get(name)
+        if graph is None and name in self.parsed.functions:
+            raise Unsupported(f"@{name} calls itself, directly or not", "XLA compiles no recursive functions")
+        if graph is None:
+            raise UnknownCallee(f"'{name}' does not reference a valid function", did_you_mean(name, self.parsed.functions) or "")
+        return graph
+
+    def adopt(self, graph: Graph) -> Graph:
+        for node in graph.nodes:
+            node.synthetic = True
+        self._register(graph)
+        return graph
+
+    def mesh(self, name: str) -> Mapping[str, int]:
+        if name not in self.meshes:
+            raise TypeFault(f"there is no mesh @{name}", did_you_mean(name, self.meshes) or "")
+        return self.meshes[name]
+
+    def keep(self, node: Node, raw: Mapping[str, str]) -> None:
+        self.raw[node.loc] = {**self.raw.get(node.loc, {}), **raw}
+
+    def verify(self, node: Node) -> None:
+        """Infer the type of a node and compare it with the declared one; a signature that was checked once is not checked again."""
+        op = node.op
+        if op.infer is None:
+            return
+        operands = node.operands
+        key: tuple[object, ...] = op, id(node.type), id(node.attrs), *map(id, node.bodies), *[id(o.type) for o in operands]
+        if key in self.verified:
+            return
+        if all(_is_sized(o) for o in operands) and _is_sized(node):
+            inferred = op.infer(node)
+            if not fits(node.type, inferred):
+                given = ", ".join(str(plain(o.type)) for o in operands)
+                raise TypeFault(f"{op.name}({given}) gives {inferred}, but the result is declared {plain(node.type)}")
+        self.verified[key] = node
+
+    def tell(self, fault: Fault, message: str, operation: Operation, help: str = "") -> None:
+        length = max(1, len(operation.name)) if operation.at == operation.begin else max(1, min(operation.end, operation.at) - operation.begin)
+        name = operation.results[0].name if operation.results else ""
+        at = operation.at if fault is not RETURN_TYPE else operation.begin
+        self.faults.add(fault, message, Span(at, len(operation.name) if at == operation.at else length, name, self.function), help)
+
+    def _tell(self, fault: TypeFault, operation: Operation) -> None:
+        kind = UNKNOWN_CALLEE if isinstance(fault, UnknownCallee) else UNSUPPORTED if isinstance(fault, Unsupported) else OPERATION_TYPE
+        if kind is UNSUPPORTED and "itself" in fault.message:
+            kind = RECURSION
+        self.tell(kind, fault.message, operation, fault.help)
+
+
+def _is_sized(node: Node) -> bool:
+    """Whether all sizes in the type of a node are known."""
+    type = node.type
+    if isinstance(type, TensorType):
+        return type.is_static
+    return type is not UNKNOWN and all(not isinstance(leaf, TensorType) or leaf.is_static for leaf in type.leaves())
+
+
+def _agree(one: object, other: object) -> bool:
+    """Whether two types are equal, where sizes that are open agree with all."""
+    if one == other:
+        return True
+    return isinstance(one, TensorType) and isinstance(other, TensorType) and one.dtype is other.dtype and one.rank == other.rank \
+        and not (one.is_static and other.is_static)
+
+
+def _called(function: Function) -> Iterator[str]:
+    """The names of the functions that a function refers to."""
+    if function.body is None:
+        return
+    for operation in walk(function.body.operations):
+        for value in operation.attributes.values():
+            if isinstance(value, Symbol):
+                yield value.name
+            elif isinstance(value, tuple):
+                yield from (part.name for part in value if isinstance(part, Symbol))
+
+
+def _inner_first(body: Block) -> Iterator[Operation]:
+    """The operations with regions in a block and in those regions, each after those inside it."""
+    stack: list[tuple[Operation | None, Iterator[Operation]]] = [(None, iter(body.operations))]
+    while stack:
+        owner, todo = stack[-1]
+        found = next((operation for operation in todo if operation.regions), None)
+        if found is None:
+            stack.pop()
+            if owner is not None:
+                yield owner
+        else:
+            stack.append((found, (o for region in found.regions for block in region.blocks for o in block.operations)))
+
+
+def _label(name: str, number: int) -> str:
+    kind = name.rpartition(".")[2]
+    labels = {"while": ("cond", "body"), "if": ("true", "false"), "select_and_scatter": ("select", "scatter"), "sort": ("comparator",),
+              "reduce": ("reducer",), "scatter": ("update",), "reduce_window": ("reducer",), "all_reduce": ("reducer",)}.get(kind, ())
+    return labels[number] if number < len(labels) else f"branch{number}" if kind == "case" else "region" if not number else f"region{number}"
+
+
+def _module_attributes(attributes: Mapping[str, Attribute]) -> dict[str, object]:
+    """The attributes of an HLO module that MLIR's stand for, and the others under their own names."""
+    made: dict[str, object] = {}
+    for name, value in attributes.items():
+        number = getattr(value, "value", None)
+        if name == "mhlo.num_partitions" and isinstance(number, int):
+            made["num_partitions"] = number
+        elif name == "mhlo.num_replicas" and isinstance(number, int):
+            made["replica_count"] = number
+        elif isinstance(value, str | bool | Text | Record | Array):
+            made[name] = value
+    return made

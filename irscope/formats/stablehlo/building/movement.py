@@ -1,0 +1,151 @@
+"""Operations that move elements, and leaves: constants, iota, shapes, slices, padding, the numbers of devices."""
+from __future__ import annotations
+
+from irscope.formats.stablehlo.building.work import Work, builds, declare
+from irscope.graph import Node, TensorType
+from irscope.ops import hlo
+from irscope.ops.faults import TypeFault
+from irscope.ops.infer import plain
+
+
+@builds("constant mhlo.constant chlo.constant")
+def _constant(work: Work) -> None:
+    literal = work.fields.literal("value")
+    work.emit(hlo.constant, {"literal": literal})
+
+
+@builds("iota mhlo.iota")
+def _iota(work: Work) -> None:
+    iota(work)
+
+
+def iota(work: Work) -> None:
+    """An iota along one of several dimensions is a broadcast of one along its only dimension, as jaxlib translates it."""
+    dimension, result = work.fields.integer("iota_dimension"), work.result_array()
+    if result.rank < 2 or not 0 <= dimension < result.rank:
+        work.emit(hlo.iota, {"iota_dimension": dimension}, [])
+        return
+    line = work.step(hlo.iota, [], result.with_shape((result.shape[dimension],)), {"iota_dimension": 0})
+    work.emit(hlo.broadcast, {"dimensions": (dimension,)}, [line])
+
+
+@builds("broadcast_in_dim mhlo.broadcast_in_dim")
+def _broadcast_in_dim(work: Work) -> None:
+    work.count(1)
+    dimensions = work.fields.ints("broadcast_dimensions")
+    operand, result = work.array(), work.result_array()
+    check_broadcast(work, operand, result, dimensions)
+    x, kept = without_stretched(work, work.operands[0], result, dimensions)
+    work.emit(hlo.broadcast, {"dimensions": kept}, [x])
+
+
+def check_broadcast(work: Work, operand: TensorType, result: TensorType, dimensions: tuple[int, ...]) -> None:
+    """Raise TypeFault where the dimensions of a broadcast do not fit operand and result."""
+    name = work.operation.name
+    if len(dimensions) != operand.rank:
+        raise TypeFault(f"broadcast_dimensions size ({len(dimensions)}) of '{name}' does not match operand rank ({operand.rank})")
+    if len(set(dimensions)) != len(dimensions):
+        raise TypeFault(f"broadcast_dimensions of '{name}' should not have duplicates")
+    for number, dimension in enumerate(dimensions):
+        if not 0 <= dimension < result.rank:
+            raise TypeFault(f"broadcast_dimensions of '{name}' contains invalid value {dimension} for result with rank {result.rank}")
+        size, wanted = operand.shape[number], result.shape[dimension]
+        if isinstance(size, int) and isinstance(wanted, int) and size not in (1, wanted):
+            raise TypeFault(f"size of operand dimension {number} ({size}) of '{name}' is not equal to 1 or size of result dimension "
+                            f"{dimension} ({wanted})")
+    if operand.dtype is not result.dtype:
+        raise TypeFault(f"'{name}' op gives {plain(result)} of {plain(operand)}: the element types differ")
+
+
+def without_stretched(work: Work, x: Node, result: TensorType, dimensions: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
+    """An operand without the dimensions of size 1 that a broadcast stretches, and the dimensions that are left.
+
+    XLA's builder broadcasts to a shape that keeps those dimensions, removes them by a reshape, and broadcasts again.
+    """
+    operand = x.type
+    assert isinstance(operand, TensorType)
+    stretched = [i for i, d in enumerate(dimensions) if operand.shape[i] == 1 and result.shape[d] != 1]
+    if not stretched or not (operand.is_static and result.is_static):
+        return x, dimensions
+    sizes = list(result.shape)
+    for i in stretched:
+        sizes[dimensions[i]] = 1
+    x = work.step(hlo.broadcast, [x], operand.with_shape(tuple(sizes)), {"dimensions": dimensions})
+    gone = {dimensions[i] for i in stretched}
+    left = tuple(d for d in range(result.rank) if d not in gone)
+    return work.step(hlo.reshape, [x], operand.with_shape(tuple(sizes[d] for d in left))), left
+
+
+@builds("broadcast mhlo.broadcast")
+def _broadcast(work: Work) -> None:
+    """The old form: new dimensions in front."""
+    work.count(1)
+    rank, added = work.array().rank, len(work.fields.ints("broadcast_sizes"))
+    work.emit(hlo.broadcast, {"dimensions": tuple(range(added, added + rank))})
+
+
+@builds("reshape mhlo.reshape")
+def _reshape(work: Work) -> None:
+    work.count(1)
+    work.emit(hlo.reshape)
+
+
+@builds("transpose mhlo.transpose")
+def _transpose(work: Work) -> None:
+    work.emit(hlo.transpose, {"dimensions": work.fields.ints("permutation")})
+
+
+@builds("reverse mhlo.reverse")
+def _reverse(work: Work) -> None:
+    work.emit(hlo.reverse, {"dimensions": work.fields.ints("dimensions")})
+
+
+@builds("concatenate mhlo.concatenate")
+def _concatenate(work: Work) -> None:
+    dimension = work.fields.integer("dimension")
+    if not 0 <= dimension < work.array().rank:
+        raise TypeFault(f"dimension {dimension} of '{work.operation.name}' is out of range for rank {work.array().rank}")
+    work.emit(hlo.concatenate, {"dimensions": (dimension,)})
+
+
+@builds("slice mhlo.slice")
+def _slice(work: Work) -> None:
+    fields, rank = work.fields, work.array().rank
+    ranges = [fields.ints(name) for name in ("start_indices", "limit_indices", "strides")]
+    if any(len(each) != rank for each in ranges):
+        raise TypeFault(f"'{work.operation.name}' op needs a start, a limit and a stride for each of {rank} dimensions")
+    work.emit(hlo.slice, {"slice": tuple(zip(*ranges, strict=True))})
+
+
+@builds("pad mhlo.pad")
+def _pad(work: Work) -> None:
+    fields = work.fields
+    low, high = fields.ints("edge_padding_low"), fields.ints("edge_padding_high")
+    interior = fields.ints("interior_padding", (0,) * len(low))
+    if not len(low) == len(high) == len(interior) == work.array().rank:
+        raise TypeFault(f"'{work.operation.name}' op needs low, high and interior padding for each of {work.array().rank} dimensions")
+    work.emit(hlo.pad, {"padding": tuple(zip(low, high, interior, strict=True))})
+
+
+@builds("dynamic_slice mhlo.dynamic_slice mhlo.dynamic-slice")
+def _dynamic_slice(work: Work) -> None:
+    work.emit(hlo.dynamic_slice, {"dynamic_slice_sizes": work.fields.ints("slice_sizes")})
+
+
+@builds("dynamic_update_slice mhlo.dynamic_update_slice")
+def _dynamic_update_slice(work: Work) -> None:
+    work.emit(hlo.dynamic_update_slice)
+
+
+@builds("get_dimension_size mhlo.get_dimension_size")
+def _get_dimension_size(work: Work) -> None:
+    work.emit(hlo.get_dimension_size, {"dimensions": (work.fields.integer("dimension"),)})
+
+
+@builds("set_dimension_size mhlo.set_dimension_size")
+def _set_dimension_size(work: Work) -> None:
+    work.emit(hlo.set_dimension_size, {"dimensions": (work.fields.integer("dimension"),)})
+
+
+declare("partition_id mhlo.partition_id", lambda work: work.emit(hlo.partition_id))
+declare("replica_id mhlo.replica_id", lambda work: work.emit(hlo.replica_id))

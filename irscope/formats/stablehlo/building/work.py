@@ -1,0 +1,136 @@
+"""One operation that is being built, and the table from operation names to the functions that build them."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from irscope.formats.faults import Fault
+from irscope.formats.stablehlo.building.fields import Fields
+from irscope.formats.stablehlo.building.scope import Inner, Scope, result_type
+from irscope.formats.stablehlo.operations import Operation
+from irscope.graph import NO_ATTRS, Graph, Node, Op, TensorType, Type
+from irscope.ops.faults import TypeFault
+
+
+class Unsupported(TypeFault):
+    """A form of an operation that has no equivalent in HLO."""
+
+
+class UnknownCallee(TypeFault):
+    """A call of a function that the module does not define, or that calls its caller."""
+
+
+class Program(Protocol):
+    """What an operation needs of its module."""
+
+    def callee(self, name: str) -> Graph:
+        """The graph of a function. Raises UnknownCallee."""
+
+    def adopt(self, graph: Graph) -> Graph:
+        """A graph that no text writes becomes one of the module."""
+
+    def verify(self, node: Node) -> None:
+        """Check operands, attributes and type of a node. Raises TypeFault."""
+
+    def keep(self, node: Node, raw: Mapping[str, str]) -> None:
+        """Keep attributes of a node as text."""
+
+    def mesh(self, name: str) -> Mapping[str, int]:
+        """The axes of a mesh and their sizes. Raises TypeFault."""
+
+    def tell(self, fault: Fault, message: str, operation: Operation, help: str = "") -> None:
+        """Report a fault of an operation."""
+
+
+class Work:
+    """One operation: its operands as nodes, its attributes, the graphs of its regions, and the outer values that those read."""
+
+    __slots__ = ("bodies", "captured", "fields", "operands", "operation", "program", "scope")
+
+    def __init__(self, program: Program, scope: Scope, operation: Operation, inner: Inner) -> None:
+        self.program, self.scope, self.operation = program, scope, operation
+        self.operands = [scope.nodes[value] for value in operation.operands]
+        self.bodies, self.captured = inner.graphs, [scope.nodes[value] for value in inner.captured]
+        self.fields = Fields(operation.name, operation.attributes)
+
+    @property
+    def types(self) -> list[Type]:
+        """The declared types of the results."""
+        return [result.type for result in self.operation.results]
+
+    def array(self, number: int = 0) -> TensorType:
+        """The type of an operand, which must be an array."""
+        if number >= len(self.operands):
+            raise TypeFault(f"'{self.operation.name}' op takes more than {number} operand{'s' * (number != 1)}")
+        type = self.operands[number].type
+        if not isinstance(type, TensorType):
+            raise TypeFault(f"operand {number} of '{self.operation.name}' must be an array, but is {type}")
+        return type
+
+    def result_array(self, number: int = 0) -> TensorType:
+        """The declared type of a result, which must be an array."""
+        results = self.operation.results
+        type = results[number].type if number < len(results) else None
+        if not isinstance(type, TensorType):
+            raise TypeFault(f"result {number} of '{self.operation.name}' must be an array")
+        return type
+
+    def count(self, *wanted: int) -> None:
+        """Check the number of operands."""
+        if len(self.operands) not in wanted:
+            number = " or ".join(map(str, wanted))
+            raise TypeFault(f"'{self.operation.name}' op expects {number} operands, but found {len(self.operands)}")
+
+    def add(self, op: Op, operands: Sequence[Node], attrs: Mapping[str, Any] = NO_ATTRS, bodies: Sequence[Graph] = (),
+            type: Type | None = None) -> Node:
+        """Append and check the node that stands for the operation."""
+        node = self.scope.add(op, operands, type or result_type(self.operation), attrs, bodies)
+        self.program.verify(node)
+        return node
+
+    def step(self, op: Op, operands: Sequence[Node], type: Type | None = None, attrs: Mapping[str, Any] = NO_ATTRS,
+             bodies: Sequence[Graph] = ()) -> Node:
+        """Append a node before or after the one that stands for the operation. Without ``type`` it is inferred."""
+        if type is None:
+            assert op.infer is not None
+            type = op.infer(Node(op, "", operands[0].type, tuple(operands), attrs, tuple(bodies)))
+        return self.scope.step(op, operands, type, attrs, bodies)
+
+    def give(self, *nodes: Node) -> None:
+        """The nodes are the results."""
+        for result, node in zip(self.operation.results, nodes, strict=True):
+            self.scope.nodes[result] = node
+
+    def give_parts(self, whole: Node) -> None:
+        """The results are the elements of a tuple; a single result is the node itself."""
+        results = self.operation.results
+        if len(results) == 1:
+            self.scope.nodes[results[0]] = whole
+        else:
+            self.give(*self.scope.parts(whole, [result.name for result in results]))
+
+    def emit(self, op: Op, attrs: Mapping[str, Any] = NO_ATTRS, operands: Sequence[Node] | None = None,
+             bodies: Sequence[Graph] = ()) -> Node:
+        """The operation is one node over these operands (default: its own), whose results are its own."""
+        node = self.add(op, self.operands if operands is None else operands, attrs, bodies)
+        self.give_parts(node)
+        return node
+
+
+Build = Callable[[Work], object]
+BUILDERS: dict[str, Build] = {}
+"""The function that builds each operation."""
+
+
+def builds(names: str) -> Callable[[Build], Build]:
+    """Register a function for operations of these names, separated by blanks; those without a dialect are of ``stablehlo``."""
+    def register(build: Build) -> Build:
+        for name in names.split():
+            BUILDERS[name if "." in name else f"stablehlo.{name}"] = build
+        return build
+    return register
+
+
+def declare(names: str, build: Build) -> None:
+    """The same for a function that is made for them."""
+    builds(names)(build)

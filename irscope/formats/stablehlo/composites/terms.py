@@ -1,0 +1,123 @@
+"""Expressions over nodes, so that an expansion reads like its formula; and the declaration of an operator by one."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from irscope.graph import Builder, DType, Kind, Node, Op, TensorType, Type
+from irscope.graph.dtypes import F32, F64
+from irscope.ops.faults import TypeFault
+from irscope.ops.infer import agree, arity, arrays
+from irscope.ops.registry import declare
+from irscope.ops.tensors import Tensors
+
+
+class Term:
+    """A tensor with operators. A Python number becomes a tensor of that value with the type of the other operand."""
+
+    __slots__ = ("node", "t")
+
+    def __init__(self, t: Tensors, node: Node) -> None:
+        self.t, self.node = t, node
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.t.dtype(self.node)
+
+    def like(self, value: float) -> Term:
+        """A tensor of one value with the type of this one."""
+        return Term(self.t, self.t.like(self.node, value))
+
+    def binary(self, name: str, other: Term | float) -> Term:
+        """An operator of two operands, by its HLO name."""
+        right = other if isinstance(other, Term) else self.like(other)
+        return Term(self.t, self.t.emit(name, (self.node, right.node)))
+
+    def unary(self, name: str) -> Term:
+        """An operator of one operand, by its HLO name."""
+        return Term(self.t, self.t.emit(name, (self.node,)))
+
+    def compare(self, direction: str, other: Term | float) -> Term:
+        """A comparison; the result is a predicate."""
+        right = other if isinstance(other, Term) else self.like(other)
+        return Term(self.t, self.t.emit("compare", (self.node, right.node), {"direction": direction}))
+
+    def where(self, yes: Term, no: Term | float) -> Term:
+        """``yes`` where this predicate holds, else ``no``."""
+        other = no if isinstance(no, Term) else yes.like(no)
+        return Term(self.t, self.t.emit("select", (self.node, yes.node, other.node)))
+
+    def convert(self, dtype: DType) -> Term:
+        """The same values as another element type."""
+        return Term(self.t, self.t.convert(self.node, dtype))
+
+    def __add__(self, other: Term | float) -> Term:
+        return self.binary("add", other)
+
+    def __radd__(self, other: float) -> Term:
+        return self.like(other) + self
+
+    def __sub__(self, other: Term | float) -> Term:
+        return self.binary("subtract", other)
+
+    def __rsub__(self, other: float) -> Term:
+        return self.like(other) - self
+
+    def __mul__(self, other: Term | float) -> Term:
+        return self.binary("multiply", other)
+
+    def __rmul__(self, other: float) -> Term:
+        return self.like(other) * self
+
+    def __truediv__(self, other: Term | float) -> Term:
+        return self.binary("divide", other)
+
+    def __rtruediv__(self, other: float) -> Term:
+        return self.like(other) / self
+
+    def __neg__(self) -> Term:
+        return self.unary("negate")
+
+    def __abs__(self) -> Term:
+        return self.unary("abs")
+
+    def __or__(self, other: Term) -> Term:
+        return self.binary("or", other)
+
+    def __and__(self, other: Term) -> Term:
+        return self.binary("and", other)
+
+
+def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
+    """By Horner's rule; the constant term comes last."""
+    total = x.like(coefficients[0])
+    for coefficient in coefficients[1:]:
+        total = total * x + coefficient
+    return total
+
+
+Formula = Callable[..., Term]
+
+
+def declare_formula(name: str, doc: str, formula: Formula, count: int = 1, widen: bool = True, weight: int = 12) -> Op:
+    """An elementwise operator of floats that expands to a formula. ``widen``: narrower types than f32 are computed in f32."""
+    def infer(node: Node) -> Type:
+        arity(node, count)
+        result = agree(node, arrays(node))
+        if not result.dtype.is_float and not result.dtype.is_complex:
+            raise TypeFault(f"{node.op.name} needs floating point, but got {result}")
+        return result
+
+    def expand(builder: Builder, node: Node, operands: Sequence[Node], raw: Mapping[str, str]) -> Node:
+        t = Tensors(builder)
+        terms = [Term(t, operand) for operand in operands]
+        narrow = widen and terms[0].dtype.is_float and terms[0].dtype not in (F32, F64)
+        if not narrow:
+            return formula(*terms).node
+        return formula(*[term.convert(F32) for term in terms]).convert(terms[0].dtype).node
+    return declare(Op(name, "stablehlo", doc, Kind.ELEMENTWISE, infer=infer, expand=expand, weight=weight,
+                      cost=lambda node: weight * _elements(node)))
+
+
+def _elements(node: Node) -> float:
+    return float(node.type.elements) if isinstance(node.type, TensorType) else 0.0

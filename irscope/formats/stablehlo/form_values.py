@@ -1,0 +1,190 @@
+"""The values of attributes that pretty forms write in spellings of their own."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from irscope.formats.stablehlo.attributes import Array, Attribute, Number, Record, Text
+from irscope.formats.stablehlo.draft import Draft, Step
+from irscope.formats.stablehlo.faults import ATTRIBUTE_VALUE
+from irscope.formats.stablehlo.lexer import Cursor
+from irscope.formats.stablehlo.types import TypeTable
+from irscope.formats.stablehlo.values import Values
+from irscope.graph import DTYPES, NamedType, tensor
+from irscope.lazy import np
+from irscope.ops.attrs import Literal
+
+
+def _value(read: Callable[[Values, Cursor], Attribute]) -> Callable[[str], Step]:
+    """A step that reads one attribute."""
+    def make(name: str) -> Step:
+        def step(values: Values, cursor: Cursor, draft: Draft) -> None:
+            draft.attributes[name] = read(values, cursor)
+        return step
+    return make
+
+
+def _integer(type: str) -> Callable[[str], Step]:
+    kind = NamedType(type)
+    return _value(lambda values, cursor: Number(cursor.integer("an integer", ATTRIBUTE_VALUE), kind))
+
+
+def boolean(values: Values, cursor: Cursor) -> bool:
+    """Step over true or false."""
+    if cursor.kind != "word" or cursor.value not in ("true", "false"):
+        cursor.refuse("expected true or false", ATTRIBUTE_VALUE)
+    found = cursor.value == "true"
+    cursor.next()
+    return found
+
+
+def _word(name: str) -> Step:
+    kind = name if name != "compare_type" else "comparison_type"
+    return _value(lambda values, cursor: values.enumeration(cursor, kind))(name)
+
+
+def _ranges(name: str) -> Step:
+    """``[1:7:3, 0:11]`` of a slice."""
+    def step(values: Values, cursor: Cursor, draft: Draft) -> None:
+        parts: list[list[int]] = []
+        for _ in cursor.items("[]", "the ranges of the slice", ATTRIBUTE_VALUE):
+            one = [cursor.integer("the start of a range", ATTRIBUTE_VALUE)]
+            cursor.expect(":", "in a range", ATTRIBUTE_VALUE)
+            one.append(cursor.integer("the limit of a range", ATTRIBUTE_VALUE))
+            one.append(cursor.integer("the stride of a range", ATTRIBUTE_VALUE) if cursor.eat(":") else 1)
+            parts.append(one)
+        for i, field in enumerate(("start_indices", "limit_indices", "strides")):
+            draft.attributes[field] = Array(DTYPES["s64"], tuple(one[i] for one in parts))
+    return step
+
+
+def _format(name: str) -> Step:
+    """``e5m10`` of reduce_precision."""
+    def step(values: Values, cursor: Cursor, draft: Draft) -> None:
+        m = re.fullmatch(r"e(\d{1,9})m(\d{1,9})", cursor.value, re.ASCII)
+        if cursor.kind != "word" or m is None:
+            cursor.refuse("expected a format such as e5m10", ATTRIBUTE_VALUE)
+        cursor.next()
+        draft.attributes["exponent_bits"] = Number(int(m[1]), NamedType("i32"))
+        draft.attributes["mantissa_bits"] = Number(int(m[2]), NamedType("i32"))
+    return step
+
+
+def _precision(values: Values, cursor: Cursor) -> Attribute:
+    return tuple([values.enumeration(cursor, "precision") for _ in cursor.items("[]", "the precisions", ATTRIBUTE_VALUE)])
+
+
+def _pair(values: Values, cursor: Cursor) -> tuple[Array, Array]:
+    """``= [0] x [1]``."""
+    cursor.expect("=", "before the dimensions", ATTRIBUTE_VALUE)
+    lhs = values.ints(cursor)
+    cursor.expect_word("x")
+    return lhs, values.ints(cursor)
+
+
+def _dot(name: str) -> Step:
+    """``batching_dims = [0] x [0], contracting_dims = [1] x [0], precision = [..], algorithm = <..>``."""
+    def step(values: Values, cursor: Cursor, draft: Draft) -> None:
+        fields: dict[str, Attribute] = {}
+        if cursor.eat_word("batching_dims"):
+            fields["lhs_batching_dimensions"], fields["rhs_batching_dimensions"] = _pair(values, cursor)
+            cursor.expect(",", "before contracting_dims")
+        cursor.expect_word("contracting_dims")
+        fields["lhs_contracting_dimensions"], fields["rhs_contracting_dimensions"] = _pair(values, cursor)
+        draft.attributes[name] = Record(draft.name.partition(".")[0], "dot", fields)
+        while cursor.eat(","):
+            if cursor.eat_word("precision"):
+                cursor.expect("=", "after precision")
+                draft.attributes["precision_config"] = _precision(values, cursor)
+            else:
+                cursor.expect_word("algorithm")
+                cursor.expect("=", "after algorithm")
+                draft.attributes["algorithm"] = Record("stablehlo", "dot_algorithm", values.fields(cursor))
+    return step
+
+
+def _conv(name: str) -> Step:
+    return _value(lambda values, cursor: Record("stablehlo", "conv", values.convolution_dimensions(cursor)))(name)
+
+
+WINDOW = {"stride": "window_strides", "pad": "padding", "lhs_dilate": "lhs_dilation", "rhs_dilate": "rhs_dilation",
+          "reverse": "window_reversal"}
+
+
+def _window(name: str) -> Step:
+    """``stride = [1], pad = [[0, 0]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]``."""
+    def step(values: Values, cursor: Cursor, draft: Draft) -> None:
+        while cursor.kind == "word":
+            field = WINDOW.get(cursor.value)
+            if field is None or field in draft.attributes:
+                cursor.refuse(f"expected one of {', '.join(WINDOW)}, each once", ATTRIBUTE_VALUE)
+            cursor.next()
+            cursor.expect("=", "in the window")
+            if field == "padding":
+                rows = [values.ints(cursor).values for _ in cursor.items("[]", "the padding", ATTRIBUTE_VALUE)]
+                draft.attributes[field] = table(values.types, rows)
+            elif field == "window_reversal":
+                bools = [boolean(values, cursor) for _ in cursor.items("[]", "the reversals", ATTRIBUTE_VALUE)]
+                draft.attributes[field] = Array(DTYPES["pred"], tuple(bools))
+            else:
+                draft.attributes[field] = values.ints(cursor)
+            if not cursor.eat(","):
+                break
+    return step
+
+
+def table(types: TypeTable, rows: Sequence[Sequence[float]]) -> Literal:
+    """The literal of a matrix of 64-bit integers, as the generic form has it for ``pad = [[0, 0], [1, 1]]``."""
+    type = types.keep(tensor("s64", len(rows), 2))
+    return Literal(type, None, False, lambda literal: np.array(rows, dtype=np.int64).reshape(len(rows), 2))
+
+
+def _symbol(name: str) -> Step:
+    """The name that an operation defines, a string in the generic form."""
+    return _value(lambda values, cursor: cursor.symbol())(name)
+
+
+def _angle(name: str) -> Step:
+    """``<@mesh, [{"x"}]>``, which the generic form writes as ``#sdy.sharding<...>``."""
+    def read(values: Values, cursor: Cursor) -> Attribute:
+        if cursor.kind == "attribute":
+            return values.read(cursor)
+        if not cursor.sees("<"):
+            cursor.refuse("expected '<' before a sharding", ATTRIBUTE_VALUE)
+        return Text("#sdy.sharding" + cursor.balanced())
+    return _value(read)(name)
+
+
+def _mesh(name: str) -> Step:
+    """``<["x"=8]>``."""
+    def read(values: Values, cursor: Cursor) -> Attribute:
+        if not cursor.sees("<"):
+            return values.read(cursor)
+        return Text("#sdy.mesh" + cursor.balanced())
+    return _value(read)(name)
+
+
+def _group(name: str) -> Step:
+    """``group_id=3`` of ``sdy.sharding_group``."""
+    def read(values: Values, cursor: Cursor) -> Attribute:
+        cursor.expect_word("group_id")
+        cursor.expect("=", "after group_id")
+        return Number(cursor.integer("the number of a group", ATTRIBUTE_VALUE), NamedType("i64"))
+    return _value(read)(name)
+
+
+def _key(name: str) -> Step:
+    """``name=word``."""
+    def read(values: Values, cursor: Cursor) -> Attribute:
+        cursor.expect_word(name)
+        cursor.expect("=", f"after {name}")
+        return Text(cursor.word("a word", ATTRIBUTE_VALUE))
+    return _value(read)(name)
+
+
+VALUES: dict[str, Callable[[str], Step]] = {
+    "i64": _integer("i64"), "i32": _integer("i32"), "bool": _value(boolean), "word": _word, "ints": _value(Values.ints),
+    "text": _value(lambda values, cursor: cursor.string()), "ranges": _ranges, "format": _format, "precision": _value(_precision),
+    "dot": _dot, "conv": _conv, "window": _window, "value": _value(Values.read), "symbol": _symbol, "mesh": _mesh, "angle": _angle,
+    "group": _group, "key": _key, "any": _value(lambda values, cursor: Text(cursor.word("a word", ATTRIBUTE_VALUE))),
+}

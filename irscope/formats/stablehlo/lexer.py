@@ -1,0 +1,250 @@
+"""The cursor: reads MLIR token by token. Slower than the line reader, and accepts and diagnoses all of the grammar."""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NoReturn
+
+from irscope.formats.faults import Fault, Refused
+from irscope.formats.stablehlo.faults import LIMIT, SYNTAX, TRUNCATED
+
+MAX_NESTING = 300
+"""The limit of nested Python calls, far above what any dump needs."""
+STRING = r'"(?:[^"\\\n]|\\.)*+"'
+NAME = r"[A-Za-z$._\-][\w$.\-]*+|\d++"
+"""The name of a value, a block or an alias (MLIR's suffix-id)."""
+SPACE = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
+TOKEN = re.compile(
+    rf"%(?P<value>(?:{NAME})(?:\#\d++)?+)|(?P<word>[A-Za-z_][\w$.]*+)|(?P<mark>->|::|\.\.\.|\{{-\#|\#-\}}|[=,:(){{}}\[\]<>?*+|/])"
+    rf"|(?P<hex>0x[0-9a-fA-F]++)|(?P<float>-?\d++\.\d*+(?:[eE][+-]?\d++)?+)|(?P<int>-?\d++)|(?P<string>{STRING})"
+    rf"|(?P<symbol>@(?:[A-Za-z_][\w$.]*+|{STRING}))|\#(?P<attribute>{NAME})|!(?P<type>{NAME})|\^(?P<block>{NAME})|(?P<minus>-)",
+    re.ASCII)
+ESCAPE = re.compile(rb"\\(?:[0-9A-Fa-f]{2}|[\s\S])")
+BRACKETS = re.compile(rf"->|[()\[\]{{}}<>]|{STRING}|\"|//[^\n]*+")
+CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
+
+
+class Cursor:
+    """A position in a text and the token that begins there.
+
+    ``kind`` is ``value`` (``%x``, ``%0#1``), ``word``, ``mark``, ``int``, ``hex``, ``float``, ``string``, ``symbol`` (``@f``),
+    ``attribute`` (``#x``), ``type`` (``!x``), ``block`` (``^bb0``), ``minus``, ``end`` or ``odd``; ``value`` is its text, without ``%``,
+    ``#``, ``!`` and ``^``; ``at`` and ``after`` are its begin and end; ``depth`` is the nesting depth of the caller.
+    """
+
+    __slots__ = ("after", "at", "depth", "end", "kind", "last", "text", "value")
+
+    def __init__(self, text: str, at: int = 0, end: int | None = None) -> None:
+        self.text = text
+        self.end = len(text) if end is None else end
+        self.depth = 0
+        self.kind = self.value = ""
+        self.at = self.after = self.last = at
+        self.next()
+
+    def next(self) -> None:
+        """Go to the next token."""
+        self.last = self.after
+        space = SPACE.match(self.text, self.after, self.end)
+        at = self.at = space.end() if space else self.after
+        if at >= self.end:
+            self.kind, self.value, self.after = "end", "", at
+            return
+        m = TOKEN.match(self.text, at, self.end)
+        if m is None:
+            if self.text[at] == '"':
+                end = self.text.find("\n", at, self.end)
+                at_end = end < 0 or not self.text[end:self.end].strip()
+                raise Refused(TRUNCATED if at_end else SYNTAX, "a string begins here and is never closed", at, 1,
+                              "was the dump cut off?" if at_end else "")
+            if self.text[at] < " " or self.text[at] in "`\x7f":
+                raise Refused(SYNTAX, f"unexpected character {self.text[at]!r}", at, 1,
+                              "Markdown's fences are no part of a dump" if self.text[at] == "`" else "")
+            self.kind, self.value, self.after = "odd", self.text[at], at + 1
+            return
+        self.after = m.end()
+        self.kind = kind = str(m.lastgroup)
+        self.value = m[kind]
+
+    def goto(self, offset: int) -> None:
+        """Go to the first token at or after an offset."""
+        self.after = offset
+        self.next()
+
+    def sees(self, mark: str) -> bool:
+        """Whether this token is the given mark."""
+        return self.value == mark and self.kind == "mark"
+
+    def sees_word(self, word: str) -> bool:
+        """Whether this token is the given word."""
+        return self.value == word and self.kind == "word"
+
+    def eat(self, mark: str) -> bool:
+        """Step over a mark if it is here."""
+        if self.value == mark and self.kind == "mark":
+            self.next()
+            return True
+        return False
+
+    def eat_word(self, word: str) -> bool:
+        """Step over a word if it is here."""
+        if self.value == word and self.kind == "word":
+            self.next()
+            return True
+        return False
+
+    def expect(self, mark: str, where: str, fault: Fault = SYNTAX) -> None:
+        """Step over a mark that must be here; ``where`` completes "expected '(' ..."."""
+        if not self.eat(mark):
+            self.missing(f"expected {mark!r} {where}", fault)
+
+    def expect_word(self, word: str) -> None:
+        """Step over a word that must be here."""
+        if not self.eat_word(word):
+            self.missing(f"expected {word!r}")
+
+    def items(self, brackets: str, what: str, fault: Fault = SYNTAX) -> Iterator[None]:
+        """Step over ``[item, item]``: the body of the loop steps over each item."""
+        self.expect(brackets[0], f"before {what}", fault)
+        if self.eat(brackets[1]):
+            return
+        while True:
+            yield
+            if not self.eat(","):
+                break
+        self.expect(brackets[1], f"after {what}", fault)
+
+    def integer(self, what: str = "an integer", fault: Fault = SYNTAX) -> int:
+        """Step over a signed integer of at most 64 bits."""
+        if self.kind not in ("int", "hex"):
+            self.refuse(f"expected {what}", fault)
+        value = (int(self.value, 16) if self.kind == "hex" else int(self.value)) if len(self.value) < 40 else 1 << 64
+        if not -(1 << 63) <= value < 1 << 64:
+            self.refuse(f"the integer {self.value[:40]} does not fit into 64 bits", fault, sees=False)
+        self.next()
+        return value
+
+    def word(self, what: str, fault: Fault = SYNTAX) -> str:
+        """Step over a word."""
+        if self.kind != "word":
+            self.refuse(f"expected {what}", fault)
+        value = self.value
+        self.next()
+        return value
+
+    def string(self, what: str = "a string", fault: Fault = SYNTAX) -> str:
+        """Step over a quoted string and return its content."""
+        if self.kind != "string":
+            self.refuse(f"expected {what}", fault)
+        value = unescape(self.value)
+        self.next()
+        return value
+
+    def symbol(self, what: str = "a symbol, @name") -> str:
+        """Step over ``@name``, ``@"name"`` or ``@a::@b``, and return it without ``@`` and quotes."""
+        if self.kind != "symbol":
+            self.refuse(f"expected {what}")
+        parts: list[str] = []
+        while self.kind == "symbol":
+            name = self.value[1:]
+            parts.append(unescape(name) if name[0] == '"' else name)
+            self.next()
+            if not self.sees("::"):
+                break
+            self.next()
+            if self.kind != "symbol":
+                self.refuse("expected a symbol after '::'")
+        return "::".join(parts)
+
+    def operand(self) -> tuple[str, int]:
+        """Step over ``%name``; returns the name and its offset."""
+        if self.kind != "value":
+            self.refuse("expected an operand, %name")
+        found = self.value, self.at
+        self.next()
+        return found
+
+    def operands(self) -> list[tuple[str, int]]:
+        """Step over ``%name`` and further ones after commas; a comma before anything else stays."""
+        found: list[tuple[str, int]] = []
+        while self.kind == "value":
+            found.append((self.value, self.at))
+            self.next()
+            if not (self.sees(",") and self._peeks_value()):
+                break
+            self.next()
+        return found
+
+    def _peeks_value(self) -> bool:
+        space = SPACE.match(self.text, self.after, self.end)
+        return self.text.startswith("%", space.end() if space else self.after)
+
+    def nest(self, calls: int) -> None:
+        """Enter one more level, which costs ``calls`` Python calls; refuses beyond the limit."""
+        self.depth += calls
+        if self.depth > MAX_NESTING:
+            raise Refused(LIMIT, f"nested more than {MAX_NESTING // calls} levels deep", self.at, 1,
+                          "no compiler prints such text; is it damaged?")
+
+    def refuse(self, message: str, fault: Fault = SYNTAX, help: str = "", sees: bool = True) -> NoReturn:
+        """Stop with a fault at this token. The end of the text has its own fault."""
+        if self.kind == "end" and sees:
+            needs = message.replace("expected", "needs", 1)
+            raise Refused(TRUNCATED, f"the text ends here, but {needs}", self.last, 1, "was the dump cut off?")
+        tail = f", but here is {self.shown()}" if sees else ""
+        raise Refused(fault, message + tail, self.at, max(1, min(self.after - self.at, 80)), help)
+
+    def missing(self, message: str, fault: Fault = SYNTAX) -> NoReturn:
+        """Stop with a fault behind the token before this one, where something is missing; MLIR's parser reports it there."""
+        if self.kind == "end":
+            self.refuse(message, fault)
+        raise Refused(fault, f"{message}, but here is {self.shown()}", self.last, 1)
+
+    def shown(self) -> str:
+        """This token for a message."""
+        if self.kind == "end":
+            return "the end of the text"
+        text = self.text[self.at:self.after]
+        return repr(text if len(text) <= 40 else text[:37] + "...")
+
+    def balanced(self) -> str:
+        """Step over ``<...>``, ``(...)``, ``[...]`` or ``{...}``, matching only brackets and strings, and return its text."""
+        begin = self.at
+        end = closing(self.text, begin, self.end)
+        if end < 0:
+            if not self.text[self.text.find("\n", begin):].strip("\n"):
+                at = len(self.text[:self.end].rstrip())
+                raise Refused(TRUNCATED, f"the text ends here, but needs '{CLOSING[self.value]}'", at, 1, "was the dump cut off?")
+            raise Refused(SYNTAX, f"the {self.value!r} here is never closed", begin)
+        self.goto(end)
+        return self.text[begin:end]
+
+
+def closing(text: str, at: int, end: int) -> int:
+    """The offset after the bracket that closes the one at ``at``; -1 where there is none or where they do not match."""
+    awaited: list[str] = []
+    for m in BRACKETS.finditer(text, at, end):
+        mark = m[0]
+        if mark in CLOSING:
+            awaited.append(CLOSING[mark])
+        elif mark in ")]}>":
+            if not awaited or awaited.pop() != mark:
+                return -1
+            if not awaited:
+                return m.end()
+        elif mark == '"':  # an unterminated string
+            return -1
+    return -1
+
+
+def unescape(quoted: str) -> str:
+    """The content of a quoted string of MLIR: bytes as two hexadecimal digits, ``\\n``, ``\\t``, ``\\\\`` and ``\\"``."""
+    body = quoted[1:-1]
+    if "\\" not in body:
+        return body
+    return ESCAPE.sub(_byte, body.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+
+
+def _byte(m: re.Match[bytes]) -> bytes:
+    code = m[0][1:]
+    return bytes((int(code, 16),)) if len(code) == 2 else {b"n": b"\n", b"t": b"\t"}.get(code, code)

@@ -1,0 +1,279 @@
+"""Values of constants: ``dense<...>`` and ``dense_resource<...>``, checked in place and turned into arrays on demand."""
+from __future__ import annotations
+
+import re
+from functools import cache
+from math import prod
+from typing import Any
+
+from irscope.formats.faults import Refused
+from irscope.formats.stablehlo.faults import LIMIT, LITERAL, SYNTAX, TRUNCATED
+from irscope.formats.stablehlo.lexer import Cursor
+from irscope.formats.stablehlo.types import TypeTable
+from irscope.graph import DTYPES, DType, NamedType, TensorType, Type
+from irscope.lazy import np
+from irscope.ops.attrs import Literal
+from irscope.source.budget import require
+
+MAX_ELEMENTS = 1 << 31
+"""The maximal size of the array of one constant."""
+ROW = re.compile(r"\[([^\[\]]*+)\]")
+ROWS = re.compile(r"\s*+R(?:,\s*+R)*+\s*+")  # rows, each already replaced by an R
+INDEX = re.compile(r"tensor<((?:\d{1,18}x)*)index>")
+RESOURCE_ALIGNMENT = 4
+"""The blob of a resource begins with its alignment, in this many bytes (MLIR's AsmResourcePrinter)."""
+_INTEGER = r"-?(?:0x[0-9a-fA-F]+|\d+)"
+_FLOAT = r"-?\d+\.\d*(?:[eE][+-]?\d+)?|0x[0-9a-fA-F]+"
+ELEMENT = re.compile(rf"(?:\(\s*(?:{_FLOAT})\s*,\s*(?:{_FLOAT})\s*\)|{_FLOAT}|{_INTEGER}|true|false)(?=[\s,\]>]|$)")
+VALUE = re.compile(r"[-\w.+]+")
+ELIDED = "__elided__"
+
+
+def read_dense(cursor: Cursor, types: TypeTable) -> Literal:
+    """Step over ``dense<...> : type``."""
+    cursor.next()
+    if not cursor.sees("<"):
+        cursor.refuse("expected '<' after dense", LITERAL)
+    begin, text = cursor.after, cursor.text
+    is_blob = text.startswith('"', begin)
+    if is_blob:
+        cursor.next()
+        end = cursor.after
+    else:
+        end = text.find(">", begin, cursor.end)
+        if end < 0:
+            _cut(cursor, begin)
+    cursor.goto(end)
+    if not cursor.sees(">"):
+        cursor.refuse("expected '>'", LITERAL)
+    cursor.next()
+    type = _type(cursor, types)
+    return literal_of(text, begin, end, type)
+
+
+def _cut(cursor: Cursor, begin: int) -> None:
+    """Refuse a literal that is never closed: cut off, or with a fault on its first line."""
+    line = cursor.text.find("\n", begin)
+    if line >= 0 and cursor.text[line:].strip():
+        raise Refused(SYNTAX, "this literal is never closed with '>'", cursor.at)
+    raise Refused(TRUNCATED, "the text ends here, in a literal", len(cursor.text[:cursor.end].rstrip()), 1, "was the dump cut off?")
+
+
+def _type(cursor: Cursor, types: TypeTable) -> Type:
+    cursor.expect(":", "before the type of the literal", LITERAL)
+    return types.read(cursor)
+
+
+def read_resource(cursor: Cursor, types: TypeTable, resources: dict[str, tuple[int, int]]) -> Literal:
+    """Step over ``dense_resource<name> : type``; a name that the text has no blob for is an elided value."""
+    cursor.next()
+    cursor.expect("<", "after dense_resource", LITERAL)
+    name = cursor.string() if cursor.kind == "string" else cursor.word("the name of a resource", LITERAL)
+    cursor.expect(">", "after the name of a resource", LITERAL)
+    type = _type(cursor, types)
+    blob = resources.get(name)
+    if blob is None:
+        return Literal(type, None, True)
+    text, (begin, end) = cursor.text, blob
+    return Literal(type, None, False, lambda literal: _of_bytes(_bytes(text, begin, end)[RESOURCE_ALIGNMENT:], literal.type))
+
+
+def literal_of(text: str, begin: int, end: int, type: Type) -> Literal:
+    """A literal of the text between two offsets, checked against its type."""
+    shape = shape_of(type)
+    if shape is None:
+        raise Refused(LITERAL, f"a constant cannot be of type {type}", begin, max(1, end - begin))
+    if prod(shape) >= 1 << 62:
+        raise Refused(LIMIT, f"a constant of type {type} does not fit into any memory", begin, max(1, end - begin))
+    if text.startswith('"', begin):
+        _check_blob(text, begin + 1, end - 1, type, shape)
+        return Literal(type, None, False, lambda literal: _of_bytes(_bytes(text, begin + 1, end - 1), literal.type))
+    if end - begin <= 40 and text[begin:end].strip() == ELIDED:
+        return Literal(type, None, True)
+    _check(text, begin, end, type, shape)
+    plain = text[begin:end] if not shape and end - begin < 40 and "x" not in text[begin:end] and "(" not in text[begin:end] else None
+    return Literal(type, plain, False, lambda literal: _of_text(text[begin:end], literal.type))
+
+
+def shape_of(type: Type) -> tuple[int, ...] | None:
+    """The sizes of a type that a constant may have, None for any other."""
+    if isinstance(type, TensorType):
+        return type.dims() if type.is_static else None
+    m = INDEX.fullmatch(type.name) if isinstance(type, NamedType) else None
+    return tuple(int(size) for size in m[1].split("x")[:-1]) if m is not None else None
+
+
+def dtype_of_literal(type: Type) -> DType:
+    """The element type of a constant; an ``index`` is a 64-bit integer."""
+    return type.dtype if isinstance(type, TensorType) else DTYPES["s64"]
+
+
+def _check_blob(text: str, begin: int, end: int, type: Type, shape: tuple[int, ...]) -> None:
+    """Check the hexadecimal digits and their number: all elements, or one for all of them."""
+    dtype, count = dtype_of_literal(type), prod(shape)
+    if not text.startswith("0x", begin):
+        raise Refused(LITERAL, "a string literal must be hexadecimal digits after 0x", begin, max(1, end - begin))
+    sizes = {count * dtype.storage, dtype.storage}
+    if dtype.kind == "pred":
+        sizes.add((count + 7) // 8)
+    size, odd = divmod(end - begin - 2, 2)
+    if odd or size not in sizes:
+        raise Refused(LITERAL, f"{size} bytes of hexadecimal data are not the {count * dtype.storage} of {type}", begin - 1,
+                      max(1, min(end - begin, 80)))
+    bad = re.compile(r"[^0-9a-fA-F]").search(text, begin + 2, end)
+    if bad is not None:
+        raise Refused(LITERAL, f"{bad[0]!r} is no hexadecimal digit", bad.start())
+
+
+def _check(text: str, begin: int, end: int, type: Type, shape: tuple[int, ...]) -> None:
+    """Check the elements and brackets of a literal."""
+    body = text[begin:end]
+    dtype = dtype_of_literal(type)
+    if not body.strip():
+        if 0 not in shape:
+            raise Refused(LITERAL, f"no elements, but {type} has some", begin - 1)
+        return
+    if "[" not in body and "]" not in body:
+        if _row_of(dtype).fullmatch(body) is None or ("," in body and "(" not in body):
+            _explain(text, begin, end, type)
+        return
+    if not _is_nested(body, dtype, shape):
+        _explain(text, begin, end, type)
+
+
+def _is_nested(body: str, dtype: DType, shape: tuple[int, ...]) -> bool:
+    """Whether brackets and elements fit a shape."""
+    if not shape:
+        return False
+    if 0 in shape:
+        return not body.replace("[", "").replace("]", "").replace(",", "").strip()
+    fits, last = _row_of(dtype).fullmatch, shape[-1] - 1
+    commas = 2 * last + 1 if dtype.is_complex else last
+    rows = 0
+    for m in ROW.finditer(body):
+        rows += 1
+        if m[1].count(",") != commas or fits(m[1]) is None:
+            return False
+    if rows != prod(shape[:-1]):
+        return False
+    skeleton = ROW.sub("R", body)
+    for size in reversed(shape[:-1]):
+        for m in ROW.finditer(skeleton):
+            if ROWS.fullmatch(m[1]) is None or m[1].count(",") != size - 1:
+                return False
+        skeleton = ROW.sub("R", skeleton)
+    return skeleton.strip() == "R"
+
+
+@cache
+def _row_of(dtype: DType) -> re.Pattern[str]:
+    """Elements of a type between commas."""
+    if dtype.is_complex:
+        number = rf"(?:{_FLOAT})"
+        value = rf"\(\s*{number}\s*,\s*{number}\s*\)"
+    elif dtype.is_float:
+        value = rf"(?:{_FLOAT})"
+    else:
+        value = r"(?:true|false|[01]|-1)" if dtype.kind == "pred" else _INTEGER
+    return re.compile(rf"\s*{value}\s*(?:,\s*{value}\s*)*+", re.ASCII)
+
+
+def _explain(text: str, begin: int, end: int, type: Type) -> None:
+    """Refuse a literal, at its first element or bracket that is wrong."""
+    dtype = dtype_of_literal(type)
+    fits = _row_of(dtype).fullmatch
+    for m in re.compile(r"\([^()]*\)|[^\s,\[\]()]+|[()]").finditer(text, begin, end):
+        if fits(m[0]) is None:
+            word = m[0]
+            if ELEMENT.fullmatch(word) is None:
+                what = "expected element literal of primitive type"
+            elif dtype.is_float:
+                what = f"expected floating-point elements for {type}"
+            else:
+                what = f"expected elements of type {dtype.name}, but parsed {word[:40]}"
+            raise Refused(LITERAL, f"{what}, but here is {word[:40]!r}" if "parsed" not in what else what, m.start(), len(word))
+    raise Refused(LITERAL, f"the brackets of the value do not give the shape of {type}", begin, max(1, min(end - begin, 80)))
+
+
+def _bytes(text: str, begin: int, end: int) -> bytes:
+    return bytes.fromhex(text[begin + 2:end])
+
+
+def _room(type: Type) -> tuple[int, ...]:
+    """The shape of the array that a literal becomes. Raises ValueError where it is too large."""
+    shape = shape_of(type) or ()
+    if prod(shape) > MAX_ELEMENTS:
+        raise ValueError(f"a constant of type {type} is too large")
+    require(prod(shape) * dtype_of_literal(type).storage, f"a constant of type {type}")
+    return shape
+
+
+def _frozen(array: Any, shape: tuple[int, ...]) -> Any:
+    """The array in a shape, read-only; one element stands for all."""
+    made = np.broadcast_to(array.reshape(()), shape) if array.size == 1 else array.reshape(shape)
+    made.flags.writeable = False
+    return made
+
+
+def _of_bytes(data: bytes, type: Type) -> Any:
+    """The array of little-endian bytes. Raises ValueError where their number does not fit."""
+    shape, dtype = _room(type), dtype_of_literal(type)
+    count = prod(shape)
+    if dtype.kind == "pred":
+        raw = np.frombuffer(data, np.uint8)
+        if len(data) != count:  # bit-packed, low bit first, as MLIR wrote it to 2025; one byte 0 or 255 stands for all
+            raw = raw[:1] & 1 if data in (b"\0", b"\xff") else np.unpackbits(raw, bitorder="little")[:count]
+        return _frozen(raw.astype(bool), shape)
+    if dtype.bits < 8:
+        return _frozen(_narrow(np.frombuffer(data, np.uint8), dtype), shape)
+    return _frozen(np.frombuffer(data, dtype.numpy()), shape)
+
+
+def _narrow(raw: Any, dtype: DType) -> Any:
+    """Elements of less than a byte, from the low bits of one byte each."""
+    bits = raw & ((1 << dtype.bits) - 1)
+    if dtype.is_integer:
+        values = bits.astype(np.int64)
+        if dtype.kind == "int":
+            values = np.where(values >> (dtype.bits - 1), values - (1 << dtype.bits), values)
+        return values.astype(dtype.numpy())
+    return bits.astype(np.uint8).view(dtype.numpy())
+
+
+def _of_text(body: str, type: Type) -> Any:
+    """The array of a checked text."""
+    shape, dtype = _room(type), dtype_of_literal(type)
+    words = VALUE.findall(body)
+    if dtype.kind == "pred":
+        array = np.array([word in ("true", "1", "-1") for word in words], dtype=bool)
+    elif dtype.is_complex:
+        parts = _floats(words, DTYPES["f32"] if dtype.bits == 64 else DTYPES["f64"])
+        array = parts.view(dtype.numpy())
+    elif dtype.is_float:
+        array = _floats(words, dtype)
+    else:
+        mask = (1 << dtype.bits) - 1
+        raw = np.array([int(word, 0 if "x" in word else 10) & mask for word in words], dtype=np.uint64)
+        array = _integers(raw, dtype)
+    return _frozen(array if array.size else np.zeros(prod(shape), dtype.numpy()), shape)
+
+
+def _integers(raw: Any, dtype: DType) -> Any:
+    """Integers from the low bits of 64-bit words."""
+    if dtype.bits < 8:
+        return _narrow(raw.astype(np.uint8), dtype)
+    return raw.astype(f"uint{dtype.bits}").view(dtype.numpy())
+
+
+def _floats(words: list[str], dtype: DType) -> Any:
+    """Floats from decimal numbers, and from hexadecimal ones, which are bits."""
+    hexes = [(i, word) for i, word in enumerate(words) if "x" in word]
+    for i, _ in hexes:
+        words[i] = "0"
+    with np.errstate(over="ignore", invalid="ignore"):
+        array = np.array([float(word) for word in words], dtype=np.float64).astype(dtype.numpy())
+    if hexes:
+        view = array.view(f"uint{8 * dtype.storage}")
+        for i, word in hexes:
+            view[i] = int(word, 16) & ((1 << dtype.bits) - 1)
+    return array

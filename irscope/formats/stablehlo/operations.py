@@ -1,0 +1,129 @@
+"""The operation tree of an MLIR text: what the parser makes of every spelling, and what the graph is built from.
+
+The pretty form and the generic form of an operation give the same tree: properties and attributes are one dictionary with the names of the
+generic form, types are those of the values, and regions that a pretty form implies are written out. ``stablehlo.reduce(%x init: %c)
+applies stablehlo.add across dimensions = [0]`` has attribute ``dimensions`` and a region with a ``stablehlo.add`` and a
+``stablehlo.return``, which has the offset of the ``applies``.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from irscope.formats.stablehlo.attributes import Attribute
+from irscope.graph import TensorType, Type
+
+UNREADABLE = "?"
+"""The name of an operation that stands in for one with a fault: it has the results that the text names, of unknown types."""
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """A result of an operation or an argument of a block; ``name`` is without ``%``, and with ``#1`` for one of several results."""
+
+    name: str
+    type: Type
+
+    def __repr__(self) -> str:
+        return f"%{self.name}: {self.type}"
+
+
+@dataclass(slots=True, eq=False)
+class Operation:
+    """One operation. ``name`` is in full: ``stablehlo.add``, ``func.return``.
+
+    ``attributes`` may be shared between operations and is never changed in place.
+    ``begin`` is the offset of its first result or, without results, of its name; ``at`` of its name; ``end`` the offset behind it.
+    ``location`` is the offset of its trailing ``loc(``, -1 where it has none.
+    """
+
+    name: str
+    operands: tuple[Value, ...]
+    results: tuple[Value, ...]
+    attributes: Mapping[str, Attribute]
+    regions: tuple[Region, ...]
+    begin: int
+    at: int
+    end: int
+    location: int = -1
+
+    def __repr__(self) -> str:
+        return f"{', '.join('%' + r.name for r in self.results)} = {self.name}({', '.join('%' + o.name for o in self.operands)})"
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """Operations in order, the last one a terminator; ``arguments`` are visible to all of them and to regions inside them."""
+
+    arguments: tuple[Value, ...]
+    operations: list[Operation]
+    label: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Region:
+    """The blocks of a region; those of StableHLO have one."""
+
+    blocks: list[Block]
+
+    @property
+    def body(self) -> Block:
+        """The first block. Raises IndexError where the region is empty."""
+        return self.blocks[0]
+
+
+@dataclass(slots=True, eq=False)
+class Function:
+    """A ``func.func``. ``body`` is None for a declaration; there is one dictionary of attributes for each argument and result."""
+
+    name: str
+    visibility: str
+    arguments: tuple[Value, ...]
+    results: tuple[Type, ...]
+    body: Block | None
+    operation: Operation
+    argument_attributes: tuple[Mapping[str, Attribute], ...] = ()
+    result_attributes: tuple[Mapping[str, Attribute], ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class ParsedModule:
+    """One ``module``, or the text of one without its header.
+
+    ``operations`` are those of its body (functions, ``sdy.mesh``); ``functions`` by name, in the order of the text; ``begin`` its offset.
+    ``resources`` are the blobs of ``dialect_resources`` by name, as ``(begin, end)`` of their hexadecimal digits in the text.
+    ``aliases`` are the offsets of what aliases stand for, by ``#name`` and ``!name``.
+    ``is_complete`` is False where the text ends early or has a fault that hides a part of it.
+    """
+
+    name: str
+    attributes: Mapping[str, Attribute]
+    operations: list[Operation]
+    functions: dict[str, Function] = field(default_factory=dict)
+    begin: int = 0
+    resources: dict[str, tuple[int, int]] = field(default_factory=dict)
+    is_complete: bool = True
+    aliases: Mapping[str, int] = field(default_factory=dict)
+
+
+def walk(operations: list[Operation]) -> Iterator[Operation]:
+    """The operations and those in their regions, in the order of the text."""
+    stack = [iter(operations)]
+    while stack:
+        operation = next(stack[-1], None)
+        if operation is None:
+            stack.pop()
+            continue
+        yield operation
+        for region in reversed(operation.regions):
+            stack.extend(iter(block.operations) for block in reversed(region.blocks))
+
+
+def applied(name: str, type: Type, at: int) -> Region:
+    """The region that ``applies`` stands for: one operation on two scalars, and a return."""
+    scalar = type.with_shape(()) if isinstance(type, TensorType) else type
+    lhs, rhs, result = Value("arg0", scalar), Value("arg1", scalar), Value("0", scalar)
+    end = at + len(name)
+    inner = Operation(name, (lhs, rhs), (result,), {}, (), at, at, end)
+    back = Operation(name.partition(".")[0] + ".return", (result,), (), {}, (), at, at, end)
+    return Region([Block((lhs, rhs), [inner, back])])

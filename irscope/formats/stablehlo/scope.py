@@ -1,0 +1,118 @@
+"""Names of values: which are visible where, with MLIR's rules for regions, redefinition and use before definition."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irscope.formats.faults import Faults, Refused, Span
+from irscope.formats.stablehlo.faults import DOMINANCE, DUPLICATE_NAME, UNDEFINED_VALUE, VALUE_TYPE
+from irscope.formats.stablehlo.operations import Value
+from irscope.formats.stablehlo.types import spelled
+from irscope.graph import UNKNOWN, Type
+from irscope.source import Note
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """The values of one function, or of another operation whose regions see nothing from outside.
+
+    ``values`` are those visible now; ``defined`` has, for each open region, the names that end with it; ``awaited`` are values that are
+    used and not yet defined: name to value, offset of the use, and offset of its operation.
+    """
+
+    faults: Faults
+    values: dict[str, Value] = field(default_factory=dict)
+    defined: list[list[str]] = field(default_factory=lambda: [[]])
+    awaited: dict[str, tuple[Value, int, int]] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    """Where values are defined that the careful reader has read."""
+
+    def enter(self) -> None:
+        """A region begins."""
+        self.defined.append([])
+
+    def leave(self) -> None:
+        """A region ends, and the names in it."""
+        for name in self.defined.pop():
+            self.values.pop(name, None)
+
+    def define(self, name: str, at: int) -> None:
+        """Refuse a name that is visible already."""
+        if name in self.values:
+            notes = (Note("it is defined first here", self.places[name]),) if name in self.places else ()
+            raise Refused(DUPLICATE_NAME, f"redefinition of SSA value '%{name}'", at, len(name) + 1,
+                          "names are unique in a function; a region may use those of another one that does not contain it", notes)
+        self.places[name] = at
+
+    def bind(self, name: str, types: tuple[Type, ...]) -> list[Value]:
+        """Make the values of a name, one for each of its results."""
+        single = len(types) == 1
+        values = [Value(name if single else f"{name}#{i}", type) for i, type in enumerate(types)]
+        mine = self.defined[-1]
+        for i, value in enumerate(values):
+            if self.awaited:
+                value = values[i] = self._late(value, i)
+            self.values[value.name] = value
+            mine.append(value.name)
+        if not single:
+            self.values[name] = values[0] if values else Value(name, UNKNOWN)
+            mine.append(name)
+        return values
+
+    def _late(self, value: Value, index: int) -> Value:
+        """A value that is defined after its use: MLIR reads on, and objects that the definition does not dominate the use."""
+        for name in (value.name, f"{value.name}#0") if index or "#" not in value.name else (value.name, value.name[:-2]):
+            found = self.awaited.pop(name, None)
+            if found is not None:
+                used, at, owner = found
+                self.faults.add(DOMINANCE, f"%{name} is used before it is defined: operand does not dominate this use", Span(owner, 1),
+                                "operations stand in the order in which they run")
+                if used.type != value.type:
+                    self._disagree(name, used.type, value.type, at)
+                    used.type = value.type
+                used.name = value.name
+                value = used
+        return value
+
+    def use(self, name: str, type: Type, at: int, owner: int) -> Value:
+        """The value of a name, which must have a type; ``owner`` is the offset of the operation that uses it."""
+        value = self.values.get(name)
+        if value is None:
+            value = self._unusual(name, type, at, owner)
+        if value.type is not type and value.type != type and UNKNOWN not in (value.type, type):
+            self._disagree(name, type, value.type, at)
+        return value
+
+    def known(self, name: str, at: int) -> Value:
+        """The value of a name that must be defined already."""
+        value = self.values.get(name)
+        if value is None and name.endswith("#0"):
+            value = self.values.get(name[:-2])
+        if value is None:
+            raise Refused(UNDEFINED_VALUE, f"use of undeclared SSA value name: %{name} is not defined here", at, len(name) + 1)
+        return value
+
+    def _disagree(self, name: str, used: Type, defined: Type, at: int) -> None:
+        base = name.partition("#")[0]
+        notes = (Note(f"%{base} is defined here", self.places[base]),) if base in self.places else ()
+        self.faults.add(VALUE_TYPE, f"use of value '%{name}' expects different type than prior uses: '{spelled(used)}' vs "
+                        f"'{spelled(defined)}'", Span(at, len(name) + 1), "", notes)
+
+    def _unusual(self, name: str, type: Type, at: int, owner: int) -> Value:
+        base, _, number = name.partition("#")
+        if number and base in self.values:
+            first = self.values[base]
+            if int(number[:9]) == 0 or first.type is UNKNOWN:
+                return first
+            count = sum(f"{base}#{i}" in self.values for i in range(min(int(number[:9]), 100_000))) or 1
+            self.faults.add(UNDEFINED_VALUE, f"reference to invalid result number: %{base} has {count} result{'s' * (count != 1)}",
+                            Span(at, len(name) + 1))
+            return Value(name, UNKNOWN)
+        found = self.awaited.get(name)
+        if found is None:
+            found = self.awaited[name] = Value(name, type), at, owner
+        return found[0]
+
+    def close(self) -> None:
+        """The function ends: what was used and never defined is a fault."""
+        for name, (_, at, _owner) in self.awaited.items():
+            self.faults.add(UNDEFINED_VALUE, f"use of undeclared SSA value name: %{name} is not defined here", Span(at, len(name) + 1))

@@ -1,0 +1,187 @@
+"""Types: from MLIR's spelling to irscope's types and back. Equal texts share one object."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from irscope.formats.faults import Refused
+from irscope.formats.stablehlo.faults import TYPE_SYNTAX, UNKNOWN_ALIAS
+from irscope.formats.stablehlo.lexer import Cursor
+from irscope.graph import DTYPES, TOKEN, Dim, DType, DynamicDim, FunctionType, NamedType, TensorType, TupleType, Type
+from irscope.source import did_you_mean
+
+_FLOATS = ("f16", "bf16", "f32", "f64", "f8E5M2", "f8E4M3", "f8E4M3FN", "f8E4M3B11FNUZ", "f8E3M4", "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E8M0FNU",
+           "f4E2M1FN", "f6E3M2FN", "f6E2M3FN")
+ELEMENTS: dict[str, DType] = {
+    "i1": DTYPES["pred"], **{f"{prefix}i{bits}": DTYPES[f"{kind}{bits}"] for bits in (2, 4, 8, 16, 32, 64)
+                             for prefix, kind in (("", "s"), ("s", "s"), ("u", "u"))},
+    **{name: DTYPES[name.lower()] for name in _FLOATS}, "complex<f32>": DTYPES["c64"], "complex<f64>": DTYPES["c128"],
+}
+"""The element types by MLIR's names. A signless integer is signed; i1 is the type of predicates."""
+SPELLED = {dtype: name for name, dtype in reversed(ELEMENTS.items()) if not name.startswith("si")}
+SCALAR = re.compile(rf"(?:[su]?i\d{{1,8}}|{'|'.join(_FLOATS)}|tf32|f80|f128|index|none)", re.ASCII)
+"""Types of scalars, which attributes have; those of a tensor's elements that irscope lacks are among them."""
+_INNER = r"[^<>\"\n]"
+TENSOR = re.compile(rf"tensor<(?:{_INNER}|<{_INNER}*+>)*+>")
+PARTS = re.compile(r"tensor<[ \t]*((?:(?:\d{1,18}|\?)x)*)(complex<[ \t]*f\d+[ \t]*>|\w+)[ \t]*(?:,[ \t]*#\w+\.(?:bounds|type_extensions)"
+                   r"<(?:[ \t]*bounds[ \t]*=[ \t]*\[)?([\d?, \t\-]*)\]?>[ \t]*)?>", re.ASCII)
+DIMENSION = re.compile(r"(\d+|\?)x(?=\S)|", re.ASCII)
+OTHERS = ("vector", "memref", "tensor")
+TOKENS = ("stablehlo.token", "mhlo.token")
+
+
+class TypeTable:
+    """Reads types. ``alias`` gives the offset of the text that an alias stands for, None for an unknown alias."""
+
+    def __init__(self, alias: Callable[[str], int | None]) -> None:
+        self.alias = alias
+        self.by_text: dict[str, Type] = {}
+        self._kept: dict[Type, Type] = {}
+
+    def keep(self, type: Type) -> Type:
+        """The object that all equal types share."""
+        return self._kept.setdefault(type, type)
+
+    def read(self, cursor: Cursor) -> Type:
+        """Step over a type."""
+        if cursor.kind == "word":
+            if cursor.value == "tensor":
+                m = TENSOR.match(cursor.text, cursor.at, cursor.end)
+                if m is not None:
+                    found = self.by_text.get(m[0]) or self._tensor(m[0], cursor)
+                    cursor.goto(m.end())
+                    return found
+            return self._word(cursor)
+        if cursor.kind == "type":
+            return self._named(cursor)
+        if cursor.sees("("):
+            return self.function(cursor)
+        cursor.missing("expected a type", TYPE_SYNTAX)
+
+    def list(self, cursor: Cursor) -> tuple[Type, ...]:
+        """Step over types between commas, one or more."""
+        types = [self.read(cursor)]
+        while cursor.eat(","):
+            types.append(self.read(cursor))
+        return tuple(types)
+
+    def results(self, cursor: Cursor) -> tuple[Type, ...]:
+        """Step over ``T`` or ``(T, U)`` after an arrow."""
+        if not cursor.sees("("):
+            if cursor.kind not in ("word", "type"):
+                cursor.missing("expected non-function type", TYPE_SYNTAX)
+            return (self.read(cursor),)
+        return tuple([self.read(cursor) for _ in cursor.items("()", "the types of results", TYPE_SYNTAX)])
+
+    def function(self, cursor: Cursor) -> FunctionType:
+        """Step over ``(T, U) -> V``."""
+        cursor.nest(4)
+        operands = tuple([self.read(cursor) for _ in cursor.items("()", "the types of operands", TYPE_SYNTAX)])
+        cursor.expect("->", "in a function type", TYPE_SYNTAX)
+        results = self.results(cursor)
+        cursor.depth -= 4
+        return FunctionType(operands, TupleType(results))
+
+    def _word(self, cursor: Cursor) -> Type:
+        word, begin = cursor.value, cursor.at
+        if word in ("tuple", "complex") or word in OTHERS:
+            cursor.next()
+            if not cursor.sees("<"):
+                cursor.refuse(f"expected '<' after {word}", TYPE_SYNTAX)
+            if word == "tuple":
+                cursor.nest(4)
+                elements = tuple([self.read(cursor) for _ in cursor.items("<>", "the elements of a tuple", TYPE_SYNTAX)])
+                cursor.depth -= 4
+                return self.keep(TupleType(elements))
+            return self._other(cursor, begin)
+        if SCALAR.fullmatch(word) is None:
+            cursor.refuse("expected a type", TYPE_SYNTAX, did_you_mean(word, ELEMENTS))
+        cursor.next()
+        return self.keep(NamedType(word))
+
+    def _named(self, cursor: Cursor) -> Type:
+        """``!stablehlo.token``, ``!dialect.name<...>`` or an alias."""
+        name, begin = cursor.value, cursor.at
+        if "." not in name:
+            at = self.alias("!" + name)
+            if at is None:
+                cursor.refuse(f"undefined symbol alias id '{name}'", UNKNOWN_ALIAS, sees=False)
+            cursor.next()
+            inner = Cursor(cursor.text, at)
+            inner.depth = cursor.depth
+            inner.nest(4)  # an alias may name itself
+            return self.read(inner)
+        cursor.next()
+        if name in TOKENS:
+            return TOKEN
+        if cursor.sees("<") and cursor.at == begin + 1 + len(name):
+            return self._other(cursor, begin)
+        return self.keep(NamedType("!" + name))
+
+    def _other(self, cursor: Cursor, begin: int) -> Type:
+        """A type that irscope has no more than the text of; the cursor is at its ``<``."""
+        cursor.balanced()
+        text = cursor.text[begin:cursor.at].rstrip()
+        return self.keep(NamedType(text))
+
+    def _tensor(self, text: str, cursor: Cursor) -> Type:
+        """A tensor type whose text is new."""
+        m = PARTS.fullmatch(text)
+        dtype = ELEMENTS.get(m[2].replace(" ", "")) if m is not None else None
+        if m is None or dtype is None:
+            found: Type = self._odd(text, cursor)
+        else:
+            shape: list[Dim] = [int(size) if size != "?" else DynamicDim() for size in m[1].split("x")[:-1]]
+            if m[3] is not None:
+                bounds = [bound.strip() for bound in m[3].split(",")] if m[3].strip() else []
+                if len(bounds) != len(shape):
+                    raise Refused(TYPE_SYNTAX, f"the type has {len(shape)} dimensions, but {len(bounds)} bounds", cursor.at, len(text))
+                shape = [DynamicDim("", int(bound)) if bound.isdecimal() and size == DynamicDim() else size
+                         for size, bound in zip(shape, bounds, strict=True)]
+            found = self.keep(TensorType(dtype, tuple(shape)))
+        self.by_text[text] = found
+        return found
+
+    def _odd(self, text: str, cursor: Cursor) -> Type:
+        """A tensor that is not of irscope's element types, or a fault in it."""
+        at = len("tensor<")
+        at += len(text[at:]) - len(text[at:].lstrip())
+        if text.startswith("*x", at):
+            at += 2
+        else:
+            while (m := DIMENSION.match(text, at)) is not None and m.end() > at:
+                if len(m[1]) > 18:
+                    raise Refused(TYPE_SYNTAX, f"a dimension of {len(m[1])} digits", cursor.at + at, len(m[1]))
+                at = m.end()
+        element = re.compile(r"[^,<>\s]*").match(text, at)
+        word = element[0] if element is not None else ""
+        place = cursor.at + at
+        if word[:1].isdigit() or word[:1] in ("-", "?", "*", ""):
+            what = "expected 'x' in dimension list" if word[:1].isdigit() else "expected a dimension or an element type"
+            raise Refused(TYPE_SYNTAX, what, place, max(1, len(word)))
+        if word in ("complex", "vector", "tensor", "tuple", "memref") or word[0] == "!" or SCALAR.fullmatch(word) is not None:
+            return self.keep(NamedType(text))
+        raise Refused(TYPE_SYNTAX, f"{word!r} is no element type", place, len(word), did_you_mean(word, ELEMENTS))
+
+
+def spelled(type: Type) -> str:
+    """The type as MLIR writes it."""
+    if isinstance(type, TensorType):
+        sizes = "".join(f"{size}x" if isinstance(size, int) else "?x" for size in type.shape)
+        bounds = [size.bound if isinstance(size, DynamicDim) else None for size in type.shape]
+        shown = ", ".join("?" if bound is None else str(bound) for bound in bounds)
+        tail = f", #stablehlo.bounds<{shown}>" if any(bound is not None for bound in bounds) else ""
+        return f"tensor<{sizes}{SPELLED[type.dtype]}{tail}>"
+    if isinstance(type, TupleType):
+        return f"tuple<{', '.join(map(spelled, type.elements))}>"
+    if isinstance(type, FunctionType):
+        results = type.result.elements if isinstance(type.result, TupleType) else (type.result,)
+        return f"({', '.join(map(spelled, type.params))}) -> {spelled_results(results)}"
+    return "!stablehlo.token" if type is TOKEN else str(type)
+
+
+def spelled_results(types: tuple[Type, ...]) -> str:
+    """The types of results after an arrow: one alone without parentheses."""
+    alone = len(types) == 1 and not isinstance(types[0], FunctionType)
+    return spelled(types[0]) if alone else f"({', '.join(map(spelled, types))})"
+
