@@ -17,7 +17,7 @@ from irscope.graph import Type
 from irscope.source.budget import tick
 
 LINE = re.compile(r"[ \t]*+([^\s/][^\n]*+)\n")
-VALUE = re.compile(rf"%((?:{NAME})(?:#\d++)?+)", re.ASCII)
+VALUE = re.compile(r"%([0-9A-Za-z_$.#-]++)")
 LOCATION = re.compile(rf"loc\(#({NAME})\)", re.ASCII)
 LONGEST = 1500
 """In characters: longer lines do not repeat."""

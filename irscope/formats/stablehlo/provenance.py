@@ -35,9 +35,12 @@ class StablehloProvenance:
         self.text, self.aliases, self._raw = text, aliases, raw
         self._begins, self._places = array("q"), array("q")
         self._known: dict[str, Location] = {}
+        operations = list(operations)
+        self.meshes = [text[each.begin:each.end] for each in operations if each.name == "sdy.mesh"]
+        """The meshes that shardings refer to, as they are written."""
         self._has_locations = "loc(" in text
         if self._has_locations:
-            for operation in walk(list(operations)):
+            for operation in walk(operations):
                 if operation.location >= 0:
                     self._begins.append(operation.begin)
                     self._places.append(operation.location)

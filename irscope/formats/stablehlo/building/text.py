@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irscope.formats.stablehlo.attributes import Array, Attribute, Number, Record, Symbol, Text, Unit, Word
+from irscope.formats.stablehlo.spelling import constant
 from irscope.graph import TensorType, Type
 from irscope.ops.attrs import Literal
 
@@ -45,7 +46,7 @@ def text_of(value: Attribute, depth: int = 0) -> str:
     if isinstance(value, Record):
         return f"#{value.dialect}.{value.name}<" + ", ".join(f"{k} = {text_of(v, depth + 1)}" for k, v in value.fields.items()) + ">"
     if isinstance(value, Literal):
-        return f"dense<{value.text}>"
+        return constant(value, value.type)
     return "unit" if value is Unit.UNIT else _type(value)
 
 
