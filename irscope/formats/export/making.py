@@ -18,7 +18,7 @@ from irscope.formats.export.targets import GET_ITEM, Targets
 from irscope.formats.export.values import Named
 from irscope.formats.torchscript.structure import CONSTANT, DICT_CONSTRUCT, LIST_CONSTRUCT
 from irscope.formats.torchscript.values import List
-from irscope.graph import NO_ATTRS, UNKNOWN, Graph, NamedType, Node, TupleType, Type
+from irscope.graph import NO_ATTRS, UNKNOWN, Graph, NamedType, Node, TensorType, TupleType, Type
 from irscope.ops import hlo
 
 Plain = Union[bool, int, float, complex, str, None, Named]
@@ -63,6 +63,10 @@ class GraphMaker:
     def call(self, name: str, target: str, arguments: Sequence[Argument], keywords: Mapping[str, Argument], type: Type, loc: int = -1,
              bodies: Sequence[Graph] = ()) -> Node:
         """The call of a target."""
+        if target == GET_ITEM and len(arguments) == 2:
+            whole, place = arguments
+            if isinstance(whole, Node) and isinstance(place, int) and not isinstance(whole.type, TensorType):
+                return self._part(name, whole, place, type, loc)
         operands = [self._operand(argument, f"{name}.{i}", loc) for i, argument in enumerate(arguments)]
         named = sorted(keywords)
         operands += [self._operand(keywords[word], f"{name}.{word}", loc) for word in named]
@@ -71,10 +75,14 @@ class GraphMaker:
             attrs["keywords"] = tuple(named)
         node = Node(self.targets.op(target), name, type, tuple(operands), self._attrs(attrs), tuple(bodies), loc)
         self.names[name] = self.graph.add(node)
-        if target == GET_ITEM and len(arguments) == 2 and isinstance(arguments[0], Node) and type is not UNKNOWN:
-            place = arguments[1]
-            if isinstance(place, int) and arguments[0].type is UNKNOWN:
-                self._parts.setdefault(arguments[0], {})[place] = type
+        return node
+
+    def _part(self, name: str, whole: Node, place: int, type: Type, loc: int) -> Node:
+        """``getitem``: one of the results of a call."""
+        if whole.type is UNKNOWN and type is not UNKNOWN:
+            self._parts.setdefault(whole, {})[place] = type
+        node = Node(hlo.get_tuple_element, name, type, (whole,), self._attrs({"index": place}), (), loc)
+        self.names[name] = self.graph.add(node)
         return node
 
     def result(self, value: Argument, loc: int = -1) -> None:
