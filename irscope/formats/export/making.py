@@ -5,14 +5,13 @@
         %view.1 = prim::ListConstruct(%view.1.0, %n)
         %view = aten::view(%x, %view.1)
 
-All analyses of TorchScript read these graphs then. A node keeps as its :class:`Call` what was passed by keyword.
+All analyses of TorchScript read these graphs then. A node keeps as its :class:`~irscope.formats.torchscript.attributes.Call` what was passed by keyword.
 """
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
-from irscope.formats.export.attributes import Call, GetAttr
 from irscope.formats.export.operators import GET_ATTR
 from irscope.formats.export.targets import GET_ITEM, Targets
 from irscope.formats.export.values import Named
@@ -135,5 +134,3 @@ class GraphMaker:
     def _attrs(self, attrs: dict[str, Any]) -> Mapping[str, Any]:
         return self._shared.setdefault(repr(attrs), attrs)
 
-
-__all__ = ["Argument", "Call", "GetAttr", "GraphMaker", "Plain"]

@@ -5,7 +5,7 @@ from irscope.formats.export.archive import MODEL, Archive
 from irscope.formats.export.archived import GraphReader
 from irscope.formats.export.dialect import EXPORT
 from irscope.formats.export.records import BadRecord, Record, parse
-from irscope.formats.export.signature import Port, Signature
+from irscope.formats.export.signature import Port, Signature, sign
 from irscope.formats.export.stored import StoredValues
 from irscope.formats.export.targets import Targets
 from irscope.graph import Module, Reading
@@ -44,7 +44,8 @@ def _module(archive: Archive, source: SourceText) -> Module:
     main = reader.read("GraphModule", names)
     signature.inputs = [Port(p.kind, param.name, p.target, p.persistent) for p, param in zip(signature.inputs, main.params, strict=True)]
     module.entry = main.name
-    module.attrs |= {"signature": signature, "ranges": _ranges(program), "guards": _guards(program)}
+    sign(module, signature)
+    module.attrs |= {"ranges": _ranges(program), "guards": _guards(program)}
     module.stored = StoredValues(archive, signature)
     return module
 

@@ -22,7 +22,7 @@ from irscope.formats.export.listing import HEADER, Listing
 from irscope.formats.export.making import GRAPH, GraphMaker
 from irscope.formats.export.provenance import TextProvenance
 from irscope.formats.export.runnable import loaded_types
-from irscope.formats.export.signature import Exported, Signature, parse_ranges, parse_signature
+from irscope.formats.export.signature import Exported, Signature, parse_ranges, parse_signature, sign
 from irscope.formats.export.statements import Statements
 from irscope.formats.export.targets import Targets
 from irscope.formats.syntax import SyntaxFault
@@ -228,7 +228,7 @@ class _Reader:
 
     def _sign(self, module: Module, signature: Signature, at: int) -> None:
         """Check the signature against the graph, and keep it."""
-        module.attrs["signature"] = signature
+        sign(module, signature)
         params = [param.name for param in module.main().params] if module.entry else []
         inputs = [port.name for port in signature.inputs]
         if inputs and inputs != params:

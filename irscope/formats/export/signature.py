@@ -13,13 +13,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from irscope.graph import Module
 from irscope.graph.attributes import Attributes, attribute
 
 USER_INPUT, USER_OUTPUT = "USER_INPUT", "USER_OUTPUT"
 STATE = frozenset(("PARAMETER", "BUFFER", "CONSTANT_TENSOR"))
 """The inputs that the program itself holds."""
-RESULTS = frozenset(("USER_OUTPUT", "LOSS_OUTPUT"))
-"""The outputs that a user gets."""
+RESULTS = frozenset(("USER_OUTPUT", "LOSS_OUTPUT", "GRADIENT_TO_PARAMETER", "GRADIENT_TO_USER_INPUT"))
+"""The outputs that a user gets: no mutations and no tokens."""
 
 LINE = re.compile(r"[ \t]*(?P<name>[\w.]*): (?P<kind>[A-Z_]+)(?: target='(?P<target>[^'\n]*)')?(?: persistent=(?P<persistent>\w+))?[ \t]*$")
 SPEC = re.compile(r"(?P<way>Input|Output)Spec\(kind=<(?:Input|Output)Kind\.(?P<kind>[A-Z_]+): \d+>, arg=(?P<class>\w+)\((?P<arg>[^()]*)\), "
@@ -62,6 +63,13 @@ class Exported(Attributes):
     signature = attribute[Signature | None](None)
     ranges = attribute[dict[str, tuple[str, str]]]({})
     guards = attribute[tuple[str, ...]](())
+
+
+def sign(module: Module, signature: Signature) -> None:
+    """Keep the signature of a module, and say which inputs are its state and which results a run gives."""
+    module.attrs |= {"signature": signature, "weights": signature.state}
+    if module.entry and signature.outputs:
+        module.main().notes["results"] = signature.results()
 
 
 def parse_signature(lines: Iterable[str]) -> Signature:
