@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 from irscope.formats.export.arguments import Arguments, tensor_meta
-from irscope.formats.export.making import Argument, GraphMaker
+from irscope.formats.export.making import UNTYPED, Argument, GraphMaker
 from irscope.formats.export.records import BadRecord, Record
-from irscope.formats.export.statements import UNTYPED
 from irscope.formats.export.symbols import Unreadable, spelled
 from irscope.formats.export.targets import GET_ITEM, Targets, canonical, is_higher_order
 from irscope.formats.export.types import SymbolType, symbol_type

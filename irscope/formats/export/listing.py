@@ -12,10 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from irscope.formats.export.making import Argument, GraphMaker
-from irscope.formats.export.statements import UNTYPED
+from irscope.formats.export.making import UNTYPED, Argument, GraphMaker
 from irscope.formats.export.targets import METHOD, SUBMODULE, canonical
-from irscope.formats.export.types import TENSOR_WORD
 from irscope.formats.export.values import Named, named
 from irscope.formats.syntax import SyntaxFault
 from irscope.graph import UNKNOWN, Node
@@ -64,7 +62,7 @@ class Listing:
         if name in self.maker.names:
             raise SyntaxFault(at, f"%{name} is assigned twice", length=len(name) + 1)
         if opcode == "placeholder":
-            self.maker.placeholder(name, UNTYPED if rest == "(default=None)" else TENSOR_WORD, at)
+            self.maker.placeholder(name, UNTYPED, at)
             return
         if opcode == "get_attr":
             self.maker.attribute(name, target, UNKNOWN, None, at)

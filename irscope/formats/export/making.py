@@ -16,6 +16,7 @@ from irscope.formats.export.operators import GET_ATTR
 from irscope.formats.export.targets import GET_ITEM, Targets
 from irscope.formats.export.values import Named
 from irscope.formats.torchscript.structure import CONSTANT, DICT_CONSTRUCT, LIST_CONSTRUCT
+from irscope.formats.torchscript.types import TENSOR_WORD
 from irscope.formats.torchscript.values import List
 from irscope.graph import NO_ATTRS, UNKNOWN, Graph, NamedType, Node, TensorType, TupleType, Type
 from irscope.ops import hlo
@@ -29,6 +30,8 @@ KINDS: dict[type, NamedType] = {bool: NamedType("bool"), int: NamedType("int"), 
 LISTS = {kind: NamedType(f"{type}[]") for kind, type in KINDS.items()}
 MIXED, DICT = NamedType("list"), NamedType("dict")
 GRAPH = NamedType("Graph")
+UNTYPED = NamedType("Any?")
+"""The type of an input that is no tensor, as far as a text says."""
 
 
 class GraphMaker:
@@ -95,10 +98,16 @@ class GraphMaker:
         graph.root = graph.add(Node(hlo.tuple, "output", type, parts, NO_ATTRS, (), loc, synthetic=True))
 
     def settle(self) -> None:
-        """Give calls with several results the types that are stated for their parts, where none is left out."""
+        """Complete the types: calls with several results have those of their parts, where none is left out; the inputs of a text without
+        types are tensors, as far as it reads them."""
         for node, parts in self._parts.items():
             if min(parts) == 0 and max(parts) == len(parts) - 1:
                 node.type = TupleType(tuple(parts[i] for i in range(len(parts))))
+        params = self.graph.params
+        if params and all(param.type is UNTYPED for param in params):
+            read = {operand for node in self.graph.nodes for operand in node.operands} | {self.graph.root}
+            for param in params:
+                param.type = TENSOR_WORD if param in read else UNTYPED
 
     # ------------------------------------------------------------------ what it writes within a call
 

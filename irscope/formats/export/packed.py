@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from irscope.formats.export.archive import MODEL, Archive
 from irscope.formats.export.archived import GraphReader
+from irscope.formats.export.archive_provenance import ArchiveProvenance, call_stack
 from irscope.formats.export.dialect import EXPORT
+from irscope.formats.export.printer import write
 from irscope.formats.export.records import BadRecord, Record, parse
 from irscope.formats.export.signature import Port, Signature, sign
 from irscope.formats.export.stored import StoredValues
@@ -47,7 +49,20 @@ def _module(archive: Archive, source: SourceText) -> Module:
     sign(module, signature)
     module.attrs |= {"ranges": _ranges(program), "guards": _guards(program)}
     module.stored = StoredValues(archive, signature)
+    _place(module, reader)
     return module
+
+
+def _place(module: Module, reader: GraphReader) -> None:
+    """Give the module a text, and its nodes their places in it: messages quote lines of FX."""
+    metadata = reader.metadata
+    text, places = write(module, lambda node: call_stack(metadata[node]) if node in metadata else ())
+    module.source.text = text
+    for node, place in places.items():
+        node.loc = place
+    for graph in module.graphs.values():
+        graph.loc = graph.params[0].loc if graph.params else graph.nodes[0].loc if graph.nodes else 0
+    module.provenance = ArchiveProvenance({places[node]: record for node, record in metadata.items() if node in places})
 
 
 def _check_version(archive: Archive, program: Record) -> None:

@@ -11,11 +11,11 @@ import ast
 from dataclasses import dataclass, field
 
 from irscope.formats.export.expressions import Expressions, dotted, parse
-from irscope.formats.export.making import Argument, GraphMaker
+from irscope.formats.export.making import UNTYPED, Argument, GraphMaker
 from irscope.formats.export.targets import GET_ITEM, METHOD, SUBMODULE, canonical, is_higher_order
 from irscope.formats.export.types import BadType, parse_annotation
 from irscope.formats.syntax import SyntaxFault
-from irscope.graph import UNKNOWN, NamedType, Node, Type
+from irscope.graph import UNKNOWN, Node, Type
 from irscope.ops import hlo
 
 OPERATORS: dict[type[ast.AST], str] = {
@@ -25,8 +25,6 @@ OPERATORS: dict[type[ast.AST], str] = {
     ast.In: "contains", ast.USub: "neg", ast.Not: "not_", ast.Invert: "invert", ast.UAdd: "pos",
 }
 """The functions of Python's module ``operator`` that FX writes as operators."""
-UNTYPED = NamedType("Any?")
-"""The type of an input that is no tensor: the graph does not read it."""
 
 
 @dataclass(slots=True)
@@ -42,12 +40,10 @@ class Unresolved:
 class Statements:
     """Reads the statements of one graph into its maker."""
 
-    def __init__(self, maker: GraphMaker, tensors: Type = UNTYPED) -> None:
+    def __init__(self, maker: GraphMaker) -> None:
         self.maker = maker
         self.expressions = Expressions(maker)
         self.attributes: dict[Node, Unresolved] = {}
-        self.tensors = tensors
-        """The type of inputs without an annotation."""
         self.returned = False
         self._stated: dict[str, Type] = {}
 
@@ -63,7 +59,7 @@ class Statements:
         for argument in [*given.posonlyargs, *given.args, *([given.vararg] if given.vararg else []), *given.kwonlyargs]:
             if argument.arg == "self" and not self.maker.graph.params:
                 continue
-            self._input(argument.arg, self._annotated(argument.annotation, self.tensors), at + argument.col_offset)
+            self._input(argument.arg, self._annotated(argument.annotation, UNTYPED), at + argument.col_offset)
 
     def _input(self, name: str, type: Type, at: int) -> None:
         if name in self.maker.names:
@@ -225,7 +221,7 @@ class Statements:
         for target in targets.elts:
             if not isinstance(target, ast.Name):
                 raise self.expressions.fault(target, "the name of an input is expected")
-            type = self._stated.get(target.id, before.get(target.id, self.tensors))
+            type = self._stated.get(target.id, before.get(target.id, UNTYPED))
             self._input(target.id, type, self.expressions.at + target.col_offset)
 
     def _return(self, statement: ast.Return) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from irscope.formats.export.symbols import Unreadable, spelled
-from irscope.formats.torchscript.types import TENSOR_WORD, TorchTensorType
+from irscope.formats.torchscript.types import TorchTensorType
 from irscope.graph import DTYPES, Dim, DynamicDim, NamedType, Type
 
 ABBREVIATIONS = {
@@ -102,5 +102,3 @@ def _strides(text: str | None) -> tuple[int, ...] | None:
     parts = [part.strip() for part in split_sizes(text or "")]
     return tuple(map(int, parts)) if text is not None and all(p.isdecimal() and len(p) < 20 for p in parts) else None
 
-
-__all__ = ["ABBREVIATIONS", "SHORT", "TENSOR_WORD", "BadType", "SymbolType", "parse_annotation", "size", "symbol_type", "tensor_type"]
