@@ -77,8 +77,8 @@ class Interpreter(Program):
         single = len(leaves) == 1 and not isinstance(results[0] if len(results) == 1 else results, list | tuple | dict)
         self.t.builder.at = (root,)
         self.graph.root = leaves[0] if single else self.t.tuple(leaves)
-        inputs = [*Prepared.of(self.module).weights, *(p.name for p in main.params if _is_parameter(p))]
-        self.made.attrs |= {"weights": frozenset([*self.weights, *inputs])}
+        state = [*Prepared.of(self.module).weights, *(p.name for p in main.params if _is_parameter(p))]
+        self.made.attrs |= {"weights": frozenset([*self.weights, *state])}
         self.made.graphs[self.graph.name] = self.graph
         self.made.entry = self.graph.name
         return self.made

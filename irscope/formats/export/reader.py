@@ -17,7 +17,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 
 from irscope.formats.export.dialect import EXPORT
-from irscope.formats.export.lines import Line, joined, lines_of, unclosed
+from irscope.formats.export.lines import Line, joined, lines_of
 from irscope.formats.export.listing import HEADER, Listing
 from irscope.formats.export.making import GRAPH, GraphMaker
 from irscope.formats.export.provenance import TextProvenance
@@ -169,8 +169,6 @@ class _Reader:
         if line.indent != top.body:
             self._fault(line.offset, "EXP005", "syntax", f"syntax: the statement is indented by {line.indent} columns, those above by "
                         f"{top.body}: unexpected indent")
-        if not isinstance(top.reader, Listing) and "#" not in text and (hole := unclosed(text)) >= 0:
-            raise SyntaxFault(line.offset + hole, f"syntax: {text[hole]!r} is never closed")
         top.reader.read(text, line.offset)
 
     def _close(self, at_end: bool = False) -> None:

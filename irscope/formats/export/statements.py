@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 
 from irscope.formats.export.expressions import Expressions, dotted, parse
@@ -25,6 +26,10 @@ OPERATORS: dict[type[ast.AST], str] = {
     ast.In: "contains", ast.USub: "neg", ast.Not: "not_", ast.Invert: "invert", ast.UAdd: "pos",
 }
 """The functions of Python's module ``operator`` that FX writes as operators."""
+
+
+TAIL = re.compile(r";  \w+(?: = \w+)* = None$")
+"""What frees values after their last use; left out before Python's parser sees it, which is half of the time."""
 
 
 @dataclass(slots=True)
@@ -82,6 +87,8 @@ class Statements:
     def read(self, text: str, at: int) -> None:
         """Read one line. Raises SyntaxFault for what is no statement of a graph."""
         self.expressions.at = at
+        if text.endswith(" = None"):
+            text = TAIL.sub("", text)
         for statement in parse(text, at):
             self._statement(statement)
 
