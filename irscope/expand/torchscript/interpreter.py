@@ -86,12 +86,12 @@ class Interpreter(Program):
         if returned is not None:
             results = [results[i] for i in returned if i < len(results)]
         with self._faults_at(root):
-            leaves = [self._leaf(v) for v in structure.flatten(results) if not isinstance(v, str) or returned is None]
+            leaves = [self._leaf(v) for v in structure.flatten(results) if not isinstance(v, str)]
         single = len(leaves) == 1 and not isinstance(results[0] if len(results) == 1 else results, list | tuple | dict)
         self.t.builder.at = (root,)
         self.graph.root = leaves[0] if single else self.t.tuple(leaves)
-        own = (p.name for p in main.params if _is_parameter(p))
-        self.made.attrs |= {"weights": frozenset([*self.weights, *Prepared.of(self.module).weights, *own])}
+        state = [*Prepared.of(self.module).weights, *(p.name for p in main.params if _is_parameter(p))]
+        self.made.attrs |= {"weights": frozenset([*self.weights, *state])}
         self.made.graphs[self.graph.name] = self.graph
         self.made.entry = self.graph.name
         return self.made
