@@ -14,15 +14,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from irscope.expand.torchscript import aliases, branches, constants, control, inputs, numbers, python_values, structure, weights
+from irscope.expand.torchscript import (
+    aliases,
+    autocast,
+    batches,
+    branches,
+    constants,
+    control,
+    higher_order,
+    inputs,
+    numbers,
+    python_values,
+    structure,
+    weights,
+)
 from irscope.expand.torchscript.program import Given, Program
-from irscope.formats.torchscript.abstract import Scalar, Tensor
+from irscope.formats.torchscript.abstract import Scalar, Tensor, Written
+from irscope.formats.torchscript.attributes import Call
+from irscope.formats.torchscript.names import functional, qualified
 from irscope.formats.torchscript.operators import overloads
+from irscope.formats.torchscript.schema import in_order
 from irscope.formats.torchscript.types import TorchTensorType
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, dtype_of
 from irscope.graph.dtypes import F64
 from irscope.ops import TypeFault, hlo
 from irscope.ops.attributes import GetTupleElement
+from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError
 from irscope.source.budget import require_nodes
 
@@ -65,12 +82,16 @@ class Interpreter(Program):
         if structure.has_optional(results):
             raise UserError("the program returns an Optional, and data decides whether it is None", "return a tensor and a bool beside it")
         root = main.root
+        returned: Sequence[int] | None = main.notes.get("results")
+        if returned is not None:
+            results = [results[i] for i in returned if i < len(results)]
         with self._faults_at(root):
-            leaves = [self._leaf(v) for v in structure.flatten(results)]
+            leaves = [self._leaf(v) for v in structure.flatten(results) if not isinstance(v, str)]
         single = len(leaves) == 1 and not isinstance(results[0] if len(results) == 1 else results, list | tuple | dict)
         self.t.builder.at = (root,)
         self.graph.root = leaves[0] if single else self.t.tuple(leaves)
-        self.made.attrs |= {"weights": frozenset([*self.weights, *(p.name for p in main.params if _is_parameter(p))])}
+        state = [*Prepared.of(self.module).weights, *(p.name for p in main.params if _is_parameter(p))]
+        self.made.attrs |= {"weights": frozenset([*self.weights, *state])}
         self.made.graphs[self.graph.name] = self.graph
         self.made.entry = self.graph.name
         return self.made
@@ -121,12 +142,13 @@ class Interpreter(Program):
             self.depth -= 1
 
     def _run_node(self, node: Node, env: dict[Node, Any]) -> None:
-        if node.synthetic:
-            if node.op is hlo.get_tuple_element:
-                several, index = env[node.operands[0]], GetTupleElement.of(node).index
-                if not isinstance(several, list | tuple) or len(several) <= index:
-                    raise self.fault(node.operands[0], f"it has no value for %{node.name}")
-                env[node] = several[index]
+        if node.op is hlo.get_tuple_element:
+            several, index = env[node.operands[0]], GetTupleElement.of(node).index
+            if not isinstance(several, list | tuple) or len(several) <= index:
+                raise self.fault(node.operands[0], f"it has no value for %{node.name}")
+            env[node] = several[index]
+            return
+        if node.op is hlo.tuple and node.synthetic:
             return
         self.t.builder.at = (node,)
         self.runs[node] += 1
@@ -149,9 +171,12 @@ class Interpreter(Program):
     def _value(self, node: Node, values: list[Any]) -> Any:
         """The result of a node: one value, or a list of several."""
         name = node.op.name
-        special: Callable[..., Any] | None = control.NODES.get(name) or structure.NODES.get(name)
+        values = self._in_order(node, name, values)
+        special: Callable[..., Any] | None = control.NODES.get(name) or structure.NODES.get(name) or HANDLERS.get(name)
         if special is not None:
             return special(self, node, values)
+        if batches.has_rows(values):
+            return batches.apply(self, node, name, values)
         if name in python_values.CONTAINERS and values and not isinstance(values[0], Tensor | Scalar) and _plain_operands(name, values):
             known = python_values.compute(name, values)
             if known is not python_values.UNKNOWN:
@@ -162,15 +187,27 @@ class Interpreter(Program):
                 return known
         return self.operator(node, name, values)
 
+    def _in_order(self, node: Node, name: str, values: list[Any]) -> list[Any]:
+        """The operands in the order of the operator's schema, where the text passes some by keyword."""
+        keywords = Call.of(node).keywords
+        if not keywords:
+            return values
+        found = overloads(name) or overloads(functional(node.op).name)
+        return in_order(found.choices, Call.of(node).overload, values, keywords) if found is not None else values
+
     def operator(self, node: Node, name: str, values: list[Any]) -> Any:
         """Apply an operator of torch to values: by folding, by its expansion, or in place by its functional form."""
+        if self.autocast is not None:
+            values = autocast.cast(self, name, values)
         folded = python_values.fold_known(name, values)
         if isinstance(folded, Tensor) and folded.known is not None and folded not in values:
             return constants.known(self, folded.known, TensorType(dtype_of(folded.known.dtype), folded.known.shape))
         if folded is not None:
             return folded
         found = overloads(name)
-        match = found.match(values) if found else None
+        match = found.match(values, Call.of(node).overload) if found else None
+        if match is None and found is not None and any(isinstance(v, Tensor) for v in values):
+            match = found.match(numbers.as_tensors(self, found.choices[0].schema, values))
         if match is None and name.endswith("_") and not name.endswith("__"):
             return self._in_place(node, name, values)
         if match is None and numbers.are_numbers(values):
@@ -190,9 +227,23 @@ class Interpreter(Program):
                          for declared, a in zip(choice.schema.arguments, arguments, strict=True)]
         if choice.style in ("view", "alias"):
             return aliases.shared(self, node, choice.function, choice.style, arguments)
-        made = structure.wrap(self, choice.function(self.t, *map(structure.node_of, arguments)))
+        results = choice.function(self.t, *map(structure.node_of, arguments))
+        values: Mapping[int, Node] = {}
+        if isinstance(results, Written):
+            results, values = results.results, results.values
+        made = structure.wrap(self, results)
         aliases.lay_out(self, node, name, arguments, made)
+        for place, value in values.items():
+            aliases.write(self, arguments[place], value)
         return made
+
+    def named(self, node: Node, target: str, values: list[Any]) -> Any:
+        name, overload = qualified(target)
+        found, keywords = overloads(name), Call.of(node).keywords
+        if keywords and found is not None:
+            values = in_order(found.choices, overload, values, keywords)
+        special: Callable[..., Any] | None = structure.NODES.get(name)
+        return special(self, node, values) if special is not None else self.operator(node, name, values)
 
     def _size(self, value: Any) -> Any:
         """An int argument that the code depends on: one that depends on data is computed from the given inputs."""
@@ -204,12 +255,14 @@ class Interpreter(Program):
         """``relu_``: the result of ``relu``, in the type and shape of the tensor that is written."""
         target = values[0]
         plain = name[:-1]
+        if isinstance(target, list) and overloads(plain) is not None:
+            return self._each_in_place(node, plain, target, values)
         if not isinstance(target, Tensor) or (overloads(plain) is None and python_values.fold_known(plain, values) is None):
             return self._missing(node)
         if plain in KEEP_SHAPE:
             return target
         found = overloads(plain)
-        match = found.match(values) if found is not None else None
+        match = found.match(values, Call.of(node).overload) if found is not None else None
         if match is not None and (match[0].style == "view" or plain == "aten::as_strided"):
             aliases.restride(self, target, aliases.shared(self, node, match[0].function, match[0].style, match[1]))
             return target
@@ -225,6 +278,13 @@ class Interpreter(Program):
             return target
         aliases.write(self, target, self.t.broadcast_to(self.t.convert(result.get(), self.t.dtype(before)), self.t.shape(before)))
         return target
+
+    def _each_in_place(self, node: Node, plain: str, targets: list[Any], values: list[Any]) -> list[Any]:
+        """``_foreach_add_``: writes each tensor of a list."""
+        for target, result in zip(targets, self.operator(node, plain, values), strict=True):
+            before = target.get()
+            aliases.write(self, target, self.t.broadcast_to(self.t.convert(result.get(), self.t.dtype(before)), self.t.shape(before)))
+        return targets
 
     def _missing(self, node: Node) -> Any:
         """Record an unknown operator and continue with the declared type, so that one message reports all of them."""
@@ -275,6 +335,8 @@ def results_of(graph: Graph, env: Mapping[Node, Any]) -> list[Any]:
     return [env[root]]
 
 
+HANDLERS = higher_order.NODES | batches.NODES
+"""The functions that run what FX graphs have beside operators."""
 KEEP_SHAPE = frozenset(("aten::detach", "aten::requires_grad", "aten::alias"))
 """Views whose in-place form changes nothing that a value shows."""
 MOVING = frozenset(("aten::select",))
