@@ -73,7 +73,7 @@ class Interpreter(Program):
         if returned is not None:
             results = [results[i] for i in returned if i < len(results)]
         with self._faults_at(root):
-            leaves = [self._leaf(v) for v in structure.flatten(results) if not isinstance(v, str) or returned is None]
+            leaves = [self._leaf(v) for v in structure.flatten(results) if not isinstance(v, str)]
         single = len(leaves) == 1 and not isinstance(results[0] if len(results) == 1 else results, list | tuple | dict)
         self.t.builder.at = (root,)
         self.graph.root = leaves[0] if single else self.t.tuple(leaves)
