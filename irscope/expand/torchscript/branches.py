@@ -1,6 +1,7 @@
 """Branches on data: both ways are run into bodies of a ``conditional``, which returns what they return, write or put into containers."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.expand.torchscript import aliases
@@ -9,9 +10,12 @@ from irscope.expand.torchscript.merging import MISSING, filled, slots, unified
 from irscope.expand.torchscript.program import Program
 from irscope.expand.torchscript.structure import flatten
 from irscope.formats.torchscript.abstract import Scalar, Tensor
-from irscope.graph import Graph, Node
+from irscope.graph import Node
 from irscope.graph.dtypes import F64, PRED, S64
 from irscope.source import UserError
+
+Body = Callable[[], list[Any]]
+"""A branch: runs it, and returns its results."""
 
 
 class Raise(Exception):
@@ -25,12 +29,12 @@ class Way:
     whose value is not known after its writes; ``containers`` the new contents of the lists and dicts that it changed.
     """
 
-    def __init__(self, program: Program, name: str, body: Graph, arguments: list[Any], contents: Contents) -> None:
+    def __init__(self, program: Program, name: str, body: Body, contents: Contents) -> None:
         t = program.t
         with t.body(name) as self.frame:
             journal = t.journals[-1]
             try:
-                self.results = program.call(body, arguments)
+                self.results = body()
                 self.containers = contents.changed()
                 for leaf in flatten([self.results, list(self.containers.values())]):
                     if isinstance(leaf, Tensor):
@@ -54,15 +58,18 @@ class Way:
                     storage.set(node)
 
 
-def conditional(program: Program, node: Node, flag: Node, arguments: list[list[Any]]) -> list[Any]:
-    """``prim::If`` on a number that depends on data. A way that raises is dropped in favour of the other one."""
+def conditional(program: Program, node: Node, flag: Node, bodies: Sequence[Body], captured: Sequence[Any]) -> list[Any]:
+    """One of two bodies by a number that depends on data. A way that raises is dropped in favour of the other one.
+
+    ``captured`` are the values that the bodies read.
+    """
     t = program.t
-    contents = Contents(program, [*arguments[0], *arguments[1]])
+    contents = Contents(program, captured)
     ways: list[Way | None] = []
     reasons: list[str] = []
-    for i, body in enumerate(node.bodies):
+    for i, body in enumerate(bodies):
         try:
-            ways.append(Way(program, f"{node.name}.{i}", body, arguments[i], contents))
+            ways.append(Way(program, f"{node.name}.{i}", body, contents))
         except Raise as reason:
             ways.append(None)
             reasons.append(str(reason))
@@ -70,7 +77,7 @@ def conditional(program: Program, node: Node, flag: Node, arguments: list[list[A
     if first is None or second is None:
         if first is None and second is None:
             raise Raise(reasons[0])
-        return program.call(node.bodies[0 if second is None else 1], arguments[0 if second is None else 1])
+        return bodies[0 if second is None else 1]()
     places = list(dict.fromkeys([*first.containers, *second.containers]))
     results = unified(first.results, second.results)
     held = [unified(*(way.containers.get(p, contents.before(p)) for way in (first, second))) for p in places]

@@ -113,6 +113,12 @@ def _as_number(program: Program, tensor: Tensor) -> Tensor:
     return tensor
 
 
+def number_tensor(program: Program, value: float) -> Tensor:
+    """A tensor that stands for a Python number: its type matters by its kind only."""
+    type = PRED if isinstance(value, bool) else S64 if isinstance(value, int) else F64
+    return _as_number(program, known(program, np.asarray(value), TensorType(type, ())))
+
+
 def known(program: Program, array: Array, declared: Type) -> Tensor:
     """An array that the program contains, in the declared element type; within a branch or loop it is built at once."""
     dtype = declared.dtype if isinstance(declared, TensorType) else dtype_of(array.dtype)

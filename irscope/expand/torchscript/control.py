@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from irscope.expand.frames import captures
-from irscope.expand.torchscript.branches import Raise, conditional
+from irscope.expand.torchscript.branches import Body, Raise, conditional
 from irscope.expand.torchscript.loops import Rolled, roll
 from irscope.expand.torchscript.program import Program
 from irscope.expand.torchscript.structure import has_tensor
@@ -15,18 +17,24 @@ from irscope.graph.dtypes import PRED
 
 MAX_UNROLLED = 256
 """A loop over tensors with more known trips than this stays a loop."""
+NO_LIMIT = 1 << 62
+"""As many trips as a text writes for a loop that has only a condition."""
 
 
 def branch(program: Program, node: Node, values: list[Any]) -> Any:
     """``prim::If``."""
     condition, captured = values[0], values[1:]
-    arguments = captures(node, captured)
-    known = condition.known.item() if isinstance(condition, Tensor) and condition.known is not None else condition
+    bodies = [partial(program.call, body, arguments) for body, arguments in zip(node.bodies, captures(node, captured), strict=True)]
+    return _results(node, chosen(program, node, condition, bodies, captured))
+
+
+def chosen(program: Program, node: Node, condition: Any, bodies: Sequence[Body], captured: Sequence[Any]) -> list[Any]:
+    """The results of the first body where the condition holds, else of the second."""
+    known = _known(condition)
     if not isinstance(known, Scalar | Tensor):
-        taken = 0 if known else 1
-        return _results(node, program.call(node.bodies[taken], arguments[taken]))
+        return bodies[0 if known else 1]()
     flag = known.node if isinstance(known, Scalar) else program.t.convert(program.t.reshape(known.get(), ()), PRED)
-    return _results(node, conditional(program, node, flag, arguments))
+    return conditional(program, node, flag, bodies, captured)
 
 
 def raising(program: Program, node: Node, values: list[Any]) -> Any:
@@ -40,20 +48,29 @@ def loop(program: Program, node: Node, values: list[Any]) -> Any:
     own = body.notes["own"]
     trips, condition, carried = values[0], values[1], values[2:2 + own - 1]
     captured = values[2 + own - 1:]
-    if isinstance(trips, Tensor) and trips.known is not None:
-        trips = trips.known.item()
-    unrolled = 0
+    def step(number: Any, values: list[Any]) -> list[Any]:
+        return program.call(body, [number, *values, *captured])
+    return _results(node, repeated(program, Rolled(node, step, trips, condition, carried, captured)))
+
+
+def repeated(program: Program, loop: Rolled) -> list[Any]:
+    """The values after a loop: unrolled as long as its condition is known, then rolled."""
+    trips, condition, carried = _known(loop.trips), _known(loop.condition), loop.carried
+    done = 0
     while not isinstance(condition, Scalar | Tensor) and not isinstance(trips, Scalar | Tensor):
-        if not condition or unrolled >= trips:
-            return _results(node, carried)
-        if unrolled == 0 and trips > MAX_UNROLLED and trips < (1 << 62) and has_tensor(carried):
+        if not condition or done >= trips:
+            return carried
+        if done == 0 and trips > MAX_UNROLLED and trips < NO_LIMIT and has_tensor(carried):
             break
-        got = program.call(body, [unrolled, *carried, *captured])
-        condition, carried = got[0], got[1:]
-        if isinstance(condition, Tensor) and condition.known is not None:
-            condition = bool(condition.known.item())
-        unrolled += 1
-    return _results(node, roll(program, Rolled(node, body, trips, condition, carried, captured, unrolled)))
+        got = loop.step(done, carried)
+        condition, carried = _known(got[0]), got[1:]
+        done += 1
+    return roll(program, replace(loop, trips=trips, condition=condition, carried=carried, done=done))
+
+
+def _known(value: Any) -> Any:
+    """The number of a tensor that is one."""
+    return value.known.item() if isinstance(value, Tensor) and value.known is not None else value
 
 
 def _results(node: Node, got: Sequence[Any]) -> Any:

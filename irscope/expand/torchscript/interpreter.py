@@ -14,11 +14,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from irscope.expand.torchscript import aliases, branches, constants, control, inputs, numbers, python_values, structure, weights
+from irscope.expand.torchscript import (
+    aliases,
+    autocast,
+    batches,
+    branches,
+    constants,
+    control,
+    higher_order,
+    inputs,
+    numbers,
+    python_values,
+    structure,
+    weights,
+)
 from irscope.expand.torchscript.program import Given, Program
 from irscope.formats.torchscript.abstract import Scalar, Tensor, Written
 from irscope.formats.torchscript.attributes import Call
-from irscope.formats.torchscript.names import functional
+from irscope.formats.torchscript.names import functional, qualified
 from irscope.formats.torchscript.operators import overloads
 from irscope.formats.torchscript.schema import in_order
 from irscope.formats.torchscript.types import TorchTensorType
@@ -158,10 +171,12 @@ class Interpreter(Program):
     def _value(self, node: Node, values: list[Any]) -> Any:
         """The result of a node: one value, or a list of several."""
         name = node.op.name
-        special: Callable[..., Any] | None = control.NODES.get(name) or structure.NODES.get(name)
+        values = self._in_order(node, name, values)
+        special: Callable[..., Any] | None = control.NODES.get(name) or structure.NODES.get(name) or HANDLERS.get(name)
         if special is not None:
             return special(self, node, values)
-        values = self._in_order(node, name, values)
+        if batches.has_rows(values):
+            return batches.apply(self, node, name, values)
         if name in python_values.CONTAINERS and values and not isinstance(values[0], Tensor | Scalar) and _plain_operands(name, values):
             known = python_values.compute(name, values)
             if known is not python_values.UNKNOWN:
@@ -182,6 +197,8 @@ class Interpreter(Program):
 
     def operator(self, node: Node, name: str, values: list[Any]) -> Any:
         """Apply an operator of torch to values: by folding, by its expansion, or in place by its functional form."""
+        if self.autocast is not None:
+            values = autocast.cast(self, name, values)
         folded = python_values.fold_known(name, values)
         if isinstance(folded, Tensor) and folded.known is not None and folded not in values:
             return constants.known(self, folded.known, TensorType(dtype_of(folded.known.dtype), folded.known.shape))
@@ -189,6 +206,8 @@ class Interpreter(Program):
             return folded
         found = overloads(name)
         match = found.match(values, Call.of(node).overload) if found else None
+        if match is None and found is not None and any(isinstance(v, Tensor) for v in values):
+            match = found.match(numbers.as_tensors(self, found.choices[0].schema, values))
         if match is None and name.endswith("_") and not name.endswith("__"):
             return self._in_place(node, name, values)
         if match is None and numbers.are_numbers(values):
@@ -217,6 +236,14 @@ class Interpreter(Program):
         for place, value in values.items():
             aliases.write(self, arguments[place], value)
         return made
+
+    def named(self, node: Node, target: str, values: list[Any]) -> Any:
+        name, overload = qualified(target)
+        found, keywords = overloads(name), Call.of(node).keywords
+        if keywords and found is not None:
+            values = in_order(found.choices, overload, values, keywords)
+        special: Callable[..., Any] | None = structure.NODES.get(name)
+        return special(self, node, values) if special is not None else self.operator(node, name, values)
 
     def _size(self, value: Any) -> Any:
         """An int argument that the code depends on: one that depends on data is computed from the given inputs."""
@@ -308,6 +335,8 @@ def results_of(graph: Graph, env: Mapping[Node, Any]) -> list[Any]:
     return [env[root]]
 
 
+HANDLERS = higher_order.NODES | batches.NODES
+"""The functions that run what FX graphs have beside operators."""
 KEEP_SHAPE = frozenset(("aten::detach", "aten::requires_grad", "aten::alias"))
 """Views whose in-place form changes nothing that a value shows."""
 MOVING = frozenset(("aten::select",))

@@ -1,7 +1,7 @@
 """Loops whose end depends on data: ``while`` over (i, go, carried..., contents of containers..., written..., limit, captured...)."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,15 +43,19 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Rolled:
-    """A ``prim::Loop`` on data, after ``done`` unrolled iterations."""
+    """A loop of at most ``trips`` iterations, after ``done`` unrolled ones.
+
+    ``step(number, carried)`` runs an iteration, and returns whether there is another one, and what it carries. ``captured`` are the other
+    values that it reads.
+    """
 
     node: Node
-    body: Graph
+    step: Callable[[Any, list[Any]], list[Any]]
     trips: Any
     condition: Any
     carried: list[Any]
-    captured: list[Any]
-    done: int
+    captured: Sequence[Any]
+    done: int = 0
 
 
 class Trip:
@@ -82,7 +86,7 @@ class Trip:
             for storage, why in state.doubts.items():
                 t.doubt(storage, why)
             try:
-                got = program.call(loop.body, [Scalar(i, "int"), *carried, *loop.captured])
+                got = loop.step(Scalar(i, "int"), carried)
                 changed = contents.changed()
                 found = [storage for storage in journal if storage not in state.touched]
                 doubts = {storage: why for storage, why in t.doubts[-1].items() if storage.serial < first}

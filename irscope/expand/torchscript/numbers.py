@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from irscope.expand.torchscript.constants import number_tensor
 from irscope.expand.torchscript.program import Program
 from irscope.formats.torchscript.abstract import Scalar, Tensor
+from irscope.formats.torchscript.schema import Schema
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F64, PRED, S64
 
@@ -39,3 +41,9 @@ def arithmetic(program: Program, node: Node, name: str, values: Sequence[object]
     dtype = t.dtype(made)
     kind = "bool" if dtype is PRED else "int" if dtype.is_integer or name in TO_INT else "float"
     return Scalar(t.convert(made, DTYPES[kind]), kind)
+
+
+def as_tensors(program: Program, schema: Schema, values: Sequence[object]) -> list[Any]:
+    """Operands as FX calls operators: numbers where the schema has tensors are tensors that stand for them."""
+    return [number_tensor(program, v) if declared.type == "Tensor" and not declared.is_list and isinstance(v, bool | int | float) else v
+            for declared, v in zip(schema.arguments, values, strict=False)] + list(values[len(schema.arguments):])

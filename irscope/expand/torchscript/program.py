@@ -9,7 +9,8 @@ from typing import Any
 
 from irscope.expand.torchscript.frames import FramedTorch
 from irscope.formats.torchscript.abstract import Tensor
-from irscope.graph import Graph, Module, Node, TensorType
+from irscope.formats.torchscript.strides import preserved
+from irscope.graph import DType, Graph, Module, Node, TensorType
 from irscope.lazy import Array
 from irscope.ops import hlo
 from irscope.source import UserError
@@ -42,7 +43,7 @@ class Program(ABC):
 
     ``attributes`` maps paths to values of objects, ``assigned`` has the paths that the program set. ``weights`` are parameters of the main
     graph by state-dict path; ``has_unsolved``: the shape of one of them was unknown at its first use. ``missing`` are nodes whose
-    operator is unknown, by its name.
+    operator is unknown, by its name. ``autocast`` is the innermost region of :mod:`~irscope.expand.torchscript.autocast`, or None.
     """
 
     def __init__(self, module: Module, given: Given) -> None:
@@ -59,6 +60,7 @@ class Program(ABC):
         self.runs: Counter[Node] = Counter()
         self.weights: dict[str, Tensor] = {}
         self.has_unsolved = False
+        self.autocast: object = None
 
     @abstractmethod
     def call(self, graph: Graph, arguments: Sequence[Any]) -> list[Any]:
@@ -67,6 +69,15 @@ class Program(ABC):
     @abstractmethod
     def operator(self, node: Node, name: str, values: list[Any]) -> Any:
         """Apply an operator of torch to values."""
+
+    @abstractmethod
+    def named(self, node: Node, target: str, values: list[Any]) -> Any:
+        """Apply the operator of a target to the operands of a node, the last of them by the keywords of the node."""
+
+    def cast(self, value: Tensor, kind: DType) -> Tensor:
+        """A copy of a tensor in another element type."""
+        layout = value.layout
+        return Tensor(self.t.here(self.t.convert(value.get(), kind)), layout=preserved(layout) if layout is not None else None)
 
     def parameter(self, type: TensorType, node: Node, name: str = "") -> Node:
         """A parameter of the main graph, whichever frame is under construction."""

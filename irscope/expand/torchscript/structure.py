@@ -145,7 +145,12 @@ def _get_attr(program: Program, node: Node, values: list[Any]) -> Any:
 def _module_attribute(program: Program, node: Node, values: list[Any]) -> Any:
     """A subgraph, or a tensor of the module by its name."""
     attribute = Subgraph.of(node)
-    return FunctionRef(attribute.callee) if attribute.callee else weight(program, attribute.name, node)
+    if attribute.callee:
+        return FunctionRef(attribute.callee)
+    if attribute.name not in program.given.weights and not isinstance(node.type, TensorType):
+        raise UserError(f"the text does not say what the attribute {attribute.name!r} of the graph module is{program.where(node)}",
+                        "print_readable() prints inner graphs; --weights gives a tensor by this name")
+    return weight(program, attribute.name, node)
 
 
 @node("prim::SetAttr")

@@ -23,3 +23,11 @@ def is_library_call(op: Op) -> bool:
 def is_python(op: Op) -> bool:
     """Whether it calls a Python function, which torch writes as ``^Function`` or ``prim::PythonOp``."""
     return op.name.startswith("^") or op.name == "prim::PythonOp"
+
+
+def qualified(target: str) -> tuple[str, str]:
+    """The name and the overload of the operator that a target of FX names: ``torch.ops.aten.add.Tensor``. Raises ValueError for others."""
+    parts = target.removeprefix("torch.ops.").split(".")
+    if len(parts) not in (2, 3):
+        raise ValueError(f"{target} is no operator of torch.ops")
+    return f"{parts[0]}::{parts[1]}", "" if len(parts) < 3 or parts[2] == "default" else parts[2]

@@ -156,6 +156,11 @@ def eye_m(t: Torch, n: int, m: int, dtype: int | None, layout: object, device: o
     return t.convert(same, t.dtype_number(dtype, F32))
 
 
+@operator(f"scalar_tensor(Scalar s, {OPTIONS})")
+def scalar_tensor(t: Torch, value: object, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+    return t.as_tensor(value, t.dtype_number(dtype, t.result_type(value)))
+
+
 @operator("tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
           "tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
           "tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
