@@ -73,6 +73,8 @@ def canonical(target: str) -> str:
     """One spelling for the modules that FX writes in several ways."""
     if target.startswith("operator."):
         return "_" + target
+    if target.startswith("_operator_"):
+        return target.replace("_", ".", 2).replace(".", "_", 1)
     return target
 
 
