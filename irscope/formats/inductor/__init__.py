@@ -1,0 +1,45 @@
+"""What TorchInductor and torch.compile write: IR before and after fusion, output code, structured traces, logs."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from irscope.formats.inductor.code import read_output_code
+from irscope.formats.inductor.ir import read_ir
+from irscope.formats.inductor.printer import print_module
+from irscope.formats.inductor.recorded import read_log_text, read_trace_text
+from irscope.formats.inductor.scheduler import HEADER
+from irscope.graph import Reading
+from irscope.source import SourceText
+
+__all__ = ["TITLE", "print_module", "read", "sniff"]
+
+TITLE = "what TorchInductor wrote: IR, output code, a trace or a log"
+
+HEAD = 1 << 16
+_GLOG = r"^(?:\[rank\d+\]:)?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\]\s]+:\d+\] "
+_IR = re.compile(rf"^{HEADER.pattern[:-1]}\n(\w+)\.writes = ", re.MULTILINE)
+_CODE = re.compile(r"^(?:# AOT ID: \[|async_compile = AsyncCompile\(\)|from torch\._inductor\.async_compile import |"
+                   r"assert_size_stride = torch\._C\._dynamo\.guards)", re.MULTILINE)
+_TRACE = re.compile(_GLOG + r"\{\"", re.MULTILINE)
+_LOG = re.compile(_GLOG + r"(?:\[[^\]\s]+\] )?\[__\w+\]", re.MULTILINE)
+
+_KINDS: tuple[tuple[re.Pattern[str], Callable[[SourceText], Reading]], ...] = (
+    (_LOG, read_log_text), (_TRACE, read_trace_text), (_CODE, read_output_code), (_IR, read_ir))
+"""What a text begins with, and its reader. Logs and traces come first: they hold texts of the other kinds."""
+
+
+def sniff(text: str) -> float:
+    """The confidence that Inductor or torch.compile wrote a text."""
+    head = text[:HEAD]
+    return 0.95 if any(pattern.search(head) for pattern, _ in _KINDS) else 0.0
+
+
+def read(source: SourceText) -> Reading:
+    """Read a text of any of these kinds; one that shows no sign of them is read as IR."""
+    head = source.text[:HEAD]
+    reader = next((reader for pattern, reader in _KINDS if pattern.search(head)), read_ir)
+    reading = reader(source)
+    if not reading.modules and reading.ok:
+        reading.ok = False
+    return reading

@@ -1,0 +1,5 @@
+"""The requirements and guarantees of what TorchInductor writes: its scheduler nodes and the calls of its output code."""
+from irscope.graph import Dialect, Typing
+
+INDUCTOR = Dialect("inductor", Typing.STATED, writes_in_place=True, default_policy="inductor", instruction="scheduler node",
+                   module="Inductor text", whole_text="TORCH_COMPILE_DEBUG=1 writes the whole folder again")
