@@ -12,7 +12,7 @@ from irscope.formats.inductor.scheduler import HEADER
 from irscope.graph import Reading
 from irscope.source import SourceText
 
-__all__ = ["TITLE", "print_module", "read", "sniff"]
+__all__ = ["TITLE", "is_record", "is_trace", "print_module", "read", "sniff"]
 
 TITLE = "what TorchInductor wrote: IR, output code, a trace or a log"
 
@@ -33,6 +33,17 @@ def sniff(text: str) -> float:
     """The confidence that Inductor or torch.compile wrote a text."""
     head = text[:HEAD]
     return 0.95 if any(pattern.search(head) for pattern, _ in _KINDS) else 0.0
+
+
+def is_record(text: str) -> bool:
+    """Whether a text is a log or a trace of a run: it tells of several compilations."""
+    return is_trace(text) or _LOG.search(text[:HEAD]) is not None
+
+
+def is_trace(text: str) -> bool:
+    """Whether a text is a structured trace."""
+    head = text[:HEAD]
+    return _TRACE.search(head) is not None and _LOG.search(head) is None
 
 
 def read(source: SourceText) -> Reading:

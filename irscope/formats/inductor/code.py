@@ -62,7 +62,7 @@ def view_op() -> Op:
 
 def _product_flops(node: Node) -> float:
     """2 m n k of the result and the first matrix; the bias of addmm stands before the matrices."""
-    first = next((o.type for o in node.operands[-2:-1]), None)
+    first = next((o.type for o in node.operands[-2:]), None)
     result = node.type
     if not isinstance(first, TensorType) or not isinstance(result, TensorType) or not first.shape:
         return 0.0
@@ -128,7 +128,7 @@ class _Builder:
         return self._view(value, view) if value is not None and view is not None else value
 
     def _call(self, call: Call) -> None:
-        operands = [value for value in (self._value(a, a.view) for a in call.args if a.buffer) if value is not None]
+        operands = [value for value in (self._value(a, a.view) for a in call.args if a.is_read) if value is not None]
         results = (call.result,) if call.result else call.written
         types = [self.types.get(name, BUFFER) for name in results]
         op = product_op(call.kernel) if call.kernel in PRODUCTS else extern_op(call.kernel) if call.is_extern else kernel_op(call.kernel)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_PREFIX = re.compile(r"(?:\[(?P<rank>rank\d+)\]:)?[A-Z]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ (?P<place>[^\]\s]+:\d+)\] ?")
+_PREFIX = re.compile(r"(?:\[(?P<rank>rank\d+)\]:)?[A-Z]\d{4} [\d:]{8}\.\d+ \d+ (?P<place>[^\]\s]+:\d+)\] ?")
 _COMPILE = re.compile(r"\[(?P<id>!?\d+/\d+(?:_\d+)?|-/-|!\d+)\] ?")
 _TAG = re.compile(r"\[__(?P<tag>\w+)\] ?")
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line without its prefix. ``compile_id`` is ``0/0`` or, for a later attempt, ``0/0_1``; ``tag`` the artefact, without underscores."""
+    """A line without its prefix. ``compile_id`` is ``0/0`` or, for a later attempt, ``0/0_1``; ``tag`` the artefact."""
 
     rank: str
     place: str

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from irscope.formats.inductor.kernels import KernelSource
+from irscope.formats.inductor.layouts import BUFFER
 from irscope.formats.inductor.provenance import Provenance
 from irscope.formats.inductor.scheduler import SchedulerNode
-from irscope.formats.inductor.wrapper import Call, OutputCode
+from irscope.formats.inductor.wrapper import ENTRY, Call, OutputCode
+from irscope.graph import Type
 
 
 @dataclass(slots=True)
@@ -44,6 +46,22 @@ def recorded_kernels(nodes: Sequence[SchedulerNode], code: OutputCode, provenanc
             found[index].ops += node.ops()
             found[index].buffers += written_by(node)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTensor:
+    """A tensor that a backward graph takes from its forward graph; ``is_input``: it is an input or a parameter, which lives anyway."""
+
+    name: str
+    type: Type
+    is_input: bool
+
+
+def saved_tensors(code: OutputCode) -> list[SavedTensor]:
+    """The inputs of a backward graph that are no gradients: what the forward graph saved for it."""
+    call = code.functions.get(ENTRY)
+    names = [name for name in (call.inputs if call is not None else ()) if not name.startswith("tangents")]
+    return [SavedTensor(name, code.inputs[name].type() if name in code.inputs else BUFFER, name.startswith("primals")) for name in names]
 
 
 def written_by(node: SchedulerNode) -> list[str]:

@@ -45,6 +45,11 @@ class Argument:
     buffer: str = ""
     view: BufferLayout | None = None
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the call may read the buffer: it does not read the one that ``out=`` names."""
+        return bool(self.buffer) and not self.text.startswith("out=")
+
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
