@@ -26,7 +26,7 @@ from irscope.lazy import Array, np
 from irscope.ops import hlo
 from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError, did_you_mean
-from irscope.source.arrays import read_arrays, write_arrays
+from irscope.source.arrays import Joined, read_arrays, write_arrays
 from irscope.version import __version__
 
 if sys.platform != "win32":
@@ -145,6 +145,8 @@ def prepared(what: Source, options: RunOptions, given: Files, watch: Watcher) ->
     first = first_module(reading, watch)
     if first.is_primitive:  # a program's types follow from the arrays that it is given: they are checked when it is opened
         require(reading, first, Use.RUN)
+    if first.stored:
+        files = Files(files.inputs, Joined([files.weights, first.stored]), files.constants)
     module = bound(options, first, files, watch)
     return module, Arrays(options, module, files, watch)
 

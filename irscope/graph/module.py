@@ -8,6 +8,7 @@ from typing import Any
 from irscope.graph.dialect import Dialect
 from irscope.graph.node import Graph, Node
 from irscope.graph.provenance import NoProvenance, Provenance, SourceLine
+from irscope.lazy import Array
 from irscope.source import Finding, SourceText
 
 
@@ -16,7 +17,8 @@ class Module:
     """The graphs of one dump, by name, callees before callers.
 
     ``dialect`` is what its format declares; ``entry`` names the graph that runs; ``attrs`` are the module's own attributes as the
-    format keeps them.
+    format keeps them. ``stored`` has the values of parameters of the entry that the file itself holds, by name; each is read when it
+    is looked up.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Module:
     attrs: dict[str, Any] = field(default_factory=dict)
     source: SourceText = field(default_factory=lambda: SourceText("", ""))
     provenance: Provenance = field(default_factory=NoProvenance)
+    stored: Mapping[str, Array] = field(default_factory=dict)
     _numbered: dict[str, int] = field(default_factory=dict, repr=False)  # the next number to try: 10,000 graphs may want the same name
 
     @property
@@ -72,7 +75,7 @@ class Module:
 
     def derived(self, name: str | None = None) -> Module:
         """A module without graphs that keeps this one's source, provenance and attributes, for a pass to fill."""
-        return Module(name or self.name, self.dialect, {}, self.entry, dict(self.attrs), self.source, self.provenance)
+        return Module(name or self.name, self.dialect, {}, self.entry, dict(self.attrs), self.source, self.provenance, self.stored)
 
     def __repr__(self) -> str:
         return f"<module {self.name}: {len(self.graphs)} graphs>"

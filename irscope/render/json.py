@@ -9,6 +9,7 @@ from irscope.analysis.outline import Section
 from irscope.analysis.summary import Summary, Value, source_line, summarise
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, Reading
+from irscope.ops import hlo
 from irscope.source import Finding
 from irscope.source.visible import json_text
 
@@ -41,7 +42,7 @@ def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[
     yield ', "graphs": ['
     separator = "\n "
     for each in survey.module.graphs.values():
-        nodes = [n for n in each.nodes if not n.synthetic and (picked is None or n in picked)]
+        nodes = [n for n in each.nodes if (not n.synthetic or n.op is hlo.parameter) and (picked is None or n in picked)]
         if picked is not None and not nodes:
             continue
         yield separator + _open(_graph(survey, each)) + ', "nodes": ['

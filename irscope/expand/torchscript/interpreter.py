@@ -17,12 +17,16 @@ from typing import Any
 from irscope.expand.torchscript import aliases, branches, constants, control, inputs, numbers, python_values, structure, weights
 from irscope.expand.torchscript.program import Given, Program
 from irscope.formats.torchscript.abstract import Scalar, Tensor
+from irscope.formats.torchscript.attributes import Call
+from irscope.formats.torchscript.names import functional
 from irscope.formats.torchscript.operators import overloads
+from irscope.formats.torchscript.schema import in_order
 from irscope.formats.torchscript.types import TorchTensorType
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, dtype_of
 from irscope.graph.dtypes import F64
 from irscope.ops import TypeFault, hlo
 from irscope.ops.attributes import GetTupleElement
+from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError
 from irscope.source.budget import require_nodes
 
@@ -65,12 +69,15 @@ class Interpreter(Program):
         if structure.has_optional(results):
             raise UserError("the program returns an Optional, and data decides whether it is None", "return a tensor and a bool beside it")
         root = main.root
+        returned: Sequence[int] | None = main.notes.get("results")
+        if returned is not None:
+            results = [results[i] for i in returned if i < len(results)]
         with self._faults_at(root):
-            leaves = [self._leaf(v) for v in structure.flatten(results)]
+            leaves = [self._leaf(v) for v in structure.flatten(results) if not isinstance(v, str) or returned is None]
         single = len(leaves) == 1 and not isinstance(results[0] if len(results) == 1 else results, list | tuple | dict)
         self.t.builder.at = (root,)
         self.graph.root = leaves[0] if single else self.t.tuple(leaves)
-        self.made.attrs |= {"weights": frozenset([*self.weights, *(p.name for p in main.params if _is_parameter(p))])}
+        self.made.attrs |= {"weights": frozenset([*self.weights, *Prepared.of(self.module).weights, *(p.name for p in main.params if _is_parameter(p))])}
         self.made.graphs[self.graph.name] = self.graph
         self.made.entry = self.graph.name
         return self.made
@@ -121,12 +128,13 @@ class Interpreter(Program):
             self.depth -= 1
 
     def _run_node(self, node: Node, env: dict[Node, Any]) -> None:
-        if node.synthetic:
-            if node.op is hlo.get_tuple_element:
-                several, index = env[node.operands[0]], GetTupleElement.of(node).index
-                if not isinstance(several, list | tuple) or len(several) <= index:
-                    raise self.fault(node.operands[0], f"it has no value for %{node.name}")
-                env[node] = several[index]
+        if node.op is hlo.get_tuple_element:
+            several, index = env[node.operands[0]], GetTupleElement.of(node).index
+            if not isinstance(several, list | tuple) or len(several) <= index:
+                raise self.fault(node.operands[0], f"it has no value for %{node.name}")
+            env[node] = several[index]
+            return
+        if node.op is hlo.tuple and node.synthetic:
             return
         self.t.builder.at = (node,)
         self.runs[node] += 1
@@ -152,6 +160,7 @@ class Interpreter(Program):
         special: Callable[..., Any] | None = control.NODES.get(name) or structure.NODES.get(name)
         if special is not None:
             return special(self, node, values)
+        values = self._in_order(node, name, values)
         if name in python_values.CONTAINERS and values and not isinstance(values[0], Tensor | Scalar) and _plain_operands(name, values):
             known = python_values.compute(name, values)
             if known is not python_values.UNKNOWN:
@@ -162,6 +171,14 @@ class Interpreter(Program):
                 return known
         return self.operator(node, name, values)
 
+    def _in_order(self, node: Node, name: str, values: list[Any]) -> list[Any]:
+        """The operands in the order of the operator's schema, where the text passes some by keyword."""
+        keywords = Call.of(node).keywords
+        if not keywords:
+            return values
+        found = overloads(name) or overloads(functional(node.op).name)
+        return in_order(found.choices, Call.of(node).overload, values, keywords) if found is not None else values
+
     def operator(self, node: Node, name: str, values: list[Any]) -> Any:
         """Apply an operator of torch to values: by folding, by its expansion, or in place by its functional form."""
         folded = python_values.fold_known(name, values)
@@ -170,7 +187,7 @@ class Interpreter(Program):
         if folded is not None:
             return folded
         found = overloads(name)
-        match = found.match(values) if found else None
+        match = found.match(values, Call.of(node).overload) if found else None
         if match is None and name.endswith("_") and not name.endswith("__"):
             return self._in_place(node, name, values)
         if match is None and numbers.are_numbers(values):
@@ -209,7 +226,7 @@ class Interpreter(Program):
         if plain in KEEP_SHAPE:
             return target
         found = overloads(plain)
-        match = found.match(values) if found is not None else None
+        match = found.match(values, Call.of(node).overload) if found is not None else None
         if match is not None and (match[0].style == "view" or plain == "aten::as_strided"):
             aliases.restride(self, target, aliases.shared(self, node, match[0].function, match[0].style, match[1]))
             return target

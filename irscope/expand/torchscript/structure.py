@@ -9,8 +9,8 @@ from irscope.expand.torchscript import python_values
 from irscope.expand.torchscript.constants import constant, known
 from irscope.expand.torchscript.program import Program
 from irscope.expand.torchscript.weights import flat_weights, weight
-from irscope.formats.torchscript.abstract import UNINITIALIZED, Maybe, ModuleRef, Scalar, Tensor
-from irscope.formats.torchscript.attributes import CallMethod, ConstantChunk, GetAttr, IsInstance, TupleSlice
+from irscope.formats.torchscript.abstract import UNINITIALIZED, FunctionRef, Maybe, ModuleRef, Scalar, Tensor
+from irscope.formats.torchscript.attributes import CallMethod, ConstantChunk, GetAttr, IsInstance, Subgraph, TupleSlice
 from irscope.formats.torchscript.torch import NUMBERS
 from irscope.graph import NamedType, Node, TensorType
 from irscope.graph.dtypes import F64, PRED, S64
@@ -139,6 +139,13 @@ def _get_attr(program: Program, node: Node, values: list[Any]) -> Any:
     value = flat_weights(program, owner.path, node) if declared == "Tensor[]" else weight(program, child.path, node)
     program.attributes[child.path] = value
     return value
+
+
+@node("fx::get_attr")
+def _module_attribute(program: Program, node: Node, values: list[Any]) -> Any:
+    """A subgraph, or a tensor of the module by its name."""
+    attribute = Subgraph.of(node)
+    return FunctionRef(attribute.callee) if attribute.callee else weight(program, attribute.name, node)
 
 
 @node("prim::SetAttr")

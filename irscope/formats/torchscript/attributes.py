@@ -35,6 +35,34 @@ class TupleSlice(Attributes):
     end = attribute[int | None](None)
 
 
+class Call(Attributes):
+    """What a node of an FX graph calls.
+
+    ``target``: as torch names it, ``torch.ops.aten.add.Tensor`` or ``_operator.add``. ``keywords``: the names of the last operands, which
+    are passed by keyword, in alphabetical order.
+    """
+
+    __slots__ = ()
+    target = attribute[str]("")
+    keywords = attribute[tuple[str, ...]](())
+
+    @property
+    def overload(self) -> str | None:
+        """The overload that the target names, empty for the default one; None where it names none."""
+        namespace, *names = self.target.removeprefix("torch.ops.").split(".")
+        if len(names) != 2 or not self.target.startswith("torch.ops.") or namespace == "higher_order":
+            return None
+        return "" if names[1] == "default" else names[1]
+
+
+class Subgraph(Attributes):
+    """``name``: the attribute of an FX graph module that a node reads, a tensor; ``callee``: the name of the graph where it is one."""
+
+    __slots__ = ()
+    name = attribute[str]("")
+    callee = attribute[str]("")
+
+
 class IsInstance(Attributes):
     """The types that are tested, as text."""
 

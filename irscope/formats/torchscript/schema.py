@@ -63,11 +63,15 @@ class Overloads:
     name: str
     choices: list[Overload] = field(default_factory=list)
 
-    def match(self, values: Sequence[object]) -> tuple[Overload, list[Any]] | None:
+    def match(self, values: Sequence[object], overload: str | None = None) -> tuple[Overload, list[Any]] | None:
         """The first overload that takes the values, and the arguments with defaults filled in; None when none does.
 
-        A text without types prints bools as ints: they match bools only where nothing else fits.
+        The one that the text names is tried first. A text without types prints bools as ints: they match bools only where nothing else
+        fits.
         """
+        for choice in self.choices if overload is not None else ():
+            if choice.schema.overload == overload and (arguments := bind(choice.schema, values)) is not None:
+                return choice, arguments
         for loose in (False, True):
             for choice in self.choices:
                 arguments = bind(choice.schema, values, loose)
@@ -120,6 +124,22 @@ def bind(schema: Schema, values: Sequence[object], loose: bool = True) -> list[A
         else:
             return None
     return bound
+
+
+def in_order(choices: Sequence[Overload], overload: str | None, values: Sequence[Any], keywords: Sequence[str]) -> list[Any]:
+    """The arguments of a call in the order of the schema, the last of them passed by these keywords; defaults stand between them.
+
+    Raises ValueError where no schema has the keywords.
+    """
+    count = len(values) - len(keywords)
+    named = dict(zip(keywords, values[count:], strict=True))
+    for choice in sorted(choices, key=lambda choice: choice.schema.overload != overload):
+        arguments = choice.schema.arguments
+        if named.keys() <= {argument.name for argument in arguments[count:]}:
+            last = max(i for i, argument in enumerate(arguments) if argument.name in named)
+            return [*values[:count], *(named.get(argument.name, argument.default) for argument in arguments[count:last + 1])]
+    known = "; ".join(choice.schema.text for choice in choices)
+    raise ValueError(f"no overload has the {'keyword' if len(named) == 1 else 'keywords'} {', '.join(named)}: known are {known}")
 
 
 _REFUSED = object()

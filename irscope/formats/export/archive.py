@@ -1,0 +1,118 @@
+"""The entries of a .pt2 archive, a ZIP from a stranger: read by name, bounded, and never written to disk or unpickled.
+
+    model/models/model.json                            the program
+    model/data/weights/model_weights_config.json       which entry holds which weight
+    model/data/weights/weight_0                        the bytes of a weight
+    model/data/constants/...                           the same for buffers and constants
+"""
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+
+from irscope.lazy import zipfile
+from irscope.source import UserError
+from irscope.source.budget import require, tick
+
+MODEL = "models/model.json"
+WEIGHTS, CONSTANTS = "data/weights/", "data/constants/"
+MOST_ENTRIES = 200_000
+"""An archive has an entry for each weight, and a dozen of others."""
+LARGEST_JSON = 1 << 30
+"""In bytes, unpacked."""
+LARGEST_RATIO = 200
+"""The maximal ratio of unpacked to packed bytes: JSON packs to a tenth to a thirtieth."""
+ENCRYPTED = 1
+LOCAL_HEADER = 30
+
+
+class Archive:
+    """The entries of an archive below its folder. Raises UserError where it is damaged or hostile; nothing is unpacked before it is read."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self.data, self.name = data, name
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+            entries = self._zip.infolist()
+        except (zipfile.BadZipFile, OSError, ValueError, struct.error, EOFError, OverflowError, NotImplementedError):
+            raise self.fault("the zip archive is damaged: its central directory is missing or cut off", "copy the file again") from None
+        if len(entries) > MOST_ENTRIES:
+            raise self.fault(f"the zip archive has {len(entries):,} entries; a program has at most {MOST_ENTRIES:,}")
+        self._check(entries)
+        model = next((e.filename for e in entries if e.filename == MODEL or e.filename.endswith("/" + MODEL)), None)
+        if model is None:
+            raise self.fault(f"the archive has no {MODEL} among its {len(entries):,} entries",
+                             "torch.export.save(torch.export.export(model, args), 'model.pt2') writes one")
+        self.folder = model.removesuffix(MODEL)
+        self.entries = {e.filename.removeprefix(self.folder): e for e in entries if e.filename.startswith(self.folder)}
+
+    def fault(self, message: str, help: str = "") -> UserError:
+        """The error for this file."""
+        return UserError(f"{'standard input' if self.name == '-' else self.name}: {message}", help)
+
+    def text(self, name: str) -> bytes:
+        """An entry of JSON, unpacked and checked by its checksum. Raises UserError where it is missing, too large or damaged."""
+        entry = self.entries.get(name)
+        if entry is None:
+            raise self.fault(f"the archive has no {name}")
+        if entry.file_size > LARGEST_JSON:
+            raise self.fault(f"{name} has {entry.file_size:,} bytes; {LARGEST_JSON:,} are read")
+        require(entry.file_size, f"{self.name}: {name}")
+        try:
+            with self._zip.open(entry) as file:
+                found = file.read(entry.file_size + 1)
+        except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, struct.error, EOFError, zlib.error, NotImplementedError) as error:
+            raise self.fault(f"{name} is damaged: {error}", "copy the file again; unzip -t tests it") from None
+        if len(found) != entry.file_size:
+            raise self.fault(f"{name} is damaged: it has not the {entry.file_size:,} bytes that the zip's directory says")
+        tick(len(found) >> 10)
+        return found
+
+    def stored(self, name: str) -> memoryview:
+        """The bytes of an entry of weights, in place. Raises UserError where it is missing, packed or cut off."""
+        entry = self.entries.get(name)
+        if entry is None:
+            raise self.fault(f"the archive has no {name}: the weight is missing")
+        if entry.compress_type != zipfile.ZIP_STORED:
+            return memoryview(self.text(name))
+        begin = entry.header_offset
+        header = self.data[begin:begin + LOCAL_HEADER]
+        if len(header) < LOCAL_HEADER or header[:4] != b"PK\x03\x04":
+            raise self.fault(f"{name} is damaged: its header is not where the zip's directory says")
+        names, extra = struct.unpack("<HH", header[26:30])
+        begin += LOCAL_HEADER + names + extra
+        found = memoryview(self.data)[begin:begin + entry.file_size]
+        if len(found) != entry.file_size:
+            raise self.fault(f"{name} is cut off: {len(found):,} of {entry.file_size:,} bytes are there")
+        return found
+
+    def _check(self, entries: list[zipfile.ZipInfo]) -> None:
+        """Refuse what no writer of torch makes: paths that climb, encryption, bombs, entries that lie over each other."""
+        for entry in entries:
+            path = entry.filename
+            if path.startswith(("/", "\\")) or ".." in path.replace("\\", "/").split("/") or ":" in path.partition("/")[0]:
+                raise self.fault(f"the path of the entry {path[:80]!r} leads out of the archive: it is refused")
+            if entry.flag_bits & ENCRYPTED:
+                raise self.fault(f"the entry {path[:80]!r} is encrypted", "irscope reads no encrypted archives")
+            if entry.file_size > LARGEST_RATIO * max(entry.compress_size, 64):
+                raise self.fault(f"the entry {path[:80]!r} unpacks from {entry.compress_size:,} to {entry.file_size:,} bytes: it is refused")
+        end = 0
+        for entry in sorted(entries, key=lambda e: e.header_offset):
+            if entry.header_offset < end:
+                raise self.fault(f"the entry {entry.filename[:80]!r} lies over another one: the zip archive is refused")
+            end = entry.header_offset + LOCAL_HEADER + len(entry.filename.encode()) + entry.compress_size
+            tick()
+        if end > len(self.data):
+            raise self.fault("the zip archive is cut off: its last entry reaches beyond its end")
+
+
+def is_archive(data: bytes) -> bool:
+    """Whether bytes are a ZIP that holds a program of torch.export, or was one before it was cut off."""
+    if data[:4] != b"PK\x03\x04":
+        return False
+    try:
+        names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, struct.error, EOFError, OverflowError, NotImplementedError):
+        return b"models/model.json" in data[:1 << 20] or b"model_weights_config.json" in data[:1 << 20]
+    return any(name.endswith((MODEL, "archive_format", "model_weights_config.json")) for name in names)
