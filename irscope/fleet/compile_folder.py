@@ -55,6 +55,12 @@ def aot_id(graph: str) -> str:
     return parts["aot"] if parts is not None else ""
 
 
+def repeats_stage(file: str) -> bool:
+    """Whether a file in such a folder holds only what its stages hold: a script that runs a graph, or the log of dynamo."""
+    folder = os.path.basename(os.path.dirname(os.path.abspath(file)))
+    return folder in ("torchdynamo", "torchinductor") or _GRAPH.fullmatch(folder) is not None
+
+
 def _run(folder: str, root: str) -> str:
     """The folder of the process, where the root holds those of several: ranks have one each."""
     parts = os.path.relpath(os.path.dirname(folder), root).split(os.sep)

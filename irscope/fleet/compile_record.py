@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from irscope.fleet import compile_folder
 from irscope.fleet.dump_folder import DumpedModule, DumpFolder, Stage
+from irscope.fleet.files import head_of
 from irscope.formats.detect import decode
 from irscope.formats.inductor import is_record, is_trace
 from irscope.formats.inductor.compilation import OUTPUT_CODE, Compilation, StageText, compilations_of
@@ -60,11 +61,11 @@ class CompileRecord:
 def read_record(folder: DumpFolder) -> CompileRecord | None:
     """The record of a folder; None where torch.compile wrote nothing in it or beside it. Adds the stages of traces to its modules."""
     graphs = [module for module in folder.modules if compile_folder.aot_id(module.name)]
-    logs = [file for file in folder.others if is_record(_text(file)[:1 << 16])]
+    logs = [file for file in folder.others if is_record(head_of(file))]
     if not graphs and not logs:
         return None
     record = CompileRecord(files=list(dict.fromkeys([*logs, *compile_folder.records_beside(folder.path)])))
-    folder.others = [file for file in folder.others if file not in logs]
+    folder.others = [file for file in folder.others if file not in logs and not (graphs and compile_folder.repeats_stage(file))]
     for file in record.files:
         _read_file(file, record)
     for module in graphs:

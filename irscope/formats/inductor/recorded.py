@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from irscope.formats.export import read as read_fx
 from irscope.formats.inductor.code import module_of_code
 from irscope.formats.inductor.compilation import OUTPUT_CODE, Compilation, StageText, compilations_of
 from irscope.formats.inductor.dialect import INDUCTOR
@@ -19,6 +20,7 @@ from irscope.graph import NO_ATTRS, Graph, Module, Node, Reading
 from irscope.ops import get
 from irscope.source import Finding, Severity, SourceText
 
+_GRAPH = "(torch.nn.Module):"
 CODE_BEGINS = ("# AOT ID", "from ctypes", "import torch")
 
 
@@ -48,6 +50,8 @@ def read_log_text(source: SourceText) -> Reading:
             reading.modules.append(made)
     for number, run in enumerate(log.runs):
         reading.modules.append(_of_run(run, number, source, log))
+    if _GRAPH in source.text:
+        reading.modules += read_fx(source).modules
     held = {id(module.attrs.get("compilation")) for module in reading.modules}
     reading.modules += [_empty(c.title, source, c) for c in log.compilations.values() if id(c) not in held]
     if not reading.modules:
