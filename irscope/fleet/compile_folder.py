@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from irscope.fleet.files import head_of
@@ -55,6 +55,19 @@ def aot_id(graph: str) -> str:
     return parts["aot"] if parts is not None else ""
 
 
+def to_lint(files: Sequence[str], root: str, edges: bool) -> list[str]:
+    """The files of a folder of torch.compile that say something of their own: of each graph one FX text, the scheduler nodes, the code.
+
+    ``edges``: only the scheduler nodes are wanted, for which the folder records what was fused. Other files are kept.
+    """
+    wanted = (IR_BEFORE,) if edges else (AFTER, IR_BEFORE, CODE)
+    stages = {file: place.stage for file in files if (place := place_of(file, root)) is not None}
+    if not stages:
+        return list(files)
+    kept = [file for file in files if (stages[file] in wanted if file in stages else not repeats_stage(file) and not edges)]
+    return kept if edges else list(dict.fromkeys([*kept, *records_beside(root)]))
+
+
 def repeats_stage(file: str) -> bool:
     """Whether a file in such a folder holds only what its stages hold: a script that runs a graph, or the log of dynamo."""
     folder = os.path.basename(os.path.dirname(os.path.abspath(file)))
@@ -82,15 +95,16 @@ def _holds_several(root: str) -> bool:
 def records_beside(root: str) -> Iterator[str]:
     """Logs and traces beside a folder of this kind, or beside the one that it is a part of."""
     at = os.path.abspath(root)
-    for _ in range(4):
+    for _ in range(6):
         above, name = os.path.split(at)
         if name == ROOT:
-            yield from _records(above)
+            yield from records_in(above)
             return
         at = above
 
 
-def _records(folder: str) -> Iterator[str]:
+def records_in(folder: str) -> Iterator[str]:
+    """The logs and traces among the files of a folder."""
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
     except OSError:

@@ -25,7 +25,7 @@ class Dialect:
     ``scope_ends_with_operator`` says that its last part names the operation itself.
     ``instruction``, ``computation`` and ``module`` are the format's terms for a node, a graph and a whole text.
     ``whole_text`` says how to get a text that elides nothing. ``styles`` are those that ``print_module(module, style, types)`` of the
-    format writes; empty where it has one.
+    format writes; empty where it has one. ``no_program``: its texts record what a compiler made and cannot be run; this names what can.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Dialect:
     module: str = "module"
     whole_text: str = ""
     styles: tuple[str, ...] = ()
+    no_program: str = ""
 
     def __repr__(self) -> str:
         return self.name
