@@ -11,6 +11,7 @@ from irscope.formats.inductor.attributes import Scheduled
 from irscope.formats.inductor.fusion_log import FusionRun
 from irscope.formats.inductor.lines import CandidateLines
 from irscope.formats.inductor.log_sections import read_log
+from irscope.formats.inductor.recorded_kernels import fits
 from irscope.formats.inductor.scheduler import SchedulerNode, read_nodes
 from irscope.fusion.recorded import FusionRecord, Refused, with_record
 from irscope.graph import Module, Reading
@@ -39,7 +40,7 @@ def _scheduled(module: Module) -> list[SchedulerNode]:
 def _with_record(module: Module, path: str) -> Module:
     nodes = _scheduled(module)
     after = _after(path, nodes)
-    runs = [(file, run) for file, run in _runs(path) if _fits(run, nodes)]
+    runs = [(file, run) for file, run in _runs(path) if fits(run, nodes)]
     refusals = tuple(Refused(d.a, d.b, d.reason or "", d.place) for _, run in runs for d in run.refusals())
     files = tuple(dict.fromkeys([*([after[0]] if after is not None else []), *(file for file, _ in runs)]))
     if after is None and not runs:
@@ -73,20 +74,6 @@ def _runs(path: str) -> Iterator[tuple[str, FusionRun]]:
         except UserError:
             continue
         yield from ((file, run) for run in read_log(source).runs)
-
-
-def _fits(run: FusionRun, nodes: list[SchedulerNode]) -> bool:
-    """Whether a run is of these nodes: the same names, with loops of the same kinds."""
-    kinds = {leaf.name: _kind(leaf) for node in nodes for leaf in node.leaves()}
-    listed = {candidate.name: candidate.kind for candidate in run.candidates}
-    return listed.keys() == kinds.keys() and all(not kinds[name] or kind in ("scatter", kinds[name]) for name, kind in listed.items())
-
-
-def _kind(node: SchedulerNode) -> str:
-    """The kind under which the log lists a node; empty where the text does not tell."""
-    if node.is_nop or node.is_extern:
-        return "nop" if node.is_nop else "extern"
-    return "reduction" if node.body is not None and node.body.kind == "reduction" else ""
 
 
 def _joined(nodes: list[SchedulerNode], run: FusionRun) -> tuple[tuple[str, ...], ...]:

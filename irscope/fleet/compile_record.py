@@ -14,10 +14,10 @@ from irscope.fleet.files import head_of
 from irscope.formats.detect import decode
 from irscope.formats.inductor import is_record, is_trace
 from irscope.formats.inductor.compilation import OUTPUT_CODE, Compilation, StageText, compilations_of
-from irscope.formats.inductor.fusion_log import Decision
+from irscope.formats.inductor.fusion_log import Decision, FusionRun
 from irscope.formats.inductor.log_sections import read_log
 from irscope.formats.inductor.provenance import Provenance, read_provenance
-from irscope.formats.inductor.recorded_kernels import RecordedKernel, SavedTensor, recorded_kernels, saved_tensors
+from irscope.formats.inductor.recorded_kernels import RecordedKernel, SavedTensor, fits, recorded_kernels, saved_tensors
 from irscope.formats.inductor.scheduler import SchedulerNode, read_nodes
 from irscope.formats.inductor.trace_records import read_trace
 from irscope.formats.inductor.wrapper import OutputCode, read_code
@@ -49,13 +49,25 @@ class GraphRecord:
 
 @dataclass(slots=True)
 class CompileRecord:
-    """The graphs of a folder by name, the refusals in the logs beside it, and the compilations; ``findings`` are damaged records."""
+    """The graphs of a folder by name, the runs of the fusion pass in the logs beside it, and the compilations.
+
+    ``files`` are those logs and traces, ``findings`` their damaged records.
+    """
 
     graphs: dict[str, GraphRecord] = field(default_factory=dict)
-    refusals: list[Decision] = field(default_factory=list)
+    runs: list[FusionRun] = field(default_factory=list)
     compilations: list[Compilation] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
+
+    @property
+    def refusals(self) -> list[Decision]:
+        """The refusals of all runs, each pair and reason once."""
+        return list({(d.a, d.b, d.reason): d for run in self.runs for d in run.refusals()}.values())
+
+    def run_of(self, graph: GraphRecord) -> FusionRun | None:
+        """The run of the fusion pass that decided about a graph; None where no log has it."""
+        return next((run for run in self.runs if fits(run, graph.before)), None)
 
 
 def read_record(folder: DumpFolder) -> CompileRecord | None:
@@ -90,12 +102,7 @@ def _read_file(file: str, record: CompileRecord) -> None:
         _merge(record, compilations_of(read_trace(source, record.findings)))
         return
     log = read_log(source)
-    seen = {(d.a, d.b, d.reason) for d in record.refusals}
-    for run in log.runs:
-        for decision in run.refusals():
-            if (decision.a, decision.b, decision.reason) not in seen:
-                seen.add((decision.a, decision.b, decision.reason))
-                record.refusals.append(decision)
+    record.runs += log.runs
     _merge(record, list(log.compilations.values()))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from irscope.formats.inductor.fusion_log import FusionRun
 from irscope.formats.inductor.kernels import KernelSource
 from irscope.formats.inductor.layouts import BUFFER
 from irscope.formats.inductor.provenance import Provenance
@@ -124,3 +125,17 @@ class _Places:
             if call.is_extern == node.is_extern and not targets.isdisjoint((*call.buffers(), *call.written)):
                 return i
         return None
+
+
+def fits(run: FusionRun, nodes: Sequence[SchedulerNode]) -> bool:
+    """Whether a run of the fusion pass is of these nodes: the same names, with loops of the same kinds."""
+    kinds = {leaf.name: _kind(leaf) for node in nodes for leaf in node.leaves()}
+    listed = {candidate.name: candidate.kind for candidate in run.candidates}
+    return listed.keys() == kinds.keys() and all(not kinds[name] or kind in ("scatter", kinds[name]) for name, kind in listed.items())
+
+
+def _kind(node: SchedulerNode) -> str:
+    """The kind under which the log lists a node; empty where the text does not tell."""
+    if node.is_nop or node.is_extern:
+        return "nop" if node.is_nop else "extern"
+    return "reduction" if node.body is not None and node.body.kind == "reduction" else ""
