@@ -17,10 +17,10 @@ OF = re.compile(r"(?:\.hlo\.pb|(?:\.top_level)?\.(?:dot|html)"
 # The beginning of a file identifies it, after a log of at most this size.
 HEAD = 1 << 18
 
-PRINT_TORCHSCRIPT = "print(torch.jit.trace(model.eval(), (example_input,)).inlined_graph)"
+PRINT_TORCH = "print(torch.export.export(model.eval(), (example_input,)))"
 PRINT_HLO = "print(jax.jit(f).lower(*args).as_text(dialect='hlo'))"
 PRINT_TF = "print(tf.function(f, jit_compile=True).experimental_get_compiler_ir(*args)(stage='hlo'))"
-PRINT_EITHER = f"for PyTorch:\n{PRINT_TORCHSCRIPT}\nfor jax:\n{PRINT_HLO}"
+PRINT_EITHER = f"for PyTorch:\n{PRINT_TORCH}\nfor jax:\n{PRINT_HLO}"
 DUMP_HLO = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text' makes XLA write *.before_optimizations.txt and *after_optimizations.txt"
 ARRAYS = "it contains arrays, without a graph: give the graph's text, and this file by --inputs or --weights to compile-and-run"
 
@@ -99,15 +99,15 @@ def _in_zip(data: bytes) -> Neighbour:
         return Neighbour("a damaged zip archive (cut off?)", "copy it again; unzip -l lists its content")
     if names and all(name.endswith(".npy") for name in names):
         return Neighbour("a numpy .npz archive", ARRAYS)
-    if any("exported_program" in name or name.endswith("models/model.json") for name in names):
-        return Neighbour("a torch.export archive (.pt2)", "print its graph as TorchScript:\n"
-                         "import torch; m = torch.export.load('FILE').module(); print(torch.jit.trace(m, (example_input,)).inlined_graph)")
+    if any("exported_program" in name for name in names):
+        return Neighbour("a torch.export archive (.pt2) of an early torch", "print its program, or save it again with a newer torch:\n"
+                         "python -c \"import torch; print(torch.export.load('FILE'))\" > program.txt")
     if any("/code/" in name for name in names):
         return Neighbour("a TorchScript archive (torch.jit.save)", "print its graph with one line of Python, and give that to irscope:\n"
                          "python -c \"import torch; print(torch.jit.load('FILE', map_location='cpu').inlined_graph)\" > graph.txt")
     if any(name.endswith("data.pkl") for name in names):
         return Neighbour("a torch.save archive (a state dict or a pickled module)",
-                         f"it contains weights, without a graph; build the model, load it, and print its graph:\n{PRINT_TORCHSCRIPT}")
+                         f"it contains weights, without a graph; build the model, load it, and print its graph:\n{PRINT_TORCH}")
     if "config.json" in names and "metadata.json" in names:
         return Neighbour("a .keras archive", "load it with the jax backend and print its HLO:\n"
                          "import keras, jax; m = keras.saving.load_model('FILE'); "
@@ -117,7 +117,7 @@ def _in_zip(data: bytes) -> Neighbour:
 
 ONNX = Neighbour("an ONNX model (binary protobuf)", f"print the graph of the framework it came from instead; {PRINT_EITHER}")
 PICKLE = Neighbour("a Python pickle",
-                   f"irscope opens none, because that runs code; print the graph instead, for PyTorch:\n{PRINT_TORCHSCRIPT}")
+                   f"irscope opens none, because that runs code; print the graph instead, for PyTorch:\n{PRINT_TORCH}")
 TFLITE = Neighbour("a TensorFlow Lite model", f"print the HLO of the function before its conversion:\n{PRINT_TF}")
 GRAPHDEF = Neighbour("a TensorFlow GraphDef or SavedModel",
                      f"irscope reads the HLO that TensorFlow compiles it to:\n{PRINT_TF}\n{DUMP_HLO}\n"
@@ -171,12 +171,11 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
      Neighbour("MLIR text", f"irscope reads HLO, not the dialects of MLIR; for jax:\n{PRINT_HLO}")),
     (_line(r"@I\.ir_module", r"@R\.function", r"@T\.prim_func", r"from tvm\.script import", r"@tvm\.script\."),
      Neighbour("TVMScript (Relax or TIR)", "print the model where it came from instead, or from a TVM that still has Relay: print(mod)")),
-    (re.compile(r"^ExportedProgram:|^[ \t]*class GraphModule\(|^[ \t]*opcode +name +target +args +kwargs"
-                r"|^[ \t]*%\S+ : .*= (?:placeholder|call_function|call_module|call_method|get_attr|output)\[target="
-                r"|graph_module\.print_readable\(\)|;  \w+ = (?:\w+ = )*None"
-                r"|^[ \t]*class \w+\(torch\.nn\.Module\):\n\s+def forward\(self.*\n\s+# *(?:No stacktrace|File:)", re.MULTILINE),
-     Neighbour("a torch.fx or torch.export print",
-               f"print the same model as TorchScript (of an ExportedProgram ep, model is ep.module()):\n{PRINT_TORCHSCRIPT}")),
+    (re.compile(r"^[ \t]*opcode +name +target +args +kwargs", re.MULTILINE),
+     Neighbour("a torch.fx graph as a table", "print(graph_module.graph) or graph_module.print_readable() prints it for irscope")),
+    (re.compile(r"^ExportedProgram:|^[ \t]*class GraphModule\(|graph_module\.print_readable\(\)|;  \w+ = (?:\w+ = )*None"
+                r"|^[ \t]*%\S+ : .*= (?:placeholder|call_function|call_module|call_method|get_attr|output)\[target=", re.MULTILINE),
+     Neighbour("a part of a torch.fx or torch.export print", f"give the whole text, from its first line on:\n{PRINT_TORCH}")),
     (re.compile(r"^def \w+\(self,?\n|: Tensor\) -> (?:Tensor|Tuple\[|List\[|Dict\[)", re.MULTILINE),
      Neighbour("the Python view of a TorchScript model (.code)", "print its graph instead: print(model.inlined_graph)")),
     (re.compile(r"\{ ?lambda ?(?:[^\n]*);[^\n]*\blet\b"), Neighbour("a jaxpr", f"print the HLO of the same function:\n{PRINT_HLO}")),
@@ -198,7 +197,7 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
     (re.compile(r"^Model: \"|Layer \(type\) {2,}Output Shape", re.MULTILINE),
      Neighbour("a Keras model.summary()", f"it names layers, but no operations; print the HLO:\n{PRINT_HLO}")),
     (_line(r"\(\w+\): \w+\(.*(?:in_features|kernel_size|num_features|normalized_shape|inplace)="),
-     Neighbour("the print of a torch.nn.Module", f"it names layers, but no operations; print the graph:\n{PRINT_TORCHSCRIPT}")),
+     Neighbour("the print of a torch.nn.Module", f"it names layers, but no operations; print the graph:\n{PRINT_TORCH}")),
     (_start(r'[\[{]\s*(?:"|\{|\[|\})'), Neighbour("JSON", "give the text that the compiler printed")),
     (_line(r"Traceback \(most recent call last\):"),
      Neighbour("a Python traceback", "the program that should have printed the graph failed; mend that first")),

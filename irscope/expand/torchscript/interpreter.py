@@ -16,7 +16,7 @@ from typing import Any
 
 from irscope.expand.torchscript import aliases, branches, constants, control, inputs, numbers, python_values, structure, weights
 from irscope.expand.torchscript.program import Given, Program
-from irscope.formats.torchscript.abstract import Scalar, Tensor
+from irscope.formats.torchscript.abstract import Scalar, Tensor, Written
 from irscope.formats.torchscript.attributes import Call
 from irscope.formats.torchscript.names import functional
 from irscope.formats.torchscript.operators import overloads
@@ -77,7 +77,8 @@ class Interpreter(Program):
         single = len(leaves) == 1 and not isinstance(results[0] if len(results) == 1 else results, list | tuple | dict)
         self.t.builder.at = (root,)
         self.graph.root = leaves[0] if single else self.t.tuple(leaves)
-        self.made.attrs |= {"weights": frozenset([*self.weights, *Prepared.of(self.module).weights, *(p.name for p in main.params if _is_parameter(p))])}
+        state = [*Prepared.of(self.module).weights, *(p.name for p in main.params if _is_parameter(p))]
+        self.made.attrs |= {"weights": frozenset([*self.weights, *state])}
         self.made.graphs[self.graph.name] = self.graph
         self.made.entry = self.graph.name
         return self.made
@@ -207,8 +208,14 @@ class Interpreter(Program):
                          for declared, a in zip(choice.schema.arguments, arguments, strict=True)]
         if choice.style in ("view", "alias"):
             return aliases.shared(self, node, choice.function, choice.style, arguments)
-        made = structure.wrap(self, choice.function(self.t, *map(structure.node_of, arguments)))
+        results = choice.function(self.t, *map(structure.node_of, arguments))
+        values: Mapping[int, Node] = {}
+        if isinstance(results, Written):
+            results, values = results.results, results.values
+        made = structure.wrap(self, results)
         aliases.lay_out(self, node, name, arguments, made)
+        for place, value in values.items():
+            aliases.write(self, arguments[place], value)
         return made
 
     def _size(self, value: Any) -> Any:
@@ -221,6 +228,8 @@ class Interpreter(Program):
         """``relu_``: the result of ``relu``, in the type and shape of the tensor that is written."""
         target = values[0]
         plain = name[:-1]
+        if isinstance(target, list) and overloads(plain) is not None:
+            return self._each_in_place(node, plain, target, values)
         if not isinstance(target, Tensor) or (overloads(plain) is None and python_values.fold_known(plain, values) is None):
             return self._missing(node)
         if plain in KEEP_SHAPE:
@@ -242,6 +251,13 @@ class Interpreter(Program):
             return target
         aliases.write(self, target, self.t.broadcast_to(self.t.convert(result.get(), self.t.dtype(before)), self.t.shape(before)))
         return target
+
+    def _each_in_place(self, node: Node, plain: str, targets: list[Any], values: list[Any]) -> list[Any]:
+        """``_foreach_add_``: writes each tensor of a list."""
+        for target, result in zip(targets, self.operator(node, plain, values), strict=True):
+            before = target.get()
+            aliases.write(self, target, self.t.broadcast_to(self.t.convert(result.get(), self.t.dtype(before)), self.t.shape(before)))
+        return targets
 
     def _missing(self, node: Node) -> Any:
         """Record an unknown operator and continue with the declared type, so that one message reports all of them."""

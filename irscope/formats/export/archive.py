@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import io
+import re
 import struct
 import zlib
 
@@ -16,6 +17,8 @@ from irscope.source import UserError
 from irscope.source.budget import require, tick
 
 MODEL = "models/model.json"
+PROGRAM = re.compile(r"(?P<folder>(?:[^/]+/)*)models/(?P<name>[^/]+)\.json")
+"""The path of a program; an archive may hold several by name."""
 WEIGHTS, CONSTANTS = "data/weights/", "data/constants/"
 MOST_ENTRIES = 200_000
 """An archive has an entry for each weight, and a dozen of others."""
@@ -28,7 +31,10 @@ LOCAL_HEADER = 30
 
 
 class Archive:
-    """The entries of an archive below its folder. Raises UserError where it is damaged or hostile; nothing is unpacked before it is read."""
+    """The entries of an archive below its folder. Raises UserError where it is damaged or hostile.
+
+    Nothing is unpacked before it is read.
+    """
 
     def __init__(self, data: bytes, name: str) -> None:
         self.data, self.name = data, name
@@ -40,11 +46,13 @@ class Archive:
         if len(entries) > MOST_ENTRIES:
             raise self.fault(f"the zip archive has {len(entries):,} entries; a program has at most {MOST_ENTRIES:,}")
         self._check(entries)
-        model = next((e.filename for e in entries if e.filename == MODEL or e.filename.endswith("/" + MODEL)), None)
+        models = [found for e in entries if (found := PROGRAM.fullmatch(e.filename))]
+        model = next((found for found in models if found["name"] == "model"), models[0] if models else None)
         if model is None:
             raise self.fault(f"the archive has no {MODEL} among its {len(entries):,} entries",
                              "torch.export.save(torch.export.export(model, args), 'model.pt2') writes one")
-        self.folder = model.removesuffix(MODEL)
+        self.folder, self.program = model["folder"], model["name"]
+        self.model = f"models/{self.program}.json"
         self.entries = {e.filename.removeprefix(self.folder): e for e in entries if e.filename.startswith(self.folder)}
 
     def fault(self, message: str, help: str = "") -> UserError:
@@ -96,7 +104,7 @@ class Archive:
             if entry.flag_bits & ENCRYPTED:
                 raise self.fault(f"the entry {path[:80]!r} is encrypted", "irscope reads no encrypted archives")
             if entry.file_size > LARGEST_RATIO * max(entry.compress_size, 64):
-                raise self.fault(f"the entry {path[:80]!r} unpacks from {entry.compress_size:,} to {entry.file_size:,} bytes: it is refused")
+                raise self.fault(f"the entry {path[:80]!r} of {entry.compress_size:,} bytes unpacks to {entry.file_size:,}: it is refused")
         end = 0
         for entry in sorted(entries, key=lambda e: e.header_offset):
             if entry.header_offset < end:

@@ -50,4 +50,5 @@ class ArchiveProvenance:
     def raw(self, loc: int) -> Mapping[str, str]:
         """What the archive says beside: the function of torch that was called, tags of the user's own."""
         found = self._metadata.get(loc)
-        return {key: value for key in ("torch_fn", "custom") if isinstance(value := found.values.get(key), str)} if found is not None else {}
+        values = found.values if found is not None else {}
+        return {key: value for key in ("torch_fn", "custom") if isinstance(value := values.get(key), str)}

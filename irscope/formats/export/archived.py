@@ -1,6 +1,7 @@
 """From the JSON of an archive to graphs, with the nodes that FX writes: ``getitem`` for the parts of a result, ``get_attr`` for subgraphs.
 
-    {"target": "torch.ops.aten.add.Tensor", "name": "add", "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "x"}}, "kind": 1}, ...],
+    {"target": "torch.ops.aten.add.Tensor", "name": "add",
+     "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "x"}}, "kind": 1}, {"name": "other", "arg": {"as_int": 1}, "kind": 1}],
      "outputs": [{"as_tensor": {"name": "add"}}]}
 """
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from irscope.formats.export.making import Argument
+from irscope.formats.export.making import Argument, Plain
 from irscope.formats.export.records import BadRecord, Record
 from irscope.formats.export.symbols import Unreadable, spelled
 from irscope.formats.export.types import SHORT, tensor_type
@@ -84,14 +84,14 @@ class Arguments:
         return self._plain(record, kind)
 
     def _plain(self, record: Record, kind: str) -> Argument:
-        value = record.values[kind]
-        wanted = PLAIN[kind.removesuffix("s")] if kind.removesuffix("s") in PLAIN else (int, float, bool, str)
+        value: Any = record.values[kind]
+        wanted = PLAIN.get(kind.removesuffix("s"), (int, float, bool, str))
         if kind == "as_float":
             return _float(value, record, kind)
         if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
             raise record.fault(kind, f"the value is of another kind: {value!r:.40}")
-        found: Argument = value
-        return found
+        plain: Plain = value
+        return plain
 
     def plain_list(self, record: Record, kind: str) -> Argument:
         one = kind.removesuffix("s")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 
+from irscope.formats.export.lines import unclosed
 from irscope.formats.export.making import Argument, GraphMaker
 from irscope.formats.export.symbols import nesting
 from irscope.formats.export.values import Named, named
@@ -16,11 +17,13 @@ NUMBERS = {"inf": float("inf"), "nan": float("nan"), "NoneType": None, "Ellipsis
 
 def parse(text: str, offset: int) -> list[ast.stmt]:
     """The statements of a line. Raises SyntaxFault, at the place in the whole text, where it is not Python."""
-    if len(text) > 200 and nesting(text) > DEEPEST:
+    if text.count("(") + text.count("[") + text.count("-") > DEEPEST and nesting(text) > DEEPEST:
         raise SyntaxFault(offset, f"brackets are nested more than {DEEPEST} deep")
     try:
         return ast.parse(text).body
     except SyntaxError as error:
+        if (hole := unclosed(text)) >= 0:
+            raise SyntaxFault(offset + hole, f"syntax: {text[hole]!r} is never closed") from None
         at = (error.offset or 1) - 1 if (error.lineno or 1) == 1 else 0
         raise SyntaxFault(offset + max(0, at), f"syntax: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:

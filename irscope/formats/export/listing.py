@@ -54,7 +54,8 @@ class Listing:
             raise SyntaxFault(at + found.start("users"), f"num_users=NUMBER is expected, but here is {found['users'][:40]!r}")
         opcode = found["opcode"]
         if opcode not in OPCODES:
-            raise SyntaxFault(at + found.start("opcode"), f"FX has no opcode {opcode!r}", f"its opcodes are {', '.join(OPCODES)}", len(opcode))
+            known = f"its opcodes are {', '.join(OPCODES)}"
+            raise SyntaxFault(at + found.start("opcode"), f"FX has no opcode {opcode!r}", known, len(opcode))
         self._node(found, opcode, at)
 
     def _node(self, found: re.Match[str], opcode: str, at: int) -> None:

@@ -5,7 +5,8 @@
         %view.1 = prim::ListConstruct(%view.1.0, %n)
         %view = aten::view(%x, %view.1)
 
-All analyses of TorchScript read these graphs then. A node keeps as its :class:`~irscope.formats.torchscript.attributes.Call` what was passed by keyword.
+All analyses of TorchScript read these graphs then. What was passed by keyword stands in the :class:`Call
+<irscope.formats.torchscript.attributes.Call>` of the node.
 """
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from irscope.formats.torchscript.values import List
 from irscope.graph import NO_ATTRS, UNKNOWN, Graph, NamedType, Node, TensorType, TupleType, Type
 from irscope.ops import hlo
 
-Plain = Union[bool, int, float, complex, str, None, Named]
+Plain = bool | int | float | complex | str | Named | None
 Argument = Union[Node, Plain, "list[Argument]", "dict[str, Argument]"]
 """What a call is given: values, constants, lists (tuples too), and dictionaries."""
 

@@ -1,9 +1,9 @@
 """From a .pt2 archive to a module: its graphs, signature, sizes, and the values that it holds."""
 from __future__ import annotations
 
-from irscope.formats.export.archive import MODEL, Archive
-from irscope.formats.export.archived import GraphReader
+from irscope.formats.export.archive import Archive
 from irscope.formats.export.archive_provenance import ArchiveProvenance, call_stack
+from irscope.formats.export.archived import GraphReader
 from irscope.formats.export.dialect import EXPORT
 from irscope.formats.export.printer import write
 from irscope.formats.export.records import BadRecord, Record, parse
@@ -12,10 +12,10 @@ from irscope.formats.export.stored import StoredValues
 from irscope.formats.export.targets import Targets
 from irscope.graph import Module, Reading
 from irscope.graph.collector import collector_paused
-from irscope.source import SourceText, UserError
+from irscope.source import SourceText
 
-MAJORS = (7, 8)
-"""The major versions of the schema that irscope reads: torch 2.2 to 2.15 write them."""
+MAJOR = 8
+"""The major version of the schema that irscope reads: torch 2.6 to 2.15 write it."""
 
 
 def read_bytes(data: bytes, name: str) -> Reading:
@@ -26,12 +26,12 @@ def read_bytes(data: bytes, name: str) -> Reading:
         with collector_paused():
             reading.modules.append(_module(archive, reading.source))
     except BadRecord as error:
-        raise archive.fault(f"{MODEL}: {error}", "the archive is damaged, or torch.export.save did not write it") from None
+        raise archive.fault(f"{archive.model}: {error}", "the archive is damaged, or torch.export.save did not write it") from None
     return reading
 
 
 def _module(archive: Archive, source: SourceText) -> Module:
-    program = parse(archive.text(MODEL), MODEL)
+    program = parse(archive.text(archive.model), archive.model)
     _check_version(archive, program)
     file = source.name.rpartition("/")[2] or "model"
     module = Module(file, EXPORT, source=source)
@@ -70,10 +70,11 @@ def _check_version(archive: Archive, program: Record) -> None:
     if version is None:
         raise BadRecord("schema_version is missing")
     major = version.number("major")
-    if major not in MAJORS:
+    if major != MAJOR:
         torch = program.values.get("torch_version")
-        raise archive.fault(f"{MODEL} has the schema version {major}{f' (torch {torch})' if isinstance(torch, str) else ''}; irscope reads "
-                            f"{' and '.join(map(str, MAJORS))}", "print(ep) of the loaded program is read as well")
+        by = f" (torch {torch})" if isinstance(torch, str) else ""
+        raise archive.fault(f"{archive.model} has the schema version {major}{by}; irscope reads {MAJOR}",
+                            "print(ep) of the loaded program is read as well")
 
 
 def _names(held: Record, signature: Signature) -> list[str]:

@@ -94,10 +94,7 @@ class _Writer:
             self.line(depth, f"{names[node]}{annotation(node.type)} = {self._value(node, names, inner)}")
         if graph.root is not None:
             self.places.setdefault(graph.root, self.length + 4 * depth)
-            root = graph.root
-            returned = operand_text(root, names) if root.op is not hlo.tuple or not root.synthetic else \
-                "(" + "".join(operand_text(o, names) + ", " for o in root.operands).removesuffix(" " if len(root.operands) == 1 else ", ") + ")"
-            self.line(depth, f"return {returned}")
+            self.line(depth, f"return {_returned(graph.root, names)}")
         return inner
 
     def _value(self, node: Node, names: dict[Node, str], inner: dict[str, Graph]) -> str:
@@ -124,6 +121,14 @@ class _Writer:
                 persistent = f" persistent={port.persistent}" if port.kind == "BUFFER" else ""
                 self.line(1, f"{port.name}: {port.kind}{target}{persistent}")
             self.line(0, "")
+
+
+def _returned(root: Node, names: dict[Node, str]) -> str:
+    """One value, or a tuple of them."""
+    if root.op is not hlo.tuple or not root.synthetic:
+        return operand_text(root, names)
+    parts = [operand_text(operand, names) for operand in root.operands]
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
 def _comment(line: SourceLine | None) -> str:

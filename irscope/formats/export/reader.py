@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from irscope.formats.export.dialect import EXPORT
-from irscope.formats.export.lines import Line, joined, lines_of, unclosed
+from irscope.formats.export.lines import Line, joined, lines_of
 from irscope.formats.export.listing import HEADER, Listing
 from irscope.formats.export.making import GRAPH, GraphMaker
 from irscope.formats.export.provenance import TextProvenance
@@ -26,12 +26,16 @@ from irscope.formats.export.signature import Exported, Signature, parse_ranges, 
 from irscope.formats.export.statements import Statements
 from irscope.formats.export.targets import Targets
 from irscope.formats.syntax import SyntaxFault
-from irscope.graph import Graph, Module, Reading
+from irscope.graph import UNKNOWN, Graph, Module, Node, Reading
 from irscope.graph.collector import collector_paused
 from irscope.source import Finding, Severity, SourceText, did_you_mean
 
 CLASS = re.compile(r"(?:\S.{0,400}? )?class (?P<name><\w+>|[\w.]+)\((?:torch\.)?nn\.Module\):$")
+ALONE = "def forward(self"
+"""How a graph without a class begins: ``print(graph_module)`` writes it after the modules."""
 FORWARD = re.compile(r"def \w+\(")
+ASSIGNED = re.compile(r"%(?P<listed>\w+) : |(?P<name>\w+)(?:: \"[^\"\n]*\"?)? =(?!=)")
+"""How a statement begins."""
 SIGNATURE, RANGES = "Graph signature:", "Range constraints:"
 PROGRAM = "ExportedProgram:"
 DEEPEST = 100
@@ -86,6 +90,7 @@ class _Reader:
                 at = self._line(line, at)
             except SyntaxFault as fault:
                 self._tell(fault)
+                self._assume(line)
                 at += 1
         while self.stack:
             self._close(at_end=len(self.stack) == 1 or self.stack[-1].reader.returned is False)
@@ -94,7 +99,7 @@ class _Reader:
     def _line(self, line: Line, at: int) -> int:
         """Read a line that is no comment; returns the number of the next one."""
         found = CLASS.match(line.text) if line.text.endswith("Module):") else None
-        while self.stack and (line.indent <= self.stack[-1].indent and not (line.indent == self.stack[-1].header)):
+        while self.stack and line.indent <= self.stack[-1].indent:
             self._close()
         if found is not None:
             self._begin(found["name"], line)
@@ -102,6 +107,8 @@ class _Reader:
         if HEADER.match(line.text) and not self.stack:
             self._begin_listing(line)
             return at + 1
+        if not self.stack and line.text.startswith(ALONE):
+            self._begin("GraphModule", replace(line, indent=line.indent - 1))
         if not self.stack:
             return self._outside(line, at)
         top = self.stack[-1]
@@ -127,7 +134,7 @@ class _Reader:
     def _begin_listing(self, line: Line) -> None:
         self._new_module()
         maker = GraphMaker(Graph("graph", loc=line.offset), self.targets)
-        self.stack.append(Open("graph", line.indent, maker, Listing(maker), line.offset, header=line.indent))
+        self.stack.append(Open("graph", line.indent, maker, Listing(maker), line.offset, header=line.indent + 1))
 
     def _new_module(self) -> None:
         number = len(self.reading.modules)
@@ -160,10 +167,8 @@ class _Reader:
         if top.body < 0:
             top.body = line.indent
         if line.indent != top.body:
-            raise SyntaxFault(line.offset, f"syntax: the statement is indented by {line.indent} columns, those above by {top.body}: "
-                                           "unexpected indent")
-        if not isinstance(top.reader, Listing) and "#" not in text and (hole := unclosed(text)) >= 0:
-            raise SyntaxFault(line.offset + hole, f"syntax: {text[hole]!r} is never closed")
+            self._fault(line.offset, "EXP005", "syntax", f"syntax: the statement is indented by {line.indent} columns, those above by "
+                        f"{top.body}: unexpected indent")
         top.reader.read(text, line.offset)
 
     def _close(self, at_end: bool = False) -> None:
@@ -246,6 +251,14 @@ class _Reader:
         self.reading.modules = [module for module in modules if module.entry] or modules[:1]
 
     # ------------------------------------------------------------------ faults
+
+    def _assume(self, line: Line) -> None:
+        """Define the name that a faulty line assigns, so that the lines after it are read as they are."""
+        found = ASSIGNED.match(line.text)
+        name = (found["listed"] or found["name"]) if found is not None else ""
+        if name and self.stack and name not in (names := self.stack[-1].maker.names):
+            graph = self.stack[-1].maker.graph
+            names[name] = graph.add(Node(self.targets.op("unreadable"), name, UNKNOWN, loc=line.offset, synthetic=True))
 
     def _tell(self, fault: SyntaxFault) -> None:
         if "is not defined here" in fault.message:

@@ -24,13 +24,13 @@ def parse(data: bytes, what: str) -> Record:
     """The object that a JSON text is. Raises BadRecord where it is none."""
     require(GROWTH * len(data), what)
     if not data.strip():
-        raise BadRecord(f"{what} is empty: JSON is expected")
+        raise BadRecord("it is empty: JSON is expected")
     try:
         found = json.loads(data)
     except RecursionError:
-        raise BadRecord(f"{what}: the JSON is nested too deeply") from None
+        raise BadRecord("the JSON is nested too deeply") from None
     except ValueError as error:
-        raise BadRecord(f"{what} is no JSON: {str(error)[:100]}") from None
+        raise BadRecord(f"it is no JSON: {str(error)[:100]}") from None
     return Record(found, "")
 
 

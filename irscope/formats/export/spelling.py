@@ -54,7 +54,9 @@ def call_text(node: Node, names: Mapping[Node, str]) -> str:
 def target_of(node: Node) -> str:
     """The target of a node that no FX text wrote: the default overload of torch's operator."""
     namespace, colons, name = node.op.name.partition("::")
-    return f"torch.ops.{namespace}.{name}" + ("" if namespace == "higher_order" else ".default") if colons else node.op.name.replace("-", "_")
+    if not colons:
+        return namespace.replace("-", "_")
+    return f"torch.ops.{namespace}.{name}" + ("" if namespace == "higher_order" else ".default")
 
 
 def _operator_text(target: str, operands: list[str]) -> str:

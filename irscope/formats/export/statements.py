@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 
 from irscope.formats.export.expressions import Expressions, dotted, parse
@@ -25,6 +26,10 @@ OPERATORS: dict[type[ast.AST], str] = {
     ast.In: "contains", ast.USub: "neg", ast.Not: "not_", ast.Invert: "invert", ast.UAdd: "pos",
 }
 """The functions of Python's module ``operator`` that FX writes as operators."""
+
+
+TAIL = re.compile(r";  \w+(?: = \w+)* = None$")
+"""What frees values after their last use; left out before Python's parser sees it, which is half of the time."""
 
 
 @dataclass(slots=True)
@@ -82,6 +87,8 @@ class Statements:
     def read(self, text: str, at: int) -> None:
         """Read one line. Raises SyntaxFault for what is no statement of a graph."""
         self.expressions.at = at
+        if text.endswith(" = None"):
+            text = TAIL.sub("", text)
         for statement in parse(text, at):
             self._statement(statement)
 
@@ -105,11 +112,7 @@ class Statements:
             self._unpack(statement.targets[0], statement.value)
         elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
             self._in_place(statement)
-        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and dotted(statement.value.func) == "args_list.clear":
-            pass
-        elif isinstance(statement, ast.Pass):
-            pass
-        else:
+        elif not _does_nothing(statement):
             raise self.expressions.fault(statement, f"this is no statement of a graph: NAME = VALUE is expected, but here is "
                                                     f"{type_name(statement)}: {ast.unparse(statement)[:60]}")
 
@@ -172,8 +175,11 @@ class Statements:
             self.attributes[node] = Unresolved(node, rest, at)
         elif root in self.maker.names:
             self._add(name, "builtins.getattr", [self.expressions.argument(value.value), value.attr], {}, type, at)
+        elif path:
+            raise SyntaxFault(self.expressions.at + (value.end_col_offset or 0), f"syntax: '(' is expected after {path[:80]}",
+                              "the text may be cut off: print the whole graph")
         else:
-            raise self.expressions.fault(value, f"{root or 'this'} is not defined here: no statement above assigns it", length=len(root))
+            raise self.expressions.fault(value, f"{name} is given an attribute of what is no value")
 
     def _call(self, name: str, type: Type, call: ast.Call, at: int) -> None:
         read = self.expressions
@@ -212,7 +218,8 @@ class Statements:
         """``a, b, = fx_pytree.tree_flatten_spec(...)``: the inputs of the graph, out of those of Python's function."""
         function = dotted(value.func) if isinstance(value, ast.Call) else value.id if isinstance(value, ast.Name) else ""
         graph = self.maker.graph
-        if not (function.endswith("tree_flatten_spec") or function in self.maker.names) or any(n.op is not hlo.parameter for n in graph.nodes):
+        flattens = function.endswith("tree_flatten_spec") or function in self.maker.names
+        if not flattens or any(node.op is not hlo.parameter for node in graph.nodes):
             raise self.expressions.fault(value, "several names are given the parts of one value: FX writes this of inputs only")
         before = {param.name: param.type for param in graph.params}
         graph.nodes.clear()
@@ -233,6 +240,12 @@ class Statements:
             result = list(result.values())
         self.maker.result(result, self.expressions.at)
         self.returned = True
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    """``pass``, and what frees the inputs of a graph that takes them as one list."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(statement, ast.Pass) or (isinstance(call, ast.Call) and dotted(call.func) == "args_list.clear")
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -18,7 +18,8 @@ from irscope.source.budget import require
 
 ALIGNED = 64
 """In bytes: what compiled code loads at once."""
-INDICES = {WEIGHTS: "model_weights_config.json", CONSTANTS: "model_constants_config.json"}
+INDICES = {WEIGHTS: "weights_config.json", CONSTANTS: "constants_config.json"}
+"""How the name of the index of a folder ends, after that of the program."""
 
 
 class StoredValues(Mapping[str, Array]):
@@ -50,10 +51,13 @@ class StoredValues(Mapping[str, Array]):
             found = self._arrays[port.target] = self._read(port.target, folders)
         return found
 
+    def _index_name(self, folder: str) -> str:
+        return f"{folder}{self._archive.program}_{INDICES[folder]}"
+
     def _index(self, folder: str) -> Record | None:
         """The index of a folder; None where the archive has none."""
         if folder not in self._indices:
-            name = folder + INDICES[folder]
+            name = self._index_name(folder)
             self._indices[folder] = parse(self._archive.text(name), name).record("config") if name in self._archive.entries else None
         return self._indices[folder]
 
@@ -65,7 +69,7 @@ class StoredValues(Mapping[str, Array]):
                     return self._array(folder, index.record(path), path)
         except BadRecord as error:
             raise self._archive.fault(str(error)) from None
-        missing = [folder + INDICES[folder] for folder in folders if self._index(folder) is None]
+        missing = [self._index_name(folder) for folder in folders if self._index(folder) is None]
         raise self._archive.fault(f"the archive has no value of {path!r}" + (f": {missing[0]} is missing" if missing else ""),
                                   "give it by --weights under its placeholder name")
 

@@ -8,11 +8,13 @@ Both are parsed by Python's grammar and never evaluated.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 DEEPEST = 40
 """The maximal nesting of an expression; sympy flattens sums and products."""
+BRACKETS = re.compile(r"[()\[\]{}]|[-+~][-+~ ]+")
 LONGEST = 4000
 """The maximal length of an expression's text."""
 
@@ -37,15 +39,15 @@ def spelled(text: str) -> str:
 
 def nesting(text: str) -> int:
     """The maximal nesting of brackets in a text, or the length of its longest row of signs where that is more."""
-    depth = deepest = row = 0
-    for c in text:
-        if c in "([{":
+    depth = deepest = 0
+    for found in BRACKETS.finditer(text):
+        if found[0] in "([{":
             depth += 1
             deepest = max(deepest, depth)
-        elif c in ")]}":
+        elif found[0] in ")]}":
             depth -= 1
-        row = row + 1 if c in "-+~" else 0 if c != " " else row
-        deepest = max(deepest, row)
+        else:
+            deepest = max(deepest, len(found[0]))
     return deepest
 
 

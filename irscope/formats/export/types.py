@@ -47,7 +47,8 @@ def parse_annotation(text: str) -> Type:
         if "[" in text and not re.match(r"[\w.]+\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]$", text):
             raise BadType(f"{text[:60]!r} is no type: an element type and sizes are expected, as in f32[8, s77]")
         return NamedType(text)
-    return tensor_type(found["dtype"], [size(part) for part in split_sizes(found["dims"])], _strides(found["strides"]), found["device"] or "")
+    dims = [size(part) for part in split_sizes(found["dims"])]
+    return tensor_type(found["dtype"], dims, _strides(found["strides"]), found["device"] or "")
 
 
 def tensor_type(short: str, dims: list[Dim], strides: tuple[int, ...] | None = None, device: str = "",

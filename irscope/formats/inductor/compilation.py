@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from irscope.formats.inductor.trace_records import Trace, TraceRecord
 from irscope.graph.attributes import Attributes, attribute
+from irscope.source import SourceText
 
 STAGES = {
     "dynamo_output_graph": "dynamo",
@@ -94,6 +95,7 @@ class Compilation:
     seconds: dict[str, float] = field(default_factory=dict)
     provenance: list[str] = field(default_factory=list)
     offset: int = -1
+    source: SourceText | None = None
 
     @property
     def title(self) -> str:
@@ -110,10 +112,11 @@ class Compilation:
 
 
 class Compiled(Attributes):
-    """What a module keeps of the compilation that it comes from."""
+    """What a module keeps of the compilation that it comes from; of several modules of one compilation, the first tells of it."""
 
     __slots__ = ()
     compilation = attribute[Compilation | None](None)
+    tells_compilation = attribute[bool](False)
 
 
 def compilations_of(trace: Trace) -> list[Compilation]:

@@ -1,8 +1,6 @@
 """From a trace or a log to modules: one for each output code, else one for each compilation; each keeps what the record says of it."""
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from irscope.formats.export import read as read_fx
 from irscope.formats.inductor.code import module_of_code
 from irscope.formats.inductor.compilation import OUTPUT_CODE, Compilation, StageText, compilations_of
@@ -36,6 +34,7 @@ def read_trace_text(source: SourceText) -> Reading:
         reading.ok = False
     if not reading.modules and reading.ok:
         reading.modules.append(_empty("trace", source))
+    _mark_first(reading, source)
     return reading
 
 
@@ -56,7 +55,19 @@ def read_log_text(source: SourceText) -> Reading:
     reading.modules += [_empty(c.title, source, c) for c in log.compilations.values() if id(c) not in held]
     if not reading.modules:
         reading.modules.append(_empty("log", source))
+    _mark_first(reading, source)
     return reading
+
+
+def _mark_first(reading: Reading, source: SourceText) -> None:
+    """Mark the first module of each compilation as the one that tells of it, and keep the text that the record stands in."""
+    seen: set[int] = set()
+    for module in reading.modules:
+        compilation = module.attrs.get("compilation")
+        if isinstance(compilation, Compilation) and id(compilation) not in seen:
+            seen.add(id(compilation))
+            compilation.source = source
+            module.attrs["tells_compilation"] = True
 
 
 def modules_of(compilation: Compilation, source: SourceText, findings: list[Finding]) -> list[Module]:
@@ -116,13 +127,3 @@ def _empty(name: str, source: SourceText, compilation: Compilation | None = None
     graph = Graph("call", loc=0)
     graph.root = graph.add(Node(get("tuple"), "return", BUFFER, (), NO_ATTRS, (), -1, synthetic=True))
     return Module(name, INDUCTOR, {graph.name: graph}, graph.name, {"compilation": compilation} if compilation else {}, source)
-
-
-def compilations_in(modules: Iterable[Module]) -> list[Compilation]:
-    """The compilations that modules come from, each once."""
-    found: dict[int, Compilation] = {}
-    for module in modules:
-        compilation = module.attrs.get("compilation")
-        if isinstance(compilation, Compilation):
-            found[id(compilation)] = compilation
-    return list(found.values())

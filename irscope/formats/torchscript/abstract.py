@@ -8,7 +8,7 @@ computes them (:mod:`~irscope.formats.torchscript.strides`): they decide whether
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -59,6 +59,14 @@ class Unsure:
     """The value is known; whether torch returns the operand's memory or a copy is not, because the operand's strides are unknown."""
 
     node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The results of an operator that also writes: the new values of its arguments, by their positions."""
+
+    results: Node | tuple[Node, ...]
+    values: Mapping[int, Node]
 
 
 class Itself:

@@ -65,7 +65,7 @@ class _Reader:
         fx = FX.search(text)
         if fx is not None:
             self.fault(fx.start(), "TSC002", "fx-graph", "this is a torch.fx graph, not a TorchScript graph",
-                       "print(torch.jit.trace(model, example).inlined_graph) prints one")
+                       "irscope reads it without --from, or with --from export")
             return
         found = HEADER.search(text)
         if found is None:

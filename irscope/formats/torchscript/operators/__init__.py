@@ -30,7 +30,11 @@ FAMILIES = {
     "packed": "movement", "interpolation": "movement", "grids": "movement", "matrices": "movement", "solving": "contraction",
     "decompositions": "contraction", "matrix_functions": "contraction", "loss": "reduction", "ctc": "reduction",
     "complex_numbers": "elementwise", "fourier": "contraction", "signals": "", "special": "elementwise", "bessel": "elementwise",
-    "numbers": "elementwise", "copies": "movement", "quantized": "",
+    "numbers": "elementwise", "copies": "movement", "quantized": "", "activation_gradients": "elementwise", "loss_gradients": "reduction",
+    "norm_gradients": "reduction", "convolution_gradients": "contraction", "window_gradients": "reduction",
+    "index_gradients": "movement", "distances": "reduction", "factors": "contraction", "attention_kernels": "contraction",
+    "assertions": "", "decomposed": "elementwise", "foreach": "elementwise", "prims": "elementwise", "draws": "elementwise",
+    "products": "contraction",
 }
 """The files that declare operators, and the class of their work (``Op.work``), where an operator does not declare another."""
 
@@ -76,6 +80,13 @@ def overloads(name: str) -> Overloads | None:
     """The overloads of a name, or None."""
     load()
     return _table.get(name)
+
+
+def function_of(name: str, *families: str) -> Callable[..., Any]:
+    """The function of an operator's first overload, for a family that declares others by it; imports the families that declare it."""
+    for family in families:
+        import_module(f"{__name__}.{family}")
+    return _table[name].choices[0].function
 
 
 def names() -> list[str]:

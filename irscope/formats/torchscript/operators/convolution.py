@@ -35,8 +35,8 @@ def convolve(t: Torch, x: Node, w: Node, bias: Node | None, at: Geometry) -> Nod
     single = t.rank(x) == n + 1
     if single:
         x = t.unsqueeze(x, 0)
-    pads = tuple((p, p) if isinstance(p, int) else p for p in _each(at.padding, n))
-    window = Window.make(t.shape(w)[2:], _each(at.stride, n), pads, rhs_dilate=_each(at.dilation, n))
+    pads = tuple((p, p) if isinstance(p, int) else p for p in each(at.padding, n))
+    window = Window.make(t.shape(w)[2:], each(at.stride, n), pads, rhs_dilate=each(at.dilation, n))
     y = t.conv(x, w, _dims(n, False), window, at.groups)
     return _finish(t, y, bias, n, single)
 
@@ -48,7 +48,7 @@ def transposed(t: Torch, x: Node, w: Node, bias: Node | None, at: Geometry, outp
     single = t.rank(x) == n + 1
     if single:
         x = t.unsqueeze(x, 0)
-    stride, padding, dilation, extra = (_each(v, n) for v in (at.stride, at.padding, at.dilation, output_padding))
+    stride, padding, dilation, extra = (each(v, n) for v in (at.stride, at.padding, at.dilation, output_padding))
     size, groups = t.shape(w)[2:], at.groups
     pads = tuple((d * (k - 1) - p, d * (k - 1) - p + o) for k, p, d, o in zip(size, padding, dilation, extra, strict=True))
     if groups > 1:
@@ -65,7 +65,8 @@ def _finish(t: Torch, y: Node, bias: Node | None, n: int, single: bool) -> Node:
     return t.reshape(y, t.shape(y)[1:]) if single else y
 
 
-def _each(values: Sequence[Any], n: int) -> tuple[Any, ...]:
+def each(values: Sequence[Any], n: int) -> tuple[Any, ...]:
+    """A number for each of ``n`` dimensions; one number is for all."""
     return tuple(values) * n if len(values) == 1 else tuple(values)
 
 
@@ -117,7 +118,7 @@ def convolution_mode(t: Torch, x: Node, w: Node, bias: Node | None, stride: list
     if padding == "valid":
         pads = [(0, 0)] * n
     else:
-        totals = [d * (k - 1) for d, k in zip(_each(dilation, n), t.shape(w)[2:], strict=True)]
+        totals = [d * (k - 1) for d, k in zip(each(dilation, n), t.shape(w)[2:], strict=True)]
         pads = [(total // 2, total - total // 2) for total in totals]
     return convolve(t, x, w, bias, Geometry(stride, pads, dilation, groups))
 

@@ -32,6 +32,12 @@ def positions(have: int, want: int, align: bool, scale: float | None) -> np.ndar
     return (at + 0.5) * factor - 0.5
 
 
+def nearest(have: int, want: int, exact: bool, scale: float | None) -> list[int]:
+    """The element of the input that each result element is."""
+    factor = np.float32(1 / scale if scale else have / want)
+    return [min(floor((i + (0.5 if exact else 0.0)) * factor), have - 1) for i in range(want)]
+
+
 @dataclass(frozen=True, slots=True)
 class Resampling:
     """The interpolation mode, and whether the corners of both grids coincide."""
@@ -45,9 +51,7 @@ def resize(t: Torch, x: Node, d: int, want: int, how: Resampling, scale: float |
     mode, align = how.mode, how.align
     have = t.shape(x)[d]
     if mode in ("nearest", "exact"):
-        factor = 1 / scale if scale else have / want
-        offset = 0.5 if mode == "exact" else 0.0
-        at = [min(floor((i + offset) * np.float32(factor)), have - 1) for i in range(want)]
+        at = nearest(have, want, mode == "exact", scale)
         return x if at == list(range(have)) else t.take(x, t.array(at, S64), d)
     # One product with a banded matrix: few distinct weights, and matrix products are fast.
     matrix = band(have, want, mode, align, scale)
@@ -176,19 +180,25 @@ def _mirrored(t: Torch, x: Node, pads: list[int], mode: str) -> Node:
     for i in range(len(pads) // 2):
         d = t.rank(x) - 1 - i
         n, (low, high) = t.shape(x)[d], pads[2 * i:2 * i + 2]
-        at = []
-        for k in range(-low, n + high):
-            match mode:
-                case "reflect":
-                    at.append(abs(k) if k < n else 2 * (n - 1) - k)
-                case "replicate":
-                    at.append(min(max(k, 0), n - 1))
-                case "circular":
-                    at.append(k % n)
-                case _:
-                    raise ValueError(f"padding mode {mode!r} is not one of constant, reflect, replicate, circular")
-        x = t.take(x, t.array(at, S64), d)
+        x = t.take(x, t.array(mirror(n, low, high, mode), S64), d)
     return x
+
+
+def mirror(n: int, low: int, high: int, mode: str) -> list[int]:
+    """The element of the input that each element of the padded one is, along a dimension. Raises ValueError for an unknown mode."""
+    at = []
+    for k in range(-low, n + high):
+        match mode:
+            case "reflect":
+                at.append(abs(k) if k < n else 2 * (n - 1) - k)
+            case "replicate":
+                at.append(min(max(k, 0), n - 1))
+            case "circular":
+                at.append(k % n)
+            case _:
+                raise ValueError(f"padding mode {mode!r} is not one of constant, reflect, replicate, circular")
+    return at
+
 
 
 for _n in (1, 2, 3):

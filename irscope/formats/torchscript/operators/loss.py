@@ -192,17 +192,23 @@ def triplet_margin_loss(t: Torch, anchor: Node, positive: Node, negative: Node, 
     return reduced(t, t.maximum(loss, t.like(loss, 0)), reduction)
 
 
+def named_labels(t: Torch, y: Node) -> tuple[Node, Node, Node]:
+    """Of rows of labels up to the first -1: which count, the labels (0 where none), and whether each class is among them."""
+    named = t.compare("EQ", t.cumulative("add", t.convert(t.compare("LT", y, t.like(y, 0)), S64), 1, 0), t.array(0, S64))
+    safe = t.select(named, y, t.like(y, 0))
+    n, c = t.shape(y)
+    same = t.compare("EQ", t.unsqueeze(safe, 2), t.iota((n, c, c), 2, t.dtype(y)))
+    return named, safe, t.any(t.binary("and", same, t.unsqueeze(named, 2)), [1])
+
+
 @operator("multilabel_margin_loss(Tensor self, Tensor target, int reduction=1)")
 def multilabel_margin_loss(t: Torch, x: Node, y: Node, reduction: int) -> Node:
     """Margin loss of the other classes against each of the right ones, which are listed up to the first -1."""
     single = t.rank(x) < 2
     if single:
         x, y = t.reshape(x, (1, prod(t.shape(x)))), t.reshape(y, (1, prod(t.shape(y))))
-    named = t.compare("EQ", t.cumulative("add", t.convert(t.compare("LT", y, t.like(y, 0)), S64), 1, 0), t.array(0, S64))
-    safe = t.select(named, y, t.like(y, 0))
-    n, c = t.shape(x)
-    same = t.compare("EQ", t.unsqueeze(safe, 2), t.iota((n, c, c), 2, t.dtype(y)))
-    right = t.any(t.binary("and", same, t.unsqueeze(named, 2)), [1])
+    named, safe, right = named_labels(t, y)
+    c = t.shape(x)[1]
     own = t.gather_elements(x, safe, 1)
     short = t.maximum(t.plus(t.sub(t.unsqueeze(x, 1), t.unsqueeze(own, 2)), 1), t.array(0, t.dtype(x)))
     counted = t.binary("and", t.unsqueeze(named, 2), t.unsqueeze(t.unary("not", right), 1))

@@ -1,17 +1,15 @@
-"""Normalisations in inference: batch, layer, group, instance, RMS, local response."""
+"""Normalisations: batch, layer, group, instance, RMS, local response."""
 from __future__ import annotations
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.norms import vector_norm
 from irscope.formats.torchscript.torch import Torch
-from irscope.graph import Node
+from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32
 from irscope.lazy import np
 from irscope.ops.attrs import Window
 
 
-@operator("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
-          "bool training, float momentum, float eps, bool cudnn_enabled)")
 def batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, training: bool,
                momentum: float, eps: float, cudnn: bool) -> Node:
     """(x - mean) / sqrt(var + eps) * w + b, as a scale and an offset per channel. Training uses the mean and variance of the batch."""
@@ -32,18 +30,9 @@ def batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | N
     return t.add(t.mul(x, t.reshape(scale, shape)), t.reshape(offset, shape))
 
 
-@operator("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
-          "float momentum, float eps)")
-def native_batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, training: bool,
-                      momentum: float, eps: float) -> tuple[Node, ...]:
-    y = batch_norm(t, x, w, b, mean, var, training, momentum, eps, False)
-    if not training:
-        empty = t.full((0,), 0, t.dtype(x))
-        return y, empty, empty
-    dims = [d for d in range(t.rank(x)) if d != 1]
-    _, own, factor = normalized(t, x, dims, eps)
-    channels = (t.shape(x)[1],)
-    return y, t.reshape(own, channels), t.reshape(factor, channels)
+def saved_type(t: Torch, x: Node, w: Node | None, b: Node | None) -> DType:
+    """The type of saved statistics: that of the parameters, which may be wider than that of the input."""
+    return t.dtype(next((v for v in (w, b) if v is not None), x))
 
 
 def normalized(t: Torch, x: Node, dims: list[int], eps: float) -> tuple[Node, Node, Node]:
@@ -100,7 +89,9 @@ def native_group_norm(t: Torch, x: Node, w: Node | None, b: Node | None, n: int,
           "float momentum, float eps)")
 def batch_norm_no_training(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node, var: Node, momentum: float,
                            eps: float) -> tuple[Node, ...]:
-    return native_batch_norm(t, x, w, b, mean, var, False, momentum, eps)
+    """The result in evaluation, and two tensors without elements."""
+    nothing = t.full((0,), 0, saved_type(t, x, w, b))
+    return batch_norm(t, x, w, b, mean, var, False, momentum, eps, False), nothing, nothing
 
 
 @operator("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, "

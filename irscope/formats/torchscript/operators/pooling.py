@@ -8,7 +8,7 @@ from irscope.formats.sampling import adaptive
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-from irscope.graph.dtypes import F32, S64
+from irscope.graph.dtypes import S64
 from irscope.ops.attrs import Window
 
 
@@ -45,23 +45,29 @@ def max_pool(t: Torch, x: Node, pool: Pool) -> Node:
 
 
 def avg_pool(t: Torch, x: Node, pool: Pool, count_padding: bool, divisor: int | None) -> Node:
-    pad, window = pool.padding, pool.window(t.shape(x))
-    total = t.window("add", x, 0, window)
+    total = t.window("add", x, 0, pool.window(t.shape(x)))
+    return t.div(total, divisors(t, total, t.shape(x), pool, count_padding, divisor))
+
+
+def divisors(t: Torch, total: Node, shape: tuple[int, ...], pool: Pool, count_padding: bool, divisor: int | None) -> Node:
+    """By what the sum of each window over a tensor of this shape is divided.
+
+    It counts the elements of the input, and optionally its declared padding; never what ceil adds.
+    """
     if divisor is not None:
-        return t.div(total, t.like(total, divisor))
+        return t.like(total, divisor)
+    pad, window, dtype = pool.padding, pool.window(shape), t.dtype(total)
     if not any(pad) and not pool.ceil:
-        return t.div(total, t.like(total, prod(pool.kernel)))
-    # The divisor counts the elements of the input, and optionally its declared padding; never what ceil adds.
-    lead = t.rank(x) - pool.n
-    ones = t.full((1,) * lead + t.shape(x)[lead:], 1, t.dtype(x))
+        return t.like(total, prod(pool.kernel))
+    lead = len(shape) - pool.n
+    ones = t.full((1,) * lead + shape[lead:], 1, dtype)
     spread = [0] * lead + list(pad)
     if count_padding:
-        ones = t.pad(ones, t.array(1, t.dtype(x)), spread, spread)
+        ones = t.pad(ones, t.array(1, dtype), spread, spread)
         low = tuple(p - s for p, s in zip(window.pad_low, spread, strict=True))
         high = tuple(p - s for p, s in zip(window.pad_high, spread, strict=True))
         window = Window(window.size, window.stride, low, high, window.lhs_dilate, window.rhs_dilate, window.rhs_reversal)
-    count = t.window("add", ones, 0, window)
-    return t.div(total, count)
+    return t.window("add", ones, 0, window)
 
 
 def _pools(n: int) -> None:
@@ -123,8 +129,8 @@ def _windows(t: Torch, x: Node, n: int, starts: list[list[tuple[int, int, int]]]
     return out
 
 
-def _indices(t: Torch, x: Node, pool: Pool) -> Node:
-    """The flat index in its plane of each window's first largest element."""
+def _starts(t: Torch, x: Node, pool: Pool) -> list[list[tuple[int, int, int]]]:
+    """For each dimension and each place in the window: the first element, the stride and the number of windows."""
     n, window = pool.n, pool.window(t.shape(x))
     lead = t.rank(x) - n
     starts = []
@@ -132,15 +138,46 @@ def _indices(t: Torch, x: Node, pool: Pool) -> Node:
         d = lead + i
         count = window.output_size(d, t.shape(x)[d])
         starts.append([(j * window.rhs_dilate[d] - window.pad_low[d], window.stride[d], count) for j in range(pool.kernel[i])])
-    values = _windows(t, x, n, starts, t.dtype(x).lowest)
-    places = _windows(t, _flat_index(t, x, n), n, starts, 0)
-    best, at = values[0], places[0]
-    for value, place in zip(values[1:], places[1:], strict=True):
-        better = t.compare("GT", value, best)
-        if t.dtype(x) is F32 or t.dtype(x).is_float:
-            better = t.binary("or", better, t.compare("NE", value, value))
-        best, at = t.select(better, value, best), t.select(better, place, at)
+    return starts
+
+
+def _indices(t: Torch, x: Node, pool: Pool) -> Node:
+    """The flat index in its plane of each window's first largest element."""
+    starts = _starts(t, x, pool)
+    return _chosen(t, _windows(t, x, pool.n, starts, t.dtype(x).lowest), _windows(t, _flat_index(t, x, pool.n), pool.n, starts, 0))
+
+
+def offsets(t: Torch, x: Node, pool: Pool) -> Node:
+    """The flat index within each window of its first largest element."""
+    values = _windows(t, x, pool.n, _starts(t, x, pool), t.dtype(x).lowest)
+    return _chosen(t, values, [t.full(t.shape(value), i, S64) for i, value in enumerate(values)])
+
+
+def places(t: Torch, within: Node, pool: Pool, size: list[int]) -> Node:
+    """The flat index in a plane of this size of each element whose index within its window is given."""
+    n = pool.n
+    lead = t.rank(within) - n
+    rest, shape = t.convert(within, S64), t.shape(within)
+    steps: list[Node] = []
+    for k in reversed(pool.kernel):
+        steps.insert(0, t.binary("remainder", rest, t.like(rest, k)))
+        rest = t.div(rest, t.like(rest, k))
+    at = t.full(shape, 0, S64)
+    for i, step in enumerate(steps):
+        first = t.plus(t.scale(t.iota(shape, lead + i, S64), pool.stride[i]), -pool.padding[i])
+        at = t.add(t.scale(at, size[i]), t.add(first, t.scale(step, pool.dilation[i])))
     return at
+
+
+def _chosen(t: Torch, values: list[Node], at: list[Node]) -> Node:
+    """The place of the first largest value, where NaN is the largest."""
+    best, chosen = values[0], at[0]
+    for value, place in zip(values[1:], at[1:], strict=True):
+        better = t.compare("GT", value, best)
+        if t.dtype(value).is_float:
+            better = t.binary("or", better, t.compare("NE", value, value))
+        best, chosen = t.select(better, value, best), t.select(better, place, chosen)
+    return chosen
 
 
 def _adaptive_indices(t: Torch, x: Node, flat: Node, n: int, size: tuple[int | None, ...]) -> Node:

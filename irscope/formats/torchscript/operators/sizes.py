@@ -15,7 +15,6 @@ ANSWERS: dict[str, Callable[[Torch, Node], Any]] = {
     "dim(Tensor self)": lambda t, x: t.rank(x),
     "len.Tensor(Tensor t)": lambda t, x: t.shape(x)[0],
     "numel(Tensor self)": lambda t, x: prod(t.shape(x)),
-    "stride(Tensor self)": lambda t, x: [prod(t.shape(x)[i + 1:]) for i in range(t.rank(x))],
     "is_floating_point(Tensor self)": lambda t, x: t.dtype(x).is_float,
     "is_complex(Tensor self)": lambda t, x: t.dtype(x).is_complex,
     "is_signed(Tensor self)": lambda t, x: t.dtype(x).kind not in ("uint", "pred"),
@@ -31,10 +30,9 @@ def size_dim(t: Torch, x: Node, dim: int) -> Any:
     return t.shape(x)[t.dim(x, dim)]
 
 
-@operator("is_contiguous(Tensor self)", "is_contiguous.memory_format(Tensor self, MemoryFormat memory_format)",
-          "is_same_size(Tensor self, Tensor other)")
-def is_contiguous(t: Torch, x: Node, other: object = None) -> Any:
-    return True if not isinstance(other, Node) else t.shape(x) == t.shape(other)
+@operator("is_same_size(Tensor self, Tensor other)")
+def is_same_size(t: Torch, x: Node, other: Node) -> Any:
+    return t.shape(x) == t.shape(other)
 
 
 @operator("get_device(Tensor self)")
