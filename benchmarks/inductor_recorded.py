@@ -1,8 +1,8 @@
 """How often ``--policy inductor`` decides as Inductor recorded: ``python benchmarks/inductor_recorded.py FOLDER...``.
 
 Each FOLDER is, or holds, folders ``torch_compile_debug`` (docs/formats/inductor.md says how to get one). For each graph in it the policy
-plans ``fx_graph_transformed.py``, and its operations are aligned with the scheduler nodes by kind and sizes of their loops, as the log of the
-fusion pass beside the folder lists them, or else as ``ir_pre_fusion.txt`` has them.
+plans ``fx_graph_transformed.py``, and its operations are aligned with the scheduler nodes by kind and sizes of their loops, as the log of
+the fusion pass beside the folder lists them, or else as ``ir_pre_fusion.txt`` has them.
 
 A pair is two scheduler nodes of which one reads what the other writes. It is right where the record (``ir_post_fusion.txt``) and the policy
 both have the two in one kernel, or both have not. ``loops`` counts the pairs of which both ends are loops: an extern kernel is never fused,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from irscope.fleet.files import head_of
-from irscope.formats.inductor import is_record
+from irscope.formats.inductor import is_record, is_trace
 
 ROOT = "torch_compile_debug"
 PROVENANCE = "provenance"
@@ -65,7 +65,12 @@ def to_lint(files: Sequence[str], root: str, edges: bool) -> list[str]:
     if not stages:
         return list(files)
     kept = [file for file in files if (stages[file] in wanted if file in stages else not repeats_stage(file) and not edges)]
-    return kept if edges else list(dict.fromkeys([*kept, *records_beside(root)]))
+    if edges:
+        return kept
+    beside = list(records_beside(root))
+    # A trace tells what a log tells, and the graphs in a log are those of the folder.
+    traces = [file for file in beside if is_trace(head_of(file))]
+    return list(dict.fromkeys([*kept, *(traces or beside)]))
 
 
 def repeats_stage(file: str) -> bool:

@@ -23,3 +23,10 @@ class Called(Attributes):
     source = attribute[KernelSource | None](None)
     args = attribute[tuple[str, ...]](())
     handle = attribute[str]("")
+
+
+class OutputCodeModule(Attributes):
+    """A module of output code: ``aot_id`` is the name of its graph (``0_backward``); empty for other modules."""
+
+    __slots__ = ()
+    aot_id = attribute[str]("")

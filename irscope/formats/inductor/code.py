@@ -9,9 +9,10 @@ from functools import lru_cache
 
 from irscope.formats.inductor.dialect import INDUCTOR
 from irscope.formats.inductor.findings import report
-from irscope.formats.inductor.ir import extern_op, result_of
+from irscope.formats.inductor.ir import extern_op, item_op, result_of
 from irscope.formats.inductor.layouts import BUFFER, BufferLayout
-from irscope.formats.inductor.wrapper import ENTRY, Alias, Allocation, Argument, Call, Function, OutputCode, read_code
+from irscope.formats.inductor.python_text import DEEP
+from irscope.formats.inductor.wrapper import ENTRY, Alias, Allocation, Call, Function, OutputCode, read_code
 from irscope.formats.syntax import SyntaxFault
 from irscope.graph import Effect, Graph, Kind, Module, Node, Op, Reading, TensorType, TupleType, Type
 from irscope.ops import get
@@ -81,6 +82,9 @@ class _Builder:
         self.types: dict[str, Type] = {}
         self.used: dict[str, int] = {}
         self.reuse: list[tuple[str, str]] = []
+        self.views: dict[str, Alias] = {}
+        self.parts: dict[str, list[Node]] = {}
+        self.made: dict[tuple[Node, BufferLayout], Node] = {}
         self.get, self.tuple, self.param = get("get-tuple-element"), get("tuple"), get("parameter")
 
     def build(self) -> Graph:
@@ -94,41 +98,71 @@ class _Builder:
                 self._alias(statement)
             else:
                 self._call(statement)
-        results = [value for value in (self._value(result, result.view) for result in self.function.results if result.buffer) if value]
+        results = [value for result in self.function.results if result.buffer for value in self._read(result.buffer, result.view)]
         self.graph.root = result_of(self.graph, self.tuple, results)
         self.graph.notes["reuse"] = tuple(self.reuse)
         return self.graph
 
     def _parameter(self, name: str, type: Type) -> Node:
-        node = self.graph.add(Node(self.param, name, type, attrs={"number": len(self.graph.params)}, synthetic=True))
+        place = self.function.places.get(name, self.function.offset)
+        node = self.graph.add(Node(self.param, name, type, attrs={"number": len(self.graph.params)}, loc=place, synthetic=True))
         self.graph.params.append(node)
         self.values[name], self.types[name] = node, type
         return node
 
     def _alias(self, alias: Alias) -> None:
-        """Another name of a value; a result of a call with several becomes a value of its own."""
-        value = self.values.get(alias.of)
+        """Another name of a buffer; one of several results of a call becomes a value of its own, a view only where it is read."""
         known = self.types.get(alias.of, BUFFER)
         self.types[alias.name] = _seen(known, alias.view) if alias.view is not None else known
-        if alias.reuses and not alias.name.startswith("args"):
+        if alias.reuses:
             self.reuse.append((alias.name, alias.of))
-        if value is None:
-            return
-        if alias.item is not None:
-            value = self.graph.add(Node(self.get, alias.name, BUFFER, (value,), {"index": alias.item}, (), alias.offset, synthetic=True))
+        value = self.values.get(alias.of)
+        if alias.item is not None and value is not None:
+            item = Node(item_op(), alias.name, BUFFER, (value,), {"index": alias.item}, (), alias.offset, synthetic=True)
+            self.values[alias.name] = self.graph.add(item)
         elif alias.view is not None:
-            value = self._view(value, alias.view, alias.name)
-        self.values[alias.name] = value
+            self.views[alias.name] = alias
+        elif value is not None:
+            self.values[alias.name] = value
+            self.parts[alias.name] = self.parts.get(alias.of, [])
 
-    def _view(self, value: Node, view: BufferLayout, name: str = "") -> Node:
-        return self.graph.add(Node(view_op(), name or self._name(value.name), _seen(value.type, view), (value,), synthetic=True))
+    def _read(self, name: str, view: BufferLayout | None = None) -> list[Node]:
+        """The values behind a name: the buffer or a view of it, and the calls that wrote parts of it."""
+        value = self.values.get(name)
+        chain: list[BufferLayout] = [view] if view is not None else []
+        parts: list[Node] = []
+        for _ in range(DEEP):
+            parts += self.parts.get(name, ())
+            alias = self.views.get(name) if value is None else None
+            if alias is None:
+                break
+            chain += [alias.view] if alias.view is not None else []
+            name, value = alias.of, self.values.get(alias.of)
+        for layout in reversed(chain):
+            value = self._view(value, layout) if value is not None else None
+        return [value, *parts] if value is not None else parts
 
-    def _value(self, argument: Argument, view: BufferLayout | None) -> Node | None:
-        value = self.values.get(argument.buffer)
-        return self._view(value, view) if value is not None and view is not None else value
+    def _view(self, value: Node, view: BufferLayout) -> Node:
+        """A view of a value; the same view is made once."""
+        key = value, view
+        if key not in self.made:
+            attrs = {"size": view.size, "stride": view.stride, "offset": view.offset}
+            node = Node(view_op(), self._name(value.name), _seen(value.type, view), (value,), attrs, (), value.loc, synthetic=True)
+            self.made[key] = self.graph.add(node)
+        return self.made[key]
+
+    def _write(self, name: str, value: Node) -> None:
+        """The value of a buffer after a call; a write into a view writes a part of the buffer behind it."""
+        self.values[name] = value
+        for _ in range(DEEP):
+            alias = self.views.get(name)
+            if alias is None:
+                return
+            name = alias.of
+            self.parts.setdefault(name, []).append(value)
 
     def _call(self, call: Call) -> None:
-        operands = [value for value in (self._value(a, a.view) for a in call.args if a.is_read) if value is not None]
+        operands = [value for a in call.args if a.is_read for value in self._read(a.buffer, a.view)]
         results = (call.result,) if call.result else call.written
         types = [self.types.get(name, BUFFER) for name in results]
         op = product_op(call.kernel) if call.kernel in PRODUCTS else extern_op(call.kernel) if call.is_extern else kernel_op(call.kernel)
@@ -140,8 +174,8 @@ class _Builder:
         name = self._name(results[0] if call.is_extern and len(results) == 1 else call.kernel)
         node = self.graph.add(Node(op, name, type, tuple(dict.fromkeys(operands)), attrs, (), call.offset))
         for i, result in enumerate(results):
-            self.values[result] = node if len(results) == 1 else self.graph.add(
-                Node(self.get, result, types[i], (node,), {"index": i}, (), call.offset, synthetic=True))
+            self._write(result, node if len(results) == 1 else self.graph.add(
+                Node(self.get, result, types[i], (node,), {"index": i}, (), call.offset, synthetic=True)))
 
     def _name(self, wanted: str) -> str:
         """A name that no other node has: ``mm``, then ``mm.1``."""

@@ -146,7 +146,8 @@ def _take(mine: Compilation, record: TraceRecord) -> None:
         sources = record.data.get("sources")
         source = ", ".join(map(str, sources)) if isinstance(sources, list) else ""
         symbol, value, reason = (record.text(key) for key in ("symbol", "value", "reason"))
-        mine.specialisations.append(Specialisation(symbol, source, value, reason, record.offset))
+        if (symbol, source) not in ((s.symbol, s.source) for s in mine.specialisations):  # each attempt repeats them
+            mine.specialisations.append(Specialisation(symbol, source, value, reason, record.offset))
     elif record.kind == "inductor_provenance_tracking_node_mappings":
         mine.provenance.append(record.payload)
 

@@ -98,11 +98,12 @@ Statement = Allocation | Alias | Call
 
 @dataclass(slots=True)
 class Function:
-    """``call``, or a function that it calls: a partition, or a branch of control flow."""
+    """``call``, or a function that it calls: a partition, or a branch of control flow. ``places`` is where the inputs are named."""
 
     name: str
     offset: int
     inputs: tuple[str, ...] = ()
+    places: dict[str, int] = field(default_factory=dict)
     statements: list[Statement] = field(default_factory=list)
     results: tuple[Argument, ...] = ()
 
@@ -218,6 +219,8 @@ class _Reader:
                 self._assign(target.id, statement.value)
             elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Name):
                 self.made.inputs = self.made.inputs or tuple(e.id for e in target.elts if isinstance(e, ast.Name))
+                # Names are ASCII, so that columns in bytes and in characters agree.
+                self.made.places |= {e.id: self.starts[e.lineno - 1] + e.col_offset for e in target.elts if isinstance(e, ast.Name)}
             elif isinstance(statement.value, ast.Call):
                 self._call("", statement.value)
         elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
@@ -305,7 +308,8 @@ def _argument(value: ast.expr) -> Argument:
     for _ in range(DEEP):
         if isinstance(node, ast.Call) and node.args and dotted(node.func).rpartition(".")[2] in VIEWS:
             if view is None and len(node.args) > 2:
-                view = BufferLayout("view", "", None, dims_of(node.args[1]), dims_of(node.args[2]))
+                offset = text_of(node.args[3]) if len(node.args) > 3 else "0"
+                view = BufferLayout("view", "", None, dims_of(node.args[1]), dims_of(node.args[2]), offset)
             node = node.args[0]
         elif isinstance(node, ast.Call) and node.args and dotted(node.func).rpartition(".")[2] == "alloc_from_pool":
             node = node.args[0]

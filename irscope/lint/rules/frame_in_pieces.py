@@ -61,4 +61,5 @@ class FrameInPieces(Rule):
             notes = (Note(f"torch says: {broken.hint}"),) if broken.hint else ()
             yield RuleFinding(
                 self.code, self.name, self.severity, f"{title} is compiled in pieces: {broken.reason}",
-                told.compilation.source, broken.offset, notes=notes, help="torch.compile(fullgraph=True) makes each break an error", source_line=broken.place, timed=False)
+                told.compilation.source, broken.offset, notes=notes, help="torch.compile(fullgraph=True) makes each break an error",
+                source_line=broken.place, timed=False)
