@@ -1,20 +1,25 @@
-"""A folder of dumps: its modules, what the compiler did to one of them stage by stage, and XLA's own account of its memory."""
+"""A folder of dumps: its modules, what the compiler did to one of them stage by stage, and the compiler's own account of it."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from irscope.analysis.survey import Survey
+from irscope.api.compile_folders import record_json, record_lines
 from irscope.api.loading import load
 from irscope.api.watching import Watcher
 from irscope.fleet.buffers import parse_buffer_assignment, parse_memory_usage
+from irscope.fleet.compile_record import CompileRecord, read_record
 from irscope.fleet.dump_folder import DumpedModule, DumpFolder, Stage, read_folder
 from irscope.fleet.files import no_dump
-from irscope.fleet.timeline import Figures, figures_of, fusions_of, timeline
+from irscope.fleet.timeline import Figures, figures_of_stages, fusions_of, timeline
+from irscope.formats.detect import read
+from irscope.graph import Reading
 from irscope.render.folder import ModuleRow, StepRow, fusion_lines, memory_lines, module_lines, timeline_lines
 from irscope.render.paint import Paint
 from irscope.render.units import plural
-from irscope.source import UserError, did_you_mean
+from irscope.source import SourceText, UserError, did_you_mean
 from irscope.source.files import read_bytes
 
 SORTS = ("parameter", "output", "temporary", "constant", "thread-local")
@@ -28,6 +33,16 @@ class Folder:
     modules: list[DumpedModule]
     figures: list[Figures]
     chosen: DumpedModule
+    record: CompileRecord | None = None
+
+    def dump(self) -> str | Reading:
+        """The last stage of the chosen module: its path, or its reading where a trace holds it."""
+        last = self.chosen.last
+        return read(SourceText(last.path, last.text)) if last.text else last.path
+
+    def as_json(self) -> dict[str, Any]:
+        """What json has of the folder beside the chosen module."""
+        return record_json(self.record) if self.record is not None else {}
 
     def lines(self, survey: Survey, paint: Paint) -> Iterator[str]:
         """What is reported of the folder before the chosen module, whose last stage is surveyed."""
@@ -39,17 +54,20 @@ class Folder:
         yield from _fusion_lines(self.chosen, survey, paint)
         memory = report_lines(self.chosen.reports, paint)
         yield from ["", *memory] if memory else []
+        if self.record is not None:
+            yield from record_lines(self.record, self.chosen, paint)
         yield ""
 
 
 def open_folder(path: str, wanted: str | None, watch: Watcher) -> Folder:
     """A folder of dumps. Raises UserError where it holds none, or not the module that is wanted."""
     folder = read_folder(path)
+    record = read_record(folder)
     modules = _modules(folder)
     if not modules:
         raise no_dump([path], folder.skipped)
-    figures = list(watch.track(figures_of([m.last.path for m in modules]), "reading", len(modules)))
-    return Folder(path, modules, figures, _chosen(modules, figures, wanted))
+    figures = list(watch.track(figures_of_stages([m.last for m in modules]), "reading", len(modules)))
+    return Folder(path, modules, figures, _chosen(modules, figures, wanted), record)
 
 
 def folder_timelines(path: str, paint: Paint) -> list[str]:
@@ -123,8 +141,8 @@ def _rows(modules: list[DumpedModule], figures: list[Figures], chosen: DumpedMod
 
 def _first_nodes(modules: list[DumpedModule]) -> dict[int, int]:
     """The instructions before optimisation, where that stage was written beside the one after."""
-    firsts = [(i, m.stages[0].path) for i, m in enumerate(modules) if len(m.stages) > 1 and m.stages[0].is_first]
-    figured = figures_of([path for _, path in firsts])
+    firsts = [(i, m.stages[0]) for i, m in enumerate(modules) if len(m.stages) > 1 and m.stages[0].is_first]
+    figured = figures_of_stages([stage for _, stage in firsts])
     return {i: figures.nodes for (i, _), figures in zip(firsts, figured, strict=True) if not figures.error}
 
 

@@ -11,8 +11,10 @@ from irscope.analysis.soundness import held_together
 from irscope.api.loading import Source, name_of, read_source, whole
 from irscope.api.options import InputOptions, LintOptions
 from irscope.api.paths import once_stdin
+from irscope.api.recorded import with_records
 from irscope.api.watching import SILENT, Watcher
 from irscope.expand.bind import bind_types
+from irscope.fleet import compile_folder
 from irscope.fleet.files import find_files, no_dump
 from irscope.graph import Module, Reading
 from irscope.lazy import LazyModule
@@ -146,6 +148,8 @@ def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]
 def read_bound(what: Source, options: InputOptions) -> Reading:
     """The reading of a dump, with the shapes and dtypes of the options. Raises UserError as ``bind_types`` does."""
     reading = read_source(what, options.source_format)
+    if _is_path(what) and what != "-":
+        reading = with_records(reading, os.fspath(what))
     if not options.shapes and not options.dtypes:
         return reading
     return replace(reading, modules=[bind_types(m, options.shapes, options.dtypes) for m in reading.modules if m.entry])
@@ -153,7 +157,7 @@ def read_bound(what: Source, options: InputOptions) -> Reading:
 
 def each_dump(what: Paths, options: InputOptions, work: Callable[[str, Reading], object], watch: Watcher) -> dict[str, UserError]:
     """Read every given dump and pass it on. Returns those of several that cannot be used, with the reason."""
-    sources, skipped = _sources(what)
+    sources, skipped = _sources(what, isinstance(options, LintOptions) and options.why)
     if not sources:
         raise no_dump([name_of(s) for s in _several(what)], skipped)
     errors: dict[str, UserError] = {}
@@ -174,16 +178,20 @@ def _several(what: Paths) -> Sequence[Source]:
     return what if isinstance(what, Sequence) and not isinstance(what, str | bytes) else [what]
 
 
-def _sources(what: Paths) -> tuple[list[Source], list[str]]:
-    """Every given dump, including those in given folders; and the files there that are not dumps."""
+def _sources(what: Paths, edges: bool) -> tuple[list[Source], list[str]]:
+    """Every given dump, including those in given folders; and the files there that are not dumps. ``edges``: verdicts are wanted."""
     paths = [os.fspath(one) for one in _several(what) if _is_path(one)]
     once_stdin(tuple(paths))
     sources: list[Source] = []
     skipped: list[str] = []
     for one in _several(what):
-        found = find_files([os.fspath(one)]) if _is_path(one) else None
-        sources += found.files if found is not None else [one]
-        skipped += found.skipped if found is not None else []
+        if not _is_path(one):
+            sources.append(one)
+            continue
+        path = os.fspath(one)
+        found = find_files([path])
+        sources += compile_folder.to_lint(found.files, path, edges) if os.path.isdir(path) else found.files
+        skipped += found.skipped
     return sources, skipped
 
 

@@ -79,7 +79,8 @@ class ShowResult:
         """Write a text view. ``open_ended``: on a terminal, where a hint may follow truncated output."""
         view = self.options.view
         if view is View.JSON:
-            write_json(stream, self.reading, [(c.survey, c.graph, c.picked) for c in self.choices])
+            more = self.folder.as_json() if self.folder is not None else {}
+            write_json(stream, self.reading, [(c.survey, c.graph, c.picked) for c in self.choices], more)
             return
         lines = self._tree(paint, open_ended) if view is View.TREE else self._text()
         stream.writelines(line + "\n" for line in lines)
@@ -138,7 +139,7 @@ def show(what: Source, options: ShowOptions | None = None, *, watch: Watcher = S
     folder = None
     if path is not None and "\n" not in path and os.path.isdir(path):
         folder = open_folder(path, options.module, watch)
-        what, options, path = folder.chosen.last.path, replace(options, module=None), None
+        what, options, path = folder.dump(), replace(options, module=None), None
     with watch.stage("reading"):
         whole = read_source(what, options.source_format)
     reading, changes = looked_at(options, whole) if folder is None or not options.view.is_text else (whole, None)

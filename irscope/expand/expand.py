@@ -51,6 +51,9 @@ def expand(module: Module, outline: bool = False, seen: Callable[[Node, Any], No
     program and its value.
     """
     built = not module.is_primitive
+    if built and module.dialect.no_program:
+        raise UserError(f"{module.name} is {module.dialect.module}: it records what a compiler made, and is no program",
+                        module.dialect.no_program)
     if built and module.dialect.typing is Typing.EXECUTED:
         module = torchscript.run_program(module, torchscript.Given(outline=outline), seen)
     elif built:

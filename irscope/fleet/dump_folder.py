@@ -1,4 +1,4 @@
-"""A folder that XLA wrote (``--xla_dump_to``): its modules, the stages of each, and the reports next to them."""
+"""A folder that a compiler wrote: its modules, the stages of each, and the reports next to them. The names of the files tell the stages."""
 from __future__ import annotations
 
 import os
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from irscope.fleet import compile_folder
 from irscope.fleet.files import find_files
 
 _MODULE = re.compile(r"module_(?P<id>\d+)\.(?P<name>.+?)\.(?P<stage>before_optimizations|\d{4}\..+"
@@ -17,11 +18,12 @@ _REPORT = re.compile(rf"(?P<of>.+)-(?P<kind>{'|'.join(REPORTS)})\.txt")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The text of a module at one point of its compilation."""
+    """The text of a module at one point of its compilation: a file, or ``text``, which the file at ``path`` records."""
 
     path: str
     name: str
     order: tuple[int, int]
+    text: str = ""
 
     @property
     def is_first(self) -> bool:
@@ -47,17 +49,21 @@ class Stage:
 
 @dataclass(slots=True)
 class DumpedModule:
-    """A module of a dump: its stages in the order in which the compiler wrote them. ``rank`` is the folder it lies in."""
+    """A module of a dump: its stages in the order in which the compiler wrote them. ``rank`` is the folder it lies in.
+
+    ``reports`` are files beside the stages, by kind; ``label`` is the compiler's own name for the module, where it has one.
+    """
 
     id: int
     name: str
     rank: str
     stages: list[Stage] = field(default_factory=list)
     reports: dict[str, str] = field(default_factory=dict)
+    label: str = ""
 
     @property
     def title(self) -> str:
-        return f"module_{self.id:04d}.{self.name}" if self.id >= 0 else self.name
+        return self.label or f"module_{self.id:04d}.{self.name}" if self.id >= 0 else self.name
 
     @property
     def last(self) -> Stage:
@@ -67,7 +73,7 @@ class DumpedModule:
 
 @dataclass(slots=True)
 class DumpFolder:
-    """``modules`` by id; ``others`` are dumps whose names XLA did not give; ``skipped`` files are no dumps."""
+    """``modules`` by id; ``others`` are dumps that no compiler's naming explains; ``skipped`` files are no dumps."""
 
     path: str
     modules: list[DumpedModule] = field(default_factory=list)
@@ -81,19 +87,39 @@ def read_folder(path: str) -> DumpFolder:
     folder = DumpFolder(path, skipped=found.skipped)
     modules: dict[tuple[str, int, str], DumpedModule] = {}
     for file in found.files:
-        parts = _MODULE.fullmatch(os.path.basename(file))
-        if parts is None:
+        placed = _by_xla(file, path) or _by_inductor(file, path)
+        if placed is None:
             folder.others.append(file)
             continue
-        rank = os.path.relpath(os.path.dirname(file), path)
-        key = rank, int(parts["id"]), parts["name"]
-        module = modules.setdefault(key, DumpedModule(int(parts["id"]), parts["name"], "" if rank == "." else rank))
-        module.stages.append(Stage(file, parts["stage"], _order(parts["stage"])))
+        found_module, stage = placed
+        module = modules.setdefault((found_module.rank, found_module.id, found_module.name), found_module)
+        module.stages.append(stage)
     _add_reports(modules, found.skipped)
     folder.modules = sorted(modules.values(), key=lambda m: (m.rank, m.id))
     for module in folder.modules:
         module.stages.sort(key=lambda s: s.order)
     return folder
+
+
+def _by_xla(file: str, root: str) -> tuple[DumpedModule, Stage] | None:
+    """The module and stage of a file that XLA named (``--xla_dump_to``)."""
+    parts = _MODULE.fullmatch(os.path.basename(file))
+    if parts is None:
+        return None
+    rank = os.path.relpath(os.path.dirname(file), root)
+    module = DumpedModule(int(parts["id"]), parts["name"], "" if rank == "." else rank)
+    return module, Stage(file, parts["stage"], _order(parts["stage"]))
+
+
+def _by_inductor(file: str, root: str) -> tuple[DumpedModule, Stage] | None:
+    """The module and stage of a file in ``torch_compile_debug``: a folder for each graph, a file for each stage."""
+    placed = compile_folder.place_of(file, root)
+    if placed is None:
+        return None
+    module = DumpedModule(placed.number, placed.graph, placed.run, label=placed.graph)
+    if placed.provenance:
+        module.reports[compile_folder.PROVENANCE] = placed.provenance
+    return module, Stage(file, placed.stage, placed.order)
 
 
 def _order(stage: str) -> tuple[int, int]:

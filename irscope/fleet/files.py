@@ -14,7 +14,7 @@ from irscope.source import UserError
 
 SURE_SUFFIXES = (".hlo", ".relay", ".ir", ".torchscript")
 """Files of these names are dumps, also when they are broken: the user wants to hear of it."""
-TEXT_SUFFIXES = (".txt", ".text", ".log", ".mlir", "")
+TEXT_SUFFIXES = (".txt", ".text", ".log", ".mlir", ".py", "")
 """Files of these names are dumps when they look like one."""
 LOOK = 1 << 16
 ASKED = 100
@@ -78,11 +78,17 @@ def _is_dump(path: str) -> bool:
 
 def sniff(path: str) -> str | None:
     """The format of the text at the beginning of a file, or None if irscope does not know it."""
+    head = head_of(path)
+    return detect(head) if head else None
+
+
+def head_of(path: str) -> str:
+    """The text at the beginning of a file; empty where it is binary or cannot be read."""
     head = _head(path)
     encoding = encoding_of(head)
     if not head.strip() or not (encoding or looks_printed(head)):
-        return None
-    return detect(head.decode(encoding or "utf-8", "replace"))
+        return ""
+    return head.decode(encoding or "utf-8", "replace")
 
 
 def _head(path: str) -> bytes:

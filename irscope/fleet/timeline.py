@@ -10,10 +10,10 @@ from irscope.analysis.cost import is_kernel
 from irscope.analysis.survey import Survey
 from irscope.fleet.dump_folder import DumpedModule, Stage
 from irscope.fleet.pool import map_files
-from irscope.formats.detect import read_data
+from irscope.formats.detect import read, read_data
 from irscope.graph import Reading
 from irscope.ops.attributes import Fusion
-from irscope.source import UserError
+from irscope.source import SourceText, UserError
 from irscope.source.budget import fresh_budget
 from irscope.source.files import read_bytes
 
@@ -53,6 +53,21 @@ class Step:
 def figures_of(files: Sequence[str], jobs: int | None = None) -> Iterator[Figures]:
     """The figures of each file, in order."""
     return map_files(figures_of_file, _died, files, jobs)
+
+
+def figures_of_stages(stages: Sequence[Stage], jobs: int | None = None) -> Iterator[Figures]:
+    """The figures of each stage, in order: of files, and of texts that a file records."""
+    files = figures_of([stage.path for stage in stages if not stage.text], jobs)
+    for stage in stages:
+        yield _figures_of_text(stage) if stage.text else next(files)
+
+
+def _figures_of_text(stage: Stage) -> Figures:
+    try:
+        with fresh_budget(stage.path):
+            return _figures(read(SourceText(stage.path, stage.text)))
+    except UserError as error:
+        return Figures(error=error.message)
 
 
 def figures_of_file(file: str) -> Figures:
@@ -104,7 +119,7 @@ def timeline(module: DumpedModule, jobs: int | None = None) -> list[Step]:
     """The stages of a module with their figures, each compared with the one before."""
     steps: list[Step] = []
     before: Counter[str] = Counter()
-    for stage, figures in zip(module.stages, figures_of([s.path for s in module.stages], jobs), strict=True):
+    for stage, figures in zip(module.stages, figures_of_stages(module.stages, jobs), strict=True):
         if figures.error:
             steps.append(Step(stage, figures, Counter(), Counter()))
             continue

@@ -13,8 +13,8 @@ from typing import Protocol, cast, runtime_checkable
 from irscope.graph import Module, Reading
 from irscope.source import SourceText, UserError, did_you_mean
 
-FIRST = ("hlo", "torchscript")
-"""The formats that most texts are of are tried and named first; the others follow by name."""
+FIRST = ("hlo", "torchscript", "inductor")
+"""The formats that most texts are of are tried and named first; the others follow by name. A log or trace of Inductor holds FX graphs."""
 FORMATS = tuple(sorted((found.name.replace("_", "-") for found in iter_modules(__path__) if found.ispkg),
                        key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name)))
 

@@ -73,6 +73,7 @@ class EdgeVerdict:
     the producer is stored or recomputed for others) or ``none``. ``reason`` holds the words of the compiler whose policy it is
     (None: it says none), ``rule`` the short name of the rule that decided, ``cause`` the root cause in irscope's words with the numbers
     that the rule compared, ``counterfactual`` the smallest edit that would have it fused (empty: none is known).
+    ``recorded``: the compiler itself decided so in the run that the text is from; it is no prediction.
     """
 
     graph: Graph
@@ -83,6 +84,7 @@ class EdgeVerdict:
     rule: str = ""
     cause: str = ""
     counterfactual: str = ""
+    recorded: bool = False
 
     @property
     def names(self) -> tuple[str, str]:

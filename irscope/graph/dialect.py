@@ -31,7 +31,7 @@ class Dialect:
     ``translate(builder, node, operands)`` appends what the format's own compiler makes of a node when it translates a text to HLO, and
     returns the node that has its value, or None where it makes the same primitive; None where texts are not translated.
     ``whole_text`` says how to get a text that elides nothing. ``styles`` are those that ``print_module(module, style, types)`` of the
-    format writes; empty where it has one.
+    format writes; empty where it has one. ``no_program``: its texts record what a compiler made and cannot be run; this names what can.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Dialect:
     whole_text: str = ""
     translate: Callable[[Builder, Node, Sequence[Node]], Node | None] | None = None
     styles: tuple[str, ...] = ()
+    no_program: str = ""
 
     def __repr__(self) -> str:
         return self.name

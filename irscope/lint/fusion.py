@@ -5,6 +5,7 @@ from __future__ import annotations
 from irscope.expand import expand
 from irscope.expand.torchscript.constants import elided_constants
 from irscope.fusion import AsWritten, Plan, compiler_of, policy_named
+from irscope.fusion.recorded import Recorded, recorded_plans
 from irscope.graph import Module, Typing, callees_first
 from irscope.lint.view import ModuleView
 from irscope.source import UserError
@@ -18,6 +19,9 @@ def plans(module: Module, policy: str, device: str | None = None, expanded: bool
     The module is sound enough for policies (:mod:`irscope.analysis.soundness`). Raises UserError for operators that do not expand.
     """
     chosen = policy_named(policy)
+    recorded = recorded_plans(module)
+    if recorded is not None:
+        return recorded
     if device is not None and compiler_of(policy) != "xla-gpu":
         hint = getattr(chosen, "elsewhere", "it belongs to xla-gpu")
         raise UserError(f"--device {device} means nothing to the policy {policy}", hint)
@@ -42,6 +46,9 @@ def version_of(policy: str) -> str:
 
 def remarks(module: Module, policy: str, device: str | None = None) -> list[str]:
     """How far a policy that works on the text as written can be trusted on this text, and for this device."""
+    record = Recorded.of(module).fusion_record
+    if record is not None:
+        return [f"the verdicts are recorded, not predicted: {record.compiler} decided so, by " + ", ".join(record.files)]
     chosen = policy_named(policy)
     return elided(module) + (chosen.remarks(module, device) if isinstance(chosen, AsWritten) else [])
 

@@ -68,6 +68,16 @@ class Fixture:
         return Fixture("relay", f'#[version = "0.0.5"]\n{written}\n', nodes, policy, written)
 
     @staticmethod
+    def inductor(text: str, *nodes: str) -> Fixture:
+        """A text of torch.compile: a log, output code, IR; indented as its surroundings."""
+        return Fixture("inductor", dedent(text).strip() + "\n", nodes)
+
+    @staticmethod
+    def fx(text: str, *nodes: str) -> Fixture:
+        """A printed FX graph, indented as its surroundings."""
+        return Fixture("export", dedent(text).strip() + "\n", nodes)
+
+    @staticmethod
     def torchscript(text: str, *nodes: str, policy: str = POLICY) -> Fixture:
         """A TorchScript fixture; ``text`` is indented as its surroundings."""
         return Fixture("torchscript", dedent(text).strip() + "\n", nodes, policy)

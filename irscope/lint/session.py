@@ -166,6 +166,9 @@ class Session:
         """Whose word on edges the report tells; empty where none was asked."""
         if self.options.log is not None:
             return self.options.log.compiler
+        edges = [edge for file in self._files for edge in file.edges]
+        if edges and all(edge.verdict.recorded for edge in edges):
+            return "the compiler's own record"
         return version_of(self._demands({}).policy) if self.options.why else ""
 
     @property

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from irscope.analysis.outline import Section
@@ -20,8 +20,11 @@ OF_ENTRY = ("depth", "width", "critical_nodes", "critical_share", "parameter_byt
 Chosen = tuple[Survey, Graph, set[Node] | None]
 
 
-def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen]) -> None:
-    """Write one object for a text. Nodes are written one by one, so that a million of them need no memory."""
+def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen], more: Mapping[str, Any] | None = None) -> None:
+    """Write one object for a text. Nodes are written one by one, so that a million of them need no memory.
+
+    ``more`` are further keys, such as what a compiler recorded of a whole folder.
+    """
     head = {"version": VERSION, "file": reading.source.name, "format": reading.format, "ok": reading.ok,
             "findings": [_finding(f) for f in reading.findings]}
     stream.write(_open(head) + ', "modules": [')
@@ -29,7 +32,10 @@ def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen]) -> No
         stream.write((", " if i else "") + "\n")
         for piece in _module(survey, graph, picked):
             stream.write(piece)
-    stream.write("\n]}\n")
+    stream.write("\n]")
+    for key, value in (more or {}).items():
+        stream.write(f",\n{json.dumps(key)}: {json_text(json.dumps(value, ensure_ascii=False))}")
+    stream.write("}\n")
 
 
 def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[str]:

@@ -19,6 +19,7 @@ from irscope.fusion.logs.torch_replay import matched, replayed
 from irscope.fusion.logs.xla_replay import Replay
 from irscope.fusion.plan import APPLIED, EdgeVerdict, applied_bodies
 from irscope.fusion.policy import AsWritten, policy_named
+from irscope.fusion.recorded import record_of_log, recorded_plans, with_record
 from irscope.graph import Module, Node, callees_first
 from irscope.ops import hlo
 from irscope.source import UserError
@@ -52,6 +53,10 @@ def verdicts_by_log(module: Module, log: FusionLog, device: str | None = None) -
     policy = policy_named(log.policy)
     assert isinstance(policy, AsWritten)
     if log.policy == "inductor":
+        recorded = record_of_log(module, log)
+        if recorded is not None:
+            plans = recorded_plans(with_record(module, recorded)) or []
+            return [v for plan in plans for v in plan.verdicts], [f"the verdicts are those of {log.name}, which names these nodes"]
         return _by_inductor(module, log)
     own = [v for plan in policy.plan_module(module, device or log.device or None) for v in plan.verdicts]
     bodies = applied_bodies(module, INSIDE)

@@ -98,6 +98,8 @@ def edge_dict(edge: Edge) -> dict[str, Any]:
         "line": edge.place.line if edge.place else None,
         "column": edge.place.column if edge.place else None,
     }
+    if verdict.recorded:
+        worth["recorded"] = True
     if kernel is not None:
         worth["kernel"] = {"name": kernel.name, "kind": kernel.kind, "nodes": list(kernel.nodes)}
     return worth
