@@ -24,6 +24,7 @@ class Dialect:
     ``default_policy`` is the fusion policy of the format's own compiler. ``scope_separator`` separates the parts of a scope;
     ``scope_ends_with_operator`` says that its last part names the operation itself.
     ``instruction``, ``computation`` and ``module`` are the format's terms for a node, a graph and a whole text.
+    ``named_results``: each result of a node with several has a name of its own, under which machine output lists it.
     ``whole_text`` says how to get a text that elides nothing. ``styles`` are those that ``print_module(module, style, types)`` of the
     format writes; empty where it has one.
     """
@@ -40,6 +41,7 @@ class Dialect:
     instruction: str = "node"
     computation: str = "graph"
     module: str = "module"
+    named_results: bool = False
     whole_text: str = ""
     styles: tuple[str, ...] = ()
 

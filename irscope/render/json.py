@@ -9,6 +9,7 @@ from irscope.analysis.outline import Section
 from irscope.analysis.summary import Summary, Value, source_line, summarise
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, Reading
+from irscope.ops import hlo
 from irscope.source import Finding
 from irscope.source.visible import json_text
 
@@ -35,7 +36,8 @@ def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[
     yield ', "graphs": ['
     separator = "\n "
     for each in survey.module.graphs.values():
-        nodes = [n for n in each.nodes if not n.synthetic and (picked is None or n in picked)]
+        named = survey.module.dialect.named_results
+        nodes = [n for n in each.nodes if (not n.synthetic or (named and n.op is hlo.get_tuple_element)) and (picked is None or n in picked)]
         if picked is not None and not nodes:
             continue
         yield separator + _open(_graph(survey, each)) + ', "nodes": ['
