@@ -25,14 +25,17 @@ def body_graph(t: Onnx, node: Node, values: Sequence[Any], attributes: dict[str,
     key = (node.op.name, version, node_bytes(node.op.name, operands, results, attributes), types)
     if key not in _read:
         proto = body_of(*key)
-        _read[key] = None if proto is None else _graph(proto, node.op.name)
+        _read[key] = None if proto is None else _graph(proto, node.op.name, count)
     return _read[key]
 
 
-def _graph(proto: Any, name: str) -> Graph | None:
+def _graph(proto: Any, name: str, count: int) -> Graph | None:
+    """The graph of a function. Optional results that a node does not ask for are not computed in it."""
     source = SourceText(name, "")
     reading = Reading(source, "onnx")
     graph = Graph(name)
+    computed = {str(output) for inner in proto.node for output in inner.output} | {str(name) for name in proto.input}
+    results = [str(output) if output in computed else "" for output in proto.output][:count]
     context = Context(Module(name, ONNX, source=source), reading, "")
-    GraphReader(context, graph, {str(entry.domain): int(entry.version) for entry in proto.opset_import}).read_function(proto)
+    GraphReader(context, graph, {str(entry.domain): int(entry.version) for entry in proto.opset_import}).read_function(proto, results)
     return graph if reading.ok else None

@@ -80,13 +80,13 @@ class GraphReader:
         self._nodes(proto.node)
         self._results([str(value.name) for value in proto.output])
 
-    def read_function(self, proto: Proto) -> None:
-        """A FunctionProto."""
+    def read_function(self, proto: Proto, results: Sequence[str] | None = None) -> None:
+        """A FunctionProto. ``results`` names those of its outputs that are wanted; all where it is None, no value where a name is empty."""
         for name in proto.input:
             self._param(str(name))
         self.graph.notes["defaults"] = {str(a.name): self._attribute(a) for a in proto.attribute_proto}
         self._nodes(proto.node)
-        self._results([str(name) for name in proto.output])
+        self._results([str(name) for name in proto.output] if results is None else results)
 
     def _results(self, names: Sequence[str]) -> None:
         roots = [self._operand(name, "the graph returns") for name in names]

@@ -12,7 +12,7 @@ from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.attributes import Ref
 from irscope.formats.onnx.declarations import Operator
 from irscope.formats.onnx.types import ABSENT
-from irscope.formats.relay.inference import TRIED, closed, flops_of, merged, trial_sizes, type_of
+from irscope.formats.relay.inference import TRIED, closed, flops_of, merged, trial_sizes
 from irscope.graph import UNKNOWN, Builder, Graph, Module, Node, TensorType, TupleType, Type
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
@@ -72,7 +72,12 @@ def infer_node(node: Node) -> Type:
 
 def _tried(operator: Operator, node: Node, sizes: Any) -> Type:
     made = _expanded(operator, node, sizes)[1]
-    return type_of(made[0] if len(made) == 1 else made) if all(m is not None for m in made) else node.type
+    if not isinstance(node.type, TupleType):
+        return made[0].type if made and isinstance(made[0], Node) else node.type
+    wanted = node.type.elements
+    if len(made) < len(wanted) or not all(isinstance(m, Node) for m in made):
+        return node.type
+    return TupleType(tuple(old if old is ABSENT else new.type for old, new in zip(wanted, made, strict=False)))
 
 
 def _expanded(operator: Operator, node: Node, sizes: Any) -> tuple[Graph, list[Any]]:

@@ -26,7 +26,7 @@ def parsed(data: bytes, name: str) -> Proto:
     try:
         model.ParseFromString(data)
     except import_module("google.protobuf.message").DecodeError:
-        raise UserError(f"{name}: the protobuf message cannot be decoded: it is cut off, damaged, or nested too deep",
+        raise UserError(f"{name}: the ONNX model cannot be decoded: its protobuf message is cut off, damaged, or nested too deep",
                         "copy or export the model again; git-lfs pull fetches a file that is only a pointer") from None
     return model
 

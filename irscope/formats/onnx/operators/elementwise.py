@@ -100,8 +100,6 @@ def modulo(t: Onnx, a: Attributes, x: Node, y: Node) -> Node:
     """The remainder with the sign of the divisor; with ``fmod`` that of the dividend."""
     t.alike(x, y)
     x, y = t.together(x, y)
-    if t.dtype(x).is_float and not a.fmod:
-        raise TypeFault("fmod is 1 for floats")
     rest = t.binary("remainder", x, y)
     if a.fmod or t.dtype(x).kind == "uint":
         return rest

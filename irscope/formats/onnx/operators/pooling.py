@@ -151,11 +151,15 @@ def max_unpool(t: Onnx, a: Attributes, x: Node, places: Node, shape: Node | None
     count = len(spatial)
     strides, pads = each(a.strides, count, "strides"), a.pads or [0] * (2 * count)
     inner = [(have - 1) * strides[d] + a.kernel_shape[d] - pads[d] - pads[count + d] for d, have in enumerate(spatial)]
+    require(n * c * prod(inner) * t.dtype(x).storage, "an unpooled tensor")
     made = t.full((n * c * prod(inner),), 0, t.dtype(x))
     starts = t.reshape(t.convert(places, S64), (t.type(x).elements, 1))
-    if shape is not None:
-        wanted = t.ints(shape, "the output shape")
-        made = t.scatter(t.full((prod(wanted),), 0, t.dtype(x)), starts, t.reshape(x, (t.type(x).elements,)), None, inserted=[0])
-        return t.reshape(made, tuple(wanted))
     made = t.scatter(made, starts, t.reshape(x, (t.type(x).elements,)), None, inserted=[0])
-    return t.reshape(made, (n, c, *inner))
+    made = t.reshape(made, (n, c, *inner))
+    if shape is None:
+        return made
+    wanted = t.ints(shape, "the output shape")
+    if len(wanted) != t.rank(x) or any(n < 0 for n in wanted):
+        raise TypeFault(f"the output shape {wanted} for data {list(t.shape(x))}")
+    require(prod(wanted) * t.dtype(x).storage, "an unpooled tensor")
+    return t.pad(made, t.array(0, t.dtype(x)), [0] * len(wanted), [m - n for m, n in zip(wanted, t.shape(made), strict=True)])
