@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.expand.frames import Frame, captures
+from irscope.expand.frames import captures
 from irscope.expand.onnx.control import own_operands, truth
 from irscope.expand.onnx.program import Program, Values
-from irscope.expand.values import synthetic_part
 from irscope.formats.onnx.inference import NEWEST
 from irscope.graph import Graph, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED, S64
@@ -184,11 +183,6 @@ def while_loop(program: Program, rolled: Rolled, trip: Trip) -> tuple[list[Node]
     return final[2:n], final[n:], None if more is None and rolled.go is None else final[0]
 
 
-def part_of(program: Program, frame: Frame, index: int, type: Type) -> Node:
-    """A part of the parameter of a body."""
-    return program.t.own(synthetic_part(frame.builder, frame.graph.params[0], index, type=type))
-
-
 # ---------------------------------------------------------------------- scan
 
 
@@ -255,6 +249,8 @@ def _placed(program: Program, node: Node, stacks: list[Node]) -> list[Node]:
 def sequence_map(program: Program, node: Node, values: Values) -> Values:
     """``SequenceMap``: the body for each element of the first sequence; other sequences go along, tensors stay."""
     own = own_operands(node)
+    if len(node.bodies) != 1 or own < 1:
+        raise program.fault(node, "it takes a sequence and a body")
     (captured,) = captures(node, values[own:])
     first, others = values[0], values[1:own]
     if not isinstance(first, list):

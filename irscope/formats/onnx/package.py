@@ -6,6 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from irscope.formats.onnx.isolation import Failed, in_child
 from irscope.source import UserError
 
 INSTALL = "pip install 'irscope[onnx]'"
@@ -34,11 +35,14 @@ def parsed(data: bytes, name: str) -> Proto:
 def with_types(model: Proto) -> tuple[Proto, str]:
     """The model with the types that ONNX's shape inference finds, and why it found none (empty where it did)."""
     onnx = import_module("onnx")
-    faults = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError, TypeError, MemoryError)
+    inference = import_module("onnx.shape_inference")
     try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True), ""
-    except faults as fault:
-        return model, str(fault).split("\n")[0][:300]
+        data = in_child(lambda: inference.infer_shapes(model, data_prop=True).SerializeToString())
+    except Failed as fault:
+        return model, str(fault)
+    made = onnx.ModelProto()
+    made.ParseFromString(data)
+    return made, ""
 
 
 @lru_cache(4096)
@@ -55,10 +59,9 @@ def body_of(name: str, version: int, node: bytes, types: tuple[bytes, ...]) -> P
     if not schema.has_context_dependent_function:
         return None
     try:
-        text = schema.get_context_dependent_function(node, list(types))
-    except (RuntimeError, ValueError):
+        made.ParseFromString(in_child(lambda: schema.get_context_dependent_function(node, list(types))))
+    except Failed:
         return None
-    made.ParseFromString(text)
     return made
 
 

@@ -28,9 +28,9 @@ def read_bytes(data: bytes, name: str) -> Reading:
     folder = os.path.dirname(os.path.abspath(name)) if os.path.isfile(name) else ""
     literals = dict(_initializers(model.graph, folder, reading))
     typed, why = with_types(model)
-    if why:
-        report(reading, NO_TYPES, f"ONNX's shape inference refuses the model: {why}", help="types are those that the model states")
     reading.modules.append(_module(typed, reading, folder, literals))
+    if why and reading.ok:
+        report(reading, NO_TYPES, f"ONNX's shape inference refuses the model: {why}", help="types are those that the model states")
     return reading
 
 

@@ -19,7 +19,14 @@ def _combined(a: Attributes) -> str | None:
     return COMBINE[a.reduction]
 
 
-@operator("ScatterElements(data, indices, updates; axis=0, reduction='none')", "Scatter(data, indices, updates; axis=0, reduction='none')")
+@operator("Scatter(data, indices, updates; axis=0)")
+def scatter(t: Onnx, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
+    """``ScatterElements`` up to version 10."""
+    a.reduction = "none"
+    return scatter_elements(t, a, x, indices, updates)
+
+
+@operator("ScatterElements(data, indices, updates; axis=0, reduction='none')")
 def scatter_elements(t: Onnx, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """``data[indices[i, j], j] = updates[i, j]`` for axis 0, or combined with the present value."""
     axis, shape = t.axis(x, a.axis), t.shape(indices)
