@@ -60,6 +60,9 @@ oracle: $(READY)  ## compare with jax and torch, where they are installed (.venv
 	@PYTHONPATH=. "$${PEERS_PYTHON:-$(BIN)/python}" -m tests.programs.campaign --oracle --format hlo --seeds $(ORACLE_HLO) --jobs $(JOBS)
 	@PYTHONPATH=. "$${PEERS_PYTHON:-$(BIN)/python}" -m tests.programs.campaign --oracle --format torchscript --seeds $(ORACLE_TORCH) --jobs $(JOBS)
 
+onnx: $(READY)  ## every operator test of the package onnx, compiled (ARGS='--engine reference --match softmax')
+	@$(BIN)/python -m tests.onnx_backend $(ARGS)
+
 random: $(READY)  ## 100,000 random programs: reference, one and two threads; goes on where it ended (ARGS='--seeds 0:2000')
 	@$(BIN)/python -m tests.programs.campaign --jobs $(JOBS) $(ARGS)
 

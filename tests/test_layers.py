@@ -26,6 +26,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "pygraphviz": ("render/dot.py",),
     "rich": ("cli/*.py", "render/terminal*.py"),
     "click": ("cli/*.py",),
+    "onnx": ("formats/onnx/package.py",),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

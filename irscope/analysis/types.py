@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from irscope.analysis.verify import module_rules
 from irscope.analysis.verify.faults import Fault, finding
-from irscope.analysis.verify.relay import relay_faults
+from irscope.analysis.verify.inferred import inferred_faults
 from irscope.analysis.verify.torchscript import call_faults
 from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, TupleType, Type, Typing
 from irscope.ops import TypeFault, hlo
@@ -31,7 +31,7 @@ def faults_of(module: Module) -> list[tuple[Graph, Fault]]:
     """The same as faults, before they become findings: each fault with its graph."""
     typing = module.dialect.typing
     if typing is Typing.INFERRED and not module.is_primitive:
-        return list(relay_faults(module))
+        return list(inferred_faults(module))
     faults = [(graph, fault) for graph in module.graphs.values() for fault in check_graph(graph)]
     if module.dialect.primitive:
         faults += module_rules(module)

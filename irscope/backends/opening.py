@@ -11,7 +11,7 @@ from typing import Any
 
 from irscope.analysis.types import check_types
 from irscope.analysis.verify.faults import CODES
-from irscope.expand.programs import relay, torchscript
+from irscope.expand.programs import inferred, torchscript
 from irscope.graph import DTYPES, DType, Graph, Module, NamedType, TensorType, TupleType, Type, dtype_of
 from irscope.graph.dialect import Typing
 from irscope.graph.dtypes import F32
@@ -62,7 +62,7 @@ def opened(module: Module, given: Bindings, measure: Measure | None = None) -> M
     ``attrs["consumed"]`` of the result names the arrays that became numbers. Raises UserError for values that do not fit.
     """
     if module.dialect.typing is Typing.INFERRED:
-        return _opened_inferred(module, given)
+        return _opened_inferred(module, given, _measured(module, given, measure))
     params = [p for p in module.main().params if not (isinstance(p.type, NamedType) and "__torch__" in p.type.name)]
     arrays = given.arrays()
     given.require_inputs([p.name for p in params])
@@ -84,18 +84,24 @@ def opened(module: Module, given: Bindings, measure: Measure | None = None) -> M
         elif text.endswith("?"):
             values[param.name] = None
     weights = {name: TensorType(_dtype(a, name), a.shape) for name, a in given.weights.items()}
+    measured = _measured(module, given, measure)
+    made = torchscript.run_program(module, torchscript.Given(values, weights, given.constants, measured))
+    made.attrs.update(primitive=True, consumed=consumed)
+    return made
+
+
+def _measured(module: Module, given: Bindings, measure: Measure | None) -> Callable[[Graph], int] | None:
+    """Runs a graph of the module, whose result is one integer, over the given inputs; None where none are given."""
+    if measure is None or not given.inputs:
+        return None
+    arrays = given.arrays()
 
     def run(graph: Graph) -> int:
         part = module.derived()
         part.attrs.update(primitive=True)
         part.graphs, part.entry = {graph.name: graph}, graph.name
-        assert measure is not None
         return measure(part, arrays)
-
-    measured = run if given.inputs and measure is not None else None
-    made = torchscript.run_program(module, torchscript.Given(values, weights, given.constants, measured))
-    made.attrs.update(primitive=True, consumed=consumed)
-    return made
+    return run
 
 
 def require_sound(module: Module) -> None:
@@ -108,7 +114,7 @@ def require_sound(module: Module) -> None:
         raise UserError(f"{name}: {len(errors)} type {'error' if len(errors) == 1 else 'errors'} in the text", findings=errors)
 
 
-def _opened_inferred(module: Module, given: Bindings) -> Module:
+def _opened_inferred(module: Module, given: Bindings, measure: Callable[[Graph], int] | None) -> Module:
     """The same where types are inferred. Types in the text apply; arrays and ``--shape`` provide those that it leaves open."""
     params = module.main().params
     given.require_inputs([p.name for p in params])
@@ -122,10 +128,11 @@ def _opened_inferred(module: Module, given: Bindings) -> Module:
             types[param.name] = TensorType(given.dtype(param.name, param.type), shape)
         elif array is not None and not isinstance(param.type, TupleType) and (said is None or not said.is_static):
             types[param.name] = TensorType(said.dtype if said is not None else _dtype(array, param.name), array.shape)
-    module = relay.rebound(module, types)
+    programs = inferred(module)
+    module = programs.rebound(module, types)
     require_sound(module)
-    made = relay.run_program(module, types, given.constants)
-    made.attrs.update(primitive=True, weights=relay.parameter_names(module))
+    made = programs.run_program(module, types, given.constants, measure=measure)
+    made.attrs.update(primitive=True, weights=programs.parameter_names(module))
     return made
 
 

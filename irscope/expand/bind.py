@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from irscope.expand.programs import relay, torchscript
+from irscope.expand.programs import inferred, torchscript
 from irscope.expand.specialise import has_open_sizes, specialised
 from irscope.graph import DTYPES, UNKNOWN, Builder, Graph, Module, Node, TensorType, Type, Typing, callees_first
 from irscope.graph.dtypes import F32
@@ -43,7 +43,7 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
     if has_open_sizes(module):
         return specialised(module, {number: bound[p.index] for number, p in enumerate(main.params) if p.index in bound})
     if module.dialect.typing is Typing.INFERRED and not module.is_primitive:
-        return relay.rebound(module, {p.name: bound[p.index] for p in main.params if p.index in bound})
+        return inferred(module).rebound(module, {p.name: bound[p.index] for p in main.params if p.index in bound})
     made = module.derived()
     became: dict[Graph, Graph] = {}
     for graph in callees_first(module, main):

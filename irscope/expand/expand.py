@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from irscope.expand.bitcast import as_movement
-from irscope.expand.programs import relay, torchscript
+from irscope.expand.programs import inferred, torchscript
 from irscope.expand.values import Value, as_node, parts_of
 from irscope.graph import UNKNOWN, Builder, Graph, Module, Node, TupleType, Typing, callees_first, live, rewrite, see_through, tensor
 from irscope.lazy import np
@@ -57,7 +57,7 @@ def expand(module: Module, outline: bool = False, seen: Callable[[Node, Any], No
     if built and module.dialect.typing is Typing.EXECUTED:
         module = torchscript.run_program(module, torchscript.Given(outline=outline), seen)
     elif built:
-        module = relay.run_program(module)
+        module = inferred(module).run_program(module)
     if built:
         module.attrs |= {"primitive": True}
 

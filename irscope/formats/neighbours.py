@@ -115,7 +115,8 @@ def _in_zip(data: bytes) -> Neighbour:
     return Neighbour("a zip archive", "unpack it, and give the text file of the dump in it")
 
 
-ONNX = Neighbour("an ONNX model (binary protobuf)", f"print the graph of the framework it came from instead; {PRINT_EITHER}")
+ONNX = Neighbour("an ONNX model (binary protobuf)", "irscope reads whole models: this file is damaged or cut off; export or copy it again")
+ONNX_PRINT = "irscope reads the binary model: give model.onnx itself; a print of it has no weights"
 PICKLE = Neighbour("a Python pickle",
                    f"irscope opens none, because that runs code; print the graph instead, for PyTorch:\n{PRINT_TORCH}")
 TFLITE = Neighbour("a TensorFlow Lite model", f"print the HLO of the function before its conversion:\n{PRINT_TF}")
@@ -179,7 +180,7 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
      Neighbour("the Python view of a TorchScript model (.code)", "print its graph instead: print(model.inlined_graph)")),
     (re.compile(r"\{ ?lambda ?(?:[^\n]*);[^\n]*\blet\b"), Neighbour("a jaxpr", f"print the HLO of the same function:\n{PRINT_HLO}")),
     (_line(r"<ir_version: ?\d+", r"opset_import ?[:{]", r"ir_version: \d+$", r'producer_name: "', r"graph \S+ \($"),
-     Neighbour("a text print of an ONNX model", ONNX.help)),
+     Neighbour("a text print of an ONNX model", ONNX_PRINT)),
     (_line(r"hlo_module ?\{", r'entry_computation_name: "', r"computations ?\{$"), Neighbour("an HLO proto in text form", HLO_PROTO.help)),
     (re.compile(r"^node \{\s*\n\s*name: \"|^meta_graphs \{|^saved_model_schema_version:", re.MULTILINE),
      Neighbour("a TensorFlow GraphDef (pbtxt)", GRAPHDEF.help)),

@@ -30,6 +30,7 @@ class Dialect:
     ``instruction``, ``computation`` and ``module`` are the format's terms for a node, a graph and a whole text.
     ``translate(builder, node, operands)`` appends what the format's own compiler makes of a node when it translates a text to HLO, and
     returns the node that has its value, or None where it makes the same primitive; None where texts are not translated.
+    ``named_results``: each result of a node with several has a name of its own, under which machine output lists it.
     ``whole_text`` says how to get a text that elides nothing. ``styles`` are those that ``print_module(module, style, types)`` of the
     format writes; empty where it has one. ``no_program``: its texts record what a compiler made and cannot be run; this names what can.
     """
@@ -46,6 +47,7 @@ class Dialect:
     instruction: str = "node"
     computation: str = "graph"
     module: str = "module"
+    named_results: bool = False
     whole_text: str = ""
     translate: Callable[[Builder, Node, Sequence[Node]], Node | None] | None = None
     styles: tuple[str, ...] = ()

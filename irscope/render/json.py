@@ -53,7 +53,8 @@ def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[
     yield ', "graphs": ['
     separator = "\n "
     for each in survey.module.graphs.values():
-        nodes = [n for n in each.nodes if (not n.synthetic or n.op is hlo.parameter) and (picked is None or n in picked)]
+        listed = (hlo.parameter, hlo.get_tuple_element) if survey.module.dialect.named_results else (hlo.parameter,)
+        nodes = [n for n in each.nodes if (not n.synthetic or n.op in listed) and (picked is None or n in picked)]
         if picked is not None and not nodes:
             continue
         yield separator + _open(_graph(survey, each)) + ', "nodes": ['

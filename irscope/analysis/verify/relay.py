@@ -28,7 +28,7 @@ LOWERED = relay("call_lowered vm.invoke_tvm_op")
 """Operators that call functions which a Relay text may omit."""
 
 
-def relay_faults(module: Module) -> Iterator[tuple[Graph, Fault]]:
+def faults(module: Module) -> Iterator[tuple[Graph, Fault]]:
     """All faults, with their graphs."""
     for graph in module.graphs.values():
         lowered = {o for node in graph.nodes if node.op in LOWERED for o in node.operands}

@@ -35,12 +35,13 @@ from irscope.source.budget import require_nodes
 
 
 def run_program(
-    module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, Any] | None = None, partial: bool = False
+    module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, Any] | None = None, partial: bool = False,
+    measure: Callable[[Graph], int] | None = None,
 ) -> Module:
     """The primitive graph of what the entry computes. Raises UserError, with the place, where it cannot be run.
 
     ``inputs`` are types of parameters that the text leaves open, ``constants`` values of the table that the text omits. ``partial``
-    keeps operators without an expansion as they are, for counting and display.
+    keeps operators without an expansion as they are, for counting and display. ``measure`` is not used: sizes that depend on data are refused.
     """
     return Interpreter(module, inputs or {}, constants or {}, partial).run()
 

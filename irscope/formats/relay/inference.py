@@ -59,12 +59,12 @@ def _inferred(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, o
     opened = [d for t in types for leaf in t.leaves() if isinstance(leaf, TensorType) for d in leaf.shape if not isinstance(d, int)]
     if not opened:
         return _tried(operator, types, attrs, operands)
-    sizes = [_sizes(opened, base) for base in TRIED]
+    sizes = [trial_sizes(opened, base) for base in TRIED]
     try:
-        a, b = (_tried(operator, tuple(_closed(t, s) for t in types), attrs, operands) for s in sizes)
+        a, b = (_tried(operator, tuple(closed(t, s) for t in types), attrs, operands) for s in sizes)
     except TypeFault:
         return UNKNOWN  # it may fit for the actual sizes
-    return _merged(a, b, sizes)
+    return merged(a, b, sizes)
 
 
 def cost_of(node: Node) -> float:
@@ -79,16 +79,17 @@ def cost_of(node: Node) -> float:
         t = Relay(Builder(graph))
         sizes = {d: 1 for o in node.operands for leaf in o.type.leaves() if isinstance(leaf, TensorType) for d in leaf.shape
                  if not isinstance(d, int)}
-        values = [_operand(t, _closed(o.type, sizes), o) for o in node.operands]
+        values = [_operand(t, closed(o.type, sizes), o) for o in node.operands]
         try:
             built(operator, t, node.attrs, values)
         except TypeFault:
             return 0.0
-        found = _costs[key] = sum(_flops(made) for made in graph.nodes)
+        found = _costs[key] = sum(flops_of(made) for made in graph.nodes)
     return found
 
 
-def _flops(node: Node) -> float:
+def flops_of(node: Node) -> float:
+    """FLOPs of a primitive."""
     if node.op.cost is not None:
         return float(node.op.cost(node))
     if node.op.kind is Kind.ELEMENTWISE and isinstance(node.type, TensorType):
@@ -102,14 +103,15 @@ def _tensors(type: Type) -> bool:
     return all(isinstance(leaf, TensorType) for leaf in type.leaves())
 
 
-def _sizes(opened: Sequence[Dim], base: int) -> dict[Dim, int]:
+def trial_sizes(opened: Sequence[Dim], base: int) -> dict[Dim, int]:
     """Another multiple for each name; every ``?`` may be the same."""
     return {d: base * (i + 1) for i, d in enumerate(dict.fromkeys(opened))}
 
 
-def _closed(type: Type, sizes: Mapping[Any, int]) -> Type:
+def closed(type: Type, sizes: Mapping[Any, int]) -> Type:
+    """The type with sizes for its open dimensions."""
     if isinstance(type, TupleType):
-        return TupleType(tuple(_closed(e, sizes) for e in type.elements))
+        return TupleType(tuple(closed(e, sizes) for e in type.elements))
     assert isinstance(type, TensorType)
     return TensorType(type.dtype, tuple(sizes.get(d, d) for d in type.shape))
 
@@ -151,12 +153,12 @@ def type_of(value: Any) -> Type:
     return TupleType(tuple(type_of(v) for v in value))
 
 
-def _merged(a: Type, b: Type, sizes: Sequence[Mapping[Dim, int]]) -> Type:
+def merged(a: Type, b: Type, sizes: Sequence[Mapping[Dim, int]]) -> Type:
     """The dimensions on which two trials agree; an open dimension that is passed through keeps its name."""
     if isinstance(a, TupleType) and isinstance(b, TupleType):
         if len(a.elements) != len(b.elements):
             return UNKNOWN
-        return TupleType(tuple(_merged(x, y, sizes) for x, y in zip(a.elements, b.elements, strict=True)))
+        return TupleType(tuple(merged(x, y, sizes) for x, y in zip(a.elements, b.elements, strict=True)))
     if not (isinstance(a, TensorType) and isinstance(b, TensorType)) or a.rank != b.rank:
         return UNKNOWN
     dims: list[Dim] = []

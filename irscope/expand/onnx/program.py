@@ -1,0 +1,76 @@
+"""State shared by the constructs of an ONNX model during a run: the graph under construction, and the attributes of the function around."""
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from irscope.expand.frames import Framed
+from irscope.formats.onnx.algebra import Onnx
+from irscope.graph import Graph, Module, Node
+from irscope.source import UserError
+
+Values = list[Any]
+"""Values of a run: nodes, lists of values (sequences), and None for what is left out."""
+Measure = Callable[[Graph], int]
+MAX_DEPTH = 100
+"""Functions and bodies nested deeper than this are refused."""
+
+
+class FramedOnnx(Framed, Onnx):
+    """ONNX's algebra in the innermost frame."""
+
+    def adopt(self, made: Any) -> Any:
+        if isinstance(made, Node):
+            return made if made in self._owner else self.own(made)
+        return type(made)(self.adopt(part) for part in made) if isinstance(made, list | tuple) else made
+
+    def is_outermost(self, node: Node) -> bool:
+        """Whether a node is in the main graph, whose inputs the user gives."""
+        owner = self._owner.get(node)
+        return owner is None or owner.outer is None
+
+
+class Program(ABC):
+    """The state of a run. Bodies are run by :meth:`call`."""
+
+    def __init__(self, module: Module, measure: Measure | None) -> None:
+        self.module = module
+        self.made = module.derived()
+        self.graph = Graph(module.entry)
+        self.t = FramedOnnx(self.graph)
+        self._measure = measure
+        if measure is not None:
+            self.t.measure = self._measured
+        self.scope: Mapping[str, Any] = {}
+        """The attributes of the function that runs."""
+
+    @abstractmethod
+    def call(self, graph: Graph, arguments: Sequence[Any]) -> Values:
+        """Run a graph; its captures follow its own parameters. The results are those that it returns."""
+
+    def _measured(self, node: Node) -> int:
+        """The value of an integer scalar for the given inputs."""
+        assert self._measure is not None
+        if self.t.frame.outer is not None or not self.t.is_outermost(node):
+            raise ValueError("it depends on data inside of a loop or a branch")
+        self.made.attrs |= {"sizes_from_data": True}
+        return int(self._measure(Graph(self.graph.name, list(self.graph.nodes), list(self.graph.params), node)))
+
+    @contextmanager
+    def within(self, scope: Mapping[str, Any]) -> Iterator[None]:
+        """Run a function with these attributes."""
+        before, self.scope = self.scope, scope
+        try:
+            yield
+        finally:
+            self.scope = before
+
+    def keep(self, graph: Graph) -> None:
+        """Add a completed body to the module."""
+        self.made.graphs[self.made.fresh_name(graph.name)] = graph
+
+    def fault(self, node: Node, message: str, help: str = "") -> UserError:
+        """The error of a node, with its name."""
+        return UserError(f"%{node.name} = {node.op.name}: {message.removeprefix(node.op.name + ': ')}", help)

@@ -1,0 +1,111 @@
+"""Declarations of ONNX's operators: operands, attributes with their defaults, and what computes them."""
+from __future__ import annotations
+
+import re
+from ast import literal_eval
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from irscope.graph import Node
+from irscope.ops.attrs import Literal
+from irscope.ops.faults import TypeFault
+
+SCHEMA = re.compile(r"(?P<name>[\w.]+)\((?P<operands>[^;]*)(?:;(?P<attributes>.*))?\)$")
+COMMA = re.compile(r",(?![^(\[]*[)\]])")
+"""A comma outside brackets."""
+Attributes = SimpleNamespace
+"""The attributes of a node with all defaults; ``version`` of the operators of its domain, ``results`` that the node has."""
+KINDS: dict[str, Callable[[Any], bool]] = {
+    "int": lambda v: isinstance(v, int), "float": lambda v: isinstance(v, int | float), "str": lambda v: isinstance(v, str),
+    "tensor": lambda v: isinstance(v, Literal), "ints": lambda v: isinstance(v, list) and all(isinstance(e, int) for e in v),
+    "floats": lambda v: isinstance(v, list) and all(isinstance(e, int | float) for e in v),
+    "strs": lambda v: isinstance(v, list) and all(isinstance(e, str) for e in v), "any": lambda v: True,
+}
+"""The types of attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An operand: ``B?`` may be left out, ``inputs*`` stands for any number."""
+
+    name: str
+    optional: bool = False
+    variadic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute: ``axis=-1``, ``pads: ints=None``, ``to: int!`` (required)."""
+
+    name: str
+    kind: str
+    default: Any = None
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operator:
+    """An operator of the table. ``build`` expands it; None where the standard defines it by a function (``is_function``) or irscope does
+    not compute it, for the ``reason``.
+    """
+
+    name: str
+    operands: tuple[Operand, ...]
+    attributes: tuple[Attribute, ...]
+    build: Callable[..., Any] | None
+    is_function: bool = False
+    reason: str = ""
+
+    def bound(self, given: Mapping[str, Any], version: int, results: int) -> Attributes:
+        """The attributes of a node, with defaults. Raises TypeFault for one that is missing or of another type."""
+        values: dict[str, Any] = {}
+        for attribute in self.attributes:
+            value = given.get(attribute.name)
+            if value is None:
+                if attribute.required:
+                    raise TypeFault(f"{self.name} takes the attribute {attribute.name}, which is missing")
+                value = attribute.default
+            elif not KINDS[attribute.kind](value):
+                raise TypeFault(f"{self.name}: the attribute {attribute.name} is {attribute.kind}, got {str(value)[:60]!r}")
+            values[attribute.name] = value
+        return Attributes(version=version, results=results, **values)
+
+    def arranged(self, operands: Sequence[Any]) -> list[Any]:
+        """The operands with None for those that are left out. Raises TypeFault for too many, or for a missing one."""
+        variadic = bool(self.operands) and self.operands[-1].variadic
+        if len(operands) > len(self.operands) and not variadic:
+            raise TypeFault(f"{self.name} takes {len(self.operands)} operands, got {len(operands)}")
+        given = [*operands, *[None] * (len(self.operands) - len(operands) - variadic)]
+        for operand, value in zip(self.operands, given, strict=False):
+            if value is None and not operand.optional and not operand.variadic:
+                raise TypeFault(f"{self.name} takes the operand {operand.name}, which is missing")
+        return given
+
+
+def parse_schema(text: str) -> tuple[str, tuple[Operand, ...], tuple[Attribute, ...]]:
+    """Name, operands and attributes of a schema. Raises ValueError where it is no schema."""
+    found = SCHEMA.match(text)
+    if found is None:
+        raise ValueError(f"{text!r} is not a schema")
+    operands, attributes = ([part.strip() for part in COMMA.split(found[group] or "") if part.strip()]
+                            for group in ("operands", "attributes"))
+    return (found["name"], tuple(Operand(o.rstrip("?*"), o.endswith("?"), o.endswith("*")) for o in operands),
+            tuple(_attribute(a) for a in attributes))
+
+
+def _attribute(text: str) -> Attribute:
+    head, equals, default = text.partition("=")
+    required = head.endswith("!")
+    name, _, kind = head.rstrip("!").partition(":")
+    value = literal_eval(default) if equals else None
+    return Attribute(name.strip(), kind.strip() or type(value).__name__, value, required)
+
+
+def only_nodes(operands: Sequence[Any], name: str) -> list[Node | None]:
+    """Operands that must be tensors, or absent. Raises TypeFault for a sequence."""
+    for operand in operands:
+        if operand is not None and not isinstance(operand, Node):
+            raise TypeFault(f"{name} takes tensors, got {'a sequence' if isinstance(operand, list) else 'strings'}")
+    return list(operands)

@@ -1,0 +1,63 @@
+"""Counts of n-grams."""
+from __future__ import annotations
+
+from irscope.formats.onnx.algebra import Onnx
+from irscope.formats.onnx.declarations import Attributes
+from irscope.formats.onnx.operators import operator
+from irscope.graph import Node
+from irscope.graph.dtypes import F32, S64
+from irscope.ops.faults import TypeFault
+
+MODES = ("TF", "IDF", "TFIDF")
+
+
+@operator("TfIdfVectorizer(X; max_gram_length: int!, max_skip_count: int!, min_gram_length: int!, mode: str!, ngram_counts: ints!, "
+          "ngram_indexes: ints!, pool_int64s: ints=None, pool_strings: strs=None, weights: floats=None)")
+def tf_idf(t: Onnx, a: Attributes, x: Node) -> Node:
+    """How often each n-gram of a pool of integers occurs in each row, with gaps of up to ``max_skip_count``; or a weight where it does."""
+    if a.pool_int64s is None or a.mode not in MODES:
+        raise TypeFault("the pool has strings, which are not computed, or the mode is not TF, IDF or TFIDF")
+    rows = t.reshape(t.convert(x, S64), (1, *t.shape(x)) if t.rank(x) == 1 else t.shape(x))
+    n = t.shape(rows)[1]
+    width = max(a.ngram_indexes) + 1
+    columns: list[Node | None] = [None] * width
+    for (size, gram), place in zip(_grams(a), a.ngram_indexes, strict=True):
+        if a.min_gram_length <= size <= a.max_gram_length:
+            count = _occurrences(t, rows, gram, 0 if size == 1 else a.max_skip_count, n)
+            before = columns[place]
+            columns[place] = count if before is None else t.add(before, count)
+    nothing = t.full((t.shape(rows)[0], 1), 0, F32)
+    made = t.concat([nothing if c is None else c for c in columns], 1)
+    if a.mode != "TF":
+        weights = [1.0] * width
+        for i, place in enumerate(a.ngram_indexes):
+            weights[place] = a.weights[i] if a.weights else 1.0
+        if a.mode == "IDF":
+            made = t.minimum(made, t.like(made, 1))
+        made = t.mul(made, t.array(weights, F32))
+    return t.reshape(made, (width,)) if t.rank(x) == 1 else made
+
+
+def _grams(a: Attributes) -> list[tuple[int, list[int]]]:
+    """The n-grams of the pool, in order, with their sizes."""
+    made, starts = [], [*a.ngram_counts, len(a.pool_int64s)]
+    for size, (low, high) in enumerate(zip(starts, starts[1:], strict=False), 1):
+        made += [(size, a.pool_int64s[i:i + size]) for i in range(low, high, size)]
+    return made
+
+
+def _occurrences(t: Onnx, rows: Node, gram: list[int], skips: int, n: int) -> Node:
+    """How often a gram occurs in each row, over all gaps."""
+    total = t.full((t.shape(rows)[0], 1), 0, F32)
+    for gap in range(1, skips + 2):
+        reach = (len(gram) - 1) * gap + 1
+        if reach > n:
+            break
+        hit: Node | None = None
+        for k, value in enumerate(gram):
+            part = t.slice_dim(rows, 1, k * gap, k * gap + n - reach + 1)
+            here = t.compare("EQ", part, t.like(part, value))
+            hit = here if hit is None else t.binary("and", hit, here)
+        assert hit is not None
+        total = t.add(total, t.sum(t.convert(hit, F32), [1], True))
+    return total

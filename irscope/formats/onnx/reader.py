@@ -1,0 +1,70 @@
+"""Reads a binary ONNX model: its graph, bodies and functions, with the types that ONNX's shape inference finds."""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from irscope.formats.onnx.dialect import ONNX
+from irscope.formats.onnx.findings import MALFORMED, NO_TYPES, report
+from irscope.formats.onnx.functions import calls_in_order, key_of, name_of
+from irscope.formats.onnx.graphs import Context, GraphReader
+from irscope.formats.onnx.inference import fill_types
+from irscope.formats.onnx.package import Proto, parsed, with_types
+from irscope.formats.onnx.tensors import literal_of
+from irscope.graph import Graph, Module, Reading
+from irscope.ops.attrs import Literal
+from irscope.source import SourceText, UserError
+
+
+def read_bytes(data: bytes, name: str) -> Reading:
+    """Read a model. ``name`` is its path: external data are looked up in the folder of it.
+
+    Raises UserError where the bytes are no model, or the package ``onnx`` is missing.
+    """
+    model = parsed(data, name)
+    if not model.HasField("graph"):
+        raise UserError(f"{name}: the model has no graph", "a file of weights alone, or of another kind: export the model again")
+    reading = Reading(SourceText(name, ""), "onnx")
+    folder = os.path.dirname(os.path.abspath(name)) if os.path.isfile(name) else ""
+    literals = dict(_initializers(model.graph, folder, reading))
+    typed, why = with_types(model)
+    reading.modules.append(_module(typed, reading, folder, literals))
+    if why and reading.ok:
+        report(reading, NO_TYPES, f"ONNX's shape inference refuses the model: {why}", help="types are those that the model states")
+    return reading
+
+
+def _initializers(graph: Proto, folder: str, reading: Reading) -> Iterator[tuple[str, Literal]]:
+    """The constants of the main graph. Those that are large leave the model here: shape inference copies it twice."""
+    for tensor in graph.initializer:
+        made = literal_of(tensor, folder)
+        if isinstance(made, str):
+            report(reading, MALFORMED, made)
+        else:
+            yield str(tensor.name), made
+
+
+def _module(model: Proto, reading: Reading, folder: str, literals: dict[str, Literal]) -> Module:
+    opsets = {_domain(entry.domain): int(entry.version) for entry in model.opset_import}
+    graph = Graph(str(model.graph.name) or "main")
+    module = Module(graph.name, ONNX, source=reading.source)
+    module.attrs = {"opsets": opsets, "ir_version": int(model.ir_version), "producer": str(model.producer_name)}
+    context = Context(module, reading, folder)
+    functions = {key_of(function): function for function in model.functions}
+    context.functions = {key: Graph(name_of(*key)) for key in functions}
+    for key in calls_in_order(functions, reading):
+        function = functions[key]
+        own = {_domain(entry.domain): int(entry.version) for entry in function.opset_import}
+        GraphReader(context, context.functions[key], {**opsets, **own}).read_function(function)
+        context.keep(context.functions[key])
+    GraphReader(context, graph, opsets).read(model.graph, literals)
+    context.keep(graph)
+    module.entry = graph.name
+    if reading.ok:
+        fill_types(module)
+    return module
+
+
+def _domain(name: str) -> str:
+    """The standard's domain has two names."""
+    return "" if name == "ai.onnx" else name

@@ -1,0 +1,192 @@
+"""Running ONNX models: control flow, functions, sizes from data, and versions of operators; all numbers by numpy."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irscope
+from irscope.api.options import RunOptions
+from irscope.source import UserError
+from tests.formats.onnx_models import BOOL, FLOAT, INT64, graph, model, node
+
+helper = pytest.importorskip("onnx.helper")
+X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
+
+
+def outputs(data: bytes, engine: str = "reference", **inputs: Any) -> list[Any]:
+    return irscope.run(data, RunOptions(engine=engine), inputs=inputs).outputs
+
+
+def one(name: str, *operands: Any, opset: int = 21, results: int = 1, **attributes: Any) -> Any:
+    """The first result of one operator: the first operand is an input, the others are constants."""
+    constants = {f"c{i}": np.asarray(value) for i, value in enumerate(operands[1:], 1) if value is not None}
+    names = ["x", *(f"c{i}" if value is not None else "" for i, value in enumerate(operands[1:], 1))]
+    made = node(name, names, [f"y{i}" for i in range(results)], **attributes)
+    kind = helper.np_dtype_to_tensor_dtype(operands[0].dtype)
+    data = model([made], [("x", kind, operands[0].shape)], [("y0", FLOAT, None)], constants, opset)
+    return outputs(data, x=operands[0])[0]
+
+
+def softmax(x: Any, axis: int) -> Any:
+    powers = np.exp(x - x.max(axis, keepdims=True))
+    return powers / powers.sum(axis, keepdims=True)
+
+
+def test_softmax_changed_its_meaning_in_version_13() -> None:
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 7
+    np.testing.assert_allclose(one("Softmax", x, opset=11), softmax(x.reshape(2, 12), 1).reshape(x.shape), rtol=1e-6)
+    np.testing.assert_allclose(one("Softmax", x, opset=13), softmax(x, -1), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("starts", "ends", "axes", "steps", "want"), [
+    ([0], [2**31], [1], [2], X[:, ::2]), ([-1], [-(2**31)], [1], [-1], X[:, ::-1]), ([1, -1], [0, -3], [0, 1], [-1, -1], X[1:0:-1, -1:-3:-1]),
+    ([5], [1], [1], [1], X[:, 5:1]),
+])
+def test_slices(starts: list[int], ends: list[int], axes: list[int], steps: list[int], want: Any) -> None:
+    np.testing.assert_array_equal(one("Slice", X, starts, ends, axes, steps), want)
+
+
+def test_slices_were_attributes() -> None:
+    np.testing.assert_array_equal(one("Slice", X, opset=9, starts=[0, -2], ends=[1, 9]), X[:1, -2:])
+
+
+@pytest.mark.parametrize(("mode", "numpy_mode"), [("reflect", "reflect"), ("edge", "edge"), ("wrap", "wrap"), ("constant", "constant")])
+def test_pads(mode: str, numpy_mode: Any) -> None:
+    np.testing.assert_array_equal(one("Pad", X, [1, 2, 0, 1], mode=mode), np.pad(X, [(1, 0), (2, 1)], numpy_mode))
+
+
+def test_reduction_axes_are_an_attribute_or_an_operand() -> None:
+    np.testing.assert_allclose(one("ReduceMean", X, opset=11, axes=[1], keepdims=0), X.mean(1))
+    np.testing.assert_allclose(one("ReduceMean", X, [1], keepdims=0), X.mean(1))
+    np.testing.assert_array_equal(one("ReduceSum", X, noop_with_empty_axes=1), X)
+
+
+def test_an_operator_that_the_standard_defines_by_a_function() -> None:
+    labels = np.array([0, 2])
+    want = -np.log(softmax(X, 1)[[0, 1], labels]).mean()
+    np.testing.assert_allclose(one("SoftmaxCrossEntropyLoss", X, labels, opset=13), want, rtol=1e-6)
+
+
+def test_functions_of_the_model_pass_attributes_on() -> None:
+    elu = node("Elu", ["a"], ["b"])
+    reference = helper.AttributeProto()
+    reference.name, reference.type, reference.ref_attr_name = "alpha", 1, "strength"
+    elu.attribute.append(reference)
+    function = helper.make_function("lab", "Bend", ["a"], ["b"], [elu], [helper.make_opsetid("", 21)], ["strength"])
+    data = model([node("Bend", ["x"], ["y"], domain="lab", strength=3.0)], [("x", FLOAT, [2, 3])], [("y", FLOAT, [2, 3])],
+                 functions=[function], domains={"lab": 1})
+    np.testing.assert_allclose(outputs(data, x=X)[0], np.where(X < 0, 3 * (np.exp(X) - 1), X), rtol=1e-6)
+
+
+# ---------------------------------------------------------------------- control flow
+
+
+def branches(shapes: tuple[list[int], list[int]]) -> bytes:
+    then = graph([node("Slice", ["x", "zero", "n"], ["t"])], [], [("t", FLOAT, None)], {"n": np.array([shapes[0][0]])})
+    other = graph([node("Slice", ["x", "zero", "m"], ["e"])], [], [("e", FLOAT, None)], {"m": np.array([shapes[1][0]])})
+    return model([node("If", ["c"], ["y"], then_branch=then, else_branch=other)], [("c", BOOL, []), ("x", FLOAT, [2, 3])],
+                 [("y", FLOAT, None)], {"zero": np.array([0])})
+
+
+@pytest.mark.parametrize("engine", ["reference", "llvm"])
+@pytest.mark.parametrize(("rows", "condition"), [((1, 1), True), ((1, 2), True), ((1, 2), False)])
+def test_a_branch_may_depend_on_data(engine: str, rows: tuple[int, int], condition: bool) -> None:
+    data = branches(([rows[0]], [rows[1]]))
+    made = outputs(data, engine, c=np.array(condition), x=X)[0]
+    np.testing.assert_array_equal(made, X[:rows[0] if condition else rows[1]])
+
+
+def doubling(trips: str, condition: str, stacks: bool = True) -> bytes:
+    """Doubles x while its sum is small; a row for each trip."""
+    body = graph([node("Add", ["s", "s"], ["s2"]), node("ReduceSum", ["s2"], ["total"], keepdims=0), node("Less", ["total", "limit"], ["go"]),
+                  node("Identity", ["s2"], ["row"])],
+                 [("i", INT64, []), ("c", BOOL, []), ("s", FLOAT, [3])],
+                 [("go", BOOL, []), ("s2", FLOAT, [3]), *([("row", FLOAT, [3])] if stacks else [])])
+    names = ["y", "rows"] if stacks else ["y"]
+    return model([node("Loop", [trips, condition, "x"], names, body=body)], [("x", FLOAT, [3]), ("limit", FLOAT, [])],
+                 [(name, FLOAT, None) for name in names], {"m": np.array(100), "few": np.array(3)})
+
+
+@pytest.mark.parametrize("engine", ["reference", "llvm"])
+@pytest.mark.parametrize(("trips", "limit", "ran"), [("m", 50.0, 5), ("few", 1e9, 3), ("m", 0.0, 1)])
+def test_a_loop_ends_by_its_condition_or_its_trips(engine: str, trips: str, limit: float, ran: int) -> None:
+    x = np.array([0.5, 0.5, 1], np.float32)
+    y, rows = outputs(doubling(trips, ""), engine, x=x, limit=np.float32(limit))
+    np.testing.assert_allclose(y, x * 2**ran)
+    np.testing.assert_allclose(rows, np.stack([x * 2**k for k in range(1, ran + 1)]))
+
+
+def test_a_loop_without_a_bound() -> None:
+    x = np.array([0.5, 0.5, 1], np.float32)
+    (y,) = outputs(doubling("", "", stacks=False), x=x, limit=np.float32(50))
+    np.testing.assert_allclose(y, x * 32)
+
+
+@pytest.mark.parametrize("engine", ["reference", "llvm"])
+@pytest.mark.parametrize(("length", "backwards"), [(3, 0), (40, 0), (40, 1)])
+def test_scan(engine: str, length: int, backwards: int) -> None:
+    body = graph([node("Add", ["s", "r"], ["s2"]), node("Mul", ["s2", "k"], ["out"])], [("s", FLOAT, [2]), ("r", FLOAT, [2])],
+                 [("s2", FLOAT, [2]), ("out", FLOAT, [2])])
+    data = model([node("Scan", ["z", "x"], ["last", "all"], body=body, num_scan_inputs=1, scan_input_directions=[backwards],
+                       scan_output_axes=[1])],
+                 [("z", FLOAT, [2]), ("x", FLOAT, [length, 2])], [("last", FLOAT, None), ("all", FLOAT, None)], {"k": np.float32(3)})
+    x = np.random.default_rng(0).random((length, 2), np.float32)
+    last, rows = outputs(data, engine, z=np.zeros(2, np.float32), x=x)
+    want = np.cumsum(x[::-1] if backwards else x, 0)
+    np.testing.assert_allclose(last, want[-1], rtol=1e-5)
+    np.testing.assert_allclose(rows, 3 * want.T, rtol=1e-5)
+
+
+# ---------------------------------------------------------------------- sizes from data
+
+
+def test_a_size_is_computed_from_the_inputs() -> None:
+    data = model([node("NonZero", ["x"], ["y"])], [("x", FLOAT, [2, 3])], [("y", INT64, None)])
+    np.testing.assert_array_equal(outputs(data, x=X)[0], np.nonzero(X))
+    with pytest.raises(UserError, match="depends on data"):
+        outputs(data)
+
+
+def test_open_dimensions_are_those_of_the_inputs() -> None:
+    data = model([node("Shape", ["x"], ["s"], end=1), node("Concat", ["s", "m"], ["t"], axis=0), node("Reshape", ["x", "t"], ["y"])],
+                 [("x", FLOAT, ["n", 2, 3])], [("y", FLOAT, None)], {"m": np.array([-1])})
+    assert outputs(data, x=np.zeros((5, 2, 3), np.float32))[0].shape == (5, 6)
+    bound = irscope.run(data, RunOptions(engine="reference", shapes={"x": (4, 2, 3)}))
+    assert bound.outputs[0].shape == (4, 6)
+    with pytest.raises(UserError, match="open dimensions") as caught:
+        outputs(data)
+    assert "--shape x=" in str(caught.value.help)
+
+
+def test_what_is_not_computed_is_refused_by_name() -> None:
+    noise = model([node("RandomNormalLike", ["x"], ["y"])], [("x", FLOAT, [2, 3])], [("y", FLOAT, None)])
+    with pytest.raises(UserError, match="RandomNormalLike") as caught:
+        outputs(noise, x=X)
+    assert "random numbers" in str(caught.value.help)
+    other = model([node("Mystery", ["x"], ["y"], domain="lab")], [("x", FLOAT, [2])], [("y", FLOAT, [2])], domains={"lab": 1})
+    with pytest.raises(UserError, match=r"%y = lab\.Mystery"):
+        outputs(other, x=np.zeros(2, np.float32))
+
+
+@pytest.mark.parametrize("length", [5, 30])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_a_recurrent_layer_stops_at_the_end_of_each_sequence(length: int, direction: str) -> None:
+    rng = np.random.default_rng(0)
+    directions = 2 if direction == "bidirectional" else 1
+    x = rng.standard_normal((length, 2, 3)).astype(np.float32)
+    w, r = (rng.standard_normal((directions, 4, n)).astype(np.float32) for n in (3, 4))
+    lengths = np.array([length, length - 2], np.int32)
+    data = model([node("RNN", ["x", "w", "r", "", "n"], ["y", "h"], hidden_size=4, direction=direction)], [("x", FLOAT, x.shape)],
+                 [("y", FLOAT, None), ("h", FLOAT, None)], {"w": w, "r": r, "n": lengths})
+    y, h = outputs(data, x=x)
+    for d in range(directions):
+        back = direction == "reverse" or d == 1
+        state, want = np.zeros((2, 4), np.float32), np.zeros((length, 2, 4), np.float32)
+        for i in reversed(range(length)) if back else range(length):
+            new = np.tanh(x[i] @ w[d].T + state @ r[d].T)
+            on = (i < lengths)[:, None]
+            state, want[i] = np.where(on, new, state), np.where(on, new, 0)
+        np.testing.assert_allclose(y[:, d], want, atol=1e-5)
+        np.testing.assert_allclose(h[d], state, atol=1e-5)
