@@ -85,7 +85,7 @@ def compare(folder: Path, policy: XlaCpuPolicy) -> Tally:
     module = load(folder / "before.hlo").module()
     run = replay(module, folder / "vlog.txt")
     tally = Tally(modules=1)
-    for plan in policy.plan_as_written(module):
+    for plan in policy.plan_module(module):
         for verdict in plan.verdicts:
             producer, consumer = verdict.producer, verdict.consumer
             if producer not in run.home or consumer not in run.home:

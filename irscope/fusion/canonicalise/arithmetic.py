@@ -117,7 +117,8 @@ def invert(rewriter: HloComputation, instr: HloInstruction) -> bool:
         if b.op is hlo.broadcast:
             inverse = rewriter.broadcast(inverse, b.dims, Broadcast.of(b).dimensions)
         return rewriter.become(instr, hlo.multiply, (a, inverse))
-    if b.op is hlo.broadcast and instr.dtype not in COMPLEX and len(b.operands[0].users) == 1 and not rewriter.on_gpu:
+    if b.op is hlo.broadcast and instr.dtype not in COMPLEX and len(b.operands[0].users) == 1 and not rewriter.on_gpu \
+            and rewriter.rewriting.inverts:
         inner = b.operands[0]
         inverse = rewriter.elementwise(hlo.divide, (rewriter.full(1, inner), inner))
         return rewriter.become(instr, hlo.multiply, (a, rewriter.broadcast(inverse, instr.dims, Broadcast.of(b).dimensions)))

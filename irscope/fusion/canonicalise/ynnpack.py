@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Mapping
 from math import prod
 
 from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction
 from irscope.fusion.canonicalise.dots import free, places
 from irscope.fusion.canonicalise.values import combiner
 from irscope.fusion.xla.opcodes import ELEMENTWISE
-from irscope.graph import Graph, Node
+from irscope.fusion.xla.releases import Library
+from irscope.graph import Graph, Node, Op
 from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Pad, Reduce, Windowed
@@ -32,6 +34,11 @@ ARITHMETIC = hlo.named("abs ceil convert cosine erf exponential exponential-minu
                         "round-nearest-even rsqrt sign sine sqrt tanh tan add divide maximum minimum multiply power subtract")
 """Elementwise instructions that the library computes next to a reduction."""
 ARITHMETIC_TYPES = frozenset(("f64", "f32", "bf16", "s8", "u8"))
+REDUCTIONS = hlo.named("reduce reduce-window")
+LONG_SUM = 32 * 1024
+"""Elements from which on jaxlib 0.9.2 called the library for a reduction."""
+BEFORE_NO_SUM = hlo.named("multiply bitcast broadcast slice concatenate convert reshape")
+"""Operators whose result jaxlib 0.9.2 did not hand to the library to be reduced: it could fuse them itself."""
 MOVES = hlo.named("broadcast bitcast reshape pad constant")
 """Movement that it accepts between them."""
 
@@ -94,21 +101,41 @@ def is_large(instr: HloInstruction) -> bool:
     return any(t.is_array and t.elements >= MIN_ELEMENTS for t in (instr, *instr.operands))
 
 
-TAKES = {hlo.dot: takes_dot, hlo.convolution: takes_convolution, hlo.reduce: takes_reduction, hlo.reduce_window: takes_reduction}
-"""Whether the library computes an instruction, by operator."""
+def takes_long_sum(instr: HloInstruction) -> bool:
+    """Whether the library computes a reduction in jaxlib 0.9.2 (``IsReduceOpOffloadedToYnn`` there)."""
+    if not instr.is_array or len(instr.operands) != 2 or not Reduce.of(instr).dimensions:
+        return False
+    source, init = instr.operands
+    return (instr.dtype == init.dtype == "f32" and source.elements >= LONG_SUM and source.op not in BEFORE_NO_SUM
+            and combiner(instr.bodies[0] if instr.bodies else None) in (hlo.add, hlo.maximum, hlo.minimum))
+
+
+TAKES: Mapping[Library, Mapping[Op, Callable[[HloInstruction], bool]]] = {
+    Library.NONE: {},
+    Library.LONG_SUMS: {hlo.reduce: takes_long_sum},
+    Library.ALL: {hlo.dot: takes_dot, hlo.convolution: takes_convolution, hlo.reduce: takes_reduction, hlo.reduce_window: takes_reduction},
+}
+"""Whether the library computes an instruction, by operator, of what XLA's releases hand to it."""
+
+
+def takes(library: Library, instr: HloInstruction) -> bool:
+    """Whether XLA hands an instruction to the library."""
+    test = TAKES[library].get(instr.op)
+    return test is not None and test(instr)
 
 
 def call_library(rewriter: HloComputation) -> None:
     """Wrap what the library computes into fusions of kind ``kCustom``; starts with reductions, which take in their neighbours."""
     inside: set[HloInstruction] = set()
+    library = rewriter.rewriting.library
     order = rewriter.post_order()[::-1]
     for instr in order:
-        if not instr.erased and instr not in inside and takes_reduction(instr):
-            members = _Growth(rewriter, instr, inside).members_to_root()
+        if instr.op in REDUCTIONS and not instr.erased and instr not in inside and takes(library, instr):
+            members = _Growth(rewriter, instr, inside).members_to_root() if library is Library.ALL else [instr]
             inside.update(members)
             wrap(rewriter, members, members[-1])
     for instr in order:
-        if instr.op in (hlo.dot, hlo.convolution) and not instr.erased and instr not in inside and TAKES[instr.op](instr):
+        if instr.op in (hlo.dot, hlo.convolution) and not instr.erased and instr not in inside and takes(library, instr):
             wrap(rewriter, [instr], instr)
 
 
@@ -161,8 +188,8 @@ def _joins(instr: HloInstruction) -> bool:
         return False
     if instr.op in MOVES:
         return instr.op is not hlo.pad or all(c == 0 for _, _, c in Pad.of(instr).padding)
-    if instr.op in TAKES:
-        return TAKES[instr.op](instr)
+    if instr.op in TAKES[Library.ALL]:
+        return takes(Library.ALL, instr)
     return instr.op in ELEMENTWISE and instr.op in ARITHMETIC and is_large(instr) and instr.dtype in ARITHMETIC_TYPES \
         and all(o.dtype in ARITHMETIC_TYPES for o in instr.operands)
 

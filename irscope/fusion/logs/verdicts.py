@@ -18,7 +18,7 @@ from irscope.fusion.logs.events import FusionLog, Step
 from irscope.fusion.logs.torch_replay import matched, replayed
 from irscope.fusion.logs.xla_replay import Replay
 from irscope.fusion.plan import APPLIED, EdgeVerdict, applied_bodies
-from irscope.fusion.policy import AsWritten, policy_named
+from irscope.fusion.policy import AsWritten, policy_for
 from irscope.graph import Module, Node, callees_first
 from irscope.ops import hlo
 from irscope.source import UserError
@@ -49,7 +49,7 @@ def load_log(path: str) -> FusionLog:
 
 def verdicts_by_log(module: Module, log: FusionLog, device: str | None = None) -> tuple[list[EdgeVerdict], list[str]]:
     """The log's verdicts on the edges of a module, and remarks on how they were matched."""
-    policy = policy_named(log.policy)
+    policy = policy_for(log.policy, module)
     assert isinstance(policy, AsWritten)
     if log.policy == "inductor":
         return _by_inductor(module, log)
