@@ -128,12 +128,12 @@ def installed_release(known: Iterable[str], compiler: str) -> tuple[str, str]:
     except metadata.PackageNotFoundError:
         raise UserError(f"{package} is not installed where irscope is, so that {compiler}@{INSTALLED} means no release",
                         f"name the release: {compiler}@{known[0]}") from None
-    nearest = next((one for one in known if _numbers(one) <= _numbers(found)), None)
+    nearest = next((one for one in known if numbers(one) <= numbers(found)), None)
     if nearest is None:
         raise UserError(f"{package} {found} is installed, older than all releases of {compiler}", f"the oldest is {compiler}@{known[-1]}")
     return nearest, f"{package}-{found}"
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def numbers(version: str) -> tuple[int, ...]:
     """The numbers of a version, without what follows ``+``."""
     return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0]))

@@ -12,7 +12,7 @@ from typing import Any
 from irscope.fusion.dimensions import is_sorted, without
 from irscope.fusion.xla.effects import graph_has_side_effect
 from irscope.fusion.xla.instructions import check
-from irscope.fusion.xla.releases import Rewriting
+from irscope.fusion.xla.releases import GPU_REWRITING
 from irscope.graph import DTYPES, NO_ATTRS, Graph, Node, Op, TensorType, TupleType, Type
 from irscope.graph.rewriter import Instruction, Rewriter
 from irscope.graph.walk import callees_first_of
@@ -64,7 +64,7 @@ class HloComputation(Rewriter[HloInstruction]):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.on_gpu = False
-        self.rewriting = Rewriting()
+        self.rewriting = GPU_REWRITING
         self.at: HloInstruction
 
     @staticmethod

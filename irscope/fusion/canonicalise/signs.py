@@ -9,7 +9,7 @@ from irscope.fusion.canonicalise.canonical import Canonical, Rewrite, canonicali
 from irscope.fusion.canonicalise.computation import HloComputation
 from irscope.fusion.canonicalise.pipeline import run_cpu
 from irscope.fusion.canonicalise.simplify import simplify_instruction
-from irscope.fusion.xla.releases import LATEST, Rewriting
+from irscope.fusion.xla.releases import GPU_REWRITING, Rewriting
 from irscope.fusion.xla.stage import computations, names_of
 from irscope.graph import Graph, Module, Node, Op, TensorType
 from irscope.graph.collector import collector_paused
@@ -36,7 +36,7 @@ REMATERIALISED = "/rematted_computation/"
 """What jax writes into the names of operators that it computes again (``jax.checkpoint``)."""
 
 
-def early_signs(module: Module, on_gpu: bool = False, rewriting: Rewriting = LATEST.rewriting) -> list[str]:
+def early_signs(module: Module, on_gpu: bool = False, rewriting: Rewriting = GPU_REWRITING) -> list[str]:
     """The signs that a text is HLO from before XLA's own rewriting, for a CPU or for a GPU; empty if there are none.
 
     One sign is enough: the name of the dump, an operator that XLA replaces before it fuses, a text without layouts, or arithmetic in a

@@ -24,6 +24,8 @@ MAX_MEMBERS = 64
 """The most instructions in one call (``MaxFusionSize``)."""
 DOT_TYPES = frozenset((("f64", "f64", "f64"), ("f32", "f32", "f32"), ("bf16", "bf16", "f32"), ("s8", "s8", "s32"), ("u8", "s8", "s32")))
 """Element types of both sides and the result of dots that the library supports."""
+NARROW_DOT_TYPES = DOT_TYPES | {("bf16", "bf16", "bf16")}
+"""The same since jaxlib 0.11."""
 SUM_TYPES = frozenset((("f64", "f64"), ("f32", "f32"), ("f16", "f32"), ("bf16", "f32"), ("s8", "s32"), ("u8", "s32")))
 """Element types of the operand and of the sum of reductions that it supports."""
 CONVOLUTION_TYPES = frozenset((("f64", "f64", "f64"), ("f32", "f32", "f32"), ("s8", "s8", "s32")))
@@ -46,8 +48,18 @@ MOVES = hlo.named("broadcast bitcast reshape pad constant")
 def takes_dot(instr: HloInstruction) -> bool:
     """Whether the library computes a dot (in canonical form, with default layouts)."""
     lhs, rhs = instr.operands
-    if (lhs.dtype, rhs.dtype, instr.dtype) not in DOT_TYPES:
-        return False
+    return (lhs.dtype, rhs.dtype, instr.dtype) in NARROW_DOT_TYPES and _is_worth(instr)
+
+
+def takes_wide_dot(instr: HloInstruction) -> bool:
+    """Whether the library computes a dot in jaxlib 0.10.2."""
+    lhs, rhs = instr.operands
+    return (lhs.dtype, rhs.dtype, instr.dtype) in DOT_TYPES and _is_worth(instr)
+
+
+def _is_worth(instr: HloInstruction) -> bool:
+    """Whether a dot is large enough, and has its dimensions where the library wants them."""
+    lhs, rhs = instr.operands
     lb, rb, lc, rc = places(instr)
     mine, theirs = free(lhs, lb, lc), free(rhs, rb, rc)
     m, n, k = prod(lhs.dims[d] for d in mine), prod(rhs.dims[d] for d in theirs), prod(lhs.dims[d] for d in lc)
@@ -110,10 +122,12 @@ def takes_long_sum(instr: HloInstruction) -> bool:
             and combiner(instr.bodies[0] if instr.bodies else None) in (hlo.add, hlo.maximum, hlo.minimum))
 
 
+_BESIDE = {hlo.convolution: takes_convolution, hlo.reduce: takes_reduction, hlo.reduce_window: takes_reduction}
 TAKES: Mapping[Library, Mapping[Op, Callable[[HloInstruction], bool]]] = {
     Library.NONE: {},
     Library.LONG_SUMS: {hlo.reduce: takes_long_sum},
-    Library.ALL: {hlo.dot: takes_dot, hlo.convolution: takes_convolution, hlo.reduce: takes_reduction, hlo.reduce_window: takes_reduction},
+    Library.WIDE: {hlo.dot: takes_wide_dot, **_BESIDE},
+    Library.ALL: {hlo.dot: takes_dot, **_BESIDE},
 }
 """Whether the library computes an instruction, by operator, of what XLA's releases hand to it."""
 
@@ -131,7 +145,7 @@ def call_library(rewriter: HloComputation) -> None:
     order = rewriter.post_order()[::-1]
     for instr in order:
         if instr.op in REDUCTIONS and not instr.erased and instr not in inside and takes(library, instr):
-            members = _Growth(rewriter, instr, inside).members_to_root() if library is Library.ALL else [instr]
+            members = _Growth(rewriter, instr, inside).members_to_root() if library in (Library.WIDE, Library.ALL) else [instr]
             inside.update(members)
             wrap(rewriter, members, members[-1])
     for instr in order:
@@ -162,7 +176,7 @@ class _Growth:
             self._around(member, member is self.root)
         while self.queue and len(self.members) < MAX_MEMBERS:
             instr, up = self.queue.popleft()
-            if instr in self.inside or not _joins(instr):
+            if instr in self.inside or not _joins(instr, self.rewriter.rewriting.library):
                 continue
             self.members[instr] = None
             if not up:
@@ -182,14 +196,14 @@ class _Growth:
                 self.queue.append((user, False))
 
 
-def _joins(instr: HloInstruction) -> bool:
+def _joins(instr: HloInstruction, library: Library) -> bool:
     """Whether the library computes a neighbour of a reduction."""
     if instr.op in (hlo.parameter, hlo.tuple, hlo.get_tuple_element) or not instr.is_array:
         return False
     if instr.op in MOVES:
         return instr.op is not hlo.pad or all(c == 0 for _, _, c in Pad.of(instr).padding)
-    if instr.op in TAKES[Library.ALL]:
-        return takes(Library.ALL, instr)
+    if instr.op in TAKES[library]:
+        return takes(library, instr)
     return instr.op in ELEMENTWISE and instr.op in ARITHMETIC and is_large(instr) and instr.dtype in ARITHMETIC_TYPES \
         and all(o.dtype in ARITHMETIC_TYPES for o in instr.operands)
 

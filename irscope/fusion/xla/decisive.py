@@ -19,6 +19,8 @@ CALLED = hlo.named("dot convolution reduce reduce-window ragged-dot select-and-s
 """Operators that a library may compute, or that are expanded to such."""
 DIVIDED = hlo.named("divide batch-norm-training batch-norm-grad batch-norm-inference logistic")
 """Divisions, and what is expanded to them."""
+REASSOCIATED = DIVIDED | hlo.named("add multiply subtract")
+"""Sums and products, and what becomes one."""
 UNEQUAL = hlo.named("divide remainder convert")
 """Operators of whose cost releases think differently."""
 
@@ -41,5 +43,7 @@ def rewritten_alike(rewriting: Rewriting, nodes: Iterable[Node]) -> Answers:
     nodes = list(nodes)
     ops = {node.op for node in nodes}
     narrow = any(isinstance(node.type, TensorType) and node.type.dtype.name == "bf16" for node in nodes)
-    return (rewriting.library if ops & CALLED else None, rewriting.columns and hlo.dot in ops, rewriting.inverts and bool(ops & DIVIDED),
-            rewriting.opens_barriers and hlo.opt_barrier in ops, rewriting.keeps_narrow and narrow)
+    return (rewriting.library if ops & CALLED else None, rewriting.columns and hlo.dot in ops, rewriting.sums_products and hlo.dot in ops,
+            rewriting.inverts and bool(ops & DIVIDED),
+            rewriting.opens_barriers and hlo.opt_barrier in ops, rewriting.keeps_narrow and narrow,
+            rewriting.reassociates and bool(ops & REASSOCIATED), frozenset() if hlo.exponential not in ops else rewriting.without)

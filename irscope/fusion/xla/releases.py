@@ -6,7 +6,7 @@ cpu_instruction_fusion.cc, cpu_compiler.cc and ynn_support.cc; every row was com
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 
@@ -15,7 +15,8 @@ class Library(Enum):
 
     NONE = "nothing"
     LONG_SUMS = "sums and extremes of 32768 elements of f32 or more, alone"
-    ALL = "dots, convolutions, and reductions together with their neighbours"
+    WIDE = "dots with results of f64, f32 or s32, convolutions, and reductions together with their neighbours"
+    ALL = "the same, and dots with results of bf16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +24,20 @@ class Rewriting:
     """What the CPU compiler of a release does before its fusion pass, as far as releases differ (cpu_compiler.cc).
 
     ``library``: what it hands to YNNPACK. ``columns``: it multiplies by a vector as by a matrix of one column (GemvRewriter).
-    ``inverts``: it divides by a broadcast by multiplying with the inverse (AlgebraicSimplifier). ``opens_barriers``: it removes
+    ``sums_products``: it computes a dot that contracts everything as a sum of products. ``inverts``: it divides by a broadcast by multiplying with the inverse (AlgebraicSimplifier). ``opens_barriers``: it removes
     optimisation barriers (CseBarrierExpander) before fusion, not after it. ``keeps_narrow``: it moves, compares and negates bf16 as it is,
-    where it made f32 of it before (FloatNormalization).
+    where it made f32 of it before (FloatNormalization). ``reassociates``: it computes with two constants of floats that are added or
+    multiplied one after the other (AlgebraicSimplifier, as for integers); ``without``: the identities that its simplifier lacks.
     """
 
     library: Library = Library.ALL
     columns: bool = True
+    sums_products: bool = True
     inverts: bool = True
     opens_barriers: bool = False
     keeps_narrow: bool = True
+    reassociates: bool = False
+    without: frozenset[str] = frozenset(("multiply-exponentials",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +76,12 @@ class CpuRelease:
 LONG = MinorConcatenations(elements=128)
 """Until jaxlib 0.11."""
 LATEST = CpuRelease("jaxlib-0.12.0.1")
-CPU_0_11_2 = CpuRelease("jaxlib-0.11.2", concatenations=LONG)
-CPU_0_10_2 = CpuRelease("jaxlib-0.10.2", concatenations=LONG, stores_shifted=False,
-                        rewriting=Rewriting(opens_barriers=True, keeps_narrow=False))
-CPU_0_9_2 = CpuRelease(
-    "jaxlib-0.9.2", concatenations=LONG, stores_shifted=False,
-    rewriting=Rewriting(library=Library.LONG_SUMS, columns=False, inverts=False, opens_barriers=True, keeps_narrow=False))
-_UNTIL_0_8 = Rewriting(library=Library.NONE, columns=False, inverts=False, opens_barriers=True, keeps_narrow=False)
+CPU_0_11_2 = CpuRelease("jaxlib-0.11.2", concatenations=LONG, rewriting=Rewriting(reassociates=True))
+_UNTIL_0_10 = Rewriting(library=Library.WIDE, opens_barriers=True, keeps_narrow=False, reassociates=True, without=frozenset())
+CPU_0_10_2 = CpuRelease("jaxlib-0.10.2", concatenations=LONG, stores_shifted=False, rewriting=_UNTIL_0_10)
+_UNTIL_0_9 = replace(_UNTIL_0_10, library=Library.LONG_SUMS, columns=False, sums_products=False, inverts=False)
+CPU_0_9_2 = CpuRelease("jaxlib-0.9.2", concatenations=LONG, stores_shifted=False, rewriting=_UNTIL_0_9)
+_UNTIL_0_8 = replace(_UNTIL_0_9, library=Library.NONE)
 CPU_0_8_3 = CpuRelease("jaxlib-0.8.3", concatenations=LONG, stores_shifted=False, narrow_is_expensive=False, divisor=1,
                        rewriting=_UNTIL_0_8)
 CPU_0_7_2 = CpuRelease("jaxlib-0.7.2", concatenations=LONG, stores_shifted=False, narrow_is_expensive=False, divisor=1,
@@ -120,6 +124,8 @@ class GpuRelease:
     more: str = ""
 
 
+GPU_REWRITING = CPU_0_10_2.rewriting
+"""What the GPU compiler of the known releases does of it."""
 GPU_LATEST = GpuRelease("jaxlib-0.10.2")
 GPU_0_4_38 = GpuRelease("jaxlib-0.4.38", whole_rate=True, sides=SideBySide(later=True, results=32))
 GPU_0_4_35 = GpuRelease(
