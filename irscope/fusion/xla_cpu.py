@@ -11,7 +11,6 @@ from functools import partial
 from irscope.fusion.canonicalise import (
     Canonical,
     attribute_plans,
-    canonicalise,
     early_signs,
     rewrite_early,
     run_cpu,
@@ -71,23 +70,23 @@ class XlaCpuPolicy:
         return sum(len(graph.nodes) for graph in computations(module)) <= MAX_COMPARED
 
     def plans_of_releases(self, module: Module) -> dict[str, list[Plan]]:
-        """The plans of all releases, on the text as it is if it was rewritten by this release, else as each release would rewrite it."""
+        """The plans of all releases, each as its own policy plans the module; what cannot differ is planned once."""
         graphs = computations(module)
         nodes = [node for graph in graphs for node in graph.nodes]
-        _, canonical = self._rewritten(module)
-        made: dict[tuple[object, ...], Canonical] = {rewritten_alike(self.release.rewriting, nodes): canonical} if canonical else {}
+        made = {rewritten_alike(self.release.rewriting, nodes): self._rewritten(module)[1]}
         planned: dict[tuple[object, ...], list[Plan]] = {}
         found: dict[str, list[Plan]] = {}
         for name, policy in RELEASES.items():
-            rewriting = policy.release.rewriting
-            how = rewritten_alike(rewriting, nodes) if canonical else ()
-            if canonical and how not in made:
-                made[how] = canonicalise(module, partial(run_cpu, rewriting=rewriting))
-            judged = made[how].module if canonical else module
-            key = (how, *(decisive(Computation.of(graph), policy.release) for graph in computations(judged)))
+            how = rewritten_alike(policy.release.rewriting, nodes)
+            if how not in made:
+                made[how] = _rewrite(module, policy.release)[1]
+            canonical = made[how]
+            judged = canonical.module if canonical is not None else module
+            key = (how if canonical is not None else (),
+                   *(decisive(Computation.of(graph), policy.release) for graph in computations(judged)))
             if key not in planned:
                 plans = policy.plan_as_written(judged)
-                planned[key] = attribute_plans(made[how], plans, graphs) if canonical else plans
+                planned[key] = attribute_plans(canonical, plans, graphs) if canonical is not None else plans
             found[name] = planned[key]
         return found
 
@@ -107,9 +106,14 @@ class XlaCpuPolicy:
     def _rewritten(self, module: Module) -> tuple[list[str], Canonical | None]:
         """The module as XLA would rewrite it, and the signs that it was not rewritten yet; None if it was."""
         if self._last is None or self._last[0] is not module:
-            rewriting = self.release.rewriting
-            self._last = (module, *rewrite_early(module, early_signs(module, rewriting=rewriting), partial(run_cpu, rewriting=rewriting)))
+            self._last = (module, *_rewrite(module, self.release))
         return self._last[1:]
+
+
+def _rewrite(module: Module, release: CpuRelease) -> tuple[list[str], Canonical | None]:
+    """The module as a release would rewrite it, and the signs that it was not rewritten yet; None if it was."""
+    signs = early_signs(module, rewriting=release.rewriting)
+    return rewrite_early(module, signs, partial(run_cpu, rewriting=release.rewriting))
 
 
 RELEASES = {name: XlaCpuPolicy(release) for name, release in CPU_RELEASES.items()}

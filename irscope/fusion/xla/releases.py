@@ -24,10 +24,11 @@ class Rewriting:
     """What the CPU compiler of a release does before its fusion pass, as far as releases differ (cpu_compiler.cc).
 
     ``library``: what it hands to YNNPACK. ``columns``: it multiplies by a vector as by a matrix of one column (GemvRewriter).
-    ``sums_products``: it computes a dot that contracts everything as a sum of products. ``inverts``: it divides by a broadcast by multiplying with the inverse (AlgebraicSimplifier). ``opens_barriers``: it removes
-    optimisation barriers (CseBarrierExpander) before fusion, not after it. ``keeps_narrow``: it moves, compares and negates bf16 as it is,
-    where it made f32 of it before (FloatNormalization). ``reassociates``: it computes with two constants of floats that are added or
-    multiplied one after the other (AlgebraicSimplifier, as for integers); ``without``: the identities that its simplifier lacks.
+    ``sums_products``: it computes a dot that contracts everything as a sum of products. ``inverts``: it divides by a broadcast by
+    multiplying with the inverse (AlgebraicSimplifier). ``opens_barriers``: it removes optimisation barriers (CseBarrierExpander) before
+    fusion, not after it. ``keeps_narrow``: it moves, compares and negates bf16 as it is, and does not make f32 of it
+    (FloatNormalization). ``reassociates``: it computes with two constants of floats that are added or multiplied one after the other
+    (AlgebraicSimplifier, as for integers); ``without``: the identities that its simplifier lacks.
     """
 
     library: Library = Library.ALL
