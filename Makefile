@@ -86,6 +86,9 @@ bench-read: $(READY)  ## reading HLO: instructions a second and bytes an instruc
 bench-lint: $(READY)  ## linting 100,000 operators of every format, shape and policy (ARGS='--only "hlo.*" --policies none,xla-cpu')
 	@$(BIN)/python benchmarks/lint_speed.py $(ARGS)
 
+drift: $(READY)  ## what another jaxlib fuses otherwise: RELEASE=0.13.0 (ARGS='--python python3.13'); docs/fusion/releases.md
+	@PYTHONPATH=. nice $(BIN)/python -m benchmarks.drift $(RELEASE) --state $(OUT)/drift $(ARGS)
+
 fuzz: $(READY)  ## fuzz the command line, led by coverage: 4 hours of CPU time or more, goes on in out/fuzz (ARGS='--hours 1'; docs/reliability.md)
 	@nice $(BIN)/python -m tests.fuzz --state $(OUT)/fuzz --jobs $(JOBS) $(ARGS)
 

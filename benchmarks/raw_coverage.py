@@ -17,14 +17,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 
 from irscope.api import load
 from irscope.fusion import EdgeVerdict, Plan
-from irscope.fusion.canonicalise import canonicalise
+from irscope.fusion.canonicalise import canonicalise, run_cpu
 from irscope.fusion.xla.early_gpu import rewritten
 from irscope.fusion.xla.gpu_device import device_named
-from irscope.fusion.xla_cpu import POLICY as CPU
+from irscope.fusion.xla_cpu import RELEASES, XlaCpuPolicy
 from irscope.fusion.xla_gpu import POLICY as GPU
 from irscope.graph import Graph, Module, Node, TensorType
 from irscope.source import UserError
@@ -196,10 +197,11 @@ def compare(truth: Judged, ours: Judged, form: Form, each: bool = False) -> Coun
     return count
 
 
-def on_cpu(raw: str, before: str) -> tuple[Judged, Judged]:
-    """What XLA does of a program, and what the policy ``xla-cpu`` makes of its early text."""
-    truth, ours = load(before).module(), canonicalise(load(raw).module()).module
-    return judged(truth, CPU.plan_as_written(truth)), judged(ours, CPU.plan_as_written(ours))
+def on_cpu(raw: str, before: str, policy: XlaCpuPolicy) -> tuple[Judged, Judged]:
+    """What XLA does of a program, and what the policy ``xla-cpu`` of a release makes of its early text."""
+    rewrite = partial(run_cpu, rewriting=policy.release.rewriting)
+    truth, ours = load(before).module(), canonicalise(load(raw).module(), rewrite).module
+    return judged(truth, policy.plan_as_written(truth)), judged(ours, policy.plan_as_written(ours))
 
 
 def on_gpu(raw: str, before: str, device: str) -> tuple[Judged, Judged]:
@@ -292,6 +294,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--policy", choices=("xla-cpu", "xla-gpu"), default="xla-cpu")
+    parser.add_argument("--as-of", choices=RELEASES, default="jaxlib-0.10.2", help="of xla-cpu: the release that made the texts")
     parser.add_argument("--device", default="h100", help="of xla-gpu")
     parser.add_argument("--raw", type=Path, help="folder of folders with raw.hlo, where FOLDER has before.hlo alone")
     parser.add_argument("--only", help="programs whose name fits")
@@ -311,7 +314,7 @@ def main() -> None:
                 if args.policy == "xla-gpu":
                     count = compare(*on_gpu(*found, args.device), size, args.edges)
                 else:
-                    count = compare(*on_cpu(*found), form, args.edges)
+                    count = compare(*on_cpu(*found, RELEASES[args.as_of]), form, args.edges)
             except UserError as error:
                 print(f"{inner.name}: {error}")
                 continue

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -82,21 +83,37 @@ def main() -> None:
 
 def compare(folder: Path, policy: XlaCpuPolicy) -> Tally:
     """One program: the policy's verdicts on the text against the steps of the log."""
-    module = load(folder / "before.hlo").module()
-    run = replay(module, folder / "vlog.txt")
+    run, verdicts = judged(folder, policy)
     tally = Tally(modules=1)
-    for plan in policy.plan_as_written(module):
-        for verdict in plan.verdicts:
-            producer, consumer = verdict.producer, verdict.consumer
-            if producer not in run.home or consumer not in run.home:
-                continue  # inside a fusion of the text
-            if producer.op.name not in TRIVIAL and consumer.op.name != "tuple" and run.knows(consumer):
-                count(tally, run, verdict, f"{producer.op.name} -> {consumer.op.name}")
+    for verdict in verdicts:
+        count(tally, run, verdict, f"{verdict.producer.op.name} -> {verdict.consumer.op.name}")
     tally.exact = int(tally.right == tally.edges)
     if (folder / "after.hlo").is_file():
         ours, theirs = replayed_kernels(run), dumped_kernels(load(folder / "after.hlo").module())
         tally.kernels, tally.kernels_right = sum(theirs.values()), sum((ours & theirs).values())
     return tally
+
+
+def judged(folder: Path, policy: XlaCpuPolicy) -> tuple[Replay, list[EdgeVerdict]]:
+    """The run that the log of a program tells of, and the policy's verdicts on the edges that are no trivial ones."""
+    module = load(folder / "before.hlo").module()
+    run = replay(module, folder / "vlog.txt")
+    verdicts = [v for plan in policy.plan_module(module) for v in plan.verdicts
+                if v.producer in run.home and v.consumer in run.home  # else inside a fusion of the text
+                and v.producer.op.name not in TRIVIAL and v.consumer.op.name != "tuple" and run.knows(v.consumer)]
+    return run, verdicts
+
+
+def edges_apart(folder: Path, policy: XlaCpuPolicy) -> Iterator[tuple[str, str]]:
+    """The edges of a program that the policy decides otherwise than the log: how, by rule, and the edge."""
+    run, verdicts = judged(folder, policy)
+    for verdict in verdicts:
+        truth = run.fused(verdict.producer, verdict.consumer)
+        if truth != verdict.fused:
+            step = run.refusals.pairs.get((verdict.producer, verdict.consumer)) or run.refusals.producers.get(verdict.producer)
+            words = f" ({step.words})" if step is not None and truth == "none" else ""
+            rule = f" [{verdict.rule}]" if verdict.rule else ""
+            yield f"fused {truth}{words}, the row says {verdict.fused}{rule}", " -> ".join(f"%{name}" for name in verdict.names)
 
 
 def replay(module: Module, log: Path) -> Replay:

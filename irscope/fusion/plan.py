@@ -72,8 +72,9 @@ class EdgeVerdict:
     ``fused`` is ``all`` (the consumer's kernel computes the producer, and no other kernel reads it from memory), ``some`` (it does, and
     the producer is stored or recomputed for others) or ``none``. ``reason`` holds the words of the compiler whose policy it is
     (None: it says none), ``rule`` the short name of the rule that decided, ``cause`` the root cause in irscope's words with the numbers
-    that the rule compared, ``counterfactual`` the smallest edit that would have it fused (empty: none is known).
-    ``recorded``: the compiler itself decided so in the run that the text is from; it is no prediction.
+    that the rule compared, ``counterfactual`` the smallest edit that would have it fused (empty: none is known). ``recorded``: the
+    compiler itself decided so in the run that the text is from; it is no prediction. ``releases``: where the releases of the compiler
+    decide differently, what each makes of the edge, by name, the newest first.
     """
 
     graph: Graph
@@ -85,6 +86,7 @@ class EdgeVerdict:
     cause: str = ""
     counterfactual: str = ""
     recorded: bool = False
+    releases: tuple[tuple[str, str], ...] = ()
 
     @property
     def names(self) -> tuple[str, str]:

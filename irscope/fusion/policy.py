@@ -1,7 +1,9 @@
 """The policies: each takes a primitive graph and decides what one compiler fuses in it."""
 from __future__ import annotations
 
-from importlib import import_module
+import re
+from collections.abc import Iterable
+from importlib import import_module, metadata
 from typing import Protocol, cast, runtime_checkable
 
 from irscope.fusion.plan import Plan
@@ -17,6 +19,8 @@ POLICIES: dict[str, str] = {
     "xla-gpu": "irscope.fusion.xla_gpu",
 }
 """Name of a policy: the module that defines it."""
+INSTALLED = "installed"
+"""The release of the compiler that is installed in the environment of irscope."""
 
 
 class Policy(Protocol):
@@ -45,6 +49,25 @@ class AsWritten(Protocol):
         """How certain the verdicts on this module are: where its text, or the device, differs from what the compiler's pass would see."""
 
 
+@runtime_checkable
+class ByText(Protocol):
+    """A policy that follows the release of its compiler that a text shows."""
+
+    def of(self, module: Module) -> Policy:
+        """The policy of that release."""
+
+
+@runtime_checkable
+class OfReleases(Protocol):
+    """A policy that also answers for the other releases of its compiler."""
+
+    def compares(self, module: Module) -> bool:
+        """Whether a module is small enough for that."""
+
+    def plans_of_releases(self, module: Module) -> dict[str, list[Plan]]:
+        """The plans of all releases by name, the newest first; plans of releases that cannot differ on this module are the same objects."""
+
+
 def compiler_of(name: str) -> str:
     """The compiler of a policy, whatever the release: ``xla-cpu`` of ``xla-cpu@jaxlib-0.4.38``."""
     return name.partition("@")[0]
@@ -60,7 +83,8 @@ def releases_of(name: str) -> dict[str, Policy]:
 
 
 def policy_named(name: str) -> Policy:
-    """A policy by name, of the release given (``xla-cpu@jaxlib-0.4.38``) or the latest. Raises UserError for an unknown one."""
+    """A policy by name, of the release given (``xla-cpu@jaxlib-0.4.38``, ``xla-cpu@0.4.38``, ``xla-cpu@installed``), else the one that a
+    text shows, or the latest. Raises UserError for an unknown one."""
     compiler, at, release = name.partition("@")
     if compiler not in POLICIES:
         hint = did_you_mean(compiler, POLICIES) or f"the policies are: {', '.join(POLICIES)}"
@@ -68,7 +92,48 @@ def policy_named(name: str) -> Policy:
     if not at:
         return cast(Policy, import_module(POLICIES[name]).POLICY)
     known = releases_of(compiler)
+    if release == INSTALLED:
+        return known[installed_release(known, compiler)[0]]
+    release = next((one for one in known if release and one.partition("-")[2] == release), release)
     if release not in known:
         names = " and ".join(f"{compiler}@{one}" for one in known)
         raise UserError(f"{compiler} is not known as of {release or 'no release'}", f"there is {names}")
     return known[release]
+
+
+def policy_for(name: str, module: Module) -> Policy:
+    """The policy that judges a module: by name, and where no release is named, of the release that the text shows."""
+    policy = policy_named(name)
+    return policy.of(module) if isinstance(policy, ByText) else policy
+
+
+def installed_remark(name: str) -> list[str]:
+    """Which release ``xla-cpu@installed`` means where the installed one is not known; empty for all other names."""
+    compiler, _, release = name.partition("@")
+    if release != INSTALLED or compiler not in POLICIES:
+        return []
+    nearest, found = installed_release(releases_of(compiler), compiler)
+    return [] if nearest == found else [f"{found} is installed, which irscope was not compared with: {compiler}@{nearest} decides"]
+
+
+def installed_release(known: Iterable[str], compiler: str) -> tuple[str, str]:
+    """The known release that stands for the installed one, the same or the newest before it, and the installed one.
+
+    Raises UserError where the package is not installed beside irscope, or is older than all that are known.
+    """
+    known = list(known)
+    package = known[0].partition("-")[0]
+    try:
+        found = metadata.version(package)
+    except metadata.PackageNotFoundError:
+        raise UserError(f"{package} is not installed where irscope is, so that {compiler}@{INSTALLED} means no release",
+                        f"name the release: {compiler}@{known[0]}") from None
+    nearest = next((one for one in known if numbers(one) <= numbers(found)), None)
+    if nearest is None:
+        raise UserError(f"{package} {found} is installed, older than all releases of {compiler}", f"the oldest is {compiler}@{known[-1]}")
+    return nearest, f"{package}-{found}"
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version, without what follows ``+``."""
+    return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0]))

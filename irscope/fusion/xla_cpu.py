@@ -6,18 +6,34 @@ reported in its own operators. Each computation that runs is fused separately, i
 """
 from __future__ import annotations
 
-from irscope.fusion.canonicalise import Canonical, attribute_plans, early_signs, rewrite_early, unfollowed
+from functools import partial
+
+from irscope.fusion.canonicalise import (
+    Canonical,
+    attribute_plans,
+    early_signs,
+    rewrite_early,
+    run_cpu,
+    unfollowed,
+)
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.cpu import run
+from irscope.fusion.xla.decisive import decisive, rewritten_alike
 from irscope.fusion.xla.instructions import Computation
+from irscope.fusion.xla.printed import other_release, possible, shown_signs
 from irscope.fusion.xla.releases import CPU_RELEASES, LATEST, CpuRelease
 from irscope.fusion.xla.report import from_text, opened, plan_of, taken_apart
-from irscope.fusion.xla.stage import HOW, computations, early_remarks, other_release, remarks
+from irscope.fusion.xla.stage import HOW, computations, early_remarks, remarks
 from irscope.graph import Graph, Module
 from irscope.graph.collector import collector_paused
+from irscope.source import SourceText
 
 NEAR = "in 241 programs known from before and after, 95 % of the edges that XLA decided on were found, 99.9 % of these decided as by XLA"
 """The result of ``benchmarks/raw_coverage.py`` for the rewriting; docs/fusion/xla.md has the table."""
+
+
+MAX_COMPARED = 20_000
+"""Operators up to which the releases are compared on a text."""
 
 
 class XlaCpuPolicy:
@@ -49,6 +65,31 @@ class XlaCpuPolicy:
             return self.plan_as_written(module)
         return attribute_plans(canonical, self.plan_as_written(canonical.module), computations(module))
 
+    def compares(self, module: Module) -> bool:
+        """Whether a module is small enough to compare the releases on it."""
+        return sum(len(graph.nodes) for graph in computations(module)) <= MAX_COMPARED
+
+    def plans_of_releases(self, module: Module) -> dict[str, list[Plan]]:
+        """The plans of all releases, each as its own policy plans the module; what cannot differ is planned once."""
+        graphs = computations(module)
+        nodes = [node for graph in graphs for node in graph.nodes]
+        made = {rewritten_alike(self.release.rewriting, nodes): self._rewritten(module)[1]}
+        planned: dict[tuple[object, ...], list[Plan]] = {}
+        found: dict[str, list[Plan]] = {}
+        for name, policy in RELEASES.items():
+            how = rewritten_alike(policy.release.rewriting, nodes)
+            if how not in made:
+                made[how] = _rewrite(module, policy.release)[1]
+            canonical = made[how]
+            judged = canonical.module if canonical is not None else module
+            key = (how if canonical is not None else (),
+                   *(decisive(Computation.of(graph), policy.release) for graph in computations(judged)))
+            if key not in planned:
+                plans = policy.plan_as_written(judged)
+                planned[key] = attribute_plans(canonical, plans, graphs) if canonical is not None else plans
+            found[name] = planned[key]
+        return found
+
     def plan_as_written(self, module: Module, device: str | None = None) -> list[Plan]:
         """Plan without any rewriting, for texts from right before XLA's fusion pass."""
         with collector_paused():
@@ -59,22 +100,54 @@ class XlaCpuPolicy:
         signs, canonical = self._rewritten(module)
         found = other_release(module, self.version)
         if canonical is not None:
-            exact = f"before_fusion {HOW}{self._rewriting}"
-            return found + early_remarks(module, self.version, exact, signs, unfollowed(module), NEAR)
+            return found + early_remarks(module, self.version, f"before_fusion {HOW}", signs, unfollowed(module), NEAR)
         return found + remarks(module, self.version, "before_fusion")
-
-    @property
-    def _rewriting(self) -> str:
-        """A note on the rewriting of early texts, which follows the latest release only."""
-        return "" if self.release is LATEST else f"; the rewriting is that of {LATEST.name}, not of {self.release.name}"
 
     def _rewritten(self, module: Module) -> tuple[list[str], Canonical | None]:
         """The module as XLA would rewrite it, and the signs that it was not rewritten yet; None if it was."""
         if self._last is None or self._last[0] is not module:
-            self._last = (module, *rewrite_early(module, early_signs(module)))
+            self._last = (module, *_rewrite(module, self.release))
         return self._last[1:]
 
 
-POLICY = XlaCpuPolicy()
-RELEASES = {name: POLICY if release is LATEST else XlaCpuPolicy(release) for name, release in CPU_RELEASES.items()}
-"""The policy of each release, by its name; the latest first."""
+def _rewrite(module: Module, release: CpuRelease) -> tuple[list[str], Canonical | None]:
+    """The module as a release would rewrite it, and the signs that it was not rewritten yet; None if it was."""
+    signs = early_signs(module, rewriting=release.rewriting)
+    return rewrite_early(module, signs, partial(run_cpu, rewriting=release.rewriting))
+
+
+RELEASES = {name: XlaCpuPolicy(release) for name, release in CPU_RELEASES.items()}
+"""The policy of each release, by its name; the newest first."""
+NEWEST = RELEASES[LATEST.name]
+
+
+class XlaCpuByText:
+    """XLA's CPU fusion, of the newest release that may have printed a text."""
+
+    name = NEWEST.name
+    version = NEWEST.version
+    elsewhere = NEWEST.elsewhere
+
+    def __init__(self) -> None:
+        self._last: tuple[SourceText, XlaCpuPolicy] | None = None
+
+    def of(self, module: Module) -> XlaCpuPolicy:
+        """The policy of the newest release whose dump a module may be; of the newest of all if no release prints what it has."""
+        if self._last is None or self._last[0] is not module.source:
+            self._last = module.source, RELEASES[next(iter(possible(shown_signs(module), RELEASES)), LATEST.name)]
+        return self._last[1]
+
+    def plan(self, graph: Graph) -> Plan:
+        """The kernels of one graph, by the newest release."""
+        return NEWEST.plan(graph)
+
+    def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
+        """A plan for each computation that runs; see :meth:`XlaCpuPolicy.plan_module`."""
+        return self.of(module).plan_module(module, device)
+
+    def remarks(self, module: Module, device: str | None = None) -> list[str]:
+        """See :mod:`irscope.fusion.xla.stage`."""
+        return self.of(module).remarks(module, device)
+
+
+POLICY = XlaCpuByText()

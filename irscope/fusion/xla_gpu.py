@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from operator import is_
 
-from irscope.fusion.canonicalise import KEPT_ON_GPU, Canonical, attribute_plans, unfollowed
+from irscope.fusion.canonicalise import BARRIERS, Canonical, attribute_plans, unfollowed
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla import gpu, older_gpu
 from irscope.fusion.xla.copying import fuse_copies
@@ -26,9 +26,10 @@ from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.multiplied import is_to_come, multiplications, products_of, report_products
 from irscope.fusion.xla.normalised import normalisations
 from irscope.fusion.xla.older_cost import EarlierCost, MergerCost
+from irscope.fusion.xla.printed import other_release
 from irscope.fusion.xla.releases import GPU_LATEST, GPU_RELEASES, GpuRelease
 from irscope.fusion.xla.report import from_text, groups_of, opened, plan_of, taken_apart
-from irscope.fusion.xla.stage import HOW, computations, early_remarks, other_release, remarks
+from irscope.fusion.xla.stage import HOW, computations, early_remarks, remarks
 from irscope.graph import Graph, Module, Node
 from irscope.graph.collector import collector_paused
 
@@ -141,7 +142,7 @@ class XlaGpuPolicy:
             exact = f"{self.release.dump} {HOW}{MORE}{self._rewriting}"
             found += early_remarks(module, self.version, exact, signs, unfollowed(module), NEAR)
         else:
-            found += remarks(module, self.version, self.release.dump, KEPT_ON_GPU)
+            found += remarks(module, self.version, self.release.dump, BARRIERS)
         if self.release is GPU_LATEST:
             made = products_of(module, chosen, canonical.module if canonical is not None else None).products
             placed = canonical is not None or (is_to_come(module) and any(product.is_made for product in made))

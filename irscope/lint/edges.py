@@ -46,12 +46,17 @@ class Edge:
         return self.verdict.fused != "all"
 
     @property
+    def is_told(self) -> bool:
+        """Whether a report of what is not fused names it: it is apart, or releases of the compiler decide differently."""
+        return self.is_apart or bool(self.verdict.releases)
+
+    @property
     def likeness(self) -> tuple[object, ...]:
         """A key that equal layers of a model share: rule and message, operators, type, and the lines or scopes without numbers."""
         verdict = self.verdict
         named = tuple("" if op else name for op, name in zip(self.ops, verdict.names, strict=True))
         scopes = tuple(_NUMBER.sub("0", source) if ":" not in source else source for source in self.sources)
-        return verdict.fused, verdict.rule, verdict.reason, self.ops, self.carries, scopes, named
+        return verdict.fused, verdict.rule, verdict.reason, verdict.releases, self.ops, self.carries, scopes, named
 
 
 def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping[EdgeVerdict, Kernel] | None = None) -> list[Edge]:
@@ -89,10 +94,10 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
 
 
 def folded(edges: Iterable[Edge]) -> list[list[Edge]]:
-    """The edges that are not fused, grouped by likeness, costliest first; of equal cost in the order of the text."""
+    """The edges that are not fused, or not by all releases, grouped by likeness, costliest first, then as in the text."""
     alike: dict[tuple[object, ...], list[Edge]] = {}
     for edge in edges:
-        if edge.is_apart:
+        if edge.is_told:
             alike.setdefault(edge.likeness, []).append(edge)
     return sorted(alike.values(), key=lambda group: -sum(edge.us for edge in group))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irscope.expand import expand
 from irscope.expand.torchscript.constants import elided_constants
-from irscope.fusion import AsWritten, Plan, compiler_of, policy_named
+from irscope.fusion import AsWritten, Plan, compiler_of, installed_remark, policy_for, policy_named, uncompared
 from irscope.fusion.recorded import Recorded, recorded_plans
 from irscope.graph import Module, Typing, callees_first
 from irscope.lint.view import ModuleView
@@ -18,7 +18,7 @@ def plans(module: Module, policy: str, device: str | None = None, expanded: bool
     ``expanded``: the module was made by :func:`expand`, which need not be done again.
     The module is sound enough for policies (:mod:`irscope.analysis.soundness`). Raises UserError for operators that do not expand.
     """
-    chosen = policy_named(policy)
+    chosen = policy_for(policy, module)
     recorded = recorded_plans(module)
     if recorded is not None:
         return recorded
@@ -38,9 +38,10 @@ def reads_text(policy: str, module: Module) -> bool:
     return module.format in getattr(chosen, "reads", ("hlo",)) if isinstance(chosen, AsWritten) else module.dialect.primitive
 
 
-def version_of(policy: str) -> str:
-    """The policy by name, and the release of the compiler that it follows: of irscope's own, irscope's."""
-    chosen = policy_named(policy)
+def version_of(policy: str, module: Module | None = None) -> str:
+    """The policy by name, and the release of the compiler that it follows (of a module: the one that its text shows); of irscope's own,
+    irscope's."""
+    chosen = policy_named(policy) if module is None else policy_for(policy, module)
     return chosen.version if isinstance(chosen, AsWritten) else f"{chosen.name}@{__version__}"
 
 
@@ -49,8 +50,9 @@ def remarks(module: Module, policy: str, device: str | None = None) -> list[str]
     record = Recorded.of(module).fusion_record
     if record is not None:
         return [f"the verdicts are recorded, not predicted: {record.compiler} decided so, by " + ", ".join(record.files)]
-    chosen = policy_named(policy)
-    return elided(module) + (chosen.remarks(module, device) if isinstance(chosen, AsWritten) else [])
+    chosen = policy_for(policy, module)
+    own = chosen.remarks(module, device) + uncompared(chosen, module) if isinstance(chosen, AsWritten) else []
+    return elided(module) + installed_remark(policy) + own
 
 
 def elided(module: Module) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irscope.fusion import policy_named
 from irscope.fusion.xla.gpu_device import device_named
 from irscope.fusion.xla.multiplied import Edge, products_of
-from irscope.fusion.xla.releases import GPU_LATEST
 from irscope.graph import Graph, Node
 from irscope.lint.context import Context
 
@@ -39,7 +39,7 @@ class Kernels:
     """Asks the pass about a module, once, when the first product is there to be asked about."""
 
     def __init__(self, context: Context) -> None:
-        latest = context.settings.policy in ("xla-gpu", f"xla-gpu@{GPU_LATEST.name}")
+        latest = context.settings.compiler == "xla-gpu" and policy_named(context.settings.policy) is policy_named("xla-gpu")
         self._applies = latest and context.module.dialect.primitive
         self._context = context
         self._known: dict[Node, list[Edge]] | None = None

@@ -15,7 +15,8 @@ class FileReport:
     """One file: its findings, and (with ``--why-not-fused``) the edges of its graphs. ``readable``: its own parser would take it.
 
     ``remarks`` say what a reader of the edges should know: how sure the policy is of this text. ``stages`` tell, module by module, what
-    fusion is worth. ``skipped`` says why rules or policies did not look at the text. Findings of ``fail_on`` and above make the run fail.
+    fusion is worth. ``policy`` is the policy that judged the edges, with the release that it follows. ``skipped`` says why rules or
+    policies did not look at the text. Findings of ``fail_on`` and above make the run fail.
     """
 
     file: str
@@ -25,6 +26,7 @@ class FileReport:
     remarks: list[str] = field(default_factory=list)
     stages: list[Stages] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    policy: str = ""
     fail_on: Severity = Severity.WARNING
 
     @property

@@ -106,6 +106,7 @@ class Session:
                 report.remarks += notes
         elif self.options.why:
             self._edges(report, judged, demands)
+            report.policy = ", ".join(dict.fromkeys(version_of(demands.policy, context.module) for context in judged))
             report.remarks += [remark for context in judged for remark in remarks(context.module, demands.policy, demands.device)]
             if self.options.pair is None:
                 report.stages = [columns for context in judged if (columns := stages(context)) is not None]
@@ -228,7 +229,7 @@ class Session:
         """What the demands find. They look at the kernels that rules look at: what is called is written out where it is called."""
         module = context.module
         key = self._key(file) + (f"#{module.name}" if several else "")
-        version = version_of(demands.policy)
+        version = version_of(demands.policy, module)
         before = self._before.get(key)
         planned = None
         if demands.plans or self.options.track_fusion or before is not None:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 
 from irscope.analysis.values import written
-from irscope.fusion import EdgeVerdict, Plan
+from irscope.fusion import EdgeVerdict, Plan, across_releases, policy_for
 from irscope.fusion.logs.events import FusionLog
 from irscope.fusion.logs.verdicts import verdicts_by_log
 from irscope.graph import Graph, Module, Node
@@ -43,6 +43,8 @@ def answer(
     planned = context.costs.planned if context is not None and usable else None
     made = planned.plans if planned is not None else plans(module, policy, device)
     verdicts = _between(module, [verdict for plan in made for verdict in _in_the_text(module, plan)], policy, pair)
+    if reads_text(policy, module):
+        verdicts = across_releases(policy_for(policy, module), module, verdicts)
     if pair is None:
         return verdicts, {}
     kernels = kernels_of(module, made, verdicts)

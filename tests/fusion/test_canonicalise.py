@@ -2,16 +2,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from irscope.api import load
 from irscope.fusion import EdgeVerdict, Plan
-from irscope.fusion.canonicalise import canonicalise, early_signs, may_be_early
+from irscope.fusion.canonicalise import canonicalise, early_signs, may_be_early, run_cpu
 from irscope.fusion.canonicalise.signs import is_rewritten
+from irscope.fusion.xla.releases import CPU_0_10_2
 from irscope.fusion.xla.stage import computations
-from irscope.fusion.xla_cpu import POLICY
+from irscope.fusion.xla_cpu import RELEASES
 from irscope.graph import Graph, Module, Node, TensorType
 from irscope.lint.fusion import remarks
 from irscope.lint.planned import Planned
@@ -19,6 +21,9 @@ from irscope.ops import hlo
 
 FOLDER = Path(__file__).parent.parent / "data" / "xla_cpu"
 NAMES = sorted(path.name.removesuffix(".raw.hlo") for path in FOLDER.glob("*.raw.hlo"))
+REWRITING = CPU_0_10_2.rewriting
+rewrite = partial(run_cpu, rewriting=REWRITING)
+POLICY = RELEASES[CPU_0_10_2.name]
 UNTOLD = (hlo.parameter, hlo.constant, hlo.get_tuple_element, hlo.tuple)
 
 
@@ -50,7 +55,7 @@ def edges(plans: list[Plan]) -> Counter[tuple[object, ...]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_rewritten_text_holds_what_xla_makes_of_it(name: str) -> None:
-    made, truth = canonicalise(text(name, "raw")).module, text(name, "before")
+    made, truth = canonicalise(text(name, "raw"), rewrite).module, text(name, "before")
     assert forms(made) == forms(truth)
     assert edges(POLICY.plan_as_written(made)) == edges(POLICY.plan_as_written(truth))
 
@@ -59,15 +64,15 @@ def test_the_rewritten_text_holds_what_xla_makes_of_it(name: str) -> None:
 def test_an_early_text_is_told_from_a_late_one(name: str) -> None:
     raw, before = text(name, "raw"), text(name, "before")
     same = forms(raw) == forms(before)
-    assert bool(early_signs(raw)) or is_rewritten(raw, canonicalise(raw).module) or same
-    assert early_signs(before) == []
-    assert not (may_be_early(before) and is_rewritten(before, canonicalise(before).module))
+    assert bool(early_signs(raw, rewriting=REWRITING)) or is_rewritten(raw, canonicalise(raw, rewrite).module) or same
+    assert early_signs(before, rewriting=REWRITING) == []
+    assert not (may_be_early(before) and is_rewritten(before, canonicalise(before, rewrite).module))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_rewritten_keeps_its_way_to_the_text(name: str) -> None:
     raw = text(name, "raw")
-    canonical = canonicalise(raw)
+    canonical = canonicalise(raw, rewrite)
     here = {node for graph in raw.graphs.values() for node in graph.nodes}
     for graph in computations(canonical.module):
         names = [node.name for node in graph.nodes]
@@ -100,7 +105,7 @@ def test_every_edge_of_the_text_is_told(name: str) -> None:
         here = set(plan.graph.nodes)
         for group in plan.groups:
             assert group.nodes and set(group.nodes) | set(group.outputs) <= here and group.outputs
-    planned = Planned(raw, "xla-cpu")
+    planned = Planned(raw, "xla-cpu@jaxlib-0.10.2")
     assert planned.kernels >= 1 and planned.traffic > 0
 
 

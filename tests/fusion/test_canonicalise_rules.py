@@ -1,12 +1,14 @@
 """Every rewriting rule on a small program of its own, against the operators that jaxlib 0.10.2 left before its fusion pass."""
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from irscope.api import load
-from irscope.fusion.canonicalise import canonicalise
+from irscope.fusion.canonicalise import canonicalise, run_cpu
+from irscope.fusion.xla.releases import CPU_0_10_2
 from irscope.fusion.xla.stage import computations
 from irscope.graph import Module
 from irscope.source import UserError
@@ -24,7 +26,7 @@ def operators(module: Module) -> list[str]:
 def rewritten(text: str) -> Module:
     reading = load(text)
     assert reading.ok, [finding.message for finding in reading.findings]
-    return canonicalise(reading.module()).module
+    return canonicalise(reading.module(), partial(run_cpu, rewriting=CPU_0_10_2.rewriting)).module
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -48,7 +48,7 @@ def test_xla_says_why_and_the_policy_says_what_that_means() -> None:
     apart = edges["exp.1", "mul.6"]
     assert (apart.fused, apart.reason, apart.rule) == ("none", "Fusion is not profitable.", "not-profitable")
     assert "%exp.1 is expensive" in apart.cause and "%exp.1 is from /src/oracle/models.py:100" in apart.cause
-    assert notes[-1] == "xla-cpu@jaxlib-0.10.2 agrees with the log on 2 of 2 edges, and on 1 of the 1 that are not fused"
+    assert notes[-1] == "xla-cpu@jaxlib-0.12.0.1 agrees with the log on 2 of 2 edges, and on 1 of the 1 that are not fused"
 
 
 def test_one_producer_in_two_kernels() -> None:
@@ -61,7 +61,7 @@ def test_where_the_policy_would_say_otherwise_the_log_stands() -> None:
     lines = (DATA / "cpu_exp.log").read_text()
     edges, notes = told("cpu_exp", lines.replace("because Fusion is not profitable.", "because of the weather"))
     assert edges["exp.1", "mul.6"].reason == "of the weather"
-    assert "xla-cpu@jaxlib-0.10.2 gives another reason: Fusion is not profitable." in edges["exp.1", "mul.6"].cause
+    assert "xla-cpu@jaxlib-0.12.0.1 gives another reason: Fusion is not profitable." in edges["exp.1", "mul.6"].cause
     kept = [line for line in lines.splitlines() if "Fusing %" not in line and "created new" not in line]
     edges, notes = told("cpu_exp", "\n".join(kept))
     other = edges["mul.6", "mul.7"]

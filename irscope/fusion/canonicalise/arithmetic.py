@@ -29,6 +29,8 @@ def add(rewriter: HloComputation, instr: HloInstruction) -> bool:
     lhs, rhs = instr.operands
     if lhs.op is hlo.constant and rhs.op is not hlo.constant:
         return rewriter.become(instr, hlo.add, (rhs, lhs))
+    if not _reassociates(rewriter, instr):
+        return False
     if (pair := _constants(lhs, rhs, hlo.add)) is not None:
         x, c1, c2 = pair
         return rewriter.become(instr, hlo.add, (x, rewriter.spread(rewriter.elementwise(hlo.add, (c1, c2)), instr.dims)))
@@ -36,6 +38,11 @@ def add(rewriter: HloComputation, instr: HloInstruction) -> bool:
             and lhs.operands[1].op is not hlo.constant and (lhs.operands[0].op == rhs.op):
         return rewriter.become(instr, hlo.subtract, (rewriter.spread(rewriter.elementwise(hlo.add, (c, d)), instr.dims), lhs.operands[1]))
     return False
+
+
+def _reassociates(rewriter: HloComputation, instr: HloInstruction) -> bool:
+    """Whether constants that stand apart may be computed with each other: always of integers, in some releases of floats."""
+    return rewriter.rewriting.reassociates or is_integral(instr.dtype)
 
 
 def update_of_zeros(rewriter: HloComputation, instr: HloInstruction) -> bool:
@@ -79,6 +86,8 @@ def subtract(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 def constant_factors(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """Collect constant factors: (a c) d becomes a (c d), (a c) spread(b) becomes a spread(b c)."""
+    if not _reassociates(rewriter, instr):
+        return False
     for product, other in (instr.operands, instr.operands[::-1]):
         if product.op is not hlo.multiply:
             continue
@@ -117,7 +126,8 @@ def invert(rewriter: HloComputation, instr: HloInstruction) -> bool:
         if b.op is hlo.broadcast:
             inverse = rewriter.broadcast(inverse, b.dims, Broadcast.of(b).dimensions)
         return rewriter.become(instr, hlo.multiply, (a, inverse))
-    if b.op is hlo.broadcast and instr.dtype not in COMPLEX and len(b.operands[0].users) == 1 and not rewriter.on_gpu:
+    if b.op is hlo.broadcast and instr.dtype not in COMPLEX and len(b.operands[0].users) == 1 and not rewriter.on_gpu \
+            and rewriter.rewriting.inverts:
         inner = b.operands[0]
         inverse = rewriter.elementwise(hlo.divide, (rewriter.full(1, inner), inner))
         return rewriter.become(instr, hlo.multiply, (a, rewriter.broadcast(inverse, instr.dims, Broadcast.of(b).dimensions)))

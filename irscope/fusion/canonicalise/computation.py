@@ -12,6 +12,7 @@ from typing import Any
 from irscope.fusion.dimensions import is_sorted, without
 from irscope.fusion.xla.effects import graph_has_side_effect
 from irscope.fusion.xla.instructions import check
+from irscope.fusion.xla.releases import GPU_REWRITING
 from irscope.graph import DTYPES, NO_ATTRS, Graph, Node, Op, TensorType, TupleType, Type
 from irscope.graph.rewriter import Instruction, Rewriter
 from irscope.graph.walk import callees_first_of
@@ -55,13 +56,15 @@ class HloInstruction(Instruction):
 class HloComputation(Rewriter[HloInstruction]):
     """An HLO computation, and the builder of its instructions.
 
-    ``on_gpu`` says that XLA's GPU compiler rewrites it, whose simplifier skips a few rules. ``at`` is the instruction that is
-    being rewritten: an instruction that is built without an origin gets the origin of ``at``.
+    ``on_gpu`` says that XLA's GPU compiler rewrites it, whose simplifier skips a few rules; ``rewriting`` says how the release rewrites
+    that is followed. ``at`` is the instruction that is being rewritten: an instruction that is built without an origin gets the origin of
+    ``at``.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.on_gpu = False
+        self.rewriting = GPU_REWRITING
         self.at: HloInstruction
 
     @staticmethod

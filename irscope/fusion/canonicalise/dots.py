@@ -55,7 +55,7 @@ def dot(rewriter: HloComputation, instr: HloInstruction) -> bool:
         return rewriter.replace(instr, rewriter.full(0, instr))
     if not places(instr)[2]:
         return _outer(rewriter, instr)
-    if lhs.rank == rhs.rank == len(places(instr)[0]) + len(places(instr)[2]):
+    if lhs.rank == rhs.rank == len(places(instr)[0]) + len(places(instr)[2]) and rewriter.rewriting.sums_products:
         return _inner(rewriter, instr)
     if 1 in lhs.dims or 1 in rhs.dims:
         return _without_ones(rewriter, instr)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from irscope.fusion.canonicalise.computation import CONTROL, HloComputation, HloInstruction, tensor_type
 from irscope.fusion.canonicalise.values import combiner, is_floating
-from irscope.fusion.canonicalise.ynnpack import takes_dot, takes_reduction
+from irscope.fusion.canonicalise.ynnpack import takes
 from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.ops import hlo
 
@@ -17,6 +17,9 @@ PASSES = hlo.named("call conditional custom-call domain get-tuple-element tuple 
     "shift-right-logical shift-right-arithmetic bitcast-convert convert fusion after-all")
 """Operators that accept values of any type."""
 
+NARROW = hlo.named("abs negate sign clamp maximum minimum select broadcast concatenate copy dynamic-slice dynamic-update-slice gather pad "
+    "reshape reverse scatter slice sort transpose")
+"""Operators that jaxlib 0.11.2 and later compute in bf16, and 0.10.2 and earlier in f32."""
 REDUCTIONS = hlo.named("reduce reduce-window")
 
 
@@ -33,7 +36,8 @@ def normalise_floats(rewriter: HloComputation) -> None:
 def _normalise(rewriter: HloComputation, instr: HloInstruction, narrow: str, wide: str) -> None:
     if instr.op in PASSES or instr.op in CONTROL:
         return
-    if narrow == "bf16" and ((instr.op is hlo.dot and takes_dot(instr)) or (instr.op in REDUCTIONS and takes_reduction(instr))):
+    if narrow == "bf16" and ((instr.op in NARROW and rewriter.rewriting.keeps_narrow)
+                             or ((instr.op is hlo.dot or instr.op in REDUCTIONS) and takes(rewriter.rewriting.library, instr))):
         return
     if instr.op in REDUCTIONS and instr.dtype == narrow:
         instr.bodies = tuple(_rounding(graph, narrow, wide) for graph in instr.bodies)

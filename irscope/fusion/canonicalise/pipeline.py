@@ -1,7 +1,11 @@
-"""The order of the passes that XLA's compilers run on a module before they fuse (cpu_compiler.cc and gpu_compiler.cc of jaxlib 0.10.2)."""
+"""The order of the passes that XLA's compilers run on a module before they fuse (cpu_compiler.cc and gpu_compiler.cc of jaxlib 0.10.2).
+
+What other releases of the CPU compiler do otherwise is a :class:`irscope.fusion.xla.releases.Rewriting`.
+"""
 from __future__ import annotations
 
 from collections.abc import Container
+from functools import partial
 
 from irscope.fusion.canonicalise.branches import simplify_branches, wrap_branches
 from irscope.fusion.canonicalise.calls import drop_sharding, inline_calls, open_barriers
@@ -23,8 +27,9 @@ from irscope.fusion.canonicalise.running import rewrite_windows
 from irscope.fusion.canonicalise.share import share
 from irscope.fusion.canonicalise.simplify import simplify
 from irscope.fusion.canonicalise.sorts import call_top, order_sort
-from irscope.fusion.canonicalise.ynnpack import call_library, takes_dot, takes_reduction
+from irscope.fusion.canonicalise.ynnpack import call_library, takes
 from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.releases import LATEST, Rewriting
 from irscope.graph import Node
 from irscope.ops import hlo
 
@@ -32,13 +37,15 @@ MAX_ROUNDS = 20
 """The limit on rounds of simplification, in case no fixpoint is reached."""
 
 
-def run_cpu(entry: HloComputation, kept: Container[Node] = ()) -> None:
+def run_cpu(entry: HloComputation, kept: Container[Node] = (), rewriting: Rewriting = LATEST.rewriting) -> None:
     """Rewrite a computation and all that it calls, as XLA's CPU compiler would. ``kept`` are calls that the text forbids to inline."""
     for computation in entry.computations():
+        computation.rewriting = rewriting
         inline_calls(computation, kept)
     for computation in entry.computations():
         computation.apply(decompose, hlo.dot)
-        computation.apply(upcast_whole_numbers(lambda instr: instr.op is hlo.dot and takes_dot(instr)), hlo.dot, hlo.convolution)
+        computation.apply(upcast_whole_numbers(lambda instr: instr.op is hlo.dot and takes(rewriting.library, instr)),
+                          hlo.dot, hlo.convolution)
         normalise_floats(computation)
         rewrite_windows(computation)
         computation.apply(call_top, hlo.topk)
@@ -56,10 +63,12 @@ def run_cpu(entry: HloComputation, kept: Container[Node] = ()) -> None:
     if changed:
         simplify_all(entry)
     for computation in entry.computations():
-        computation.apply(widen_vector, hlo.dot)
+        if rewriting.columns:
+            computation.apply(widen_vector, hlo.dot)
         computation.apply(fold_transposes, hlo.dot)
         share(computation)
-        open_barriers(computation)
+        if rewriting.opens_barriers:
+            open_barriers(computation)
         computation.erase_all_dead()
         assign_layouts(computation)
         call_library(computation)
@@ -125,7 +134,7 @@ def simplify_all(entry: HloComputation, tiled: bool = True) -> None:
         for computation in entry.computations():
             changed = simplify(computation) or changed
             changed = computation.apply(simplify_gather, hlo.gather) or changed
-            changed = (tiled and split_reductions(computation, takes_reduction)) or changed
+            changed = (tiled and split_reductions(computation, partial(takes, computation.rewriting.library))) or changed
             changed = computation.apply(simplify_loop, hlo.while_) or changed
             changed = computation.apply(simplify_branches, hlo.conditional) or changed
             computation.erase_all_dead()

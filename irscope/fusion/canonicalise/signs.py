@@ -9,6 +9,7 @@ from irscope.fusion.canonicalise.canonical import Canonical, Rewrite, canonicali
 from irscope.fusion.canonicalise.computation import HloComputation
 from irscope.fusion.canonicalise.pipeline import run_cpu
 from irscope.fusion.canonicalise.simplify import simplify_instruction
+from irscope.fusion.xla.releases import GPU_REWRITING, Rewriting
 from irscope.fusion.xla.stage import computations, names_of
 from irscope.graph import Graph, Module, Node, Op, TensorType
 from irscope.graph.collector import collector_paused
@@ -19,8 +20,8 @@ from irscope.ops.module_attributes import HloModule
 EARLY = hlo.named("reshape logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape rng-bit-generator "
                   "topk cholesky")
 """Operators that XLA replaces before it fuses: reshapes become bitcasts, batch normalisations are expanded."""
-KEPT_ON_GPU = hlo.named("opt-barrier")
-"""Operators that its GPU compiler keeps until after fusion."""
+BARRIERS = hlo.named("opt-barrier")
+"""Operators that its GPU compiler, and its CPU compiler in some releases, keep until after fusion."""
 LATE = hlo.named("fusion bitcast")
 """Operators that only XLA's own passes emit."""
 UNFOLLOWED = hlo.named("rng rng-bit-generator cholesky triangular-solve reduce-window scan custom-call all-gather all-reduce all-to-all "
@@ -31,8 +32,11 @@ DOUBTED = hlo.named("copy dot tuple get-tuple-element")
 REARRANGED = hlo.named("parameter copy tuple get-tuple-element")
 """Operators that come and go without arithmetic being rewritten; fewer of them are no sign."""
 
+REMATERIALISED = "/rematted_computation/"
+"""What jax writes into the names of operators that it computes again (``jax.checkpoint``)."""
 
-def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
+
+def early_signs(module: Module, on_gpu: bool = False, rewriting: Rewriting = GPU_REWRITING) -> list[str]:
     """The signs that a text is HLO from before XLA's own rewriting, for a CPU or for a GPU; empty if there are none.
 
     One sign is enough: the name of the dump, an operator that XLA replaces before it fuses, a text without layouts, or arithmetic in a
@@ -45,14 +49,14 @@ def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
         return ["the name of the dump"]
     graphs = computations(module)
     nodes = [node for graph in graphs for node in graph.nodes]
-    signs = names_of(nodes, EARLY - KEPT_ON_GPU if on_gpu else EARLY)
+    signs = names_of(nodes, EARLY - BARRIERS if on_gpu or not rewriting.opens_barriers else EARLY)
     if any(node.op is hlo.call and not is_kept_call(module, node) for node in nodes):
         signs.append("call")
     if on_gpu and any(node.op is hlo.custom_call and CustomCall.of(node).custom_call_target in SHARDING for node in nodes):
         signs.append("sharding annotations")
     if not any(isinstance(node.type, TensorType) and node.type.layout is not None for node in nodes):
         signs.append("no layouts")
-    if not signs and not _has_complex(nodes) and _simplifies(graphs, on_gpu):
+    if not signs and not _has_complex(nodes) and not shows_passes(module) and _simplifies(graphs, on_gpu, rewriting):
         signs = ["arithmetic that XLA simplifies"]
     return signs
 
@@ -64,6 +68,17 @@ def may_be_early(module: Module) -> bool:
     return (attrs.entry_computation_layout is not None and not attrs.is_scheduled
             and "before_fusion" not in name and "before_priority-fusion" not in name
             and not any(node.op in LATE for graph in computations(module) for node in graph.nodes))
+
+
+def shows_passes(module: Module) -> bool:
+    """Whether a text shows that XLA's passes have run, so that arithmetic which they would rewrite again is no sign.
+
+    What XLA reads is named with a number (``multiply.3``); what a pass makes first is named after its operator alone. Rematerialised code
+    of jax stands behind a barrier, and XLA does not simplify once more after it has removed that.
+    """
+    nodes = [node for graph in computations(module) for node in graph.nodes]
+    return any(node.name == node.op.name for node in nodes) or (
+        REMATERIALISED in module.source.text and not any(node.op in BARRIERS for node in nodes))
 
 
 def is_rewritten(module: Module, made: Module) -> bool:
@@ -83,7 +98,7 @@ def rewrite_early(module: Module, signs: list[str], rewrite: Rewrite = run_cpu) 
         return [], None
     with collector_paused():
         canonical = canonicalise(module, rewrite)
-    if not signs and is_rewritten(module, canonical.module):
+    if not signs and not shows_passes(module) and is_rewritten(module, canonical.module):
         signs = ["what XLA would still rewrite"]
     return signs, canonical if signs else None
 
@@ -109,11 +124,11 @@ def _counted(graphs: Iterable[Graph]) -> Counter[Op]:
     return found
 
 
-def _simplifies(graphs: Iterable[Graph], on_gpu: bool) -> bool:
+def _simplifies(graphs: Iterable[Graph], on_gpu: bool, rewriting: Rewriting) -> bool:
     """Whether a rule of the simplifier applies to graphs as they are."""
     for graph in graphs:
         rewriter = HloComputation.of(graph)
-        rewriter.on_gpu = on_gpu
+        rewriter.on_gpu, rewriter.rewriting = on_gpu, rewriting
         for instr in rewriter.post_order():
             if instr.op not in DOUBTED and not instr.erased and simplify_instruction(rewriter, instr):
                 return True

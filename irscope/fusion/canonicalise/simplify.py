@@ -146,6 +146,8 @@ def simplify_instruction(rewriter: HloComputation, instr: HloInstruction) -> boo
     rewriter.at = instr
     for rule in rules_of(instr):
         if isinstance(rule, Identity):
+            if rule.name in rewriter.rewriting.without:
+                continue
             found = rule.match(instr, is_all, PREDICATES)
             if found is not None:
                 return rewriter.replace(instr, rule.build(found, _Maker(rewriter, instr)))

@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Mapping
 from math import prod
 
 from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction
 from irscope.fusion.canonicalise.dots import free, places
 from irscope.fusion.canonicalise.values import combiner
 from irscope.fusion.xla.opcodes import ELEMENTWISE
-from irscope.graph import Graph, Node
+from irscope.fusion.xla.releases import Library
+from irscope.graph import Graph, Node, Op
 from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Pad, Reduce, Windowed
@@ -22,6 +24,8 @@ MAX_MEMBERS = 64
 """The most instructions in one call (``MaxFusionSize``)."""
 DOT_TYPES = frozenset((("f64", "f64", "f64"), ("f32", "f32", "f32"), ("bf16", "bf16", "f32"), ("s8", "s8", "s32"), ("u8", "s8", "s32")))
 """Element types of both sides and the result of dots that the library supports."""
+NARROW_DOT_TYPES = DOT_TYPES | {("bf16", "bf16", "bf16")}
+"""The same since jaxlib 0.11."""
 SUM_TYPES = frozenset((("f64", "f64"), ("f32", "f32"), ("f16", "f32"), ("bf16", "f32"), ("s8", "s32"), ("u8", "s32")))
 """Element types of the operand and of the sum of reductions that it supports."""
 CONVOLUTION_TYPES = frozenset((("f64", "f64", "f64"), ("f32", "f32", "f32"), ("s8", "s8", "s32")))
@@ -32,6 +36,11 @@ ARITHMETIC = hlo.named("abs ceil convert cosine erf exponential exponential-minu
                         "round-nearest-even rsqrt sign sine sqrt tanh tan add divide maximum minimum multiply power subtract")
 """Elementwise instructions that the library computes next to a reduction."""
 ARITHMETIC_TYPES = frozenset(("f64", "f32", "bf16", "s8", "u8"))
+REDUCTIONS = hlo.named("reduce reduce-window")
+LONG_SUM = 32 * 1024
+"""Elements from which on jaxlib 0.9.2 called the library for a reduction."""
+BEFORE_NO_SUM = hlo.named("multiply bitcast broadcast slice concatenate convert reshape")
+"""Operators whose result jaxlib 0.9.2 did not hand to the library to be reduced: it could fuse them itself."""
 MOVES = hlo.named("broadcast bitcast reshape pad constant")
 """Movement that it accepts between them."""
 
@@ -39,8 +48,18 @@ MOVES = hlo.named("broadcast bitcast reshape pad constant")
 def takes_dot(instr: HloInstruction) -> bool:
     """Whether the library computes a dot (in canonical form, with default layouts)."""
     lhs, rhs = instr.operands
-    if (lhs.dtype, rhs.dtype, instr.dtype) not in DOT_TYPES:
-        return False
+    return (lhs.dtype, rhs.dtype, instr.dtype) in NARROW_DOT_TYPES and _is_worth(instr)
+
+
+def takes_wide_dot(instr: HloInstruction) -> bool:
+    """Whether the library computes a dot in jaxlib 0.10.2."""
+    lhs, rhs = instr.operands
+    return (lhs.dtype, rhs.dtype, instr.dtype) in DOT_TYPES and _is_worth(instr)
+
+
+def _is_worth(instr: HloInstruction) -> bool:
+    """Whether a dot is large enough, and has its dimensions where the library wants them."""
+    lhs, rhs = instr.operands
     lb, rb, lc, rc = places(instr)
     mine, theirs = free(lhs, lb, lc), free(rhs, rb, rc)
     m, n, k = prod(lhs.dims[d] for d in mine), prod(rhs.dims[d] for d in theirs), prod(lhs.dims[d] for d in lc)
@@ -94,21 +113,43 @@ def is_large(instr: HloInstruction) -> bool:
     return any(t.is_array and t.elements >= MIN_ELEMENTS for t in (instr, *instr.operands))
 
 
-TAKES = {hlo.dot: takes_dot, hlo.convolution: takes_convolution, hlo.reduce: takes_reduction, hlo.reduce_window: takes_reduction}
-"""Whether the library computes an instruction, by operator."""
+def takes_long_sum(instr: HloInstruction) -> bool:
+    """Whether the library computes a reduction in jaxlib 0.9.2 (``IsReduceOpOffloadedToYnn`` there)."""
+    if not instr.is_array or len(instr.operands) != 2 or not Reduce.of(instr).dimensions:
+        return False
+    source, init = instr.operands
+    return (instr.dtype == init.dtype == "f32" and source.elements >= LONG_SUM and source.op not in BEFORE_NO_SUM
+            and combiner(instr.bodies[0] if instr.bodies else None) in (hlo.add, hlo.maximum, hlo.minimum))
+
+
+_BESIDE = {hlo.convolution: takes_convolution, hlo.reduce: takes_reduction, hlo.reduce_window: takes_reduction}
+TAKES: Mapping[Library, Mapping[Op, Callable[[HloInstruction], bool]]] = {
+    Library.NONE: {},
+    Library.LONG_SUMS: {hlo.reduce: takes_long_sum},
+    Library.WIDE: {hlo.dot: takes_wide_dot, **_BESIDE},
+    Library.ALL: {hlo.dot: takes_dot, **_BESIDE},
+}
+"""Whether the library computes an instruction, by operator, of what XLA's releases hand to it."""
+
+
+def takes(library: Library, instr: HloInstruction) -> bool:
+    """Whether XLA hands an instruction to the library."""
+    test = TAKES[library].get(instr.op)
+    return test is not None and test(instr)
 
 
 def call_library(rewriter: HloComputation) -> None:
     """Wrap what the library computes into fusions of kind ``kCustom``; starts with reductions, which take in their neighbours."""
     inside: set[HloInstruction] = set()
+    library = rewriter.rewriting.library
     order = rewriter.post_order()[::-1]
     for instr in order:
-        if not instr.erased and instr not in inside and takes_reduction(instr):
-            members = _Growth(rewriter, instr, inside).members_to_root()
+        if instr.op in REDUCTIONS and not instr.erased and instr not in inside and takes(library, instr):
+            members = _Growth(rewriter, instr, inside).members_to_root() if library in (Library.WIDE, Library.ALL) else [instr]
             inside.update(members)
             wrap(rewriter, members, members[-1])
     for instr in order:
-        if instr.op in (hlo.dot, hlo.convolution) and not instr.erased and instr not in inside and TAKES[instr.op](instr):
+        if instr.op in (hlo.dot, hlo.convolution) and not instr.erased and instr not in inside and takes(library, instr):
             wrap(rewriter, [instr], instr)
 
 
@@ -135,7 +176,7 @@ class _Growth:
             self._around(member, member is self.root)
         while self.queue and len(self.members) < MAX_MEMBERS:
             instr, up = self.queue.popleft()
-            if instr in self.inside or not _joins(instr):
+            if instr in self.inside or not _joins(instr, self.rewriter.rewriting.library):
                 continue
             self.members[instr] = None
             if not up:
@@ -155,14 +196,14 @@ class _Growth:
                 self.queue.append((user, False))
 
 
-def _joins(instr: HloInstruction) -> bool:
+def _joins(instr: HloInstruction, library: Library) -> bool:
     """Whether the library computes a neighbour of a reduction."""
     if instr.op in (hlo.parameter, hlo.tuple, hlo.get_tuple_element) or not instr.is_array:
         return False
     if instr.op in MOVES:
         return instr.op is not hlo.pad or all(c == 0 for _, _, c in Pad.of(instr).padding)
-    if instr.op in TAKES:
-        return TAKES[instr.op](instr)
+    if instr.op in TAKES[library]:
+        return takes(library, instr)
     return instr.op in ELEMENTWISE and instr.op in ARITHMETIC and is_large(instr) and instr.dtype in ARITHMETIC_TYPES \
         and all(o.dtype in ARITHMETIC_TYPES for o in instr.operands)
 

@@ -18,7 +18,7 @@ from irscope.fusion.logs.events import FusionLog, Step
 from irscope.fusion.logs.torch_replay import matched, replayed
 from irscope.fusion.logs.xla_replay import Replay
 from irscope.fusion.plan import APPLIED, EdgeVerdict, applied_bodies
-from irscope.fusion.policy import AsWritten, policy_named
+from irscope.fusion.policy import AsWritten, policy_for
 from irscope.fusion.recorded import record_of_log, recorded_plans, with_record
 from irscope.graph import Module, Node, callees_first
 from irscope.ops import hlo
@@ -50,7 +50,7 @@ def load_log(path: str) -> FusionLog:
 
 def verdicts_by_log(module: Module, log: FusionLog, device: str | None = None) -> tuple[list[EdgeVerdict], list[str]]:
     """The log's verdicts on the edges of a module, and remarks on how they were matched."""
-    policy = policy_named(log.policy)
+    policy = policy_for(log.policy, module)
     assert isinstance(policy, AsWritten)
     if log.policy == "inductor":
         recorded = record_of_log(module, log)

@@ -4,10 +4,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
-from irscope.fusion.xla.cpu_rules import CAN_NOT_DUPLICATE, CONSUMER_NOT_FUSIBLE, NOT_FUSIBLE, CpuRules
+from irscope.fusion.xla.cpu_rules import CAN_NOT_DUPLICATE, CONSUMER_NOT_FUSIBLE, NOT_FUSIBLE, SHIFTED, CpuRules
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.refusal import Refusal, Rules
 from irscope.fusion.xla.releases import LATEST, CpuRelease
+from irscope.fusion.xla.shifted import shifted_by_their_maximum
 from irscope.fusion.xla.unfusible import globally_unfusible
 
 
@@ -26,7 +27,7 @@ def run(computation: Computation, release: CpuRelease = LATEST, rules: Rules | N
     rules = rules or CpuRules(computation, release)
     outcome = Outcome(computation)
     queue: list[Instruction | None] = list(computation.post_order())
-    unfusible = globally_unfusible([i for i in queue if i is not None], rules) if rules.may_duplicate else {}
+    unfusible = _unfusible([i for i in queue if i is not None], rules, release)
     place = {instruction: i for i, instruction in enumerate(queue) if instruction is not None}
     while queue:
         consumer = queue.pop()
@@ -84,7 +85,7 @@ class _Kernel:
                 heappush(self.fresh, (-self.place[operand], 0, operand))
 
 
-def _fuse_one(kernel: _Kernel, rules: Rules, unfusible: dict[Instruction, str], outcome: Outcome) -> Instruction | None:
+def _fuse_one(kernel: _Kernel, rules: Rules, unfusible: dict[Instruction, Refusal], outcome: Outcome) -> Instruction | None:
     """Fuse the first fusible operand of a kernel, the last in the queue first; None if there is none."""
     asked: list[tuple[int, int, Instruction]] = []
     old = iter(kernel.again)
@@ -112,10 +113,21 @@ def _fuse_one(kernel: _Kernel, rules: Rules, unfusible: dict[Instruction, str], 
             asked.append(entry)
 
 
-def _refusal(rules: Rules, unfusible: dict[Instruction, str], consumer: Instruction, number: int,
+def _unfusible(instructions: list[Instruction], rules: Rules, release: CpuRelease) -> dict[Instruction, Refusal]:
+    """The instructions that are fused into no user, each with the reason."""
+    if not rules.may_duplicate:
+        return {}
+    found = {i: Refusal(CAN_NOT_DUPLICATE, because=why) for i, why in globally_unfusible(instructions, rules).items()}
+    if release.stores_shifted and isinstance(rules, CpuRules):
+        for instruction in shifted_by_their_maximum(instructions):
+            found.setdefault(instruction, Refusal(SHIFTED))
+    return found
+
+
+def _refusal(rules: Rules, unfusible: dict[Instruction, Refusal], consumer: Instruction, number: int,
              producer: Instruction) -> Refusal | None:
     if not producer.is_fusible:
         return Refusal(NOT_FUSIBLE)
     if producer in unfusible:
-        return Refusal(CAN_NOT_DUPLICATE, because=unfusible[producer])
+        return unfusible[producer]
     return rules.refusal(consumer, producer, number)

@@ -6,7 +6,7 @@ from irscope.fusion.xla.inplace import WORDS, conflict
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.opcodes import CHEAP_WHEN_REAL, CPU_CHEAP, CPU_LOOP_FUSIBLE
 from irscope.fusion.xla.refusal import Refusal, Rule
-from irscope.fusion.xla.releases import LATEST, CpuRelease
+from irscope.fusion.xla.releases import LATEST, CpuRelease, MinorConcatenations
 from irscope.fusion.xla.reuse import ReusedOperands
 from irscope.graph import TensorType
 from irscope.ops import hlo
@@ -14,8 +14,6 @@ from irscope.ops.attributes import Concatenate, Dot, Reduce
 
 MAX_CONCATENATED = 8
 """XLA's ``kMaxConcatenateArguments``."""
-MAX_MINOR_CONCATENATION = 128
-"""From this size on, a concatenation along the minor dimension is not fused."""
 MAX_REDUCTIONS = 5
 """XLA's ``kMaxReductionsInFusion``."""
 SMALL_VECTOR_BYTES = 16 * 1024
@@ -33,6 +31,11 @@ CAN_NOT_DUPLICATE = Rule(
     "can-not-duplicate", "operand can not be duplicated",
     "{producer} reads more than one large operand, so that XLA fuses it into all that need it or into none, and one path is not fused",
     "make that path fusible, or copy {producer} by hand for {consumer}")
+SHIFTED = Rule(
+    "shifted-by-its-maximum", "operand can not be duplicated",
+    "a maximum of {producer} is subtracted from it under an exponential; two copies of {producer} may be rounded differently, which the "
+    "exponential would turn into inf or nan, so that XLA computes it once and stores it (since jaxlib 0.11)",
+    "none while the program subtracts the maximum of {producer}; XLA fused it until jaxlib 0.10")
 CUSTOM = Rule(
     "library-call", "Don't fuse instructions from custom fusions/calls",
     "{consumer} is a library call (kind=kCustom); nothing fuses into it in this pass",
@@ -91,11 +94,11 @@ IN_PLACE: dict[str, Rule] = {
 }
 
 RULES: tuple[Rule, ...] = (
-    NOT_FUSIBLE, CONSUMER_NOT_FUSIBLE, CAN_NOT_DUPLICATE, CUSTOM, LARGE_CONSTANT, OUTPUT_FUSED, NOT_LOOP_FUSIBLE, CONCATENATE,
+    NOT_FUSIBLE, CONSUMER_NOT_FUSIBLE, CAN_NOT_DUPLICATE, SHIFTED, CUSTOM, LARGE_CONSTANT, OUTPUT_FUSED, NOT_LOOP_FUSIBLE, CONCATENATE,
     NOT_PROFITABLE, ROOT, EXPENSIVE_TWICE, *IN_PLACE.values(), REDUCTIONS, LONE_CONSTANT, PRODUCER_IS_FUSION, TOO_MANY_COPIES,
     MAJOR_REDUCTION, NO_CASE)
 """All rules in test order; :mod:`irscope.fusion.xla.releases` says which of them a release has."""
-LASTING = frozenset((NOT_FUSIBLE, CAN_NOT_DUPLICATE, CUSTOM, LARGE_CONSTANT, NOT_LOOP_FUSIBLE, CONCATENATE,
+LASTING = frozenset((NOT_FUSIBLE, CAN_NOT_DUPLICATE, SHIFTED, CUSTOM, LARGE_CONSTANT, NOT_LOOP_FUSIBLE, CONCATENATE,
                      NOT_PROFITABLE, ROOT, REDUCTIONS))
 """Rules whose refusal holds whatever else is fused into the same kernel: they are not tested twice."""
 
@@ -133,8 +136,8 @@ class CpuRules:
             return Refusal(OUTPUT_FUSED)
         if not loop_fusible(producer):
             return Refusal(NOT_LOOP_FUSIBLE)
-        for side in (producer, consumer) if self.release.concatenations else ():
-            if numbers := inefficient_concatenation(side):
+        for side in (producer, consumer):
+            if numbers := inefficient_concatenation(side, self.release.concatenations):
                 return Refusal(CONCATENATE, numbers)
         costly = is_expensive(producer, self.release)
         if producer.op is not hlo.fusion and costly and producer in self.reused.of(consumer):
@@ -158,7 +161,7 @@ class CpuRules:
             found = self.easy[producer] = (
                 producer.op not in (hlo.dot, hlo.fusion, hlo.reduce) and (producer.op is not hlo.constant or producer.elements == 1)
                 and not (producer.op is hlo.add and any(o.op is hlo.dot for o in producer.operands)) and loop_fusible(producer)
-                and not inefficient_concatenation(producer) and not is_expensive(producer, self.release))
+                and not inefficient_concatenation(producer, self.release.concatenations) and not is_expensive(producer, self.release))
         return found
 
     def _in_kernel(self, producer: Instruction, consumer: Instruction, number: int) -> Refusal | None:
@@ -209,16 +212,21 @@ def can_be_output_fused(producer: Instruction, consumer: Instruction) -> bool:
             and not _is_complex(producer) and len(producer.users) == 1 and sum(o is producer for o in consumer.operands) == 1)
 
 
-def inefficient_concatenation(instruction: Instruction) -> str:
-    """What is too large about a concatenation, in numbers; empty if nothing is."""
-    if instruction.op is not hlo.concatenate:
+def inefficient_concatenation(instruction: Instruction, limits: MinorConcatenations | None) -> str:
+    """What is too large about a concatenation for a release, in numbers; empty if nothing is."""
+    if limits is None or instruction.op is not hlo.concatenate:
         return ""
     if len(instruction.operands) > MAX_CONCATENATED:
         return f"{len(instruction.operands)} pieces > {MAX_CONCATENATED}"
     axis = Concatenate.of(instruction).axis
-    if len(instruction.dims) > 1 and axis == instruction.minor[0] and instruction.dims[axis] >= MAX_MINOR_CONCATENATION:
-        return f"minor dimension {instruction.dims[axis]} >= {MAX_MINOR_CONCATENATION}"
-    return ""
+    if len(instruction.dims) <= 1 or axis != instruction.minor[0] or not isinstance(instruction.type, TensorType):
+        return ""
+    size, width = instruction.dims[axis], instruction.type.dtype.bits // 8
+    if size < limits.elements or size * width < limits.row_bytes or instruction.elements * width < limits.bytes:
+        return ""
+    if limits.elements:
+        return f"minor dimension {size} >= {limits.elements}"
+    return f"{size * width} bytes along the minor dimension >= {limits.row_bytes}, {instruction.elements * width} in all >= {limits.bytes}"
 
 
 def major_reduction(instruction: Instruction) -> str:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from irscope.fusion.xla.releases import RELEASES
 from irscope.graph import Graph, Module, Node, Op, TensorType, callees_first
 from irscope.ops import hlo
 from irscope.ops.attributes import Fusion
@@ -53,27 +52,6 @@ def remarks(module: Module, version: str, dump: str, kept: frozenset[Op] = froze
         found.append(f"the text looks like HLO before XLA's own rewriting ({why}): names and edges may change before the fusion pass; "
                     f"exact answers need the dump named {dump} {HOW}")
     return found
-
-
-def other_release(module: Module, version: str) -> list[str]:
-    """A remark that a text looks like the dump of another release than that of ``version`` (``xla-cpu@jaxlib-0.10.2``), and which policy to
-    use for it; empty if nothing shows that.
-
-    Only texts that XLA printed are checked (their first line has ``entry_computation_layout``). jaxlib 0.4.38 writes the place in the
-    user's program into each instruction (``source_file="..." source_line=4``) and ``jit(main)`` into its name; 0.10.2 numbers the places.
-    """
-    text = module.source.text
-    if HloModule.of(module).entry_computation_layout is None:
-        return []
-    compiler, _, name = version.partition("@")
-    release = RELEASES[compiler][name]
-    frames = "stack_frame_id=" in text
-    if frames == release.frames or not (frames or " source_line=" in text or "/jit(main)/" in text):
-        return []
-    sign = "its metadata numbers the places in the program" if frames else "its metadata names files and lines, or jit(main)"
-    near = next(name for name, other in RELEASES[compiler].items() if other.frames == frames)
-    return [f"the text looks like a dump of another release than {release.name}, as {near} writes them ({sign}): "
-            f"--policy {compiler}@{near} decides as that one"]
 
 
 def early_remarks(module: Module, version: str, exact: str, signs: Sequence[str], unfollowed: Sequence[str], near: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from irscope.fusion import change_words
 from irscope.lint.baseline import fingerprint
 from irscope.lint.edges import Edge, folded
 from irscope.lint.report import FileReport, Report
@@ -22,7 +23,8 @@ LIKE = 3
 def write(report: Report) -> str:
     """The report as plain text; the terminal colours it."""
     blocks = [statistics(report)] if report.statistics else [block for file in report.files for block in _findings(file, report.everything)]
-    blocks += [_edges(file, report.policy, report.everything, report.pair is not None) for file in report.files if report.policy]
+    of_pair = report.pair is not None
+    blocks += [_edges(file, file.policy or report.policy, report.everything, of_pair) for file in report.files if report.policy]
     blocks.append(report.summary())
     return "\n\n".join(block for block in blocks if block)
 
@@ -99,17 +101,17 @@ def _edges(file: FileReport, policy: str, everything: bool, of_pair: bool) -> st
     if of_pair:
         lines = [f"{file.file}: what became of it under {policy}"]
     else:
-        apart = sum(len(group) for group in groups)
-        lines = [f"{file.file}: {len(file.edges)} edges under {policy}, {apart} of them not fused or not everywhere"]
+        lines = [f"{file.file}: {len(file.edges)} edges under {policy}, {apart_words(file.edges)}"]
     lines += [f"  note: {remark}" for remark in file.remarks]
     for worth in file.stages:
         lines += ["", *_stages(worth), ""]
-    shown = groups if everything or of_pair else groups[:EDGES]
+    shown = groups if everything or of_pair else [
+        group for number, group in enumerate(groups) if number < EDGES or group[0].verdict.releases]
     for group in shown:
         lines += _edge(group, policy)
         if of_pair and group[0].verdict.fused != "none":
             lines += [f"      {worth}" for worth in fused_into(group[0], policy)]
-    rest = [edge for group in groups[len(shown):] for edge in group]
+    rest = [edge for group in groups if group not in shown for edge in group]
     if rest:
         lines += ["", f"  and {len(rest)} edges more, which cost less ({costs(rest) or 'nothing'} in all): --all shows them"]
     return "\n".join(lines)
@@ -130,11 +132,20 @@ def _edge(group: list[Edge], policy: str) -> list[str]:
         lines.append(f"      because: {verdict.cause}" + (f"  [{verdict.rule}]" if verdict.rule else ""))
     if verdict.counterfactual:
         lines.append(f"      would fuse: {verdict.counterfactual}")
+    if verdict.releases:
+        lines.append(f"      releases differ: {change_words(verdict.releases)}")
     if len(group) > 1:
         others = ", ".join(f"%{one.verdict.producer.name} -> %{one.verdict.consumer.name}" for one in group[1 : 1 + LIKE])
         more = f" and {len(group) - 1 - LIKE} more" if len(group) - 1 > LIKE else ""
         lines.append(f"      {len(group)} times: also {others}{more}")
     return lines
+
+
+def apart_words(edges: Sequence[Edge]) -> str:
+    """``3 of them not fused or not everywhere``, and on how many the releases of the compiler differ."""
+    differ = sum(bool(edge.verdict.releases) for edge in edges)
+    more = f"; on {differ} of them the releases of the compiler differ" if differ else ""
+    return f"{sum(edge.is_apart for edge in edges)} of them not fused or not everywhere{more}"
 
 
 def costs(edges: Sequence[Edge]) -> str:

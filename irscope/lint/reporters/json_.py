@@ -29,6 +29,8 @@ def as_dict(file: FileReport) -> dict[str, Any]:
     """One file of the report."""
     worth: dict[str, Any] = {"file": file.file, "findings": [finding_dict(f) for f in file.findings]}
     worth["edges"] = [edge_dict(e) for e in file.edges]
+    if file.policy:
+        worth["policy"] = file.policy
     if file.skipped or file.remarks:
         worth["remarks"] = file.skipped + file.remarks
     if file.stages:
@@ -91,6 +93,7 @@ def edge_dict(edge: Edge) -> dict[str, Any]:
         "rule": verdict.rule or None,
         "cause": verdict.cause or None,
         "counterfactual": verdict.counterfactual or None,
+        "releases": dict(verdict.releases) or None,
         "type": edge.carries or None,
         "bytes": edge.bytes,
         "us": edge.us,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from irscope.fusion import change_words
 from irscope.lint.edges import folded
 from irscope.lint.report import FileReport, Report
-from irscope.lint.reporters.full import columns, costs, lifted, savings
+from irscope.lint.reporters.full import apart_words, columns, costs, lifted, savings
 from irscope.source import Finding, Severity
 from irscope.source.visible import one_line, visible
 
@@ -22,7 +23,7 @@ def write(report: Report) -> str:
         if file.findings and not report.statistics:
             blocks += [f"### `{_code(file.file)}`", _table(file.findings)]
         if report.policy and file.edges:
-            blocks.append(_edges(file, report.policy, report.pair is not None))
+            blocks.append(_edges(file, file.policy or report.policy, report.pair is not None))
     clean = [file.file for file in report.files if not file.findings]
     if clean and len(clean) < len(report.files):
         others = f" and {len(clean) - 20} others" if len(clean) > 20 else ""
@@ -52,13 +53,14 @@ def _table(findings: list[Finding]) -> str:
 
 def _edges(file: FileReport, policy: str, of_pair: bool) -> str:
     apart = [edge for group in folded(file.edges) for edge in group]
-    rows = [f"{_count(len(file.edges), 'edge')} under {policy}, {len(apart)} of them not fused or not everywhere.", ""]
+    rows = [f"{_count(len(file.edges), 'edge')} under {policy}, {apart_words(file.edges)}.", ""]
     if of_pair:
         apart = file.edges
     rows += ["| producer | consumer | fused | why | costs at most |", "|---|---|---|---|---|"] if apart else []
     for edge in apart[:MAX_ROWS]:
         verdict = edge.verdict
         why = _cell(verdict.reason or verdict.cause or (f"in {edge.kernel.describe()}" if edge.kernel is not None else ""))
+        why += f"<br>releases differ: {change_words(verdict.releases)}" if verdict.releases else ""
         ends = zip(verdict.names, edge.sources, strict=True)
         first, second = (f"`%{_code(name)}` {_cell(source)}".rstrip() for name, source in ends)
         rows.append(f"| {first} | {second} | {verdict.fused} | {why} | {costs([edge])} |")
