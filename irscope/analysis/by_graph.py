@@ -50,6 +50,7 @@ def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Numberin
             if not node.synthetic:
                 section.n_nodes += 1
                 section.ops[node.op.name] += 1
+            section.is_open |= bool(cost.is_open[i])
             section.flops += times * cost.flops[i]
             section.bytes += times * (cost.read[i] + cost.written[i])
             if node.bodies and not is_fusion(node) and body_use(node) is not BodyUse.ELEMENT:

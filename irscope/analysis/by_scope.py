@@ -43,6 +43,7 @@ def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structur
             section.ops[node.op.name] += 1
             if not is_leaflike(node):
                 classes[section].append(kinds[i])
+            section.is_open |= bool(cost.is_open[i])
             if not is_fusion(node):
                 section.flops += times * cost.flops[i]
             if not fused:

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
 from irscope.analysis.classes import is_view
-from irscope.graph import Graph, Kind, Node, Op, TensorType, Type, bytes_of
+from irscope.graph import UNKNOWN, Graph, Kind, Node, Op, TensorType, Type, bytes_of
 from irscope.ops import hlo, sets
 from irscope.ops.infer import fits_operands
 
@@ -26,6 +26,11 @@ _FREE = sets.hlo(
 
 _SLICES = sets.hlo("slice dynamic-slice gather") | sets.relay("gather") | sets.torchscript("embedding index_select gather")
 _LISTS = sets.torchscript("prim::ListConstruct prim::TupleConstruct")
+
+
+def _is_open(type: Type) -> bool:
+    """Whether the size of a type is not known; what is no array has none."""
+    return not type.is_static if isinstance(type, TensorType) else type is UNKNOWN or str(type) == "Tensor"
 
 
 def is_kernel(node: Node) -> bool:
@@ -54,6 +59,8 @@ class GraphCost:
     flops: list[float]
     read: list[float]
     written: list[float]
+    is_open: bytearray
+    """Whether the work or the traffic of a node is not known, because a size or its operator is not; the figures are then too low."""
 
 
 @dataclass(slots=True)
@@ -68,6 +75,8 @@ class Totals:
     written: float = 0.0
     kernels: float = 0.0
     fusions: float = 0.0
+    is_open: bool = False
+    """Whether a part of the work or traffic is not known."""
 
     @property
     def bytes(self) -> float:
@@ -79,6 +88,7 @@ class Totals:
         self.written += other.written * times
         self.kernels += other.kernels * times
         self.fusions += other.fusions * times
+        self.is_open |= other.is_open
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +111,7 @@ class Traffic:
 
     def __init__(self, known: Known | None = None) -> None:
         self.known = known
-        self._sizes: dict[int, tuple[int, int]] = {}
+        self._sizes: dict[int, tuple[int, int, bool]] = {}
 
     def of(self, node: Node) -> tuple[float, float]:
         """The bytes that a node moves itself: none where it only names a value or only runs its bodies."""
@@ -112,6 +122,10 @@ class Traffic:
     def size(self, type: Type) -> int:
         """Bytes of a type; computed once per type object, because readers share them."""
         return self._size(type)[0]
+
+    def has_open_size(self, type: Type) -> bool:
+        """Whether the size of a type is not known."""
+        return self._size(type)[2]
 
     def _traffic(self, node: Node) -> tuple[float, float]:
         operands, result = node.operands, self._size(node.type)[0]
@@ -177,12 +191,13 @@ class Traffic:
             whole[numbers[body.root.index]] = True
         return [float("inf") if whole[i] else parts[i] if used[i] else 0.0 for i in range(len(parts))]
 
-    def _size(self, type: Type) -> tuple[int, int]:
-        """Bytes and elements of a type. Keyed by identity: the graph that holds the type outlives this object's use."""
+    def _size(self, type: Type) -> tuple[int, int, bool]:
+        """Bytes and elements of a type, and whether they are open. Keyed by identity: the graph outlives this object."""
         known = self._sizes.get(id(type))
         if known is None:
-            elements = sum(leaf.elements for leaf in type.leaves() if isinstance(leaf, TensorType))
-            known = min(bytes_of(type), MOST), min(elements, MOST)
+            leaves = type.leaves()
+            elements = sum(leaf.elements for leaf in leaves if isinstance(leaf, TensorType))
+            known = min(bytes_of(type), MOST), min(elements, MOST), any(map(_is_open, leaves))
             self._sizes[id(type)] = known
         return known
 
@@ -212,9 +227,14 @@ class Costs(Traffic):
         own = cost.read[node.index] + cost.written[node.index]
         return own if is_fusion(node) else own + self._called(node).bytes
 
+    def is_open(self, node: Node, graph: Graph) -> bool:
+        """Whether a part of the work or traffic of a node and its bodies is not known."""
+        own = bool(self.graphs[graph].is_open[node.index])
+        return own if own or is_fusion(node) else self._called(node).is_open
+
     def _measure(self, graph: Graph) -> None:
         n = len(graph.nodes)
-        cost = GraphCost([0.0] * n, [0.0] * n, [0.0] * n)
+        cost = GraphCost([0.0] * n, [0.0] * n, [0.0] * n, bytearray(n))
         total = Totals()
         flops, read, written = cost.flops, cost.read, cost.written
         sum_flops = sum_read = sum_written = 0.0
@@ -222,6 +242,7 @@ class Costs(Traffic):
         for i, node in enumerate(graph.nodes):
             if node.bodies and body_use(node) is not BodyUse.ELEMENT:
                 if is_fusion(node):
+                    cost.is_open[i] = any(self.totals[body].is_open for body in node.bodies)
                     flops[i] = sum(self.totals[body].flops for body in node.bodies)
                     read[i], written[i] = self._fusion_traffic(node)
                     kernels += 1
@@ -234,11 +255,12 @@ class Costs(Traffic):
             else:
                 flops[i] = self._flops(node)
                 read[i], written[i] = self._traffic(node)
+                cost.is_open[i] = self._is_open(node)
                 kernels += 1
             sum_flops += flops[i]
             sum_read += read[i]
             sum_written += written[i]
-        total.add(Totals(sum_flops, sum_read, sum_written, kernels, fusions))
+        total.add(Totals(sum_flops, sum_read, sum_written, kernels, fusions, any(cost.is_open)))
         self.graphs[graph] = cost
         self.totals[graph] = total
 
@@ -261,6 +283,14 @@ class Costs(Traffic):
     def _whole(self, body: Graph) -> Totals:
         """The cost of one run of a body; a recursive function counts once."""
         return self.totals.get(body) or Totals()
+
+    def _is_open(self, node: Node) -> bool:
+        """Whether the work or the traffic of an operator is not known."""
+        if self.known is not None and not node.op.is_primitive:
+            return bool(self.known.reason) or any(self._size(self.known.types.get(o, o.type))[2] for o in (*node.operands, node))
+        if not node.op.known or (node.op.cost is not None and not fits_operands(node)):
+            return True
+        return self._size(node.type)[2] or any(self._size(operand.type)[2] for operand in node.operands)
 
     def _flops(self, node: Node) -> float:
         if self.known is not None and not node.op.is_primitive:

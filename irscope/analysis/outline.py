@@ -31,6 +31,8 @@ class Section:
     kernels: float = 0.0
     flops: float = 0.0
     bytes: float = 0.0
+    is_open: bool = False
+    """Whether a part of the work or traffic is not known."""
     ops: Counter[str] = field(default_factory=Counter)
     shape: int = -1
 
@@ -75,6 +77,7 @@ def add_up(section: Section) -> None:
         section.kernels += child.kernels
         section.flops += child.flops
         section.bytes += child.bytes
+        section.is_open |= child.is_open
         section.ops.update(child.ops)
 
 
@@ -119,6 +122,7 @@ def merged(same: list[Section]) -> Section:
         whole.kernels += one.kernels
         whole.flops += one.flops
         whole.bytes += one.bytes
+        whole.is_open |= one.is_open
         whole.ops.update(one.ops)
     return whole
 

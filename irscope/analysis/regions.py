@@ -278,6 +278,7 @@ class _Regions:
         section.flops += self.times * self.costs.flops(node, self.graph)
         section.bytes += self.times * self.costs.traffic(node, self.graph)
         section.kernels += self.times * is_kernel(node)
+        section.is_open |= self.costs.is_open(node, self.graph)
 
 
 def is_step(node: Node) -> bool:

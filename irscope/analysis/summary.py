@@ -77,6 +77,8 @@ class Summary:
     sources: Counter[str] = field(default_factory=Counter)
     source_files: int = 0
     no_work: str = ""
+    n_open: int = 0
+    """The nodes whose work or traffic is not known; the sums are then too low."""
 
     @property
     def bytes(self) -> float:
@@ -112,6 +114,7 @@ def summarise(survey: Survey, n_costly: int = 5) -> Summary:
     all_nodes = [node for graph in module.graphs.values() for node in graph.nodes if not node.synthetic]
     unknown = Counter(node.op.name for node in all_nodes if not node.op.known)
     sources, files = _sources(survey, all_nodes)
+    n_open = sum(sum(survey.costs.graphs[graph].is_open) for graph in calls.order if calls.runs_alone(graph))
     return Summary(
         name=module.name, dialect=module.dialect, entry=module.entry, n_nodes=len(all_nodes), n_graphs=len(module.graphs),
         entry_nodes=len(entry.nodes) if entry is not None else 0, depth=depth, width=width,
@@ -120,7 +123,7 @@ def summarise(survey: Survey, n_costly: int = 5) -> Summary:
         fusions=totals.fusions, peak_bytes=peak, peak_at=peak_at, scheduled=scheduled, ops=survey.ops,
         classes=Counter(node.op.work for node in all_nodes), dtypes=survey.dtypes, loops=loops, unknown_ops=unknown,
         costly=costliest(survey, n_costly), sources=sources, source_files=files,
-        no_work=survey.costs.known.reason if survey.costs.known is not None else "")
+        no_work=survey.costs.known.reason if survey.costs.known is not None else "", n_open=n_open)
 
 
 def inputs(entry: Graph | None) -> list[Value]:
@@ -143,7 +146,7 @@ def outputs(entry: Graph | None) -> list[Value]:
 def costliest(survey: Survey, n: int) -> list[Costly]:
     """The ``n`` costliest operations over all runs; nodes that do the same on the same shapes count together, and the first is named.
 
-    Includes kernels and other nodes that do work; loops and calls are represented by their contents.
+    Includes kernels and other nodes that do work; loops and calls are represented by their contents. Nodes of unknown cost have no rank.
     """
     calls, costs, structure = survey.calls, survey.costs, survey.structure
     found: dict[int, list[float]] = {}
@@ -154,7 +157,7 @@ def costliest(survey: Survey, n: int) -> list[Costly]:
         cost, times = costs.graphs[graph], calls.times[graph]
         for i, kind in enumerate(structure.nodes[graph]):
             flops, moved = cost.flops[i], cost.read[i] + cost.written[i]
-            if not flops and not moved:
+            if cost.is_open[i] or not (flops or moved):
                 continue
             if kind not in found:
                 found[kind], first[kind] = [0.0, 0.0, 0.0, 0.0], (graph, i)

@@ -110,7 +110,8 @@ class _Detail:
             if cost is not None:
                 work, moved = survey.costs.flops(node, graph), survey.costs.traffic(node, graph)
                 box.cost = estimate(work, moved) * survey.calls.times.get(graph, 1.0)
-                box.tooltip = f"{flops(work)}, {bytes_(moved)}"
+                is_open = survey.costs.is_open(node, graph)
+                box.tooltip = f"{flops(work, is_open)}, {bytes_(moved, is_open)}"
             source = source_line(survey.module, node)
             scope = survey.module.scope(node)
             box.tooltip = "\n".join(t for t in (f"%{node.name} = {describe_type(node.type)}", scope, source, box.tooltip) if t)

@@ -87,6 +87,8 @@ def _node(survey: Survey, graph: Graph, node: Node) -> dict[str, Any]:
     if graph in survey.costs.graphs:
         found["flops"] = survey.costs.flops(node, graph)
         found["traffic"] = survey.costs.traffic(node, graph)
+        if survey.costs.is_open(node, graph):
+            found["open"] = True
     scope, source = survey.module.scope(node), source_line(survey.module, node)
     if scope:
         found["scope"] = scope
@@ -103,7 +105,8 @@ def _summary(summary: Summary) -> dict[str, Any]:
         "critical_nodes": summary.critical_nodes, "critical_share": summary.critical_share,
         "inputs": [_value(v) for v in summary.inputs], "outputs": [_value(v) for v in summary.outputs],
         "parameter_bytes": summary.parameter_bytes, "flops": summary.flops,
-        **({"flops_unknown": summary.no_work} if summary.no_work else {}), "bytes_read": summary.read, "bytes_written": summary.written,
+        **({"flops_unknown": summary.no_work} if summary.no_work else {}),
+        **({"unknown_costs": summary.n_open} if summary.n_open else {}), "bytes_read": summary.read, "bytes_written": summary.written,
         "kernels": summary.kernels, "fusions": summary.fusions, "peak_bytes": summary.peak_bytes, "peak_at": summary.peak_at,
         "scheduled": summary.scheduled, "ops": dict(summary.ops.most_common()), "dtypes": dict(summary.dtypes.most_common()),
         "loops": [{"node": name, "trips": trips} for name, trips in summary.loops], "unknown_ops": dict(summary.unknown_ops),
@@ -125,7 +128,7 @@ def _tree(root: Section) -> Iterator[str]:
         if section is None:
             continue
         entry = {"title": section.title, "kind": section.kind, "times": section.times, "nodes": section.n_nodes, "kernels": section.kernels,
-                 "flops": section.flops, "bytes": section.bytes}
+                 "flops": section.flops, "bytes": section.bytes, **({"open": True} if section.is_open else {})}
         yield _open(entry) + ', "children": ['
         stack.append(("]}", None))
         stack.extend((", " if i else "", child) for i, child in reversed(list(enumerate(section.children))))

@@ -42,8 +42,8 @@ def node_line(survey: Survey, graph: Graph, node: Node, paint: Paint, mark: bool
     operands = ", ".join(f"%{o.name}" for o in node.operands)
     tail = ""
     if paint.width >= 90 and graph in survey.costs.graphs:
-        work, moved = survey.costs.flops(node, graph), survey.costs.traffic(node, graph)
-        tail = f"{flops(work) if work else '':>12}{bytes_(moved) if moved else '':>10}"
+        work, moved, is_open = survey.costs.flops(node, graph), survey.costs.traffic(node, graph), survey.costs.is_open(node, graph)
+        tail = f"{flops(work, is_open) if work or is_open else '':>12}{bytes_(moved, is_open) if moved or is_open else '':>10}"
     source = source_line(survey.module, node) if paint.width >= SOURCED else ""
     if source:
         tail = f"{tail}  {short(source, paint.width // 4)}"
@@ -72,8 +72,9 @@ def card(survey: Survey, node: Node, paint: Paint) -> Iterator[str]:
     if not stack and (line := source_line(survey.module, node)):
         rows.append(("source", line))
     if graph in survey.costs.graphs:
-        work, moved = survey.costs.flops(node, graph), survey.costs.traffic(node, graph)
-        rows.append(("cost", f"{flops(work)}, {bytes_(moved)} traffic, result {bytes_(survey.costs.size(node.type))}"))
+        work, moved, is_open = survey.costs.flops(node, graph), survey.costs.traffic(node, graph), survey.costs.is_open(node, graph)
+        result = bytes_(survey.costs.size(node.type), survey.costs.has_open_size(node.type))
+        rows.append(("cost", f"{flops(work, is_open)}, {bytes_(moved, is_open)} traffic, result {result}"))
     rows += [("attributes" if i == 0 else "", f"{key}={value}") for i, (key, value) in enumerate(node.attrs.items())]
     rows += [("calls", ", ".join(body.name for body in node.bodies))] if node.bodies else []
     rows += [("operands" if i == 0 else "", f"%{o.name} {describe_type(o.type)}") for i, o in enumerate(node.operands[:MAX_USERS])]

@@ -126,7 +126,8 @@ class _Overview:
         steps = [f"{name} {n}" for name, n in section.ops.most_common() if name not in _DULL][:3]
         main = max(section.ops, key=lambda op: _WEIGHT.get(op, 0), default="")
         box = Box(section.title, "section", cluster=cluster, times=section.times, key=section.title)
-        box.lines = [f"{plural(section.n_nodes, 'node')}, {flops(section.flops)}", f"{bytes_(section.bytes)} traffic", ", ".join(steps)]
+        box.lines = [f"{plural(section.n_nodes, 'node')}, {flops(section.flops, section.is_open)}",
+                     f"{bytes_(section.bytes, section.is_open)} traffic", ", ".join(steps)]
         box.cost = estimate(section.flops, section.bytes)
         box.tooltip = ", ".join(f"{name} {n}" for name, n in section.ops.most_common(12))
         if _WEIGHT.get(main):

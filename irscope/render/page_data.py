@@ -84,6 +84,7 @@ class _Maker:
             "line": _distances([survey.module.source.place(node.loc).line if node.loc >= 0 else 0 for node in nodes]),
             "flops": [round(survey.costs.flops(node, graph)) for node in nodes] if cost is not None else [],
             "bytes": [round(survey.costs.traffic(node, graph)) for node in nodes] if cost is not None else [],
+            "open": [node.index for node in nodes if survey.costs.is_open(node, graph)] if cost is not None else [],
             "fold": "".join(_FOLDS[fold] for fold in folds),
             "operands": [[node.index - o.index for o in node.operands] for node in nodes],
             "inputs": {str(node.index): words for node in nodes if (words := self._inputs(node, folds))},
@@ -107,11 +108,11 @@ class _Maker:
     def _sections(self, graph: Graph) -> tuple[list[list[Any]], list[int], dict[str, int]]:
         """The outline of a graph as rows, which row each node stands in, and for a node of a folded copy the node that is drawn for it.
 
-        A row is (title, row of the parent, copies, nodes, FLOPs, bytes, main operators); a parent stands before its children.
+        A row is (title, row of the parent, copies, nodes, FLOPs, bytes, main operators, whether a cost is unknown); a parent stands before its children.
         """
         survey = self.survey
         if graph not in survey.costs.graphs or graph in survey.calls.scalar:
-            return [[graph.name, -1, 1, len(graph.nodes), 0, 0, ""]], [0] * len(graph.nodes), {}
+            return [[graph.name, -1, 1, len(graph.nodes), 0, 0, "", 0]], [0] * len(graph.nodes), {}
         rows: list[list[Any]] = []
         section_of = [0] * len(graph.nodes)
         same_as: dict[str, int] = {}
@@ -120,7 +121,7 @@ class _Maker:
         while stack:
             section, parent = stack.pop()
             number = len(rows)
-            figures = [section.times, section.n_nodes, round(section.flops), round(section.bytes), _steps(section.ops)]
+            figures = [section.times, section.n_nodes, round(section.flops), round(section.bytes), _steps(section.ops), int(section.is_open)]
             rows.append([section.title, parent, *figures])
             plain = sorted(section.nodes, key=lambda n: n.index)
             for begin in range(0, len(plain), MAX_PLAIN):
@@ -131,7 +132,7 @@ class _Maker:
                     ops = Counter(node.op.name for node in part)
                     flops = sum(survey.costs.flops(node, graph) for node in part)
                     moved = sum(survey.costs.traffic(node, graph) for node in part)
-                    rows.append([f"%{part[0].name} .. %{part[-1].name}", number, 1, len(part), round(flops), round(moved), _steps(ops)])
+                    rows.append([f"%{part[0].name} .. %{part[-1].name}", number, 1, len(part), round(flops), round(moved), _steps(ops), int(section.is_open)])
                 for node in part:
                     section_of[node.index] = place
             if section.times > 1:

@@ -54,7 +54,7 @@ def screen(reading: Reading, choice: Choice, paint: Paint, options: ScreenOption
     yield from _tree(choice, paint, options)
     if summary.costly:
         yield ""
-        yield from costly_lines(summary.costly, paint)
+        yield from costly_lines(summary.costly, summary.n_open, paint)
     yield from findings_lines(reading, paint, None if options.everything else SHOWN_FINDINGS)
     if options.hints:
         near = f"--around %{summary.costly[0].node.name}" if summary.costly else "--depth 5"

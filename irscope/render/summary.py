@@ -30,12 +30,15 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, object], f
     yield from _row("outputs", _values(summary.outputs, paint, sum(v.bytes for v in summary.outputs)), paint)
     kernels = plural(summary.kernels, "kernel")
     kernels += f" ({plural(summary.fusions, 'fusion')})" if summary.fusions else " if none fuse" if summary.kernels > 1 else ""
-    work = [flops(summary.flops) if not summary.no_work else "FLOPs unknown", f"{bytes_(summary.bytes)} traffic", kernels]
-    if summary.flops and summary.bytes:
+    work = [flops(summary.flops, bool(summary.n_open)) if not summary.no_work else "FLOPs unknown",
+            f"{bytes_(summary.bytes, bool(summary.n_open))} traffic", kernels]
+    if summary.flops and summary.bytes and not summary.n_open:
         work.append(f"{summary.flops / summary.bytes:.3g} FLOP/byte")
     yield from _row("work", work, paint)
     if summary.no_work:
         yield from _row("", [short(" ".join(summary.no_work.split()), paint.width - LABEL - 4)], paint)
+    if summary.n_open:
+        yield from _row("", [f"the cost of {plural(summary.n_open, 'node')} is not known; sums without it end in +"], paint)
     if summary.critical_nodes > 1:
         shape = f"{count(summary.depth)} deep, {count(summary.width)} wide"
         chain = f"costliest {plural(summary.critical_nodes, 'step')}, {percent(summary.critical_share)} of the time"
@@ -60,11 +63,12 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, object], f
         yield from _row("unknown", [f"{name} {count(n)}" for name, n in summary.unknown_ops.most_common()], paint)
 
 
-def costly_lines(costly: Sequence[Costly], paint: Paint) -> Iterator[str]:
-    """The costliest nodes as a table."""
+def costly_lines(costly: Sequence[Costly], n_open: int, paint: Paint) -> Iterator[str]:
+    """The costliest nodes as a table, without the ``n_open`` nodes of unknown cost."""
     if not costly:
         return
-    about = short("share of the estimated time; FLOPs and bytes over all runs", paint.width - 11)
+    left_out = f"; without {plural(n_open, 'node')} of unknown cost" if n_open else ""
+    about = short(f"share of the estimated time; FLOPs and bytes over all runs{left_out}", paint.width - 11)
     yield paint("costliest", "bold") + "  " + paint(about, "dim")
     figured, sourced = paint.width >= 64, paint.width >= 110
     space = max(20, paint.width - (82 if sourced else 33 if figured else 9))

@@ -106,7 +106,7 @@ def _figures(row: _Row, whole: float, paint: Paint) -> str:
     share = estimate(section.flops * times, section.bytes * times) / whole
     cells = [f"{cell(section.n_nodes * times):>8}"]
     if paint.width >= NARROW:
-        cells += [f"{flops(section.flops * times):>11}", f"{bytes_(section.bytes * times):>10}"]
+        cells += [f"{flops(section.flops * times, section.is_open):>11}", f"{bytes_(section.bytes * times, section.is_open):>10}"]
     if paint.width >= WIDE:
         cells.append(f"{cell(section.kernels * times):>9}")
     cells.append(f"{percent(share):>6}")

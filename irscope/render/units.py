@@ -17,14 +17,18 @@ def cell(n: float) -> str:
     return f"{n:,.0f}" if n < 1_000_000 else _scaled(n, 1000.0, _DECIMAL)
 
 
-def bytes_(n: float) -> str:
-    """``1.5 MiB``."""
-    return _scaled(n, 1024.0, _BINARY)
+def bytes_(n: float, is_open: bool = False) -> str:
+    """``1.5 MiB``; of a figure that is open because a part of it is not known ``1.5 MiB+``, or ``?`` where nothing is."""
+    return _open(_scaled(n, 1024.0, _BINARY), n, is_open)
 
 
-def flops(n: float) -> str:
-    """``4.1 GFLOP``."""
-    return _scaled(n, 1000.0, _DECIMAL, "FLOP")
+def flops(n: float, is_open: bool = False) -> str:
+    """``4.1 GFLOP``; of a figure that is open ``4.1 GFLOP+`` or ``?``."""
+    return _open(_scaled(n, 1000.0, _DECIMAL, "FLOP"), n, is_open)
+
+
+def _open(text: str, n: float, is_open: bool) -> str:
+    return text if not is_open else f"{text}+" if n else "?"
 
 
 def percent(share: float) -> str:

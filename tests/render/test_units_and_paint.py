@@ -33,3 +33,8 @@ def test_bars_have_their_width(share: float, width: int, unicode: bool) -> None:
 @given(st.integers(0, 10**18))
 def test_bytes_never_get_long(n: int) -> None:
     assert len(bytes_(n)) <= 8
+
+
+def test_what_is_not_known_is_no_zero() -> None:
+    assert [flops(0), flops(0, True), flops(4.1e9, True)] == ["0 FLOP", "?", "4.1 GFLOP+"]
+    assert [bytes_(0), bytes_(0, True), bytes_(1.5 * 2**20, True)] == ["0 B", "?", "1.5 MiB+"]

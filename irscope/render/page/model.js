@@ -30,6 +30,7 @@ class GraphModel {
     let line = 0;
     g.line.forEach((d, i) => { line += d; this.lines[i] = line; });
     this.open = new Set([0]);
+    this.unknown = new Set(g.open);
   }
   busy(s) { const stack = [s]; while (stack.length) { const t = stack.pop(); if (this.drawn[t].length) return true; stack.push(...this.children[t]); } return false; }
   label(v) { return this.data.titles[this.raw.title[v]]; }
@@ -39,11 +40,13 @@ class GraphModel {
   klass(v) { return this.data.classes[this.raw.class[v]]; }
   flops(v) { return this.raw.flops.length ? this.raw.flops[v] : 0; }
   bytes(v) { return this.raw.bytes.length ? this.raw.bytes[v] : 0; }
+  isOpen(v) { return this.unknown.has(v); }
+  costText(v) { return `${flopsText(this.flops(v), this.isOpen(v))}, ${bytesText(this.bytes(v), this.isOpen(v))}`; }
   cost(v) { return Math.max(this.flops(v) / 16, this.bytes(v)); }
   operands(v) { return this.raw.operands[v].map(d => v - d); }
   bodies(v) { return this.raw.bodies[v] || []; }
   inputs(v) { return (this.raw.inputs[v] || []).map(i => this.data.texts[i]); }
-  sectionInfo(s) { const [title, parent, times, nodes, flops, bytes, ops] = this.raw.sections[s]; return { title, parent, times, nodes, flops, bytes, ops }; }
+  sectionInfo(s) { const [title, parent, times, nodes, flops, bytes, ops, open] = this.raw.sections[s]; return { title, parent, times, nodes, flops, bytes, ops, open }; }
 
   users(v) {
     if (!this._users) {
@@ -119,7 +122,7 @@ class GraphModel {
     if (place >= 0) lines = [...(this.caption.has(place) ? [this.caption.get(place)] : []), this.type(place), "%" + this.names[place], ...this.inputs(place).slice(0, 4).map(t => "\u2190 " + t)];
     else {
       const info = this.sectionInfo(sectionOfPlace(place));
-      lines = [`${count(info.nodes)} nodes, ${scaled(info.flops, 1000, " kMGTPE", "FLOP")}`, `${bytesText(info.bytes)} traffic`, info.ops.slice(0, 44)];
+      lines = [`${count(info.nodes)} nodes, ${flopsText(info.flops, info.open)}`, `${bytesText(info.bytes, info.open)} traffic`, info.ops.slice(0, 44)];
     }
     for (const a of (stubs.get(place) || []).slice(0, 3)) lines.push("\u2196 " + (a >= 0 ? "%" + this.names[a] : this.title(a)));
     return lines.map(t => t.length > 46 ? t.slice(0, 22) + ".." + t.slice(-22) : t);
@@ -192,4 +195,7 @@ function scaled(n, base, units, unit) {
   const text = i === 0 ? String(Math.round(n)) : n < 99.95 ? n.toPrecision(3) : String(Math.round(n));
   return `${text} ${units[i] === " " ? "" : units[i]}${unit}`.trim();
 }
-function bytesText(n) { return scaled(n, 1024, " KMGTPE", "B").replace(/([KMGTPE])B$/, "$1iB"); }
+// Of what is not known, or only in part, "?" and "+" tell.
+function opened(text, n, open) { return !open ? text : n ? text + "+" : "?"; }
+function bytesText(n, open) { return opened(scaled(n, 1024, " KMGTPE", "B").replace(/([KMGTPE])B$/, "$1iB"), n, open); }
+function flopsText(n, open) { return opened(scaled(n, 1000, " kMGTPE", "FLOP"), n, open); }

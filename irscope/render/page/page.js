@@ -283,7 +283,7 @@ function outlineRows() {
     if (row.node === undefined) {
       const s = g.sectionInfo(row.section);
       strong.textContent = (g.open.has(row.section) ? "\u25be " : "\u25b8 ") + g.title(placeOfSection(row.section));
-      info.textContent = `  ${count(s.nodes)}  ${s.flops ? scaled(s.flops, 1000, " kMGTPE", "FLOP") : ""}`;
+      info.textContent = `  ${count(s.nodes)}  ${s.flops || s.open ? flopsText(s.flops, s.open) : ""}`;
       div.onclick = () => toggle(row.section);
       div.setAttribute("aria-expanded", String(g.open.has(row.section)));
     } else {
@@ -324,13 +324,13 @@ function details() {
   if (place < 0) {
     const info = g.sectionInfo(sectionOfPlace(place));
     add("h2", g.title(place)); element.append(list);
-    row("nodes", count(info.nodes)); row("work", scaled(info.flops, 1000, " kMGTPE", "FLOP")); row("traffic", bytesText(info.bytes)); row("mostly", info.ops);
+    row("nodes", count(info.nodes)); row("work", flopsText(info.flops, info.open)); row("traffic", bytesText(info.bytes, info.open)); row("mostly", info.ops);
     const b = add("button", g.open.has(sectionOfPlace(place)) ? "close" : "open (double click)"); b.onclick = () => toggle(sectionOfPlace(place));
     return;
   }
   add("h2", g.label(place)); element.append(list);
   row("name", "%" + g.names[place]); row("type", g.type(place)); row("scope", g.scope(place)); row("source", g.source(place));
-  row("cost", `${scaled(g.flops(place), 1000, " kMGTPE", "FLOP")}, ${bytesText(g.bytes(place))}`); row("graph", g.name);
+  row("cost", g.costText(place)); row("graph", g.name);
   if (place !== page.shown) row("drawn as", page.shown >= 0 ? link(page.shown) : "not drawn");
   const operands = g.operands(place), users = g.users(place);
   row("operands", ...operands.slice(0, 30).map(link)); row("users", ...users.slice(0, 30).map(link));
@@ -443,7 +443,7 @@ function tip(place, e) {
   if (place === null) return;
   const g = page.graph;
   element.textContent = place >= 0
-    ? [`%${g.names[place]} = ${g.type(place)} ${g.label(place)}`, g.scope(place), g.source(place), `${scaled(g.flops(place), 1000, " kMGTPE", "FLOP")}, ${bytesText(g.bytes(place))}`].filter(Boolean).join("\n")
+    ? [`%${g.names[place]} = ${g.type(place)} ${g.label(place)}`, g.scope(place), g.source(place), g.costText(place)].filter(Boolean).join("\n")
     : `${g.title(place)}\n${g.sectionInfo(sectionOfPlace(place)).ops}\ndouble click opens it`;
   const r = $("middle").getBoundingClientRect();
   element.style.left = Math.min(e.clientX - r.left + 14, r.width - 200) + "px"; element.style.top = e.clientY - r.top + 14 + "px";
