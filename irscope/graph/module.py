@@ -92,7 +92,8 @@ class Module:
 
     def derived(self, name: str | None = None) -> Module:
         """A module without graphs that keeps this one's source, provenance and attributes, for a pass to fill."""
-        return Module(name or self.name, self.dialect, {}, self.entry, dict(self.attrs), self.source, self.provenance, self.stored)
+        return Module(name or self.name, self.dialect, {}, self.entry, dict(self.attrs), self.source, self.provenance,
+                      stored=self.stored)
 
     def __repr__(self) -> str:
         return f"<module {self.name}: {len(self.graphs)} graphs>"

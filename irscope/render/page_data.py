@@ -108,7 +108,8 @@ class _Maker:
     def _sections(self, graph: Graph) -> tuple[list[list[Any]], list[int], dict[str, int]]:
         """The outline of a graph as rows, which row each node stands in, and for a node of a folded copy the node that is drawn for it.
 
-        A row is (title, row of the parent, copies, nodes, FLOPs, bytes, main operators, whether a cost is unknown); a parent stands before its children.
+        A row is (title, row of the parent, copies, nodes, FLOPs, bytes, main operators, whether a cost is unknown); a parent
+        stands before its children.
         """
         survey = self.survey
         if graph not in survey.costs.graphs or graph in survey.calls.scalar:
@@ -121,8 +122,8 @@ class _Maker:
         while stack:
             section, parent = stack.pop()
             number = len(rows)
-            figures = [section.times, section.n_nodes, round(section.flops), round(section.bytes), _steps(section.ops), int(section.is_open)]
-            rows.append([section.title, parent, *figures])
+            rows.append([section.title, parent, section.times, section.n_nodes, round(section.flops), round(section.bytes),
+                         _steps(section.ops), int(section.is_open)])
             plain = sorted(section.nodes, key=lambda n: n.index)
             for begin in range(0, len(plain), MAX_PLAIN):
                 part = plain[begin:begin + MAX_PLAIN]
@@ -132,7 +133,8 @@ class _Maker:
                     ops = Counter(node.op.name for node in part)
                     flops = sum(survey.costs.flops(node, graph) for node in part)
                     moved = sum(survey.costs.traffic(node, graph) for node in part)
-                    rows.append([f"%{part[0].name} .. %{part[-1].name}", number, 1, len(part), round(flops), round(moved), _steps(ops), int(section.is_open)])
+                    rows.append([f"%{part[0].name} .. %{part[-1].name}", number, 1, len(part), round(flops), round(moved), _steps(ops),
+                                 int(section.is_open)])
                 for node in part:
                     section_of[node.index] = place
             if section.times > 1:
