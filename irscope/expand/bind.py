@@ -40,7 +40,7 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
         if not isinstance(old, TensorType):
             raise UserError(f"input {name} is {old}, not a tensor: --shape cannot bind it")
         bound[param.index] = TensorType(DTYPES[dtypes[name]] if name in dtypes else old.dtype, shapes.get(name, old.shape))
-    if has_open_sizes(module):
+    if has_open_sizes(module) and not dtypes:
         return specialised(module, {number: bound[p.index] for number, p in enumerate(main.params) if p.index in bound})
     if module.dialect.typing is Typing.INFERRED and not module.is_primitive:
         return inferred(module).rebound(module, {p.name: bound[p.index] for p in main.params if p.index in bound})
