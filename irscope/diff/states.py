@@ -87,7 +87,7 @@ class _States:
 
 
 def _results(graph: Graph) -> dict[Node, Order]:
-    """The parts of each loop that the result of a graph needs, in the order in which it needs them; loops that are used whole are left out."""
+    """The parts of each loop that the result of a graph needs, in the order in which it needs them; no loop that is used whole."""
     found: dict[Node, Order] = {node: [] for node in graph.nodes if node.op is hlo.while_}
     whole = {graph.root}
     for node in _in_order(graph, [graph.result()], set()):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from irscope.analysis.soundness import Use
+from irscope.analysis.soundness import Use, soundness
 from irscope.fusion.logs.events import FusionLog
-from irscope.graph import Reading
+from irscope.graph import Module, Reading
 from irscope.lint.baseline import read_baseline, read_fusion, unknown_to
 from irscope.lint.config import Config
 from irscope.lint.context import Context
@@ -28,6 +28,7 @@ from irscope.lint.settings import ScalarLoops
 from irscope.lint.stages import stages
 from irscope.lint.suppress import Suppressor, fits_path, fits_rule
 from irscope.lint.verdicts import answer, judge_by_log
+from irscope.passes.translate import Translate
 from irscope.source import Finding, Severity, UserError
 
 
@@ -52,6 +53,13 @@ class Options:
     fresh: bool = False
     loops: ScalarLoops | None = None
     log: FusionLog | None = None
+
+
+def _translated(module: Module, readable: bool) -> Module:
+    """The module that the compiler of its format begins with: what a translation removes costs nothing."""
+    if module.dialect.translate is None or not readable or not soundness(module).allows(Use.PASSES):
+        return module
+    return Translate().run(module)
 
 
 class Session:
@@ -79,7 +87,7 @@ class Session:
         demands = self._demands(table)
         fail_on = self.options.fail_on if self.options.fail_on is not None else table.get("fail_on", Severity.WARNING)
         settings = replace(demands.settings, loops=self.options.loops)
-        contexts = [Context(module, settings, reading.ok) for module in reading.modules if module.entry]
+        contexts = [Context(_translated(module, reading.ok), settings, reading.ok) for module in reading.modules if module.entry]
         rules = self._chosen(table)
         findings = reading.findings + [finding for context in contexts for finding in lint_context(context, rules)]
         report = FileReport(file, findings, readable=reading.ok, fail_on=fail_on)

@@ -1,0 +1,194 @@
+"""The identities that jaxlib applies while it translates StableHLO to HLO (stablehlo's aggressive simplification), as rules."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from irscope.analysis.identities import IDENTITIES
+from irscope.graph import Node
+from irscope.lazy import np
+from irscope.ops import get, hlo
+from irscope.ops.attributes import Broadcast, Compare, Concatenate, Iota, Reduce, Reverse, Transpose
+from irscope.passes.algebra.arithmetic import Maker
+from irscope.passes.algebra.simplifier import Rule, Rules, Simplifier, dims_of, is_static, of, scalar_of
+
+ROWS = """add-zero subtract-zero multiply-one and-ones and-zero not-equal-zero equal-one complex-of-parts imag-of-complex real-of-complex
+multiply-zero or-ones or-zero select-not select-same select-true select-false subtract-same xor-same xor-zero"""
+"""Rows of the table of identities."""
+FLIPPED = {"EQ": "EQ", "NE": "NE", "LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
+SAME_IS = {"EQ": True, "GE": True, "LE": True, "NE": False, "GT": False, "LT": False}
+"""x compared with x, of integers."""
+
+
+def _is(node: Node, value: float) -> bool:
+    found: Any = scalar_of(node)
+    return found is not None and bool(found == value)
+
+
+def _ones(node: Node) -> bool:
+    found: Any = scalar_of(node)
+    return found is not None and found.dtype.kind in "iub" and bool(found == np.invert(np.zeros((), found.dtype)))
+
+
+PREDICATES: dict[str, Callable[..., bool]] = {
+    "ones": _ones, "pred": lambda x: of(x).dtype.kind == "pred", "real": lambda x: not of(x).dtype.is_complex,
+    "same_dims": lambda x, root: dims_of(x) == dims_of(root), "same_dtype": lambda x, root: of(x).dtype is of(root).dtype,
+}
+
+
+def row_of(name: str) -> Rule:
+    row = IDENTITIES[name]
+
+    def rule(s: Simplifier, node: Node) -> Node | None:
+        if of(node).dtype.kind not in row.kinds:
+            return None
+        bound = row.match(node, _is, PREDICATES)
+        if bound is None:
+            return None
+        found: Node = row.build(bound, Maker(s, of(node)))
+        return found if dims_of(found) == dims_of(node) and of(found).dtype is of(node).dtype else None
+    return rule
+
+
+def _constant_last(s: Simplifier, node: Node) -> Node | None:
+    """A constant is the right operand of a commutative operator."""
+    x, y = node.operands
+    return s.again(node, (y, x)) if _is_constant(x) and not _is_constant(y) else None
+
+
+def _is_constant(node: Node) -> bool:
+    while node.op in MOVED:
+        node = node.operands[0]
+    return node.op is hlo.constant
+
+
+MOVED = hlo.named("broadcast reshape")
+
+
+def _compare(s: Simplifier, node: Node) -> Node | None:
+    x, y = node.operands
+    direction = Compare.of(node).direction
+    if x is y and of(x).dtype.kind in ("int", "uint", "pred"):
+        return s.broadcast(s.constant(SAME_IS[direction], of(node)), (), dims_of(node))
+    if _is_constant(x) and not _is_constant(y):
+        return s.make(hlo.compare, (y, x), node.type, {**node.attrs, "direction": FLIPPED[direction]})
+    return None
+
+
+def _concatenate(s: Simplifier, node: Node) -> Node | None:
+    """Operands without elements, and a concatenation of one."""
+    kept = [operand for operand in node.operands if of(operand).elements]
+    if len(kept) == 1:
+        return kept[0]
+    return s.again(node, kept) if kept and len(kept) < len(node.operands) else None
+
+
+def _nested_concatenate(s: Simplifier, node: Node) -> Node | None:
+    """Concatenations along one dimension are one."""
+    def parts(operand: Node) -> tuple[Node, ...]:
+        nested = operand.op is hlo.concatenate and Concatenate.of(operand).axis == Concatenate.of(node).axis
+        return operand.operands if nested else (operand,)
+    flat = [part for operand in node.operands for part in parts(operand)]
+    return s.again(node, flat) if len(flat) != len(node.operands) else None
+
+
+def _iota(s: Simplifier, node: Node) -> Node | None:
+    """An iota that counts to one is zero."""
+    if dims_of(node)[Iota.of(node).iota_dimension] != 1:
+        return None
+    return s.broadcast(s.constant(0, of(node)), (), dims_of(node))
+
+
+def _reverse(s: Simplifier, node: Node) -> Node | None:
+    """Reversed dimensions of one element, or equal elements."""
+    x = node.operands[0]
+    return x if scalar_of(x) is not None or all(dims_of(x)[d] == 1 for d in Reverse.of(node).dimensions) else None
+
+
+def _slice_of_known_start(s: Simplifier, node: Node) -> Node | None:
+    """A dynamic slice of equal elements, or at constant places."""
+    x, *starts = node.operands
+    if scalar_of(x) is not None:
+        return s.broadcast(s.constant(scalar_of(x), of(node)), (), dims_of(node))
+    values = [scalar_of(start) for start in starts]
+    if len(values) != len(dims_of(x)) or any(value is None for value in values):
+        return None
+    sizes = dims_of(node)
+    begins = [max(0, min(int(value), whole - size)) for value, whole, size in zip(values, dims_of(x), sizes, strict=True)]
+    ranges = tuple((begin, begin + size, 1) for begin, size in zip(begins, sizes, strict=True))
+    return s.make(hlo.slice, (x,), node.type, {"slice": ranges})
+
+
+def _update(s: Simplifier, node: Node) -> Node | None:
+    """An update of all elements."""
+    x, update = node.operands[:2]
+    return update if dims_of(x) == dims_of(update) else x if not of(update).elements else None
+
+
+def _convert(s: Simplifier, node: Node) -> Node | None:
+    """A conversion to the same type."""
+    x = node.operands[0]
+    return x if of(x).dtype is of(node).dtype else None
+
+
+def _reshape(s: Simplifier, node: Node) -> Node | None:
+    """A reshape of a reshape, and one to the same shape."""
+    x = node.operands[0]
+    if x.op is hlo.reshape:
+        return s.reshape(x.operands[0], dims_of(node))
+    return x if dims_of(x) == dims_of(node) else None
+
+
+def _transpose(s: Simplifier, node: Node) -> Node | None:
+    """A transpose of a transpose, and one that keeps the order."""
+    x, order = node.operands[0], Transpose.of(node).dimensions
+    if list(order) == sorted(order):
+        return x
+    if x.op is not hlo.transpose:
+        return None
+    inner = Transpose.of(x).dimensions
+    return s.make(hlo.transpose, x.operands, node.type, {"dimensions": tuple(inner[d] for d in order)})
+
+
+def _broadcast(s: Simplifier, node: Node) -> Node | None:
+    """A broadcast of a broadcast; one that repeats nothing is a reshape."""
+    x, dimensions = node.operands[0], Broadcast.of(node).dimensions
+    if of(x).elements == of(node).elements and list(dimensions) == sorted(dimensions):
+        return s.reshape(x, dims_of(node))
+    if x.op is not hlo.broadcast:
+        return None
+    return s.broadcast(x.operands[0], tuple(dimensions[d] for d in Broadcast.of(x).dimensions), dims_of(node))
+
+
+def _same_type(s: Simplifier, node: Node) -> Node | None:
+    """A slice of all, and a pad by nothing."""
+    x = node.operands[0]
+    attrs = node.attrs.get("padding") or ((0, 0, 0),)
+    return x if dims_of(x) == dims_of(node) and not any(any(widths) for widths in attrs) else None
+
+
+def _reduce(s: Simplifier, node: Node) -> Node | None:
+    """A reduction over no dimensions."""
+    return node.operands[0] if not Reduce.of(node).dimensions and len(node.operands) == 2 and is_static(node.operands[0]) else None
+
+
+COMMUTATIVE = hlo.named("add multiply maximum minimum and or xor")
+"""Operators whose constant operand a compiler puts last."""
+
+
+def _rules() -> Rules:
+    rules: dict[Any, list[Rule]] = {}
+    for op in COMMUTATIVE:
+        rules.setdefault(op, []).append(_constant_last)
+    for name in ROWS.split():
+        for word in IDENTITIES[name].pattern.ops:
+            rules.setdefault(get(word), []).append(row_of(name))
+    for op, rule in ((hlo.compare, _compare), (hlo.concatenate, _concatenate), (hlo.concatenate, _nested_concatenate), (hlo.iota, _iota),
+                     (hlo.reverse, _reverse), (hlo.dynamic_slice, _slice_of_known_start), (hlo.dynamic_update_slice, _update),
+                     (hlo.convert, _convert), (hlo.reshape, _reshape), (hlo.transpose, _transpose), (hlo.broadcast, _broadcast),
+                     (hlo.slice, _same_type), (hlo.pad, _same_type), (hlo.reduce, _reduce)):
+        rules.setdefault(op, []).append(rule)
+    return rules
+
+
+RULES = _rules()
