@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from irscope.expand.expand import inline
-from irscope.graph import UNKNOWN, Builder, Effect, Graph, Module, Node, TensorType, TupleType, Type, live
+from irscope.graph import UNKNOWN, Builder, Effect, Graph, Module, Node, TensorType, Type, live
+from irscope.graph.dtypes import S32
 from irscope.graph.rewrite import copy_node
 from irscope.lazy import Array, np
 from irscope.ops import TypeFault, hlo
@@ -86,7 +87,7 @@ class _Specialisation:
             return _constant(builder, known[index])
         if op is hlo.get_dimension_size and isinstance(operands[0].type, TensorType) and operands[0].type.is_static:
             size = operands[0].type.shape[DimensionSize.of(node).axis]
-            return _constant(builder, _literal(np.asarray(size, np.int32), node))
+            return _constant(builder, Literal.of(np.asarray(size, np.int32), TensorType(S32, ())))
         if op is hlo.constant:
             return copy_node(builder, node, operands)
         value = _evaluated(node, operands)
@@ -117,7 +118,8 @@ class _Specialisation:
 
 def _retyped(builder: Builder, node: Node, operands: list[Node]) -> Node:
     made = copy_node(builder, node, operands)
-    if node.op.infer is not None and (_is_open(node.type) or any(a.type is not b.type for a, b in zip(operands, node.operands, strict=True))):
+    moved = any(new.type is not old.type for new, old in zip(operands, node.operands, strict=True))
+    if node.op.infer is not None and (moved or _is_open(node.type)):
         declared = made.type
         made.type = node.op.infer(made)
         if isinstance(made.type, TensorType) and isinstance(declared, TensorType):
@@ -183,11 +185,6 @@ def _kept(body: Graph) -> set[int]:
 
 def _constant(builder: Builder, literal: Literal) -> Node:
     return builder.add(hlo.constant, (), {"literal": literal}, literal.type)
-
-
-def _literal(value: Array, node: Node) -> Literal:
-    assert isinstance(node.type, TensorType | TupleType)
-    return Literal.of(value, TensorType(node.type.dtype, ()) if isinstance(node.type, TensorType) else node.type)
 
 
 def _made(node: Node | None) -> Node:

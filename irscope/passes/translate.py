@@ -62,7 +62,7 @@ class PlainConstants:
         if literal is None:
             return None
         values = np.asarray(literal.value())
-        if type.elements <= 1 or not _is_splat(values):
+        if not type.rank or not values.size or not _is_splat(values):
             return self._shared(builder, values, TensorType(type.dtype, type.shape))
         one = self._shared(builder, values.reshape(-1)[:1].reshape(()), TensorType(type.dtype, ()))
         return builder.add(hlo.broadcast, (one,), {"dimensions": ()}, type)

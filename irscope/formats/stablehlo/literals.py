@@ -233,10 +233,8 @@ def _narrow(raw: Any, dtype: DType) -> Any:
     """Elements of less than a byte, from the low bits of one byte each."""
     bits = raw & ((1 << dtype.bits) - 1)
     if dtype.is_integer:
-        values = bits.astype(np.int64)
-        if dtype.kind == "int":
-            values = np.where(values >> (dtype.bits - 1), values - (1 << dtype.bits), values)
-        return values.astype(dtype.numpy())
+        sign = (bits >> (dtype.bits - 1)) & 1 if dtype.kind == "int" else bits & 0
+        return (bits.astype(np.int64) - (sign.astype(np.int64) << dtype.bits)).astype(dtype.numpy())
     return bits.astype(np.uint8).view(dtype.numpy())
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from irscope.formats.stablehlo.building.contraction import precision
 from irscope.formats.stablehlo.building.movement import without_stretched
-from irscope.formats.stablehlo.building.work import BUILDERS, Unsupported, Work, builds, declare
+from irscope.formats.stablehlo.building.work import BUILDERS, Unsupported, Work, builds, declare, plainly
 from irscope.formats.stablehlo.composites import bessel, error, gamma, simple
 from irscope.graph import Node, Op, TensorType
 from irscope.lazy import np
@@ -17,7 +17,7 @@ COMPOSITES: dict[str, Op] = {
     "is_inf": simple.IS_INF, "is_pos_inf": simple.IS_POS_INF, "is_neg_inf": simple.IS_NEG_INF,
 }
 for _name, _op in COMPOSITES.items():
-    declare(f"chlo.{_name}", lambda work, op=_op: work.emit(op))
+    declare(f"chlo.{_name}", plainly(_op))
 BROADCASTING = """add and atan2 compare complex divide maximum minimum multiply next_after or polygamma power remainder select shift_left
 shift_right_arithmetic shift_right_logical subtract xor zeta"""
 """Operations that follow a broadcast of their operands."""

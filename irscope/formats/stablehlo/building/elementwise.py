@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from irscope.formats.stablehlo.attributes import Text
-from irscope.formats.stablehlo.building.work import Build, Work, declare
+from irscope.formats.stablehlo.building.work import Build, Work, declare, plainly
 from irscope.graph import NO_ATTRS, Node, Op, TensorType
 from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
@@ -103,7 +103,7 @@ for _name in "erf sinh cosh asin acos asinh acosh atan atanh".split():
 declare("chlo.tan", _same(hlo.tan, 1))
 declare("chlo.mulhi mhlo.mulhi", _same(get("mulhi"), 2))
 for _name in OTHER.split():
-    declare(f"{_name} mhlo.{_name}", lambda work, op=get(_name.replace("_", "-")): work.emit(op))
+    declare(f"{_name} mhlo.{_name}", plainly(get(_name.replace("_", "-"))))
 declare("compare mhlo.compare", _compare)
 declare("convert mhlo.convert", _convert)
 declare("reduce_precision mhlo.reduce_precision", _reduce_precision)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from irscope.formats.stablehlo.attributes import Array, Attribute, Number, Record, Symbol, Text, Unit, Word
+from irscope.graph import TensorType
 from irscope.lazy import np
 from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
@@ -90,11 +91,10 @@ class Fields:
         """The rows of a matrix of integers."""
         value = self.values.get(name)
         if isinstance(value, Literal) and not value.elided:
-            shape = getattr(value.type, "shape", ())
-            flat = _ints(value)
-            if flat is not None and len(shape) == 2:
-                width = int(shape[1])
-                return tuple(flat[i * width:(i + 1) * width] for i in range(int(shape[0])))
+            flat, sizes = _ints(value), value.type.dims() if isinstance(value.type, TensorType) and value.type.is_static else ()
+            if flat is not None and len(sizes) == 2:
+                count, width = sizes[0], sizes[1]
+                return tuple(flat[i * width:(i + 1) * width] for i in range(count))
         raise self.fault(name, "a matrix of integers")
 
     def word(self, name: str, default: str = "") -> str:

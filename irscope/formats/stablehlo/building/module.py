@@ -2,10 +2,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from irscope.formats.faults import Fault, Faults, Span
-from irscope.formats.stablehlo.attributes import Array, Attribute, Record, Symbol, Text
 from irscope.formats.stablehlo.building import (
     chlo,
     contraction,
@@ -21,6 +20,8 @@ from irscope.formats.stablehlo.building import (
     transfer,
 )
 from irscope.formats.stablehlo.building.faults import OPERATION_TYPE, RECURSION, RETURN_TYPE, UNKNOWN_CALLEE, UNSUPPORTED
+from irscope.formats.stablehlo.building.names import module_attributes, region_name
+from irscope.formats.stablehlo.building.order import callees_first, inner_first
 from irscope.formats.stablehlo.building.raw import RawAttributes, raw_of
 from irscope.formats.stablehlo.building.regions import INSIDE, scalars
 from irscope.formats.stablehlo.building.scope import Inner, Scope, result_type
@@ -58,7 +59,7 @@ class _Program:
 
     def __init__(self, parsed: ParsedModule, source: SourceText, faults: Faults) -> None:
         self.parsed, self.source, self.faults = parsed, source, faults
-        self.module = Module(parsed.name, STABLEHLO, attrs=_module_attributes(parsed.attributes), source=source)
+        self.module = Module(parsed.name, STABLEHLO, attrs=module_attributes(parsed.attributes), source=source)
         self.raw: RawAttributes = {}
         self.functions: dict[str, Graph] = {}
         self.inside: dict[Operation, Inner] = {}
@@ -75,7 +76,7 @@ class _Program:
         for operation in self.parsed.operations:
             if operation.name == "sdy.mesh":
                 sharding.read_mesh(operation, self.meshes)
-        for name in self._callees_first():
+        for name in callees_first(self.parsed.functions):
             function = self.parsed.functions[name]
             self._function(function)
             for graph in [*self._regions_of(name), self.functions[name]]:
@@ -94,34 +95,13 @@ class _Program:
             graph.name = self.module.fresh_name(graph.name)
         self.module.graphs[graph.name] = graph
 
-    def _callees_first(self) -> list[str]:
-        """The functions, each after those that it calls."""
-        calls = {name: list(dict.fromkeys(_called(function))) for name, function in self.parsed.functions.items()}
-        order: list[str] = []
-        entered: set[str] = set()
-        for start in calls:
-            stack: list[tuple[str, Iterator[str]]] = []
-            if start not in entered:
-                entered.add(start)
-                stack.append((start, iter(calls[start])))
-            while stack:
-                name, todo = stack[-1]
-                callee = next((c for c in todo if c in calls and c not in entered), None)
-                if callee is None:
-                    order.append(name)
-                    stack.pop()
-                else:
-                    entered.add(callee)
-                    stack.append((callee, iter(calls[callee])))
-        return order
-
     def _function(self, function: Function) -> None:
         self.function = function.name
         scope = Scope(function.name, function.operation.at)
         places = self._places(function)
         for argument, at in zip(function.arguments, places, strict=True):
             scope.nodes[argument] = scope.param(argument.type, argument.name, at)
-        for argument, attributes, at in zip(function.arguments, function.argument_attributes, places, strict=False):
+        for attributes, at in zip(function.argument_attributes, places, strict=False):
             if attributes and (raw := raw_of(attributes)):
                 self.raw[at] = raw
         if function.body is None:
@@ -160,7 +140,7 @@ class _Program:
         for operation in walk(body.operations):
             if operation.name in CONSTANTS and operation.results and isinstance(operation.attributes.get("value"), Literal):
                 self.constants[operation.results[0]] = operation
-        for operation in _inner_first(body):
+        for operation in inner_first(body):
             try:
                 self.inside[operation] = INSIDE.get(operation.name, scalars)(self, operation)
             except TypeFault as fault:
@@ -195,7 +175,8 @@ class _Program:
             self._tell(fault, operation)
             self._opaque(scope, operation, made)
         except (IndexError, KeyError, ValueError, AttributeError, ArithmeticError) as fault:
-            self.tell(OPERATION_TYPE, f"the operands and attributes of '{operation.name}' do not fit each other", operation, str(fault)[:80])
+            message = f"the operands and attributes of '{operation.name}' do not fit each other"
+            self.tell(OPERATION_TYPE, message, operation, str(fault)[:80])
             self._opaque(scope, operation, made)
         else:
             for result in operation.results:
@@ -231,8 +212,7 @@ class _Program:
         return self.constants.get(value)
 
     def open(self, operation: Operation, number: int) -> Scope:
-        label = operation.results[0].name.partition("#")[0] if operation.results else operation.name.rpartition(".")[2]
-        scope = Scope(f"{self.function}.{label}.{_label(operation.name, number)}", operation.begin)
+        scope = Scope(region_name(self.function, operation, number), operation.begin)
         scope.graph.notes["function"] = self.function
         return scope
 
@@ -292,10 +272,8 @@ class _Program:
         self.verified[key] = node
 
     def tell(self, fault: Fault, message: str, operation: Operation, help: str = "") -> None:
-        length = max(1, len(operation.name)) if operation.at == operation.begin else max(1, min(operation.end, operation.at) - operation.begin)
         name = operation.results[0].name if operation.results else ""
-        at = operation.at if fault is not RETURN_TYPE else operation.begin
-        self.faults.add(fault, message, Span(at, len(operation.name) if at == operation.at else length, name, self.function), help)
+        self.faults.add(fault, message, Span(operation.at, len(operation.name), name, self.function), help)
 
     def _tell(self, fault: TypeFault, operation: Operation) -> None:
         kind = UNKNOWN_CALLEE if isinstance(fault, UnknownCallee) else UNSUPPORTED if isinstance(fault, Unsupported) else OPERATION_TYPE
@@ -318,50 +296,3 @@ def _agree(one: object, other: object) -> bool:
         return True
     return isinstance(one, TensorType) and isinstance(other, TensorType) and one.dtype is other.dtype and one.rank == other.rank \
         and not (one.is_static and other.is_static)
-
-
-def _called(function: Function) -> Iterator[str]:
-    """The names of the functions that a function refers to."""
-    if function.body is None:
-        return
-    for operation in walk(function.body.operations):
-        for value in operation.attributes.values():
-            if isinstance(value, Symbol):
-                yield value.name
-            elif isinstance(value, tuple):
-                yield from (part.name for part in value if isinstance(part, Symbol))
-
-
-def _inner_first(body: Block) -> Iterator[Operation]:
-    """The operations with regions in a block and in those regions, each after those inside it."""
-    stack: list[tuple[Operation | None, Iterator[Operation]]] = [(None, iter(body.operations))]
-    while stack:
-        owner, todo = stack[-1]
-        found = next((operation for operation in todo if operation.regions), None)
-        if found is None:
-            stack.pop()
-            if owner is not None:
-                yield owner
-        else:
-            stack.append((found, (o for region in found.regions for block in region.blocks for o in block.operations)))
-
-
-def _label(name: str, number: int) -> str:
-    kind = name.rpartition(".")[2]
-    labels = {"while": ("cond", "body"), "if": ("true", "false"), "select_and_scatter": ("select", "scatter"), "sort": ("comparator",),
-              "reduce": ("reducer",), "scatter": ("update",), "reduce_window": ("reducer",), "all_reduce": ("reducer",)}.get(kind, ())
-    return labels[number] if number < len(labels) else f"branch{number}" if kind == "case" else "region" if not number else f"region{number}"
-
-
-def _module_attributes(attributes: Mapping[str, Attribute]) -> dict[str, object]:
-    """The attributes of an HLO module that MLIR's stand for, and the others under their own names."""
-    made: dict[str, object] = {}
-    for name, value in attributes.items():
-        number = getattr(value, "value", None)
-        if name == "mhlo.num_partitions" and isinstance(number, int):
-            made["num_partitions"] = number
-        elif name == "mhlo.num_replicas" and isinstance(number, int):
-            made["replica_count"] = number
-        elif isinstance(value, str | bool | Text | Record | Array):
-            made[name] = value
-    return made

@@ -34,10 +34,11 @@ def _manual_computation(work: Work) -> None:
     operands = [_boundary(work, x, param.type) for x, param in zip(work.operands, body.params, strict=True)]
     inner = body.result()
     node = work.scope.add(hlo.call, operands, inner.type, {}, (body,))
-    parts = [node] if not isinstance(inner.type, TupleType) else work.scope.parts(node, [f"{node.name}.{i}" for i in
-                                                                                        range(len(inner.type.elements))])
+    parts = [node]
+    if isinstance(inner.type, TupleType):
+        parts = work.scope.parts(node, [f"{node.name}.{i}" for i in range(len(inner.type.elements))])
     if len(parts) != len(work.types):
-        raise TypeFault(f"the region of '{work.operation.name}' returns {len(parts)} values, but the operation has {len(work.types)} results")
+        raise TypeFault(f"the region of '{work.operation.name}' returns {len(parts)} values, but it has {len(work.types)} results")
     shards = [work.scope.step(hlo.custom_call, [part], type, {"custom_call_target": "xla.sdy.LocalToGlobalShape"})
               for part, type in zip(parts, work.types, strict=True)]
     work.give(*shards)

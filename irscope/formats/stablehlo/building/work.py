@@ -134,3 +134,8 @@ def builds(names: str) -> Callable[[Build], Build]:
 def declare(names: str, build: Build) -> None:
     """The same for a function that is made for them."""
     builds(names)(build)
+
+
+def plainly(op: Op) -> Build:
+    """An operation that is one node of an operator without attributes."""
+    return lambda work: work.emit(op)

@@ -42,7 +42,8 @@ def log(x: Term, y: Term) -> tuple[Term, Term]:
     larger = yy.compare("GT", xx)
     terms = [larger.where(yy, xx), larger.where(xx, yy), yy_low, xx_low]
     total = _sum(x.like(-1), terms, lambda a, b, s: b - (s - a))
-    most, least = abs(x).binary("maximum", abs(y)), abs(x).binary("minimum", abs(y))
+    ax, ay = abs(x), abs(y)
+    most, least = ax.binary("maximum", ay), ax.binary("minimum", ay)
     ratio = least.compare("EQ", most).where(x.like(1), least / most)
     far = most.unary("log") + 0.5 * (ratio * ratio).unary("log-plus-one")
     return abs(total).compare("LT", 0.5).where(0.5 * total.unary("log-plus-one"), far), y.binary("atan2", x)
@@ -56,12 +57,13 @@ def log_plus_one(x: Term, y: Term) -> tuple[Term, Term]:
         part = s - a
         return (a - (s - part)) + (b - part)
     near = 0.5 * _sum(x + x, [yy, xx, yy_low, xx_low], rest).unary("log-plus-one")
-    most, least = abs(x).binary("maximum", abs(y)), abs(x).binary("minimum", abs(y))
+    ax, ay = abs(x), abs(y)
+    most, least = ax.binary("maximum", ay), ax.binary("minimum", ay)
     ratio = least / most
     squared = least.compare("EQ", most).where(x.like(1), ratio * ratio)
     large = most.unary("log") + 0.5 * squared.unary("log-plus-one")
     after = x + 1
-    small = (abs(after) + abs(y)).compare("LT", 0.2)
+    small = (abs(after) + ay).compare("LT", 0.2)
     middle = small.where(0.5 * (after * after + yy).unary("log"), near)
     limit = x.like(x.dtype.largest).unary("sqrt") * 0.01
     return most.compare("GT", limit).where(large, middle), y.binary("atan2", after)

@@ -1,0 +1,33 @@
+"""The names of computations that regions become, and the attributes of modules."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irscope.formats.stablehlo.attributes import Array, Attribute, Record, Text
+from irscope.formats.stablehlo.operations import Operation
+
+LABELS = {"while": ("cond", "body"), "if": ("true", "false"), "select_and_scatter": ("select", "scatter"), "sort": ("comparator",),
+          "reduce": ("reducer",), "scatter": ("update",), "reduce_window": ("reducer",), "all_reduce": ("reducer",)}
+
+
+def region_name(function: str, operation: Operation, number: int) -> str:
+    """The name of the computation of a region: ``main.3.body``."""
+    kind = operation.name.rpartition(".")[2]
+    owner = operation.results[0].name.partition("#")[0] if operation.results else kind
+    labels = LABELS.get(kind, ())
+    numbered = f"{'branch' if kind == 'case' else 'region'}{number}"
+    return f"{function}.{owner}.{labels[number] if number < len(labels) else numbered}"
+
+
+def module_attributes(attributes: Mapping[str, Attribute]) -> dict[str, object]:
+    """The attributes of an HLO module that MLIR's stand for, and the others under their own names."""
+    made: dict[str, object] = {}
+    for name, value in attributes.items():
+        number = getattr(value, "value", None)
+        if name == "mhlo.num_partitions" and isinstance(number, int):
+            made["num_partitions"] = number
+        elif name == "mhlo.num_replicas" and isinstance(number, int):
+            made["replica_count"] = number
+        elif isinstance(value, str | bool | Text | Record | Array):
+            made[name] = value
+    return made

@@ -1,0 +1,55 @@
+"""The orders in which a module is built: callees before callers, regions before the operations around them."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from irscope.formats.stablehlo.attributes import Symbol
+from irscope.formats.stablehlo.operations import Block, Function, Operation, walk
+
+
+def callees_first(functions: Mapping[str, Function]) -> list[str]:
+    """The functions, each after those that it calls."""
+    calls = {name: list(dict.fromkeys(_called(function))) for name, function in functions.items()}
+    order: list[str] = []
+    entered: set[str] = set()
+    for start in calls:
+        stack: list[tuple[str, Iterator[str]]] = []
+        if start not in entered:
+            entered.add(start)
+            stack.append((start, iter(calls[start])))
+        while stack:
+            name, todo = stack[-1]
+            callee = next((c for c in todo if c in calls and c not in entered), None)
+            if callee is None:
+                order.append(name)
+                stack.pop()
+            else:
+                entered.add(callee)
+                stack.append((callee, iter(calls[callee])))
+    return order
+
+
+def inner_first(body: Block) -> Iterator[Operation]:
+    """The operations with regions in a block and in those regions, each after those inside it."""
+    stack: list[tuple[Operation | None, Iterator[Operation]]] = [(None, iter(body.operations))]
+    while stack:
+        owner, todo = stack[-1]
+        found = next((operation for operation in todo if operation.regions), None)
+        if found is None:
+            stack.pop()
+            if owner is not None:
+                yield owner
+        else:
+            stack.append((found, (o for region in found.regions for block in region.blocks for o in block.operations)))
+
+
+def _called(function: Function) -> Iterator[str]:
+    """The names of the functions that a function refers to."""
+    if function.body is None:
+        return
+    for operation in walk(function.body.operations):
+        for value in operation.attributes.values():
+            if isinstance(value, Symbol):
+                yield value.name
+            elif isinstance(value, tuple):
+                yield from (part.name for part in value if isinstance(part, Symbol))
