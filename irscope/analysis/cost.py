@@ -266,10 +266,17 @@ class Costs(Traffic):
         if self.known is not None and not node.op.is_primitive:
             return self.known.flops.get(node, 0.0)
         if node.op.cost is not None:
-            return float(min(node.op.cost(node), MOST)) if fits_operands(node) else 0.0  # otherwise it is unknown
+            known = fits_operands(node) and all(map(_is_sized, (node, *node.operands)))
+            return float(min(node.op.cost(node), MOST)) if known else 0.0  # otherwise it is unknown
         kind = node.op.kind
         if kind is Kind.ELEMENTWISE:
             return float(self._size(node.type)[1])
         if kind is Kind.REDUCTION and node.operands:
             return float(self._size(node.operands[0].type)[1])
         return 0.0
+
+
+def _is_sized(node: Node) -> bool:
+    """Whether every array of a node's type has a known or a bounded size."""
+    return all(leaf.is_static or all(isinstance(size, int) or size.bound is not None for size in leaf.shape)
+               for leaf in node.type.leaves() if isinstance(leaf, TensorType))

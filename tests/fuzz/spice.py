@@ -20,6 +20,12 @@ SPICE = {
  (Tensor[(1), int8],) %x %0 %1.0 @main meta[relay.Constant][0] add( nn.conv2d( nn.dense( axis=1 units=None strides=[1, 1] reshape(
  newshape=[-1] nn.dropout( split( indices_or_sections=3 zeros( shape=[2] dtype="float32" kernel_layout="OIHW16o" span=0:0
  primitive""".split(" ") + COMMON,
+    "stablehlo": r"""{ } ( ) [ ] < > , = % # ! @ ^bb0: " : :: -> // ... {-# #-} module func.func public return call loc( callsite( fused[
+ stablehlo. stablehlo.add stablehlo.reduce( applies across init: cond do reducer( stablehlo.while( "stablehlo.sort"( ({ }) <{ }> chlo.erf
+ mhlo.erf sdy.mesh foo.bar "foo.bar"() tensor< tensor<2x3xf32> tensor<?xf32,#stablehlo.bounds<4>> tensor<*xf32> tensor<0xindex> tuple<
+ !stablehlo.token !quant.uniform<i8:f32,1.0> complex<f32> f8E4M3FN dense< dense<> dense<1.0> dense<"0x00"> dense<[[1],[2,3]]>
+ dense_resource<__elided__> array<i64:1,2> 0x7F800000 1e400 -1 9223372036854775808 true unit #stablehlo<precision #stablehlo.dot<
+ dims=[0] x[0] precision=[DEFAULT] %0#1 %0:2 %arg0 #loc #loc1 #alias !alias""".split() + COMMON,
     "config": r"""[ ] [[ ]] { } = . , # " ' ''' policy = select = [lint.check] [[suppress]] 2024-01-01 nan inf 1e400 -1 true "\u0000" "*" "**" """.split()
     + COMMON,
     "query": r"""( ) ! & | = != ~ !~ < <= > >= and or not op name near( deps( uses( path( "" " ' /x/ /( * ** 1e400 1MB 1Ki 9999999999999 shape=*,* [8,*] 8x64 fused

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from irscope.formats.relay.operators import load as load_relay
+from irscope.formats.stablehlo.dialects import CLOSED
 from irscope.formats.torchscript.operators import load as load_torchscript
 from irscope.ops import all_ops
 
@@ -19,16 +20,19 @@ DTYPES = {
     "hlo": "pred s4 s8 s16 s32 s64 u4 u8 u16 u32 u64 f16 bf16 f32 f64 c64 c128 f8e5m2 f8e4m3fn f8e4m3b11fnuz f4e2m1fn token".split(),
     "torchscript": "Float Double Half BFloat16 Long Int Short Char Byte Bool ComplexFloat QInt8 Tensor".split(),
     "relay": "float32 float16 float64 bfloat16 int4 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool".split(),
+    "stablehlo": "i1 i4 i8 i16 i32 i64 ui4 ui8 ui16 ui32 ui64 f16 bf16 f32 f64 f8E5M2 f8E4M3FN f8E4M3B11FNUZ f4E2M1FN complex<f32>".split(),
 }
-_DTYPE = {name: re.compile(rf"\b(?:{'|'.join(words)})\b") for name, words in DTYPES.items()}
+_DTYPE = {name: re.compile((r"(?<=[x<])" if name == "stablehlo" else r"\b") + rf"(?:{'|'.join(words)})(?!\w)") for name, words in DTYPES.items()}
 _SIZE = re.compile(r"(?<=[\[(,x ])\d{1,6}(?=[\]),x{:])")
 _OP = {"hlo": re.compile(r"(?<=[\]})] )([a-z][a-z0-9-]+)(?=\()"), "torchscript": re.compile(r"(?<== )(\w+::\w+)(?=[(\[])"),
-       "relay": re.compile(r"(?<![\w@%.])([a-z][a-z0-9_.]*)(?=\()")}
+       "relay": re.compile(r"(?<![\w@%.])([a-z][a-z0-9_.]*)(?=\()"), "stablehlo": re.compile(r'(?<== )"?((?:stablehlo|chlo)\.\w+)')}
 _RESULT = {"hlo": re.compile(r"^ *(?:ROOT )?(%?[\w.\-]+) = (\(?\w+\[[^\]]*\])", re.M), "torchscript": re.compile(r"^ *(%[\w.]+) : ([^=#]+) =", re.M),
-           "relay": re.compile(r"(?:let |^ *)(%\w+)( )=", re.M)}
+           "relay": re.compile(r"(?:let |^ *)(%\w+)( )=", re.M),
+           "stablehlo": re.compile(r"^ *(%\w+)(?::\d+)? = [^\n]*(?:-> |: )([^\n:>]*>)", re.M)}
 _ATTR = {"hlo": re.compile(r"\b([a-z_]+)=(\{[^{}]*\}|[\w.\-]+)"), "torchscript": re.compile(r"(\[value=)([^\]]*)(?=\])"),
-         "relay": re.compile(r"\b([a-z_]+)=(\[[^\[\]]*\]|\"[^\"]*\"|[\w.\-]+)")}
-_LITERAL = re.compile(r"(?<=constant\()[^()]*(?=\))|(?<=value=)[\w.\-+]+|(?<=[ (,])-?\d+(?:\.\d+)?f?(?=[,)])")
+         "relay": re.compile(r"\b([a-z_]+)=(\[[^\[\]]*\]|\"[^\"]*\"|[\w.\-]+)"),
+         "stablehlo": re.compile(r"\b([a-z_]+) = (\[[^\[\]]*\]|\"[^\"]*\"|#?[\w.\-]+(?:<[^<>]*>)?)")}
+_LITERAL = re.compile(r"(?<=dense<)[^<>]*(?=>)|(?<=constant\()[^()]*(?=\))|(?<=value=)[\w.\-+]+|(?<=[ (,])-?\d+(?:\.\d+)?f?(?=[,)])")
 LITERALS = "0 1 -1 2 3 0.5 -0.0 nan inf -inf 1e30 1e-30 255 -128 2147483647 -2147483648 9223372036854775807 true false {} {1,2} None".split()
 
 
@@ -37,6 +41,8 @@ def operators(format: str) -> tuple[str, ...]:
     """The names of all operators of a format that irscope knows."""
     load_torchscript()
     load_relay()
+    if format == "stablehlo":
+        return tuple(f"{dialect}.{name}" for dialect in ("stablehlo", "chlo") for name in sorted(CLOSED[dialect]))
     return tuple(sorted(op.name for op in all_ops() if op.dialect == format))
 
 

@@ -29,9 +29,9 @@ def modules_of(operations: list[Operation], faults: Faults, parser: Parser) -> l
                 modules.append(ParsedModule(named, kept, inner, functions, operation.begin, parser.resources,
                                             not parser.is_cut, parser.aliases))
             modules += modules_of(nested, faults, parser)
-    if loose:
-        modules.append(ParsedModule("", {}, loose, _functions(loose, faults), loose[0].begin, parser.resources, not parser.is_cut,
-                                    parser.aliases))
+    functions = _functions(loose, faults)
+    if functions or (loose and not modules):
+        modules.append(ParsedModule("", {}, loose, functions, loose[0].begin, parser.resources, not parser.is_cut, parser.aliases))
     return modules
 
 

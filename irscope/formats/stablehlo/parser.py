@@ -217,10 +217,11 @@ class Parser:
         name = SHORT_NAMES.get(written, written)
         draft = Draft(name, at, bound=count)
         special, form = self.specials.get(name), form_of(name)
-        end = cursor.last
         cursor.next()
         if special is None and form is None and name == written and "." not in name:
-            raise Refused(SYNTAX, f"expected operation name in quotes, but here is {name[:40]!r}", end)
+            if cursor.kind == "end":
+                cursor.refuse("expected the rest of an operation")
+            raise Refused(SYNTAX, f"custom op '{name[:40]}' is unknown: an operation is written dialect.name", at, len(name))
         if special is not None:
             special(self, cursor, draft)
         elif form is not None:

@@ -68,10 +68,19 @@ def parse(source: SourceText, faults: Faults) -> list[ParsedModule]:
         if "#" + name not in parser.aliases:
             faults.add(UNKNOWN_ALIAS, f"operation location alias was never defined: #{name}", Span(at, len(name) + 1))
     modules = modules_of(operations, faults, parser)
-    if not modules and faults.ok:
-        what = "no StableHLO module was found in the text" if text.strip() else "the text is empty"
-        faults.add(NO_MODULE, what, Span(0), "a StableHLO dump has a line module @name { and functions func.func")
+    if faults.ok:
+        _check_functions(modules, text, faults)
     return modules
+
+
+def _check_functions(modules: list[ParsedModule], text: str, faults: Faults) -> None:
+    """Report a text without modules, and modules without functions."""
+    help = "a StableHLO dump has a line module @name { and functions func.func"
+    if not modules:
+        faults.add(NO_MODULE, "no StableHLO module was found in the text" if text.strip() else "the text is empty", Span(0), help)
+    for module in modules:
+        if not module.functions:
+            faults.add(NO_MODULE, f"module {module.name or 'without a name'} has no function", Span(module.begin, 6), help)
 
 
 def _top(parser: Parser, faults: Faults) -> list[Operation]:

@@ -23,7 +23,7 @@ SCALAR = re.compile(rf"(?:[su]?i\d{{1,8}}|{'|'.join(_FLOATS)}|tf32|f80|f128|inde
 """Types of scalars, which attributes have; those of a tensor's elements that irscope lacks are among them."""
 _INNER = r"[^<>\"\n]"
 TENSOR = re.compile(rf"tensor<(?:{_INNER}|<{_INNER}*+>)*+>")
-PARTS = re.compile(r"tensor<[ \t]*((?:(?:\d{1,18}|\?)x)*)(complex<[ \t]*f\d+[ \t]*>|\w+)[ \t]*(?:,[ \t]*#\w+\.(?:bounds|type_extensions)"
+PARTS = re.compile(r"tensor<[ \t]*((?:(?:\d{1,19}|\?)x)*)(complex<[ \t]*f\d+[ \t]*>|\w+)[ \t]*(?:,[ \t]*#\w+\.(?:bounds|type_extensions)"
                    r"<(?:[ \t]*bounds[ \t]*=[ \t]*\[)?([\d?, \t\-]*)\]?>[ \t]*)?>", re.ASCII)
 DIMENSION = re.compile(r"(\d+|\?)x(?=\S)|", re.ASCII)
 OTHERS = ("vector", "memref", "tensor")
@@ -132,6 +132,8 @@ class TypeTable:
             found: Type = self._odd(text, cursor)
         else:
             shape: list[Dim] = [int(size) if size != "?" else DynamicDim() for size in m[1].split("x")[:-1]]
+            if any(isinstance(size, int) and size >= 1 << 63 for size in shape):
+                raise Refused(TYPE_SYNTAX, "a dimension does not fit into 64 bits", cursor.at, len(text))
             if m[3] is not None:
                 bounds = [bound.strip() for bound in m[3].split(",")] if m[3].strip() else []
                 if len(bounds) != len(shape):
@@ -150,7 +152,7 @@ class TypeTable:
             at += 2
         else:
             while (m := DIMENSION.match(text, at)) is not None and m.end() > at:
-                if len(m[1]) > 18:
+                if len(m[1]) > 19:
                     raise Refused(TYPE_SYNTAX, f"a dimension of {len(m[1])} digits", cursor.at + at, len(m[1]))
                 at = m.end()
         element = re.compile(r"[^,<>\s]*").match(text, at)

@@ -160,7 +160,7 @@ def _all_to_all(node: Node) -> Texts:
     found = _groups(node)
     if given.dimensions:
         listed = groups.groups() if isinstance(groups, ReplicaGroups) else tuple(groups)
-        axis, count = given.dimensions[0], len(listed[0]) if listed else 1
+        axis, count = given.dimensions[0], max(1, len(listed[0])) if listed else 1
         found |= {"split_dimension": integer(axis), "concat_dimension": integer(axis), "split_count": integer(count)}
     return found
 
