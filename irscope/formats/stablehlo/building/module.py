@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from irscope.formats.faults import Fault, Faults, Span
+from irscope.formats.stablehlo.attributes import Attribute
 from irscope.formats.stablehlo.building import (
     chlo,
     contraction,
@@ -54,6 +56,17 @@ def build_module(parsed: ParsedModule, source: SourceText, faults: Faults) -> tu
     return program.module, program.raw
 
 
+class Alike(NamedTuple):
+    """What an operation became; others of the same name, attributes and types become the same. ``written`` keeps the attributes alive."""
+
+    op: Op
+    attrs: Mapping[str, Any]
+    written: Mapping[str, Attribute]
+
+
+NO_REGIONS = Inner()
+
+
 class _Program:
     """One module under construction."""
 
@@ -66,6 +79,7 @@ class _Program:
         self.constants: dict[Value, Operation] = {}
         self.meshes: dict[str, Mapping[str, int]] = {}
         self.ops: dict[str, Op] = {}
+        self.alike: dict[tuple[object, ...], Alike] = {}
         self.verified: dict[tuple[object, ...], Node] = {}
         self.function = ""
 
@@ -79,18 +93,13 @@ class _Program:
         for name in callees_first(self.parsed.functions):
             function = self.parsed.functions[name]
             self._function(function)
-            for graph in [*self._regions_of(name), self.functions[name]]:
-                self._register(graph)
+            self._register(self.functions[name])
         named = self.parsed.functions
         public = [name for name, function in named.items() if function.visibility != "private" and name in self.functions]
         entry = "main" if "main" in self.functions else next(iter(public), next(iter(named), ""))
         self.module.entry = self.functions[entry].name if entry in self.functions else ""
 
-    def _regions_of(self, name: str) -> list[Graph]:
-        return [graph for operation, inner in self.inside.items() for graph in inner.graphs if graph.notes.get("function") == name]
-
     def _register(self, graph: Graph) -> None:
-        graph.notes.pop("function", None)
         if graph.name in self.module.graphs:
             graph.name = self.module.fresh_name(graph.name)
         self.module.graphs[graph.name] = graph
@@ -117,8 +126,9 @@ class _Program:
     def _places(self, function: Function) -> list[int]:
         """The offsets of the arguments."""
         places, at = [], function.operation.at
+        end = function.body.operations[0].begin if function.body is not None and function.body.operations else function.operation.end
         for argument in function.arguments:
-            found = re.compile(rf"%{re.escape(argument.name)}(?![\w$.\-])").search(self.source.text, at, function.operation.end)
+            found = re.compile(rf"%{re.escape(argument.name)}(?![\w$.\-])").search(self.source.text, at, end)
             at = found.start() if found else at
             places.append(at)
         return places
@@ -142,49 +152,70 @@ class _Program:
                 self.constants[operation.results[0]] = operation
         for operation in inner_first(body):
             try:
-                self.inside[operation] = INSIDE.get(operation.name, scalars)(self, operation)
+                inner = self.inside[operation] = INSIDE.get(operation.name, scalars)(self, operation)
             except TypeFault as fault:
                 self._tell(fault, operation)
+            else:
+                for graph in inner.graphs:
+                    self._register(graph)
 
     def _block(self, scope: Scope, block: Block) -> list[Node] | None:
         """Build the operations of a block; returns the nodes that it returns."""
         returned: list[Node] | None = None
+        values, alike, add, free_name = scope.nodes, self.alike, scope.graph.add, scope.name
         for operation in block.operations:
+            results = operation.results
+            key = operation.name, id(operation.attributes), *[id(value.type) for value in (*operation.operands, *results)]
+            like = alike.get(key)
+            operands = tuple([found for value in operation.operands if (found := values.get(value)) is not None])
+            if like is not None and len(operands) == len(operation.operands):
+                result = results[0]
+                values[result] = add(Node(like.op, free_name(result.name), result.type, operands, like.attrs, (), operation.begin))
+                continue
             tick()
             for operand in operation.operands:
-                if operand not in scope.nodes:
-                    scope.nodes[operand] = self._stand_in(scope, operand, operation)
+                if operand not in values:
+                    values[operand] = self._stand_in(scope, operand, operation)
             if operation.name in RETURNS:
-                returned = [scope.nodes[operand] for operand in operation.operands]
+                returned = [values[operand] for operand in operation.operands]
             else:
-                self._operation(scope, operation)
+                self._operation(scope, operation, key)
         scope.operation = None
         return returned
 
-    def _operation(self, scope: Scope, operation: Operation) -> None:
+    def _operation(self, scope: Scope, operation: Operation, key: tuple[object, ...]) -> None:
+        """Build an operation, and remember it under a key where it is a plain node."""
         scope.operation = operation
-        build = BUILDERS.get(operation.name)
-        inner = self.inside.get(operation, Inner())
         made = len(scope.graph.nodes)
+        if not self._built(scope, operation, made) or len(scope.graph.nodes) != made + 1 or len(operation.results) != 1:
+            return
+        node, operands = scope.graph.nodes[-1], tuple([scope.nodes[value] for value in operation.operands])
+        if not node.bodies and node.operands == operands and node.type is operation.results[0].type and operation.begin not in self.raw:
+            self.alike[key] = Alike(node.op, node.attrs, operation.attributes)
+
+    def _built(self, scope: Scope, operation: Operation, made: int) -> bool:
+        """Build an operation by its row in the table; returns whether it could be built."""
+        build = BUILDERS.get(operation.name)
         if build is None or (operation.regions and operation not in self.inside):
             self._opaque(scope, operation)
-            return
+            return False
         try:
-            build(Work(self, scope, operation, inner))
+            build(Work(self, scope, operation, self.inside.get(operation, NO_REGIONS)))
         except TypeFault as fault:
             self._tell(fault, operation)
             self._opaque(scope, operation, made)
+            return False
         except (IndexError, KeyError, ValueError, AttributeError, ArithmeticError) as fault:
             message = f"the operands and attributes of '{operation.name}' do not fit each other"
             self.tell(OPERATION_TYPE, message, operation, str(fault)[:80])
             self._opaque(scope, operation, made)
-        else:
-            for result in operation.results:
-                if result not in scope.nodes:
-                    scope.nodes[result] = scope.graph.nodes[-1]
-        raw = raw_of(operation.attributes)
-        if raw:
+            return False
+        for result in operation.results:
+            if result not in scope.nodes:
+                scope.nodes[result] = scope.graph.nodes[-1]
+        if raw := raw_of(operation.attributes):
             self.raw[operation.begin] = {**raw, **self.raw.get(operation.begin, {})}
+        return True
 
     def _opaque(self, scope: Scope, operation: Operation, made: int | None = None) -> None:
         """The operation as an opaque node. Nodes from ``made`` on, of an attempt to build it, are no longer shown."""
@@ -213,7 +244,6 @@ class _Program:
 
     def open(self, operation: Operation, number: int) -> Scope:
         scope = Scope(region_name(self.function, operation, number), operation.begin)
-        scope.graph.notes["function"] = self.function
         return scope
 
     def close(self, scope: Scope, region: Region) -> list[Node]:

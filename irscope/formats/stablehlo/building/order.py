@@ -43,12 +43,13 @@ def inner_first(body: Block) -> Iterator[Operation]:
             stack.append((found, (o for region in found.regions for block in region.blocks for o in block.operations)))
 
 
+CALLERS = frozenset(f"{dialect}.{name}" for dialect in ("func", "stablehlo", "mhlo") for name in ("call", "composite", "custom_call"))
+
+
 def _called(function: Function) -> Iterator[str]:
     """The names of the functions that a function refers to."""
-    if function.body is None:
-        return
-    for operation in walk(function.body.operations):
-        for value in operation.attributes.values():
+    for operation in walk(function.body.operations) if function.body is not None else ():
+        for value in operation.attributes.values() if operation.name in CALLERS else ():
             if isinstance(value, Symbol):
                 yield value.name
             elif isinstance(value, tuple):

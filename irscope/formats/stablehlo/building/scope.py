@@ -36,6 +36,9 @@ class Scope:
     def name(self, wanted: str) -> str:
         """A name that no node of the graph has."""
         name = wanted
+        if name not in self._names:
+            self._names.add(name)
+            return name
         while name in self._names:
             number = self._numbers[wanted] = self._numbers.get(wanted, 0) + 1
             name = f"{wanted}.{number}"
