@@ -19,10 +19,15 @@ OF_ENTRY = ("depth", "width", "critical_nodes", "critical_share", "parameter_byt
 Chosen = tuple[Survey, Graph, set[Node] | None]
 
 
-def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen]) -> None:
-    """Write one object for a text. Nodes are written one by one, so that a million of them need no memory."""
+def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen], memory: dict[str, Any] | None = None) -> None:
+    """Write one object for a text. Nodes are written one by one, so that a million of them need no memory.
+
+    ``memory`` is the account of a compiler's report of memory, which has no modules.
+    """
     head = {"version": VERSION, "file": reading.source.name, "format": reading.format, "ok": reading.ok,
             "findings": [_finding(f) for f in reading.findings]}
+    if memory is not None:
+        head["memory"] = memory
     stream.write(_open(head) + ', "modules": [')
     for i, (survey, graph, picked) in enumerate(chosen):
         stream.write((", " if i else "") + "\n")
