@@ -109,7 +109,7 @@ def test_a_snapshot_runs_on_its_arguments() -> None:
     assert [a.tolist() for a in arguments] == [[[0, 1, 2], [3, 4, 5]], 3]
     outputs = irscope.run(path, RunOptions(check=True)).outputs
     given = irscope.run(path, RunOptions(), inputs={"arg0": arguments[0], "arg1": arguments[1]}).outputs
-    other = irscope.run(path, RunOptions(), inputs={"arg1": np.int32(0)}).outputs
+    other = irscope.run(path, RunOptions(), inputs={"arg1": np.array(0, np.int32)}).outputs
     assert outputs[0].tobytes() == given[0].tobytes() != other[0].tobytes()
     assert outputs[1].tolist() == [[1, -2, 3]]
 
