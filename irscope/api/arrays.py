@@ -42,6 +42,18 @@ def read_files(options: RunOptions, given: Files, watch: Watcher) -> Files:
     return Files(all_of(options.inputs, given.inputs), all_of(options.weights, given.weights), all_of(constants, given.constants))
 
 
+def with_arguments(files: Files, module: Module, arguments: Sequence[Array], watch: Watcher) -> Files:
+    """The arrays of a run with those that the dump itself holds, for inputs that are not given otherwise."""
+    if not arguments or not module.entry:
+        return files
+    names = [param.name for param in module.main().params]
+    named = names if len(names) == len(arguments) else [""] * len(arguments)
+    own = {f"arg{i}": array for i, (array, name) in enumerate(zip(arguments, named, strict=True))
+           if not any(key in given for given in (files.inputs, files.weights) for key in (f"arg{i}", name))}
+    watch.note(f"{len(own)} of {len(arguments)} inputs are those of the snapshot")
+    return Files(Joined([files.inputs, own]), files.weights, files.constants)
+
+
 class Arrays:
     """An array for every tensor parameter of a module. ``weights`` are the fixed ones, by parameter number."""
 

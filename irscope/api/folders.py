@@ -11,17 +11,18 @@ from irscope.api.loading import load
 from irscope.api.watching import Watcher
 from irscope.fleet.buffers import parse_buffer_assignment, parse_memory_usage
 from irscope.fleet.compile_record import CompileRecord, read_record
-from irscope.fleet.dump_folder import DumpedModule, DumpFolder, Stage, read_folder
+from irscope.fleet.dump_folder import LOWERED, OPTIONS, DumpedModule, DumpFolder, Stage, read_folder
 from irscope.fleet.files import no_dump
 from irscope.fleet.timeline import Figures, figures_of_stages, fusions_of, timeline
 from irscope.formats.detect import read
-from irscope.graph import Reading
+from irscope.graph import BufferAssignment, Reading
 from irscope.render.folder import ModuleRow, StepRow, fusion_lines, memory_lines, module_lines, timeline_lines
 from irscope.render.paint import Paint
 from irscope.render.units import plural
 from irscope.source import SourceText, UserError, did_you_mean
 from irscope.source.files import read_bytes
 
+INSIDE = {LOWERED: "as the framework lowered it", OPTIONS: "options of the compiler"}
 SORTS = ("parameter", "output", "temporary", "constant", "thread-local")
 
 
@@ -52,6 +53,7 @@ class Folder:
         if len(self.chosen.stages) > 1:
             yield from ("", paint(f"{self.chosen.title}: what the compiler did", "bold"), *timeline_lines(_steps(self.chosen), paint))
         yield from _fusion_lines(self.chosen, survey, paint)
+        yield from (paint(f"{words}: {self.chosen.inside[name]}", "dim") for name, words in INSIDE.items() if name in self.chosen.inside)
         memory = report_lines(self.chosen.reports, paint)
         yield from ["", *memory] if memory else []
         if self.record is not None:
@@ -110,15 +112,25 @@ def _fusion_lines(chosen: DumpedModule, survey: Survey, paint: Paint) -> list[st
     return ["", *fusion_lines(before, found.kinds, found.inside, found.alone, paint)]
 
 
-def report_lines(reports: Mapping[str, str], paint: Paint) -> list[str]:
-    """XLA's own account of memory, from the reports beside a module; nothing where there are none."""
-    texts = {kind: read_bytes(path).decode("utf-8", "replace") for kind, path in reports.items()}
+def report_lines(reports: Mapping[str, str], paint: Paint, buffers: BufferAssignment | None = None) -> list[str]:
+    """XLA's own account of memory, from the reports beside a module or from its proto; nothing where there are none."""
+    return text_lines({kind: read_bytes(path).decode("utf-8", "replace") for kind, path in reports.items()}, paint, buffers)
+
+
+def text_lines(texts: Mapping[str, str], paint: Paint, buffers: BufferAssignment | None = None) -> list[str]:
+    """The same of the texts of the reports, by kind."""
     if "buffer-assignment" in texts:
-        found = parse_buffer_assignment(texts["buffer-assignment"])
-        return list(memory_lines({sort: found.bytes_of(sort) for sort in SORTS}, found.largest(5), paint))
+        return buffer_lines(parse_buffer_assignment(texts["buffer-assignment"]), paint, "buffer-assignment report")
+    if buffers is not None and not texts:
+        return buffer_lines(buffers, paint, "buffer assignment of the proto")
     if spaces := parse_memory_usage(texts.get("memory-usage-report", "")):
         return list(memory_lines(spaces, [], paint, "memory-usage report"))
     return []
+
+
+def buffer_lines(found: BufferAssignment, paint: Paint, where: str) -> list[str]:
+    """An assignment of buffers: bytes by sort, and the largest values."""
+    return list(memory_lines({sort: found.bytes_of(sort) for sort in SORTS}, found.largest(5), paint, where))
 
 
 def _rows(modules: list[DumpedModule], figures: list[Figures], chosen: DumpedModule) -> list[ModuleRow]:

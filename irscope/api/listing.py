@@ -102,7 +102,7 @@ def listed(kind: str) -> list[Row]:
     Raises :class:`irscope.UserError` for an unknown kind.
 
     >>> [row["name"] for row in listed("formats")]
-    ['hlo', 'torchscript', 'relay']
+    ['hlo', 'torchscript', 'hlo-pb', 'relay']
     """
     if kind not in KINDS:
         raise UserError(f"there is no list of {kind}", did_you_mean(kind, KINDS) or f"the lists are {', '.join(KINDS)}")

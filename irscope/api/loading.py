@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 
+from irscope.api.live import Arguments, Live, dump_of
 from irscope.api.watching import SILENT, Watcher
 from irscope.formats.detect import called, read, read_data
 from irscope.graph import Module, Reading
@@ -18,12 +20,14 @@ MODULES_NAMED = 4
 """Of a text of several modules so many are named."""
 
 
-def load(path_or_text: str | bytes | os.PathLike[str], *, format: str | None = None, name: str | None = None) -> Reading:
+def load(path_or_text: str | bytes | os.PathLike[str] | Live, *, format: str | None = None, name: str | None = None,
+         args: Sequence[object] = (), kwargs: Mapping[str, object] | None = None) -> Reading:
     """Read a dump: a path (``-`` is standard input, .gz is unpacked), the text itself (a str of several lines), or its bytes.
 
-    ``format`` (``hlo``, ``relay``, ``torchscript``) overrides the detection, ``name`` is the name in messages. Raises
-    :class:`irscope.UserError` if there is nothing to read; errors inside a dump are findings of the Reading, whose ``ok`` is
-    False if the format's own parser would reject the text.
+    Or a program of jax: a Lowered, Compiled, Traced or Exported object, a jitted function with its ``args`` and ``kwargs`` (arrays, or
+    ``jax.ShapeDtypeStruct``), or a Keras model on jax. ``format`` (``hlo``, ``relay``, ``torchscript``) overrides the detection, ``name``
+    is the name in messages. Raises :class:`irscope.UserError` if there is nothing to read; errors inside a dump are findings of the
+    Reading, whose ``ok`` is False if the format's own parser would reject the text.
 
     >>> reading = load('''ENTRY main { p = f32[2] parameter(0)
     ... ROOT n = f32[2] negate(p) }''')
@@ -36,6 +40,8 @@ def load(path_or_text: str | bytes | os.PathLike[str], *, format: str | None = N
         return with_origins(read(SourceText(name or "<text>", path_or_text), format))
     if isinstance(path_or_text, bytes):
         return with_origins(read_data(path_or_text, name or "<bytes>", format))
+    if not isinstance(path_or_text, str | os.PathLike):
+        return load(dump_of(path_or_text, Arguments(args, kwargs)), format=format, name=name or f"<{type(path_or_text).__name__}>")
     path = os.fspath(path_or_text)
     if name is None:
         concerning(called(path))

@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from irscope.analysis.rounding import coarsest_types
 from irscope.analysis.soundness import Use, require
-from irscope.api.arrays import Arrays, Files, read_files, results_by_number
+from irscope.api.arrays import Arrays, Files, read_files, results_by_number, with_arguments
 from irscope.api.binding import bound, lowering_options
 from irscope.api.loading import Source, first_module, name_of, whole
 from irscope.api.options import RunOptions
@@ -141,8 +141,8 @@ def prepared(what: Source, options: RunOptions, given: Files, watch: Watcher) ->
     with watch.stage("reading"):
         reading = whole(what, options.source_format)
     _check_cpu(options)
-    files = read_files(options, given, watch)
     first = first_module(reading, watch)
+    files = with_arguments(read_files(options, given, watch), first, reading.arguments, watch)
     if first.is_primitive:  # a program's types follow from the arrays that it is given: they are checked when it is opened
         require(reading, first, Use.RUN)
     if first.stored:

@@ -11,6 +11,7 @@ from irscope.analysis.excerpt import excerpt
 from irscope.api.folders import Folder, open_folder, report_lines
 from irscope.api.loading import Source, read_source
 from irscope.api.options import ShowOptions, View
+from irscope.api.reports import MemoryReport, report_of
 from irscope.api.snapshots import log_lines, looked_at
 from irscope.api.watching import SILENT, Watcher
 from irscope.fleet.dump_folder import reports_beside
@@ -45,7 +46,7 @@ class ShowResult:
     """What is shown of one dump. Each of ``choices`` has a module, the requested graph and the requested nodes.
 
     ``folder`` is the dump's folder; ``log`` the whole log of passes of which it is a snapshot, with its ``changes``.
-    ``reports`` are XLA's reports next to the dump, by kind.
+    ``reports`` are XLA's reports next to the dump, by kind. ``report`` is shown where the file itself is such a report.
     """
 
     reading: Reading
@@ -55,6 +56,7 @@ class ShowResult:
     log: Reading | None = None
     changes: list[str] = field(default_factory=list)
     reports: Mapping[str, str] = field(default_factory=dict)
+    report: MemoryReport | None = None
 
     @property
     def readable(self) -> bool:
@@ -78,12 +80,22 @@ class ShowResult:
     def write(self, stream: TextIO, paint: Paint = PLAIN, open_ended: bool = False) -> None:
         """Write a text view. ``open_ended``: on a terminal, where a hint may follow truncated output."""
         view = self.options.view
+        if self.report is not None:
+            self._write_report(stream, self.report, paint)
+            return
         if view is View.JSON:
             more = self.folder.as_json() if self.folder is not None else {}
             write_json(stream, self.reading, [(c.survey, c.graph, c.picked) for c in self.choices], more)
             return
         lines = self._tree(paint, open_ended) if view is View.TREE else self._text()
         stream.writelines(line + "\n" for line in lines)
+
+    def _write_report(self, stream: TextIO, report: MemoryReport, paint: Paint) -> None:
+        if self.options.view is View.JSON:
+            write_json(stream, self.reading, [], {"memory": report.as_json()})
+        else:
+            lines = report.lines(paint) if self.options.view is View.TREE else report.source.text.splitlines()
+            stream.writelines(line + "\n" for line in lines)
 
     def draw(self, watch: Watcher = SILENT) -> bytes:
         """The file of a drawing or page: dot, svg, png, pdf or html."""
@@ -120,8 +132,9 @@ class ShowResult:
             if i:
                 yield ""
             yield from screen(self.reading, choice, paint, options)
-        if self.reports:
-            yield from ("", *report_lines(self.reports, paint))
+        buffers = self.reading.buffers if self.folder is None or not self.folder.chosen.reports else None
+        if (self.reports or buffers is not None) and not _wanted(mine).picks:
+            yield from ("", *report_lines(self.reports, paint, buffers))
 
 
 def show(what: Source, options: ShowOptions | None = None, *, watch: Watcher = SILENT) -> ShowResult:
@@ -135,6 +148,9 @@ def show(what: Source, options: ShowOptions | None = None, *, watch: Watcher = S
     """
     options = options or ShowOptions()
     _consistent(options)
+    report = report_of(what) if options.view.is_text and not _wanted(options).picks else None
+    if report is not None:
+        return ShowResult(Reading(report.source, report.kind), [], options, report=report)
     path = None if isinstance(what, Reading | bytes) or what == "-" else os.fspath(what)
     folder = None
     if path is not None and "\n" not in path and os.path.isdir(path):

@@ -2,42 +2,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from irscope.graph import Allocation, BufferAssignment
 
 _ALLOCATION = re.compile(r"^allocation (\d+):(?: 0x[0-9a-f]+,)? size (\d+), (.*)$", re.MULTILINE)
-_VALUE = re.compile(r"^ value: <\d+ (\S+?)(?:\{[\d,]*\})? @\d+> \(size=(\d+),offset=(\d+)\): (.*)$", re.MULTILINE)
+_VALUE = re.compile(r"^ value: <\d+ (\S+?)(?:\{[\d,]*\})?(?: \(phi\))? @\d+> \(size=(\d+),offset=(\d+)\): (.*)$", re.MULTILINE)
 
+BEGINS = {"buffer-assignment": re.compile(r"\s*BufferAssignment(?: OOM Debugging)?[.:]"),
+          "memory-usage-report": re.compile(r"\s*Memory Space: .+? \(color=\d+\)")}
+"""How the reports begin, by kind."""
 _SPACE = re.compile(r"^Memory Space: (.+?) \(color=\d+\)\s*\nTotal bytes: (\d+)", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """A buffer of the compiled program: ``sort`` is ``parameter``, ``output``, ``temporary``, ``constant`` or ``thread-local``;
-    ``values`` are the instructions whose results it contains, with their bytes, largest first."""
-
-    number: int
-    size: int
-    sort: str
-    values: tuple[tuple[str, int], ...] = ()
-
-
-@dataclass(slots=True)
-class BufferAssignment:
-    """All allocations of a module."""
-
-    allocations: list[Allocation] = field(default_factory=list)
-
-    def bytes_of(self, sort: str) -> int:
-        return sum(a.size for a in self.allocations if a.sort == sort)
-
-    @property
-    def total(self) -> int:
-        return sum(a.size for a in self.allocations)
-
-    def largest(self, n: int) -> list[tuple[str, int, str]]:
-        """The largest values outside of parameters: name, bytes, sort of their allocation."""
-        found = [(name, size, a.sort) for a in self.allocations if a.sort != "parameter" for name, size in a.values]
-        return sorted(found, key=lambda v: -v[1])[:n]
 
 
 def parse_buffer_assignment(text: str) -> BufferAssignment:
@@ -53,6 +27,11 @@ def parse_buffer_assignment(text: str) -> BufferAssignment:
         values = sorted(((v[1], int(v[2])) for v in _VALUE.finditer(text, start.end(), end)), key=lambda v: -v[1])
         found.append(Allocation(int(start[1]), int(start[2]), _sort(start[3]), tuple(values)))
     return BufferAssignment(found)
+
+
+def kind_of_report(text: str) -> str | None:
+    """The kind of a report, by its beginning; None where a text is none."""
+    return next((kind for kind, pattern in BEGINS.items() if pattern.match(text)), None)
 
 
 def parse_memory_usage(text: str) -> dict[str, int]:

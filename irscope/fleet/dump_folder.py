@@ -7,11 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from irscope.fleet import compile_folder
-from irscope.fleet.files import find_files
+from irscope.fleet.files import find_files, stem
 
 _MODULE = re.compile(r"module_(?P<id>\d+)\.(?P<name>.+?)\.(?P<stage>before_optimizations|\d{4}\..+"
-                     r"|(?:sm_\d+\.\d+\w*?_)?[\w\-]*?after_optimizations[\w.\-]*)\.(?:txt|hlo)(?:\.gz)?")
+                     r"|(?:sm_\d+\.\d+\w*?_)?[\w\-]*?after_optimizations[\w.\-]*)\.(?:txt|(?:hlo\.)?(?:pb|txtpb)|hlo)(?:\.gz)?")
 _PASS = re.compile(r"(?P<number>\d{4})\.(?P<pipeline>.+?)\.after_(?P<after>.+?)(?:\.before_(?P<before>.+))?")
+_FOLDER = re.compile(r"module_(?P<id>\d+)\.(?P<name>.+)")
+LOWERED, OPTIONS = "module.mlir", "compile_options.pb"
+"""What newer releases write into a folder of each module: the program as the framework lowered it, and the options of the compiler."""
 REPORTS = ("buffer-assignment", "memory-usage-report")
 _REPORT = re.compile(rf"(?P<of>.+)-(?P<kind>{'|'.join(REPORTS)})\.txt")
 
@@ -52,6 +55,7 @@ class DumpedModule:
     """A module of a dump: its stages in the order in which the compiler wrote them. ``rank`` is the folder it lies in.
 
     ``reports`` are files beside the stages, by kind; ``label`` is the compiler's own name for the module, where it has one.
+    ``inside`` are the files of the module's own folder, by name.
     """
 
     id: int
@@ -60,6 +64,7 @@ class DumpedModule:
     stages: list[Stage] = field(default_factory=list)
     reports: dict[str, str] = field(default_factory=dict)
     label: str = ""
+    inside: dict[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -86,7 +91,11 @@ def read_folder(path: str) -> DumpFolder:
     found = find_files([path])
     folder = DumpFolder(path, skipped=found.skipped)
     modules: dict[tuple[str, int, str], DumpedModule] = {}
+    inside = [file for file in (*found.files, *found.skipped) if os.path.basename(file) in (LOWERED, OPTIONS)
+              and _FOLDER.fullmatch(os.path.basename(os.path.dirname(file)))]
     for file in found.files:
+        if file in inside:
+            continue
         placed = _by_xla(file, path) or _by_inductor(file, path)
         if placed is None:
             folder.others.append(file)
@@ -95,6 +104,7 @@ def read_folder(path: str) -> DumpFolder:
         module = modules.setdefault((found_module.rank, found_module.id, found_module.name), found_module)
         module.stages.append(stage)
     _add_reports(modules, found.skipped)
+    _add_inside(modules, inside, path)
     folder.modules = sorted(modules.values(), key=lambda m: (m.rank, m.id))
     for module in folder.modules:
         module.stages.sort(key=lambda s: s.order)
@@ -131,13 +141,23 @@ def _order(stage: str) -> tuple[int, int]:
 
 def reports_beside(path: str) -> dict[str, str]:
     """The reports that XLA wrote beside the text of a module, by kind: ``buffer-assignment``, ``memory-usage-report``."""
-    of = path.removesuffix(".gz").removesuffix(".txt")
+    of = stem(path)
     return {kind: report for kind in REPORTS if os.path.isfile(report := f"{of}-{kind}.txt")}
 
 
 def _add_reports(modules: dict[tuple[str, int, str], DumpedModule], files: Iterable[str]) -> None:
-    by_path = {stage.path.removesuffix(".gz").removesuffix(".txt"): module for module in modules.values() for stage in module.stages}
+    by_path = {stem(stage.path): module for module in modules.values() for stage in module.stages}
     for file in files:
         found = _REPORT.fullmatch(file)
         if found is not None and found["of"] in by_path:
             by_path[found["of"]].reports[found["kind"]] = file
+
+
+def _add_inside(modules: dict[tuple[str, int, str], DumpedModule], files: Iterable[str], path: str) -> None:
+    for file in files:
+        folder, name = os.path.split(file)
+        parts = _FOLDER.fullmatch(os.path.basename(folder))
+        if parts is not None:
+            module = modules.get((os.path.relpath(os.path.dirname(folder), path), int(parts["id"]), parts["name"]))
+            if module is not None:
+                module.inside[name] = file

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from irscope.formats.detect import detect, encoding_of
+from irscope.formats.detect import detect, detect_bytes, encoding_of
 from irscope.formats.neighbours import DUMP_HLO, Neighbour, in_bytes, in_text, looks_printed
 from irscope.source import UserError
 
 SURE_SUFFIXES = (".hlo", ".relay", ".ir", ".torchscript")
 """Files of these names are dumps, also when they are broken: the user wants to hear of it."""
-TEXT_SUFFIXES = (".txt", ".text", ".log", ".mlir", ".py", "")
+PROTO_SUFFIXES = (".pb", ".txtpb", ".pbtxt", ".textproto")
+TEXT_SUFFIXES = (".txt", ".text", ".log", ".mlir", ".py", "", *PROTO_SUFFIXES)
 """Files of these names are dumps when they look like one."""
 LOOK = 1 << 16
 ASKED = 100
@@ -23,7 +24,10 @@ ASKED = 100
 
 @dataclass(slots=True)
 class Found:
-    """``files`` in the order given, those of a folder by name; ``skipped`` are files in folders that are no dumps."""
+    """``files`` in the order given, those of a folder by name; ``skipped`` are files in folders that are no dumps.
+
+    Of a module in a folder that was written as text and as a proto, the text is taken.
+    """
 
     files: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
@@ -34,8 +38,11 @@ def find_files(paths: Iterable[str]) -> Found:
     found = Found()
     for path in paths:
         if path != "-" and os.path.isdir(path):
+            dumps: list[str] = []
             for inside in _walk(path):
-                (found.files if _is_dump(inside) else found.skipped).append(inside)
+                (dumps if _is_dump(inside) else found.skipped).append(inside)
+            texts = {stem(inside) for inside in dumps if not is_proto(inside)}
+            found.files += [inside for inside in dumps if not (is_proto(inside) and stem(inside) in texts)]
         else:
             found.files.append(path)
     return found
@@ -63,6 +70,23 @@ def no_dump(paths: Sequence[str], skipped: Sequence[str]) -> UserError:
     return UserError(beside, "name a file to hear what is wrong with it")
 
 
+def is_proto(path: str) -> bool:
+    """Whether a file has the name of a proto."""
+    return path.lower().removesuffix(".gz").endswith(PROTO_SUFFIXES)
+
+
+def stem(path: str) -> str:
+    """The path without the suffixes of its form: what the text, the proto and the reports of one module have in common.
+
+    >>> stem("d/module_0001.jit_f.before_optimizations.hlo.pb.gz")
+    'd/module_0001.jit_f.before_optimizations'
+    """
+    path = path.removesuffix(".gz")
+    for suffix in (*PROTO_SUFFIXES, ".txt", ".hlo"):
+        path = path.removesuffix(suffix)
+    return path
+
+
 def _is_dump(path: str) -> bool:
     if not os.path.isfile(path):
         return False  # a pipe, a socket, a device, a link to nowhere: some of them are never read to their end
@@ -78,6 +102,9 @@ def _is_dump(path: str) -> bool:
 
 def sniff(path: str) -> str | None:
     """The format of the text at the beginning of a file, or None if irscope does not know it."""
+    binary = detect_bytes(_head(path))
+    if binary is not None:
+        return binary
     head = head_of(path)
     return detect(head) if head else None
 

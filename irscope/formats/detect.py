@@ -42,17 +42,22 @@ _PRINTED = bytes(range(32, 256)) + b"\t\n\r\f\v\x1b\b"
 
 def read_data(data: bytes, name: str, format: str | None = None) -> Reading:
     """Read the bytes of a file: a text, or a binary file of a format that has some. Raises UserError where irscope does not read them."""
-    binary = _binary_format(data, format)
-    return read(decode(data, name), format) if binary is None else binary.read_bytes(data, name)
+    binary = detect_bytes(data) if format is None else format if _is_binary(data) else None
+    found = format_named(binary) if binary is not None else None
+    return found.read_bytes(data, name) if isinstance(found, BinaryFormat) else read(decode(data, name), format)
 
 
-def _binary_format(data: bytes, format: str | None) -> BinaryFormat | None:
-    """The given or the likeliest format that reads these bytes as a binary file; None where they are to be decoded as a text."""
-    if encoding_of(data) is not None or not data[:1 << 16].translate(None, _PRINTED):
+def detect_bytes(data: bytes) -> str | None:
+    """The likeliest format that reads these bytes as a binary file; None where there is none, or they are to be decoded as a text."""
+    if not _is_binary(data):
         return None
-    formats = [found for found in map(format_named, FORMATS if format is None else (format,)) if isinstance(found, BinaryFormat)]
-    best = max(formats, key=lambda found: found.sniff_bytes(data), default=None)
-    return best if best is not None and (format is not None or best.sniff_bytes(data) > 0) else None
+    scores = {name: found.sniff_bytes(data) for name in FORMATS if isinstance(found := format_named(name), BinaryFormat)}
+    best = max(scores, key=lambda name: scores[name], default=None)
+    return best if best is not None and scores[best] > 0 else None
+
+
+def _is_binary(data: bytes) -> bool:
+    return encoding_of(data) is None and bool(data[:1 << 16].translate(None, _PRINTED))
 
 
 def detect(text: str) -> str | None:

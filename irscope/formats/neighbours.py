@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from irscope.lazy import zipfile
 
 # What XLA appends to the name of a module for each kind of file about it.
-OF = re.compile(r"(?:\.hlo\.pb|(?:\.top_level)?\.(?:dot|html)"
+OF = re.compile(r"(?:\.hlo\.pb|\.[^./]+\.ir-(?:no|with)-opt\.ll|(?:\.top_level)?\.(?:dot|html)"
                 r"|-(?:buffer-assignment(?:-values)?|live-range|memory-usage-report)\.(?:txt|pb))$")
 # The beginning of a file identifies it, after a log of at most this size.
 HEAD = 1 << 18
@@ -43,7 +43,10 @@ class Neighbour:
 def text_beside(path: str) -> str:
     """The path of the module text that XLA wrote beside a proto, drawing or report; empty where there is none."""
     of = OF.sub("", path)
-    return f"{of}.txt" if of != path and os.path.isfile(f"{of}.txt") else ""
+    if of == path:
+        return ""
+    after = (f"{of}.{platform}_after_optimizations.txt" for platform in ("cpu", "gpu", "tpu"))
+    return next((text for text in (f"{of}.txt", *after) if os.path.isfile(text)), "")
 
 
 def looks_printed(data: bytes) -> bool:
@@ -123,7 +126,10 @@ TFLITE = Neighbour("a TensorFlow Lite model", f"print the HLO of the function be
 GRAPHDEF = Neighbour("a TensorFlow GraphDef or SavedModel",
                      f"irscope reads the HLO that TensorFlow compiles it to:\n{PRINT_TF}\n{DUMP_HLO}\n"
                      "(TF_DUMP_GRAPH_PREFIX and --tf_xla_clustering_debug write GraphDefs, which are not HLO)")
-HLO_PROTO = Neighbour("an HLO proto (.hlo.pb)", f"give the text in the same folder, or have it written:\n{DUMP_HLO}")
+HLO_PROTO = Neighbour("a part of an HLO proto", "its beginning is missing: copy it again (irscope reads HloProto, HloModuleProto and "
+                      f"snapshots, binary and as text), or have the text written:\n{DUMP_HLO}")
+LOW_LEVEL = ("it is code for one kernel, in which the operators of the graph are gone. Give the graph that it was compiled from: of an XLA "
+             "dump *after_optimizations.txt in the same folder, else\n" + DUMP_HLO)
 
 MAGIC: tuple[tuple[bytes, Neighbour], ...] = (
     (b"\x89HDF\r\n", Neighbour("an HDF5 file (Keras weights?)", f"it contains weights; print the graph in Python:\n{PRINT_HLO}")),
@@ -166,6 +172,16 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
      Neighbour("HTML (a web page, or a drawing of a graph)", "give the text of the dump itself")),
     (_line(r'(?:%\S+(?:, %\S+)* = )?"?vhlo\.[a-z_]+'),
      Neighbour("VHLO (MLIR) text", "StableHLO is stored in this form; turn it back: stablehlo-opt --vhlo-legalize-to-stablehlo 'FILE'")),
+    (_line(r"tt\.func ", r"#\w+ = #(?:ttg|triton_gpu|ttng)\.", r"module attributes \{\"?(?:ttg|triton_gpu)\.", r"%\S+ = tt\.\w+ "),
+     Neighbour("a kernel in Triton's IR (TTIR or TTGIR)",
+               "it is code for one kernel, in which the operators of the graph are gone. Give the graph that it belongs to; for "
+               "torch.compile:\nTORCH_LOGS=output_code, or the model as TorchScript: " + PRINT_TORCHSCRIPT
+               + "\nfor jax and XLA, whose fusions may be Triton kernels:\n" + DUMP_HLO)),
+    (_line(r"(?:util|flow|stream|hal|vm)\.(?:func|executable|module|global)\b", r"%\S+ = (?:flow|stream|hal|iree_\w+|util)\.",
+           r"#(?:hal\.|iree_)?executable_target", r"#(?:device_target|hal\.)\S* = ", r"vm\.module "),
+     Neighbour("IREE's IR (flow, stream, hal or vm)",
+               "give what was passed to iree-compile: for jax, HLO of the same function\n" + PRINT_HLO + "\nfor PyTorch:\n"
+               + PRINT_TORCHSCRIPT)),
     (_line(r"module (?:@\S+ )?(?:attributes )?\{", r"(?:func|llvm|tt)\.func ", r"#\w+ = (?:affine_map|loc\()", r'"builtin\.module"',
            r"%\S+ = (?:arith|tensor|linalg|memref|scf|vector|tt|gpu|torch)\."),
      Neighbour("MLIR text", f"irscope reads StableHLO, print(jax.jit(f).lower(*args).as_text()), or HLO:\n{PRINT_HLO}")),
@@ -178,10 +194,11 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
      Neighbour("a part of a torch.fx or torch.export print", f"give the whole text, from its first line on:\n{PRINT_TORCH}")),
     (re.compile(r"^def \w+\(self,?\n|: Tensor\) -> (?:Tensor|Tuple\[|List\[|Dict\[)", re.MULTILINE),
      Neighbour("the Python view of a TorchScript model (.code)", "print its graph instead: print(model.inlined_graph)")),
-    (re.compile(r"\{ ?lambda ?(?:[^\n]*);[^\n]*\blet\b"), Neighbour("a jaxpr", f"print the HLO of the same function:\n{PRINT_HLO}")),
+    (re.compile(r"\{ ?lambda ?(?:[^\n]*);[^\n]*\blet\b"), Neighbour(
+        "a jaxpr", f"print the HLO of the same function, in place of jax.make_jaxpr(f)(*args):\n{PRINT_HLO}")),
     (_line(r"<ir_version: ?\d+", r"opset_import ?[:{]", r"ir_version: \d+$", r'producer_name: "', r"graph \S+ \($"),
      Neighbour("a text print of an ONNX model", ONNX_PRINT)),
-    (_line(r"hlo_module ?\{", r'entry_computation_name: "', r"computations ?\{$"), Neighbour("an HLO proto in text form", HLO_PROTO.help)),
+    (_line(r"hlo_module ?\{", r'entry_computation_name: "', r"computations ?\{$"), HLO_PROTO),
     (re.compile(r"^node \{\s*\n\s*name: \"|^meta_graphs \{|^saved_model_schema_version:", re.MULTILINE),
      Neighbour("a TensorFlow GraphDef (pbtxt)", GRAPHDEF.help)),
     (_start(r"(?:strict )?(?:di)?graph\b[^(\n]*\{"),
@@ -192,8 +209,8 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
                "give the module itself, *.before_optimizations.txt or *after_optimizations.txt, which is in the same folder")),
     (re.compile(r"Unknown flags? in XLA_FLAGS|xla_generate_hlo_(?:text_to|graph)|--xla_dump_hlo_text_to"),
      Neighbour("XLA's complaint about a flag that it no longer has", DUMP_HLO)),
-    (_line(r"; ModuleID = ", r'target triple = "', r"define .*@\S+\(.*\{$"), Neighbour("LLVM IR", f"irscope reads graphs:\n{DUMP_HLO}")),
-    (_line(r"\.version \d+\.\d+$", r"\.target sm_\d+", r"\.visible \.entry"), Neighbour("PTX", f"irscope reads graphs:\n{DUMP_HLO}")),
+    (_line(r"; ModuleID = ", r'target triple = "', r"define .*@\S+\(.*\{$"), Neighbour("LLVM IR", LOW_LEVEL)),
+    (_line(r"\.version \d+\.\d+$", r"\.target sm_\d+", r"\.visible \.entry"), Neighbour("PTX", LOW_LEVEL)),
     (re.compile(r"^Model: \"|Layer \(type\) {2,}Output Shape", re.MULTILINE),
      Neighbour("a Keras model.summary()", f"it names layers, but no operations; print the HLO:\n{PRINT_HLO}")),
     (_line(r"\(\w+\): \w+\(.*(?:in_features|kernel_size|num_features|normalized_shape|inplace)="),

@@ -1,4 +1,5 @@
 """The common graph that every dump becomes: nodes, types, building, walking, rewriting."""
+from irscope.graph.allocations import Allocation, BufferAssignment
 from irscope.graph.builder import Builder
 from irscope.graph.dialect import Dialect, Typing
 from irscope.graph.dtypes import DTYPES, DType, dtype_of
@@ -26,8 +27,8 @@ from irscope.graph.types import (
 from irscope.graph.walk import bodies_of, callees_first, live, reachable
 
 __all__ = [
-    "DTYPES", "NO_ATTRS", "OPAQUE", "TOKEN", "UNKNOWN", "Builder", "Cut", "DType", "Dialect", "Dim", "DynamicDim", "Effect", "FunctionType",
-    "Graph", "Kind", "Layout", "Module", "NamedType", "NoProvenance", "Node", "Op", "Provenance", "Reading", "SourceLine",
-    "TensorType", "TupleType", "Type", "Typing", "bodies_of", "bytes_of", "callees_first", "copy_node", "dtype_of", "dump", "dump_node",
-    "live", "reachable", "rewrite", "rewrite_module", "same_type", "see_through", "tensor", "unknown_op",
+    "DTYPES", "NO_ATTRS", "OPAQUE", "TOKEN", "UNKNOWN", "Allocation", "BufferAssignment", "Builder", "Cut", "DType", "Dialect", "Dim",
+    "DynamicDim", "Effect", "FunctionType", "Graph", "Kind", "Layout", "Module", "NamedType", "NoProvenance", "Node", "Op", "Provenance",
+    "Reading", "SourceLine", "TensorType", "TupleType", "Type", "Typing", "bodies_of", "bytes_of", "callees_first", "copy_node", "dtype_of",
+    "dump", "dump_node", "live", "reachable", "rewrite", "rewrite_module", "same_type", "see_through", "tensor", "unknown_op",
 ]

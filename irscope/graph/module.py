@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from irscope.graph.allocations import BufferAssignment
 from irscope.graph.dialect import Dialect
 from irscope.graph.node import Graph, Node
 from irscope.graph.provenance import NoProvenance, Provenance, SourceLine
@@ -101,13 +102,18 @@ class Module:
 
 @dataclass(slots=True)
 class Reading:
-    """The result of reading a text: modules (most texts hold one) and findings. ``ok`` follows the format's own parser."""
+    """The result of reading a text: modules (most texts hold one) and findings. ``ok`` follows the format's own parser.
+
+    Files of some formats also hold the ``arguments`` of a run, flattened, and the compiler's assignment of ``buffers``.
+    """
 
     source: SourceText
     format: str
     modules: list[Module] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     ok: bool = True
+    arguments: tuple[Array, ...] = ()
+    buffers: BufferAssignment | None = None
 
     def module(self) -> Module:
         """The first module; raises ValueError when nothing was understood."""

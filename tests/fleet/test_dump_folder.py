@@ -1,6 +1,7 @@
 """Folders that XLA wrote: modules, stages, what changed between them, the report on memory."""
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -145,15 +146,26 @@ def test_the_account_of_memory_stands_below_a_single_file_too(dump: Path, cli: C
 
 
 @pytest.mark.parametrize("name", [
-    "module_0003.jit_f.cpu_after_optimizations-buffer-assignment.txt", "module_0003.jit_f.cpu_after_optimizations.dot",
-    "module_0003.jit_f.cpu_after_optimizations-memory-usage-report.txt", "module_0003.jit_f.cpu_after_optimizations.hlo.pb"])
+    "module_0003.jit_f.cpu_after_optimizations-live-range.txt", "module_0003.jit_f.cpu_after_optimizations.dot",
+    "module_0003.jit_f.cpu_after_optimizations.hlo.pb"])
 def test_what_lies_beside_a_dump_is_answered_with_the_dump(dump: Path, cli: Cli, name: str) -> None:
-    texts = {"dot": b"digraph G {\n}\n", "txt": USAGE.encode(), "pb": b"\n\x05jit_f\x12\x06main.1\x12\x09parameter\x1a\x00\x00"}
+    texts = {"dot": b"digraph G {\n}\n", "txt": b"HloLiveRange (max 9):\n", "pb": b"\n\x05jit_f\x12\x06main.1\x12\x09parameter\x1a\x00\x00"}
     path = dump / "rank0" / name
     path.write_bytes(texts[name.rpartition(".")[2]])
     done = cli("show", str(path))
     assert done.exit_code == 2
     assert f"its text is in the same folder: {dump / 'rank0' / 'module_0003.jit_f.cpu_after_optimizations.txt'}" in done.stderr
+
+
+def test_a_report_of_memory_is_shown_alone(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "m-memory-usage-report.txt").write_text(USAGE)
+    shown = cli("show", tmp_path / "m-memory-usage-report.txt")
+    assert shown.exit_code == 0 and "772 B · default 708 B · host 64 B" in shown.stdout
+    (tmp_path / "m-buffer-assignment.txt").write_text("BufferAssignment:\nallocation 0: size 8, parameter 0, shape |f32[2]|:\n"
+                                                      "allocation 1: size 24, maybe-live-out:\n value: <3 add.1 @0> (size=24,offset=0): f32[6]\n")
+    document = json.loads(cli("show", tmp_path / "m-buffer-assignment.txt", "--format", "json").stdout)
+    assert document["modules"] == [] and document["memory"]["total"] == 32
+    assert document["memory"]["largest"] == [{"node": "add.1", "bytes": 24, "sort": "output"}]
 
 
 @pytest.mark.parametrize("stage", ["cpu_after_optimizations", "sm_9.0_gpu_after_optimizations", "tpu_after_optimizations", "after_optimizations"])

@@ -115,7 +115,9 @@ def _word(x: Any, dtype: DType) -> str:
 
 
 def _real_word(x: Any) -> str:
-    if np.isnan(x):
+    with np.errstate(invalid="ignore"):
+        missing = np.isnan(x)
+    if missing:
         return _nan_word(np.asarray(x))
     number = float(x)
     if number in (float("inf"), float("-inf")):
@@ -125,7 +127,8 @@ def _real_word(x: Any) -> str:
     elif isinstance(x, np.float32):
         text = str(x)
     else:
-        text = next(t for t in (f"{number:.{p}g}" for p in range(1, 18)) if type(x)(float(t)) == x)
+        with np.errstate(over="ignore"):
+            text = next(t for t in (f"{number:.{p}g}" for p in range(1, 18)) if type(x)(float(t)) == x)
     # "-0" would be read as the integer 0, and lose its sign.
     return text[:-2] if text.endswith(".0") and number != 0 else "-0.0" if number == 0 and np.signbit(x) else "0" if number == 0 else text
 
@@ -133,7 +136,7 @@ def _real_word(x: Any) -> str:
 def _nan_word(x: Any) -> str:
     size = x.dtype.itemsize
     if size == 1:
-        return "nan"
+        return "-nan" if dtype_of(x.dtype).has_negation and int(x.reshape(1).view("u1")[0]) >> 7 else "nan"
     mantissa = dtype_of(x.dtype).fraction
     bits = int(x.reshape(1).view(f"u{size}")[0])
     payload = bits & ((1 << mantissa) - 1)

@@ -49,6 +49,7 @@ STRAY_OPERAND = Fault("HLO028", "stray-operand",
                       refuses=False)
 # What XLA's parser lets through and its verifier does not:
 LAYOUT = Fault("HLO029", "layout", "A layout must list each dimension once.", refuses=False)
+PROTO = Fault("HLO031", "proto", "An HLO proto is cut off, or holds data that does not fit together, such as a constant of another size.")
 DEVICES = Fault("HLO030", "devices", "Replica groups or a sharding do not fit the number of devices they are made of.", refuses=False)
 
 

@@ -1,0 +1,42 @@
+"""The order of text: operands before their users, and computations before their callers. A proto of XLA's has it; others may not."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from irscope.formats.hlo_pb.record import Record
+from irscope.source.budget import tick
+
+
+def operands_first(instructions: Sequence[Record], known: Callable[[int], int]) -> list[Record]:
+    """The instructions, each after its operands; as given where they are so. Those on a cycle stay where they are met first."""
+    after = {one.number("id"): [known(number) for number in (*one.numbers("operand_ids"), *one.numbers("control_predecessor_ids"))]
+             for one in instructions}
+    return _sorted({one.number("id"): one for one in instructions}, after)
+
+
+def callees_first(computations: Sequence[Record]) -> list[Record]:
+    """The computations, each after those that it calls."""
+    calls = {one.number("id"): [number for inside in one.records("instructions") for number in inside.numbers("called_computation_ids")]
+             for one in computations}
+    return _sorted({one.number("id"): one for one in computations}, calls)
+
+
+def _sorted(things: Mapping[int, Record], after: Mapping[int, Iterable[int]]) -> list[Record]:
+    order: list[Record] = []
+    done: set[int] = set()
+    for start in things:
+        if start in done:
+            continue
+        done.add(start)
+        stack = [(start, iter(after[start]))]
+        while stack:
+            tick()
+            number, todo = stack[-1]
+            step = next((n for n in todo if n in things and n not in done), None)
+            if step is None:
+                order.append(things[number])
+                stack.pop()
+            else:
+                done.add(step)
+                stack.append((step, iter(after[step])))
+    return order
