@@ -228,13 +228,11 @@ class Interpreter(Program):
         if choice.style in ("view", "alias"):
             return aliases.shared(self, node, choice.function, choice.style, arguments)
         results = choice.function(self.t, *map(structure.node_of, arguments))
-        values: Mapping[int, Node] = {}
-        if isinstance(results, Written):
-            results, values = results.results, results.values
-        made = structure.wrap(self, results)
+        made = structure.wrap(self, results.results if isinstance(results, Written) else results)
         aliases.lay_out(self, node, name, arguments, made)
-        for place, value in values.items():
-            aliases.write(self, arguments[place], value)
+        if isinstance(results, Written):
+            for place, value in results.values.items():
+                aliases.write(self, arguments[place], value)
         return made
 
     def named(self, node: Node, target: str, values: list[Any]) -> Any:
