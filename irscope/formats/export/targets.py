@@ -41,6 +41,8 @@ SUBMODULE = "module "
 """What the target of a call of a submodule begins with: ``module encoder.layer``."""
 OVERLOAD = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.(\w+))?$")
 HIGHER_ORDER = "torch.ops.higher_order."
+SPELLED = re.compile(r"[\w.<>]+$")
+"""How a target is spelled: names and dots; ``<lambda>`` is a function without a name."""
 GET_ITEM = "_operator.getitem"
 
 
