@@ -125,8 +125,9 @@ class Expressions:
             found = named(last)
             if found is not None:
                 return found
-        if not path or path.partition(".")[0] in self.maker.names:
-            raise self.fault(node, f"an argument is a value or a constant, but here is {_shown(node)}")
+        root = path.partition(".")[0]
+        if not path or root == "self" or root in self.maker.names:
+            raise self.fault(node, f"an argument is a value or a constant, but {_shown(node)} is no value: a statement reads it before")
         return Named(path, "object")
 
     def _call(self, node: ast.Call, depth: int) -> Argument:

@@ -12,7 +12,7 @@ import re
 
 from irscope.formats.export.expressions import dotted
 from irscope.formats.export.lines import Line
-from irscope.formats.export.types import SHORT, symbol_type, tensor_type
+from irscope.formats.export.types import SHORT, size, symbol_type, tensor_type
 from irscope.formats.export.values import DTYPES
 from irscope.formats.torchscript.torch import SCALAR_TYPES
 from irscope.graph import Type
@@ -39,11 +39,12 @@ def _tensor(text: str) -> Type | None:
     try:
         call = ast.parse(f"f({text})", mode="eval").body
         assert isinstance(call, ast.Call)
-        tuples = [[int(ast.literal_eval(size)) for size in part.elts] for part in call.args if isinstance(part, ast.Tuple)]
-    except (SyntaxError, ValueError, TypeError, AssertionError, RecursionError, MemoryError):
+        tuples = [[size(ast.unparse(each)) for each in part.elts] for part in call.args if isinstance(part, ast.Tuple)]
+    except (SyntaxError, ValueError, AssertionError, RecursionError, MemoryError):
         return None
     words = {keyword.arg: dotted(keyword.value).rpartition(".")[2] for keyword in call.keywords}
     dtype = SCALAR_TYPES.get(DTYPES.get(words.get("dtype", "float32"), -1))
-    if dtype is None or not tuples or any(size < 0 for part in tuples for size in part):
+    if dtype is None or not tuples:
         return None
-    return tensor_type(SHORT[dtype.name], list(tuples[0]), tuple(tuples[1]) if len(tuples) > 1 else None)
+    strides = tuple(stride for stride in tuples[1] if isinstance(stride, int)) if len(tuples) > 1 else ()
+    return tensor_type(SHORT[dtype.name], tuples[0], strides if len(strides) == len(tuples[0]) else None)

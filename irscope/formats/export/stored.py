@@ -77,7 +77,7 @@ class StoredValues(Mapping[str, Array]):
         name = folder + record.text("path_name")
         if record.flag("use_pickle"):
             raise self._archive.fault(f"{path!r} ({name}) is stored as a pickle, which irscope does not open because that runs code",
-                                      "save the program with plain tensors, or give the value by --weights")
+                                      "irscope opens no pickle: save the program with plain tensors, or give the value by --weights")
         meta = record.record("tensor_meta")
         type = tensor_meta(meta)
         offset = meta.record("storage_offset").number("as_int") if meta.has("storage_offset") else 0

@@ -41,6 +41,8 @@ SUBMODULE = "module "
 """What the target of a call of a submodule begins with: ``module encoder.layer``."""
 OVERLOAD = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.(\w+))?$")
 HIGHER_ORDER = "torch.ops.higher_order."
+SPELLED = re.compile(r"[\w.<>]+$")
+"""How a target is spelled: names and dots; ``<lambda>`` is a function without a name."""
 GET_ITEM = "_operator.getitem"
 
 
@@ -73,6 +75,8 @@ def canonical(target: str) -> str:
     """One spelling for the modules that FX writes in several ways."""
     if target.startswith("operator."):
         return "_" + target
+    if target.startswith("_operator_"):
+        return target.replace("_", ".", 2).replace(".", "_", 1)
     return target
 
 

@@ -1,0 +1,340 @@
+"""Exported programs and FX graphs: every form of a program is one model, which runs; what is broken is refused at its place."""
+from __future__ import annotations
+
+import json
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irscope import UserError, load
+from irscope.api.running import run
+from irscope.diff.compare import compare
+from irscope.formats.detect import detect
+from irscope.formats.export import print_module, read, sniff
+from irscope.formats.export.signature import Exported
+from irscope.formats.torchscript.attributes import Call
+from irscope.graph import Module, Node, Reading
+from irscope.source import SourceText
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "export"
+FORMS = ("net.pt2", "net.ep.txt", "net.readable.txt")
+
+
+def written(text: str) -> Reading:
+    return read(SourceText("t.txt", text))
+
+
+def module_of(text: str) -> Module:
+    reading = written(text)
+    assert reading.ok, [finding.render() for finding in reading.findings]
+    return reading.module()
+
+
+def shown(module: Module) -> dict[str, Node]:
+    return {node.name: node for graph in module.graphs.values() for node in graph.shown()}
+
+
+SMALL = '''class GraphModule(torch.nn.Module):
+    def forward(self, x: "f32[2, 3]"):
+        # File: /src/m.py:7 in forward, code: return (x + 1).relu();  x = None
+        add: "f32[2, 3]" = torch.ops.aten.add.Tensor(x, 1);  x = None
+        relu: "f32[2, 3]" = torch.ops.aten.relu.default(add);  add = None
+        return (relu,)
+'''
+
+
+# ---------------------------------------------------------------------- one model
+
+
+@pytest.mark.parametrize("form", FORMS[1:])
+def test_every_form_of_a_program_is_the_same_module(form: str) -> None:
+    archive, text = load(DATA / "net.pt2"), load(DATA / form)
+    assert archive.format == text.format == "export" and archive.ok and text.ok
+    assert compare(archive.module(), text.module()).same
+
+
+def test_a_decomposed_program_is_another_one() -> None:
+    core = load(DATA / "net.core.pt2").module()
+    assert compare(core, load(DATA / "net.core.ep.txt").module()).same
+    assert not compare(core, load(DATA / "net.ep.txt").module()).same
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_names_types_and_counts_are_those_of_fx(form: str) -> None:
+    nodes = shown(load(DATA / form).module())
+    assert len(nodes) == 23
+    types = {"linear": "f32[s77, 3]", "getitem_1": "f32[s77, 2]", "gt": "b8[]", "reshape": "f32[2*s77]", "cos": "f32[s77, 3]"}
+    assert {name: str(nodes[name].type) for name in types} == types
+    assert nodes["linear"].op.name == "aten::linear"
+    assert [body.name for body in nodes["cond"].bodies] == ["true_graph_0", "false_graph_0"]
+
+
+@pytest.mark.parametrize("form", FORMS[:2])
+def test_the_signature_and_the_ranges_are_kept(form: str) -> None:
+    exported = Exported.of(load(DATA / form).module())
+    assert exported.signature is not None
+    assert [(p.kind, p.name, p.target) for p in exported.signature.inputs[2:]] == [
+        ("BUFFER", "b_steps", "steps"), ("BUFFER", "b_scale", "scale"), ("CONSTANT_TENSOR", "c_shift", "shift"), ("USER_INPUT", "x", ""),
+        ("USER_INPUT", "flip", "")]
+    assert [p.persistent for p in exported.signature.inputs[2:4]] == [True, False]
+    assert exported.ranges == {"s77": ("2", "64")}
+
+
+def test_mutations_are_no_results() -> None:
+    signature = Exported.of(load(DATA / "net.core.ep.txt").module()).signature
+    assert signature is not None
+    assert signature.outputs[0].kind == "BUFFER_MUTATION" and signature.outputs[0].target == "steps"
+    assert signature.results() == [1, 2, 3, 4, 5, 6]
+
+
+def test_nodes_know_their_lines_and_modules() -> None:
+    module = load(DATA / "net.pt2").module()
+    linear = shown(module)["linear"]
+    assert module.scope(linear) == "inner"
+    assert [str(line) for line in module.call_stack(linear)] == ["/site-packages/torch/nn/modules/linear.py:134", "/src/net.py:13"]
+    assert module.source.text[linear.loc:].startswith('linear: "f32[s77, 3]" = torch.ops.aten.linear.default(')
+    text = load(DATA / "net.ep.txt").module()
+    assert [str(line) for line in text.call_stack(shown(text)["mul"])] == ["/src/net.py:13"]
+
+
+# ---------------------------------------------------------------------- running
+
+
+def arrays() -> tuple[dict[str, Any], list[Any]]:
+    with np.load(DATA / "net.npz") as held:
+        values = {name: held[name] for name in held.files}
+    return values, [values.pop(f"out{i}") for i in range(5)]
+
+
+@pytest.mark.parametrize("form", ["net.pt2", "net.core.pt2"])
+def test_an_archive_runs_with_the_values_that_it_holds(form: str) -> None:
+    values, expected = arrays()
+    result = run(DATA / form, inputs={"x": values["x"]})
+    assert not result.interpreted_ops
+    for made, wanted in zip(result.outputs, expected, strict=True):
+        np.testing.assert_allclose(made, wanted, rtol=1e-5)
+
+
+def test_a_text_runs_with_given_weights() -> None:
+    values, expected = arrays()
+    x = values.pop("x")
+    for made, wanted in zip(run(DATA / "net.ep.txt", inputs={"x": x}, weights=values).outputs, expected, strict=True):
+        np.testing.assert_allclose(made, wanted, rtol=1e-5)
+
+
+def test_a_text_without_types_runs_with_the_types_of_its_inputs() -> None:
+    weight, bias, x = np.eye(3, 4, dtype=np.float32), np.ones(3, np.float32), np.arange(8, dtype=np.float32).reshape(2, 4)
+    made = run(DATA / "net.graph.txt", inputs={"input": x}, weights={"p_0_weight": weight, "p_0_bias": bias}).outputs[0]
+    y = x[:, :3] + 1
+    np.testing.assert_allclose(made, 0.5 * y * (1 + np.tanh(np.sqrt(2 / np.pi) * (y + 0.044715 * y ** 3))), rtol=1e-4)
+
+
+def test_keywords_are_bound_by_the_schema() -> None:
+    text = SMALL.replace("torch.ops.aten.add.Tensor(x, 1)", "torch.ops.aten.add.Tensor(x, x, alpha = 3)")
+    assert Call.of(shown(module_of(text))["add"]).keywords == ("alpha",)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
+    assert run(text, inputs={"x": x}).outputs[0].tolist() == np.maximum(4 * x, 0).tolist()
+
+
+# ---------------------------------------------------------------------- texts
+
+
+def test_comments_and_tails_are_no_statements() -> None:
+    module = module_of(SMALL)
+    assert list(shown(module)) == ["add", "relu"]
+    assert [str(line) for line in module.call_stack(shown(module)["relu"])] == ["/src/m.py:7"]
+
+
+@pytest.mark.parametrize(("line", "operator", "target"), [
+    ("y = x + 1", "aten::add", "_operator.add"), ("y = x >= 0", "aten::ge", "_operator.ge"), ("y = -x", "aten::neg", "_operator.neg"),
+    ("y = x.relu()", "aten::relu", "method relu"), ("y = torch.relu(x)", "aten::relu", "torch.relu"),
+    ("y = torch._C._nn.linear(x, x)", "aten::linear", "torch._C._nn.linear"), ("y = torch.sym_max(1, 2)", "prim::max", "torch.sym_max"),
+    ("y = torch.ops.lab.f.default(x)", "lab::f", "torch.ops.lab.f.default"), ('y = getattr(self.m, "0")(x)', "module m.0", "module m.0"),
+    ("y = torch.ops.prims.convert_element_type.default(x, torch.float16)", "prims::convert_element_type",
+     "torch.ops.prims.convert_element_type.default"),
+])
+def test_what_fx_calls_is_an_operator(line: str, operator: str, target: str) -> None:
+    node = shown(module_of(f"class M(torch.nn.Module):\n    def forward(self, x: \"f32[2]\"):\n        {line}\n        return (y,)\n"))["y"]
+    assert (node.op.name, Call.of(node).target) == (operator, target)
+
+
+def test_a_listing_writes_texts_without_quotes() -> None:
+    module = module_of("graph():\n    %x : [num_users=1] = placeholder[target=x]\n"
+                       "    %y : [num_users=1] = call_function[target=torch.ops.aten.einsum.default](args = (bi,ij->bj, [%x, %x]), kwargs = {})\n"
+                       "    %z : [num_users=1] = call_function[target=torch.ops.aten.div.Tensor_mode](args = (%y, -inf), "
+                       "kwargs = {rounding_mode: floor})\n    return (z,)")
+    text = print_module(module)
+    assert "torch.ops.aten.einsum.default('bi,ij->bj', [x, x])" in text
+    assert "torch.ops.aten.div.Tensor_mode(y, -inf, rounding_mode = 'floor')" in text
+
+
+def test_lines_of_a_log_are_read_without_their_prefixes() -> None:
+    prefix = "V1122 13:54:15.980000 12 torch/_x.py:34] [0/0] [__graph_code] "
+    log = "".join(f"{prefix}{line}\n" for line in [" ===== graph =====", *f"/t/lazy.py {SMALL}".splitlines()]).replace(
+        '"f32[2, 3]"', '"f32[2, 3][3, 1]cpu"')
+    assert detect(log) == "export"
+    assert [str(p.type) for p in module_of(log).main().params] == ["f32[2, 3]"]
+    assert compare(module_of(log), module_of(SMALL)).same
+
+
+def test_inputs_that_are_flattened_are_those_of_the_graph() -> None:
+    joint = SMALL.replace('(self, x: "f32[2, 3]")', "(self, primals)").replace(
+        "        # File", '        x: "f32[2, 3]"; \n        x, = fx_pytree.tree_flatten_spec([primals], self._in_spec)\n        # File').replace(
+        "return (relu,)", "return pytree.tree_unflatten([relu], self._out_spec)")
+    assert compare(module_of(joint), module_of(SMALL)).same
+
+
+def test_a_runnable_script_says_its_shapes_when_it_loads() -> None:
+    script = ("import torch\nclass Repro(torch.nn.Module):\n    def __init__(self) -> None:\n        super().__init__()\n\n"
+              "    def forward(self, arg0_1):\n        add = torch.ops.aten.add.Tensor(arg0_1, 1);  arg0_1 = None\n        return (add,)\n\n"
+              "def load_args(reader):\n    buf0 = reader.storage(None, 48)\n    reader.tensor(buf0, (2, 3), dtype=torch.int64)  # arg0_1\n"
+              "load_args._version = 0\nmod = Repro()\n")
+    assert detect(script) == "export"
+    assert [str(p.type) for p in module_of(script).main().params] == ["i64[2, 3]"]
+
+
+@pytest.mark.parametrize("form", [*FORMS, "net.core.pt2", "net.graph.txt"])
+def test_what_is_printed_is_read_as_the_same(form: str) -> None:
+    module = load(DATA / form).module()
+    text = print_module(module)
+    again = written(text)
+    assert again.ok and compare(module, again.module()).same
+    assert print_module(again.module()) == text
+
+
+@pytest.mark.parametrize("text", ["import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x\n", "graph G {\n}\n"])
+def test_programs_of_users_are_no_graphs(text: str) -> None:
+    assert sniff(text) == 0
+
+
+# ---------------------------------------------------------------------- faults
+
+
+@pytest.mark.parametrize(("old", "new", "place", "words"), [
+    ("relu.default(add)", "relu.default(nowhere)", "5:57", "nowhere is not defined here"),
+    ("Tensor(x, 1)", "Tensor(x, [1", "4:53", "is never closed"),
+    ("f32[2, 3]\"):", "f32[[2, 3]\"):", "2:26", "is no type"),
+    ("        relu:", "       relu:", "5:8", "unexpected indent"),
+    ("        return (relu,)\n", "", "5:9", "before the return"),
+    ("        relu:", "        import os\n        relu:", "5:9", "an import"),
+    ("add.Tensor(x, 1)", "add.Tensor(x, *x)", "4:57", "without *"),
+    ("add.Tensor(x, 1)", "add.Tensor(x, " + "(" * 80 + "1" + ")" * 80 + ")", "4:9", "nested"),
+    ("torch.ops.aten.relu.default(add)", "torch.ops.higher_order.cond(add, self.gone)", "5:62", "no value"),
+])
+def test_faults_are_told_at_their_place(old: str, new: str, place: str, words: str) -> None:
+    assert old in SMALL
+    reading = written(SMALL.replace(old, new, 1))
+    assert not reading.ok
+    finding = reading.findings[0]
+    assert words in finding.message and str(finding.place()) == place
+
+
+def test_a_subgraph_without_a_class_is_a_fault() -> None:
+    text = SMALL.replace("        relu", "        gone_0 = self.gone_0\n        c = torch.ops.higher_order.cond(add, gone_0, gone_0, (add,))\n        relu", 1)
+    assert "no class gone_0 follows" in written(text).findings[0].message
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ("call_function", "call_banana", "no opcode 'call_banana'"), ("num_users=1] = call", "num_users=] = call", "num_users=NUMBER"),
+    ("(%x,)", "(%gone,)", "%gone is not defined"), ("(args = (%x,)", "(args = (%x,", "syntax"),
+])
+def test_faults_of_a_listing(old: str, new: str, words: str) -> None:
+    text = ("graph():\n    %x : [num_users=1] = placeholder[target=x]\n"
+            "    %y : [num_users=1] = call_function[target=torch.ops.aten.relu.default](args = (%x,), kwargs = {})\n    return (y,)")
+    assert written(text).ok
+    assert words in written(text.replace(old, new, 1)).findings[0].message
+
+
+# ---------------------------------------------------------------------- archives
+
+
+def changed(change: Any = None, name: str = "models/model.json", data: bytes | None = None, drop: str = "") -> bytes:
+    """The archive with a change of its JSON, with other bytes for an entry, or without one."""
+    buffer = BytesIO()
+    with zipfile.ZipFile(DATA / "net.pt2") as held, zipfile.ZipFile(buffer, "w") as made:
+        for entry in held.infolist():
+            body = held.read(entry)
+            if entry.filename.endswith(name):
+                if data is not None:
+                    body = data
+                elif change is not None:
+                    record = json.loads(body)
+                    change(record)
+                    body = json.dumps(record).encode()
+            if not drop or not entry.filename.endswith(drop):
+                made.writestr(entry.filename, body)
+    return buffer.getvalue()
+
+
+def graph(record: Any) -> Any:
+    return record["graph_module"]["graph"]
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda r: r["schema_version"].update(major=99), "schema version 99"),
+    (lambda r: graph(r).pop("nodes"), "'nodes' is missing"),
+    (lambda r: graph(r)["nodes"][0].update(target=7), "nodes[0].target: a text is expected"),
+    (lambda r: graph(r)["nodes"].reverse(), "is not defined before this place"),
+    (lambda r: graph(r)["tensor_values"].pop("linear"), "tensor_values has no type of linear"),
+    (lambda r: graph(r)["tensor_values"]["x"].update(dtype=999), "dtype: torch has no element type with the number 999"),
+    (lambda r: graph(r)["tensor_values"]["x"].update(sizes="8"), "sizes: a list is expected"),
+    (lambda r: graph(r)["nodes"][2]["inputs"][0]["arg"].update(as_int=1), "has one kind"),
+    (lambda r: r["graph_module"]["signature"]["input_specs"].pop(), "6 inputs, the graph has 7"),
+])
+def test_broken_json_is_refused_by_its_path(change: Any, words: str) -> None:
+    with pytest.raises(UserError) as caught:
+        load(changed(change), name="net.pt2")
+    assert words in caught.value.message
+
+
+def nested(depth: int) -> bytes:
+    return b'{"a":' * depth + b"1" + b"}" * depth
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    (changed(data=b""), "it is empty"), (changed(data=b'{"graph_mod'), "it is no JSON"), (changed(data=nested(100_000)), "nested too deeply"),
+    (changed(drop="models/model.json"), "no models/model.json"), (changed()[:9000], "central directory"),
+])
+def test_damaged_archives_are_refused(data: bytes, words: str) -> None:
+    with pytest.raises(UserError) as caught:
+        load(data, name="net.pt2")
+    assert words in caught.value.message
+
+
+def hostile(path: str, body: bytes = b"x", flags: int = 0) -> bytes:
+    buffer = BytesIO(changed())
+    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as made:
+        made.writestr(path, body)
+    data = buffer.getvalue()
+    if flags:
+        at = data.rfind(b"PK\x01\x02")
+        data = data[:at + 8] + bytes([data[at + 8] | flags]) + data[at + 9:]
+    return data
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    (hostile("../../etc/passwd"), "leads out of the archive"), (hostile("/etc/passwd"), "leads out of the archive"),
+    (hostile("model/secret", flags=1), "is encrypted"), (hostile("model/bomb", bytes(50_000_000)), "unpacks to"),
+])
+def test_hostile_archives_are_refused(data: bytes, words: str) -> None:
+    with pytest.raises(UserError) as caught:
+        load(data, name="net.pt2")
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    (changed(name="data/weights/weight_0", data=b"1234"), "too short for 'inner.weight'"),
+    (changed(drop="model_weights_config.json"), "model_weights_config.json is missing"),
+    (changed(lambda r: r["config"]["inner.weight"].update(use_pickle=True), "model_weights_config.json"), "stored as a pickle"),
+])
+def test_values_that_cannot_be_read_are_refused_when_they_are_needed(data: bytes, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "net.pt2"
+    path.write_bytes(data)
+    assert load(path).ok
+    with pytest.raises(UserError) as caught:
+        run(path)
+    assert words in caught.value.message
