@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.expand.torchscript_runs import graph, module_of
-from tests.lower.whole import reference
 from irscope.backends.model import ports_of
 from irscope.backends.opening import Bindings, opened
+from tests.expand.torchscript_runs import graph, module_of
+from tests.lower.whole import reference
 
 Array = np.ndarray[Any, Any]
 

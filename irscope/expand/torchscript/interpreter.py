@@ -21,6 +21,7 @@ from irscope.expand.torchscript import (
     branches,
     constants,
     control,
+    flexible_attention,
     higher_order,
     inputs,
     numbers,
@@ -333,7 +334,7 @@ def results_of(graph: Graph, env: Mapping[Node, Any]) -> list[Any]:
     return [env[root]]
 
 
-HANDLERS = higher_order.NODES | batches.NODES
+HANDLERS = higher_order.NODES | flexible_attention.NODES | batches.NODES
 """The functions that run what FX graphs have beside operators."""
 KEEP_SHAPE = frozenset(("aten::detach", "aten::requires_grad", "aten::alias"))
 """Views whose in-place form changes nothing that a value shows."""

@@ -41,9 +41,9 @@ for _schema, _function in (
     ("slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)", slices.slice_),
     ("select_copy.int(Tensor self, int dim, int index)", slices.select),
     ("view_copy.dtype(Tensor self, ScalarType dtype)", shape.view_dtype),
-    ("view_as_real_copy(Tensor self)", complex_numbers.view_as_real), ("view_as_complex_copy(Tensor self)", complex_numbers.view_as_complex),
-    ("_neg_view_copy(Tensor self)", complex_numbers.neg_view), ("_reshape_alias_copy(Tensor self, int[] size, int[] stride)",
-                                                               shape.reshape_alias),
+    ("view_as_real_copy(Tensor self)", complex_numbers.view_as_real),
+    ("view_as_complex_copy(Tensor self)", complex_numbers.view_as_complex), ("_neg_view_copy(Tensor self)", complex_numbers.neg_view),
+    ("_reshape_alias_copy(Tensor self, int[] size, int[] stride)", shape.reshape_alias),
 ):
     _copying(_schema, _function)
 
