@@ -75,7 +75,7 @@ def test_cond_without_its_graphs_is_refused() -> None:
     %false_graph_0 : [num_users=1] = get_attr[target=false_graph_0]
     %cond : [num_users=1] = call_function[target=torch.ops.higher_order.cond](args = (%gt, %true_graph_0, %false_graph_0, (%x,)), kwargs = {})
     return (cond,)"""
-    with pytest.raises(UserError, match="what the attribute 'true_graph_0'"):
+    with pytest.raises(UserError, match=r"not in the text \(true_graph_0\)"):
         run(text, x=X)
 
 
@@ -171,6 +171,51 @@ def test_vmap_works_on_rows() -> None:
     """)
     w = np.arange(9, dtype=np.float32).reshape(3, 3)
     np.testing.assert_allclose(run(text, x=X, w=w)[0], w @ (2 * X).T, rtol=1e-5)
+
+
+def test_flexible_attention_runs_its_graphs_over_all_scores() -> None:
+    text = module('q: "f32[1, 2, 4, 3]", k: "f32[1, 2, 4, 3]", v: "f32[1, 2, 4, 3]", bias: "f32[2]"', """
+    sdpa_score0 = self.sdpa_score0
+    sdpa_mask0 = self.sdpa_mask0
+    flex_attention = torch.ops.higher_order.flex_attention(q, k, v, sdpa_score0, (4, 4, None, None, 128, 128, sdpa_mask0), 0.5, {'OUTPUT_MAX': False}, (bias,), ())
+    getitem: "f32[1, 2, 4, 3]" = flex_attention[0]
+    return (getitem,)
+    """, inner("sdpa_score0", 'score: "f32[]", b: "i32[]", h: "i32[]", row: "i32[]", column: "i32[]", bias: "f32[2]"', """
+    index: "f32[]" = torch.ops.aten.index.Tensor(bias, [h])
+    sub: "i32[]" = torch.ops.aten.sub.Tensor(row, column)
+    mul: "f32[]" = torch.ops.aten.mul.Tensor(index, sub)
+    add: "f32[]" = torch.ops.aten.add.Tensor(score, mul)
+    return add
+    """) + inner("sdpa_mask0", 'b: "i32[]", h: "i32[]", row: "i32[]", column: "i32[]"', """
+    ge: "b8[]" = torch.ops.aten.ge.Tensor(row, column)
+    return ge
+    """))
+    rng = np.random.default_rng(2)
+    q, k, v = (rng.standard_normal((1, 2, 4, 3)).astype(np.float32) for _ in range(3))
+    bias = np.array([0.25, -1.0], np.float32)
+    away = np.arange(4)[:, None] - np.arange(4)[None, :]
+    scores = np.where(away >= 0, q @ k.swapaxes(-1, -2) * 0.5 + bias[None, :, None, None] * away, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    np.testing.assert_allclose(run(text, q=q, k=k, v=v, bias=bias)[0], weights / weights.sum(-1, keepdims=True) @ v, rtol=1e-4, atol=1e-5)
+
+
+def test_nested_vmaps_have_levels() -> None:
+    space = "torch._functorch.predispatch"
+    text = module('x: "f32[2, 3, 4]", y: "f32[3, 4]"', f"""
+    a: "f32[3, 4]" = {space}._add_batch_dim(x, 0, 1)
+    b: "f32[4]" = {space}._add_batch_dim(a, 0, 2)
+    c: "f32[4]" = {space}._add_batch_dim(y, 0, 2)
+    mul: "f32[4]" = torch.ops.aten.mul.Tensor(b, c)
+    new_zeros: "f32[4]" = torch.ops.aten.new_zeros.default(mul, [4])
+    copy_: "f32[4]" = torch.ops.aten.copy_.default(new_zeros, mul)
+    sum_1: "f32[]" = torch.ops.aten.sum.default(copy_)
+    inner_rows: "f32[3]" = {space}._remove_batch_dim(sum_1, 2, 3, 0)
+    rows: "f32[3, 2]" = {space}._remove_batch_dim(inner_rows, 1, 2, 1)
+    return (rows,)
+    """)
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    y = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_allclose(run(text, x=x, y=y)[0], (x * y).sum(-1).T)
 
 
 def test_autocast_lowers_products_and_keeps_the_rest() -> None:

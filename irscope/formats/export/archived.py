@@ -10,7 +10,7 @@ from irscope.formats.export.arguments import Arguments, tensor_meta
 from irscope.formats.export.making import UNTYPED, Argument, GraphMaker
 from irscope.formats.export.records import BadRecord, Record
 from irscope.formats.export.symbols import Unreadable, spelled
-from irscope.formats.export.targets import GET_ITEM, Targets, canonical, is_higher_order
+from irscope.formats.export.targets import GET_ITEM, SPELLED, Targets, canonical, is_higher_order
 from irscope.formats.export.types import SymbolType, symbol_type
 from irscope.formats.torchscript.operators import overloads
 from irscope.graph import UNKNOWN, Graph, Module, NamedType, Node, TupleType, Type
@@ -82,6 +82,8 @@ class GraphReader:
 
     def _node(self, record: Record) -> None:
         target = canonical(record.text("target"))
+        if not SPELLED.match(target):
+            raise record.fault("target", f"{target[:40]!r} names no function")
         outputs = list(record.records("outputs"))
         name = self._name(record, outputs, target)
         before = len(self.maker.graph.nodes)

@@ -13,13 +13,13 @@ import re
 from collections.abc import Callable
 
 from irscope.formats.export.making import UNTYPED, Argument, GraphMaker
-from irscope.formats.export.targets import METHOD, SUBMODULE, canonical
+from irscope.formats.export.targets import METHOD, SPELLED, SUBMODULE, canonical
 from irscope.formats.export.values import Named, named
 from irscope.formats.syntax import SyntaxFault
 from irscope.graph import UNKNOWN, Node
 
 HEADER = re.compile(r"graph\([^()\n]*\):$")
-NODE = re.compile(r"%(?P<name>[^\s:]+) : (?P<type>[^\n]*?)\[(?P<users>[^\[\]\n]*)\] = (?P<opcode>\w+)\[target=(?P<target>[^\n]*?)\]"
+NODE = re.compile(r"%(?P<name>\w[\w.]*) : (?P<type>[^\n]*?)\[(?P<users>[^\[\]\n]*)\] = (?P<opcode>\w+)\[target=(?P<target>[^\n]*?)\]"
                   r"(?P<rest>\([^\n]*\))?$")
 USERS = re.compile(r"(?:num_|#)users=\d+$")
 ARGUMENTS = re.compile(r"\(args = (.*), kwargs = (\{.*\})\)$", re.DOTALL)
@@ -62,6 +62,8 @@ class Listing:
         name, target, rest = found["name"], found["target"], found["rest"]
         if name in self.maker.names:
             raise SyntaxFault(at, f"%{name} is assigned twice", length=len(name) + 1)
+        if not SPELLED.match(target):
+            raise SyntaxFault(at + found.start("target"), f"syntax: the target {target[:40]!r} is no name", length=len(target))
         if opcode == "placeholder":
             self.maker.placeholder(name, UNTYPED, at)
             return

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from keyword import iskeyword
 
 from irscope.formats.export.signature import Exported, Signature
 from irscope.formats.export.spelling import annotation, call_text, operand_text
@@ -144,8 +145,8 @@ def _names(graph: Graph) -> dict[Node, str]:
     for node in graph.nodes:
         if node.synthetic and node.op is not hlo.parameter:
             continue
-        base = "".join(c if c.isalnum() or c == "_" else "_" for c in node.name) or "value"
-        name = base = f"_{base}" if base[0].isdigit() else base
+        base = "".join(c if f"_{c}".isidentifier() else "_" for c in node.name) or "value"
+        name = base = base if base.isidentifier() and not iskeyword(base) else f"_{base}"
         number = 0
         while name in taken:
             number += 1

@@ -4,9 +4,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from irscope.formats.export.expressions import parse
 from irscope.formats.export.targets import METHOD, SUBMODULE
 from irscope.formats.export.types import SHORT, SymbolType
 from irscope.formats.export.values import NAMES
+from irscope.formats.syntax import SyntaxFault
 from irscope.formats.torchscript.attributes import Call, Constant, Subgraph
 from irscope.formats.torchscript.types import TorchTensorType
 from irscope.graph import Node, TensorType, Type
@@ -48,7 +50,7 @@ def call_text(node: Node, names: Mapping[Node, str]) -> str:
         return f"{arguments[0]}.{target.removeprefix(METHOD)}({', '.join(arguments[1:])})"
     if target.startswith(SUBMODULE):
         return f"self.{target.removeprefix(SUBMODULE)}({', '.join(arguments)})"
-    return f"{target}({', '.join(arguments)})"
+    return f"{target.replace('<', '_').replace('>', '_')}({', '.join(arguments)})"
 
 
 def target_of(node: Node) -> str:
@@ -87,6 +89,15 @@ def operand_text(node: Node, names: Mapping[Node, str]) -> str:
     return constant_text(Constant.of(node).value, str(node.type))
 
 
+def _is_expression(text: str) -> bool:
+    """Whether Python parses a text, which it does of those that are read from a class."""
+    try:
+        parse(f"({text})", 0)
+    except SyntaxFault:
+        return False
+    return True
+
+
 def constant_text(value: object, type: str = "") -> str:
     """A constant; ``type`` says what the numbers and texts of torch's own constants mean."""
     if type in NAMES and isinstance(value, int):
@@ -95,7 +106,7 @@ def constant_text(value: object, type: str = "") -> str:
         kind, colon, index = value.partition(":")
         return f"device(type='{kind}'{f', index={index}' if colon else ''})"
     if type == "object":
-        return str(value)
+        return str(value) if _is_expression(str(value)) else repr(value)
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(constant_text, value)) + "]"
     if isinstance(value, float) and not math.isfinite(value):

@@ -41,6 +41,8 @@ SUBMODULE = "module "
 """What the target of a call of a submodule begins with: ``module encoder.layer``."""
 OVERLOAD = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.(\w+))?$")
 HIGHER_ORDER = "torch.ops.higher_order."
+SPELLED = re.compile(r"[\w.<>]+$")
+"""How a target is spelled: names and dots; ``<lambda>`` is a function without a name."""
 GET_ITEM = "_operator.getitem"
 
 
@@ -112,4 +114,4 @@ def _known(name: str) -> str:
 
 def is_higher_order(target: str) -> bool:
     """Whether the target takes graphs."""
-    return target.startswith(HIGHER_ORDER)
+    return target.startswith(HIGHER_ORDER) and not target.endswith(".flat_apply")
