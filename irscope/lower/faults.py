@@ -7,7 +7,8 @@ from irscope.source import Finding, Severity, UserError
 
 _WHY: dict[str, tuple[str, str]] = {
     "rng": ("its numbers come from the hidden state of a device, so there is nothing to reproduce",
-            "draw them with rng-bit-generator, or with jax.random, and give the key as an input"),
+            "give the numbers as an input, or draw them from a key (rng-bit-generator, jax.random); for dropout in torch, call eval() "
+            "before the graph is made"),
     "rng-get-and-update-state": ("it reads the hidden state of a device's random numbers", "give the state as an input"),
     "infeed": ("it reads from a host queue that this program does not have", "give the value as an input of the program"),
     "outfeed": ("it writes to a host queue that this program does not have", "return the value from the program"),
@@ -24,7 +25,8 @@ def cannot_run(module: Module, node: Node, why: str = "", help: str = "") -> Use
     target = CustomCall.of(written).custom_call_target
     what = f"custom-call to {target!r}" if target else written.op.name
     unknown = ("irscope has no compiled meaning for it", "")
-    known_why, known_help = _WHY.get(written.op.name.removesuffix("-done").removesuffix("-start"), unknown)
+    names = (op.name.removesuffix("-done").removesuffix("-start") for op in (written.op, node.op))
+    known_why, known_help = next((_WHY[name] for name in names if name in _WHY), unknown)
     message = f"%{written.name} ({what}) cannot run here: {why or known_why}"
     source = module.source if module.source.text else None
     stack = module.call_stack(written)

@@ -23,6 +23,7 @@ def core_calls(seed: int) -> Iterator[Call]:
     yield from lists(r)
     yield from products(r)
     yield from distances(r)
+    yield from grids(r)
 
 
 def attention(r: Any) -> Iterator[Call]:
@@ -204,3 +205,13 @@ def distances(r: Any) -> Iterator[Call]:
     rows = r(4, 3)
     for p in (1.0, 2.0, 3.0):
         yield "aten::_pdist_backward", (r(6), rows, p, torch.ops.aten._pdist_forward(rows, p))
+
+
+def grids(r: Any) -> Iterator[Call]:
+    """Gradients of sampling at positions, some of them outside the image."""
+    for mode in (0, 1):
+        for padding in (0, 1, 2):
+            for corners in (False, True):
+                yield ("aten::grid_sampler_2d_backward",
+                       (r(1, 2, 3, 2), r(1, 2, 4, 5), r(1, 3, 2, 2) * 0.9, mode, padding, corners, [True, True]))
+    yield "aten::grid_sampler_3d_backward", (r(1, 2, 2, 2, 2), r(1, 2, 3, 4, 3), r(1, 2, 2, 2, 3) * 0.9, 0, 0, False, [True, True])

@@ -1,4 +1,4 @@
-"""``vmap`` before dispatch: between two functions, tensors have a dimension that the operators do not see.
+"""``vmap`` before dispatch: between two functions, tensors have dimensions that the operators do not see.
 
     _add_batch_dim(x, 0, 1)                a row for each element of dimension 0; what follows works on rows
     mul = aten.mul(row, other_row)         once for all rows where it is elementwise, else once a row
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
+from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.higher_order import row
 from irscope.expand.torchscript.program import Program
 from irscope.formats.torchscript.abstract import Tensor
@@ -21,31 +23,37 @@ Handler = Callable[[Program, Node, list[Any]], Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """A tensor as the operators of a ``vmap`` see it: a row; all of them are the rows of ``whole``."""
+    """A tensor as the operators of a ``vmap`` see it: a row. The first dimensions of ``whole`` are those of the levels, in order."""
 
     whole: Tensor
+    levels: tuple[int, ...]
 
 
 def add_batch_dim(program: Program, node: Node, values: list[Any]) -> Rows:
     """``(x, dimension, level)``"""
-    t, x = program.t, values[0]
-    if isinstance(x, Rows):
-        raise ValueError("a vmap within a vmap is not supported: run ep.run_decompositions() before the program is saved")
-    whole = x.get()
-    d = t.dim(whole, values[1])
-    return Rows(Tensor(t.here(t.transpose(whole, [d, *(i for i in range(t.rank(whole)) if i != d)]))))
+    t, (x, dimension, level) = program.t, values
+    levels = x.levels if isinstance(x, Rows) else ()
+    whole = (x.whole if isinstance(x, Rows) else x).get()
+    depth = len(levels)
+    d = depth + t.dim(t.rank(whole) - depth, dimension)
+    order = [*range(depth), d, *(i for i in range(depth, t.rank(whole)) if i != d)]
+    return Rows(Tensor(t.here(t.transpose(whole, order))), (*levels, level))
 
 
-def remove_batch_dim(program: Program, node: Node, values: list[Any]) -> Tensor:
+def remove_batch_dim(program: Program, node: Node, values: list[Any]) -> Any:
     """``(x, level, rows, dimension)``"""
-    t, x, (_, count, out) = program.t, values[0], values[1:4]
-    if not isinstance(x, Rows):  # no operator read a row: it is the same for all
-        value = t.unsqueeze(x.get(), 0)
-        x = Rows(Tensor(t.here(t.broadcast_to(value, (count, *t.shape(value)[1:])))))
-    whole = x.whole.get()
-    order = list(range(1, t.rank(whole)))
-    order.insert(t.dim(whole, out), 0)
-    return Tensor(t.here(t.transpose(whole, order)))
+    t, (x, level, count, out) = program.t, values
+    levels = x.levels if isinstance(x, Rows) else ()
+    whole = (x.whole if isinstance(x, Rows) else x).get()
+    if level not in levels:  # no operator read a row: it is the same for all
+        whole = t.broadcast_to(t.unsqueeze(whole, 0), (count, *t.shape(whole)))
+        levels = (level, *levels)
+    at, depth = levels.index(level), len(levels) - 1
+    order = [d for d in range(t.rank(whole)) if d != at]
+    order.insert(depth + t.dim(t.rank(whole) - depth, out), at)
+    made = Tensor(t.here(t.transpose(whole, order)))
+    rest = tuple(other for other in levels if other != level)
+    return Rows(made, rest) if rest else made
 
 
 def nothing(program: Program, node: Node, values: list[Any]) -> None:
@@ -67,35 +75,63 @@ def has_rows(values: Sequence[Any]) -> bool:
 
 def apply(program: Program, node: Node, name: str, values: list[Any]) -> Any:
     """An operator on rows: all of them at once where it is elementwise, else one after the other."""
-    plain = [v for v in values if isinstance(v, Tensor | Rows)]
+    if name.endswith("_") and not name.endswith("__"):
+        return _in_place(program, node, name, values)
+    found = _rows_in(values)
+    levels = tuple(sorted({level for v in found for level in v.levels}))
     if node.op.work == "elementwise" and not any(isinstance(v, list) for v in values):
-        made = program.operator(node, name, _aligned(program, plain, values))
+        made = program.operator(node, name, _aligned(program, values, levels))
         if isinstance(made, Tensor):
-            return Rows(made)
-    counts = {program.t.shape(v.whole.get())[0] for v in _rows_in(values)}
-    if len(counts) != 1:
-        raise ValueError(f"rows of {sorted(counts)} elements meet in one vmap")
-    count = counts.pop()
-    results = [program.operator(node, name, _at(program, values, number)) for number in range(count)]
-    return _stacked(program, node, results)
+            return Rows(made, levels)
+    sizes = {level: program.t.shape(v.whole.get())[i] for v in found for i, level in enumerate(v.levels)}
+    counts = tuple(sizes[level] for level in levels)
+    flat = [_flattened(program, v, levels, counts) for v in values]
+    results = [program.operator(node, name, _at(program, flat, number)) for number in range(prod(counts))]
+    return _stacked(program, node, results, levels, counts)
+
+
+def _in_place(program: Program, node: Node, name: str, values: list[Any]) -> Any:
+    """Writes all rows of the first operand."""
+    target, made = values[0], apply(program, node, name[:-1], values)
+    if not isinstance(target, Rows) or not isinstance(made, Rows) or made.levels != target.levels:
+        raise ValueError("a vmap writes to a tensor that is the same for all rows, which torch refuses as well")
+    t, before = program.t, target.whole.get()
+    aliases.write(program, target.whole, t.broadcast_to(t.convert(made.whole.get(), t.dtype(before)), t.shape(before)))
+    return target
 
 
 def _rows_in(values: Sequence[Any]) -> list[Rows]:
     return [found for v in values for found in ([v] if isinstance(v, Rows) else _rows_in(v) if isinstance(v, list) else [])]
 
 
-def _aligned(program: Program, plain: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    """The operands with as many dimensions each, those of the rows first."""
-    t = program.t
-    rank = max(t.rank(v.get()) if isinstance(v, Tensor) else t.rank(v.whole.get()) - 1 for v in plain)
+def _spread(program: Program, value: Rows, levels: tuple[int, ...], rank: int) -> Node:
+    """The whole with a dimension for each level, of size 1 where it lacks one, and then ``rank`` dimensions."""
+    t, whole = program.t, value.whole.get()
+    shape = t.shape(whole)
+    depth = len(value.levels)
+    first = tuple(shape[value.levels.index(level)] if level in value.levels else 1 for level in levels)
+    own = shape[depth:]
+    return t.reshape(whole, (*first, *(1,) * (rank - len(own)), *own))
 
-    def aligned(value: Any) -> Any:
-        if not isinstance(value, Rows):
-            return value
-        whole = value.whole.get()
-        count, *sizes = t.shape(whole)
-        return Tensor(t.here(t.reshape(whole, (count, *(1,) * (rank - len(sizes)), *sizes))))
-    return [aligned(v) for v in values]
+
+def _aligned(program: Program, values: Sequence[Any], levels: tuple[int, ...]) -> list[Any]:
+    """The operands with as many dimensions each, those of the levels first."""
+    t = program.t
+    rank = max(t.rank(v.get()) if isinstance(v, Tensor) else t.rank(v.whole.get()) - len(v.levels)
+               for v in values if isinstance(v, Tensor | Rows))
+    return [Tensor(t.here(_spread(program, v, levels, rank))) if isinstance(v, Rows) else v for v in values]
+
+
+def _flattened(program: Program, value: Any, levels: tuple[int, ...], counts: tuple[int, ...]) -> Any:
+    """An operand with one dimension for all levels."""
+    if isinstance(value, list):
+        return [_flattened(program, part, levels, counts) for part in value]
+    if not isinstance(value, Rows):
+        return value
+    t = program.t
+    own = t.shape(value.whole.get())[len(value.levels):]
+    full = t.broadcast_to(_spread(program, value, levels, len(own)), (*counts, *own))
+    return Rows(Tensor(t.here(t.reshape(full, (prod(counts), *own)))), levels[:1])
 
 
 def _at(program: Program, values: Sequence[Any], number: int) -> list[Any]:
@@ -103,15 +139,16 @@ def _at(program: Program, values: Sequence[Any], number: int) -> list[Any]:
     return [row(program, v.whole, number) if isinstance(v, Rows) else _at(program, v, number) if isinstance(v, list) else v for v in values]
 
 
-def _stacked(program: Program, node: Node, results: list[Any]) -> Any:
+def _stacked(program: Program, node: Node, results: list[Any], levels: tuple[int, ...], counts: tuple[int, ...]) -> Any:
     """The results of all rows."""
     t = program.t
     if not results:
         if not isinstance(node.type, TensorType) or not node.type.is_static:
             raise ValueError("a vmap over no rows makes something whose type the text does not say")
-        return Rows(Tensor(t.full((0, *node.type.dims()), 0, node.type.dtype)))
+        return Rows(Tensor(t.full((*counts, *node.type.dims()), 0, node.type.dtype)), levels)
     if isinstance(results[0], list):
-        return [_stacked(program, node, [made[i] for made in results]) for i in range(len(results[0]))]
+        return [_stacked(program, node, [made[i] for made in results], levels, counts) for i in range(len(results[0]))]
     if not isinstance(results[0], Tensor):
         return results[0]
-    return Rows(Tensor(t.here(t.concat([t.unsqueeze(t.here(made.get()), 0) for made in results], 0))))
+    whole = t.concat([t.unsqueeze(t.here(made.get()), 0) for made in results], 0)
+    return Rows(Tensor(t.here(t.reshape(whole, (*counts, *t.shape(whole)[1:])))), levels)

@@ -38,7 +38,8 @@ def graph_of(program: Program, value: object) -> Graph:
     """The graph that an operand is. Raises ValueError where the text does not have it."""
     found = program.module.graphs.get(value.name) if isinstance(value, FunctionRef) else None
     if found is None:
-        raise ValueError("it takes a graph that is not in the text: print_readable() or the archive has the inner graphs")
+        name = f" ({value.name})" if isinstance(value, FunctionRef) else ""
+        raise ValueError(f"it takes a graph that is not in the text{name}: print_readable() or the archive has the inner graphs")
     return found
 
 
@@ -227,6 +228,15 @@ def with_effects(program: Program, node: Node, values: list[Any]) -> Any:
         raise UserError(f"%{node.name} calls an operator that the text does not name{program.where(node)}")
     made = program.named(node, name, given)
     return [token, *(made if isinstance(made, list) else [] if made is None else [made])]
+
+
+@taking(ops.FLAT_APPLY.name)
+def flat_apply(program: Program, node: Node, values: list[Any]) -> Any:
+    """A function of Python that the text names, of which the one that indexes a tensor is supported."""
+    for place, value in enumerate(values):
+        if isinstance(value, str) and value.endswith(".ModIndex"):
+            return program.operator(node, "aten::index", [values[place + 1], list(values[place + 2:])])
+    raise ValueError("it calls a function of Python whose body is not in the text")
 
 
 @taking(ops.OUT_DTYPE.name)

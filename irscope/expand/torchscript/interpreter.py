@@ -21,6 +21,7 @@ from irscope.expand.torchscript import (
     branches,
     constants,
     control,
+    flexible_attention,
     higher_order,
     inputs,
     numbers,
@@ -228,13 +229,11 @@ class Interpreter(Program):
         if choice.style in ("view", "alias"):
             return aliases.shared(self, node, choice.function, choice.style, arguments)
         results = choice.function(self.t, *map(structure.node_of, arguments))
-        values: Mapping[int, Node] = {}
-        if isinstance(results, Written):
-            results, values = results.results, results.values
-        made = structure.wrap(self, results)
+        made = structure.wrap(self, results.results if isinstance(results, Written) else results)
         aliases.lay_out(self, node, name, arguments, made)
-        for place, value in values.items():
-            aliases.write(self, arguments[place], value)
+        if isinstance(results, Written):
+            for place, value in results.values.items():
+                aliases.write(self, arguments[place], value)
         return made
 
     def named(self, node: Node, target: str, values: list[Any]) -> Any:
@@ -335,7 +334,7 @@ def results_of(graph: Graph, env: Mapping[Node, Any]) -> list[Any]:
     return [env[root]]
 
 
-HANDLERS = higher_order.NODES | batches.NODES
+HANDLERS = higher_order.NODES | flexible_attention.NODES | batches.NODES
 """The functions that run what FX graphs have beside operators."""
 KEEP_SHAPE = frozenset(("aten::detach", "aten::requires_grad", "aten::alias"))
 """Views whose in-place form changes nothing that a value shows."""

@@ -101,6 +101,8 @@ def describe(value: object) -> str:
         return "(" + ", ".join(map(describe, value[:4])) + (", ...)" if len(value) > 4 else ")")
     if isinstance(value, Maybe):
         return f"{describe(value.value)} or None, which depends on data"
+    if isinstance(value, FunctionRef):
+        return f"the attribute {value.name!r}, which the text does not have"
     return value.kind if isinstance(value, Scalar) else repr(value) if not isinstance(value, ModuleRef) else f"object {value.path}"
 
 
@@ -148,8 +150,7 @@ def _module_attribute(program: Program, node: Node, values: list[Any]) -> Any:
     if attribute.callee:
         return FunctionRef(attribute.callee)
     if attribute.name not in program.given.weights and not isinstance(node.type, TensorType):
-        raise UserError(f"the text does not say what the attribute {attribute.name!r} of the graph module is{program.where(node)}",
-                        "print_readable() prints inner graphs; --weights gives a tensor by this name")
+        return FunctionRef(attribute.name)  # what it is shows where it is used
     return weight(program, attribute.name, node)
 
 

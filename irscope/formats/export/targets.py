@@ -114,4 +114,4 @@ def _known(name: str) -> str:
 
 def is_higher_order(target: str) -> bool:
     """Whether the target takes graphs."""
-    return target.startswith(HIGHER_ORDER)
+    return target.startswith(HIGHER_ORDER) and not target.endswith(".flat_apply")

@@ -19,6 +19,7 @@ SCAN = _taking_graphs("scan", "A graph for each row of tensors, with values that
 ASSOCIATIVE_SCAN = _taking_graphs("associative_scan", "The running results of a graph of two operands.")
 WITH_EFFECTS = _taking_graphs("with_effects", "An operator with effects, in the order of tokens.")
 FLEX_ATTENTION = _taking_graphs("flex_attention", "Attention whose scores a graph changes.", "contraction")
+FLAT_APPLY = _taking_graphs("flat_apply", "A function of Python, of flat operands.")
 OUT_DTYPE = _taking_graphs("out_dtype", "An operator whose result has another element type.", "elementwise")
 WRAPPERS = {name: _taking_graphs(name, doc) for name, doc in {
     "wrap": "A graph.", "wrap_with_set_grad_enabled": "A graph with gradients on or off.",

@@ -34,7 +34,7 @@ FAMILIES = {
     "norm_gradients": "reduction", "convolution_gradients": "contraction", "window_gradients": "reduction",
     "index_gradients": "movement", "distances": "reduction", "factors": "contraction", "attention_kernels": "contraction",
     "assertions": "", "decomposed": "elementwise", "foreach": "elementwise", "prims": "elementwise", "draws": "elementwise",
-    "products": "contraction",
+    "products": "contraction", "cells": "elementwise", "grid_gradients": "movement",
 }
 """The files that declare operators, and the class of their work (``Op.work``), where an operator does not declare another."""
 

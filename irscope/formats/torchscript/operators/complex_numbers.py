@@ -41,6 +41,11 @@ def conj_physical(t: Torch, x: Node, at: Layout | None) -> Decision:
     return Copied(conjugate(t, x), preserved(at) if at is not None else None)
 
 
+@operator("_conj_physical(Tensor self)", "_conj_copy(Tensor self)")
+def conj_copy(t: Torch, x: Node) -> Node:
+    return conjugate(t, x) if t.dtype(x).is_complex else x
+
+
 @view("_neg_view(Tensor(a) self)")
 def neg_view(t: Torch, x: Node) -> View:
     return View(lambda b: t.unary("negate", b), lambda b, new: t.unary("negate", new), lambda at: replace(at, negated=not at.negated))

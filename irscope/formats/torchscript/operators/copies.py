@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Scalar, View
-from irscope.formats.torchscript.operators import alias, operator, shape, slices
+from irscope.formats.torchscript.operators import alias, complex_numbers, operator, shape, slices
 from irscope.formats.torchscript.operators.indexing import index, index_put, scattered
 from irscope.formats.torchscript.operators.logic import truth
 from irscope.formats.torchscript.operators.matrices import diag_embed, diagonal
@@ -40,6 +40,10 @@ for _schema, _function in (
     ("split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0)", slices.split_with_sizes),
     ("slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)", slices.slice_),
     ("select_copy.int(Tensor self, int dim, int index)", slices.select),
+    ("view_copy.dtype(Tensor self, ScalarType dtype)", shape.view_dtype),
+    ("view_as_real_copy(Tensor self)", complex_numbers.view_as_real),
+    ("view_as_complex_copy(Tensor self)", complex_numbers.view_as_complex), ("_neg_view_copy(Tensor self)", complex_numbers.neg_view),
+    ("_reshape_alias_copy(Tensor self, int[] size, int[] stride)", shape.reshape_alias),
 ):
     _copying(_schema, _function)
 

@@ -37,6 +37,16 @@ def empty_format(t: Torch, size: list[int], dtype: int | None, layout: object, d
     return t.full(tuple(size), 0, t.dtype_number(dtype, F32))
 
 
+@operator(f"empty_strided(int[] size, int[] stride, {OPTIONS})", f"empty_permuted(int[] size, int[] physical_layout, {OPTIONS})")
+def empty_strided(t: Torch, size: list[int], stride: list[int], dtype: int | None, *rest: object) -> Node:
+    return t.full(tuple(size), 0, t.dtype_number(dtype, F32))
+
+
+@operator(f"new_empty_strided(Tensor self, int[] size, int[] stride, {OPTIONS})")
+def new_empty_strided(t: Torch, x: Node, size: list[int], stride: list[int], dtype: int | None, *rest: object) -> Node:
+    return t.full(tuple(size), 0, t.dtype_number(dtype, t.dtype(x)))
+
+
 @operator(f"full(int[] size, Scalar fill_value, {OPTIONS})")
 def full(t: Torch, size: list[int], value: object, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     return _of(t, tuple(size), value, t.dtype_number(dtype, t.result_type(value)))

@@ -62,7 +62,7 @@ LIMITS = "int quant_min, int quant_max, ScalarType dtype"
           f"quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, {LIMITS})",
           "quantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, Tensor quant_max, "
           "ScalarType dtype)", namespace=SPACE)
-def quantize_per_tensor(t: Torch, x: Node, scale: object, zero: object, low: int, high: int, dtype: int) -> Node:
+def quantize_per_tensor(t: Torch, x: Node, scale: object, zero: object, low: int | Node, high: int | Node, dtype: int) -> Node:
     inverse = t.convert(_inverse(t, _number(t, scale, F64)), F32)  # torch divides Python's numbers
     if isinstance(low, Node) or isinstance(high, Node):
         raise ValueError("limits of a quantisation that are tensors are not supported: pass ints")

@@ -40,6 +40,10 @@ def _filling(name: str, normal: bool) -> None:
     def seeded(t: Torch, size: list[int], generator: object, dtype: int | None, *rest: object) -> Node:
         return draw(t, tuple(size), t.dtype_number(dtype, F32), normal)
 
+    @operator(f"{name}_like.generator(Tensor self, {SEEDED}, MemoryFormat? memory_format=None)")
+    def like_seeded(t: Torch, x: Node, generator: object, dtype: int | None, *rest: object) -> Node:
+        return draw(t, t.shape(x), t.dtype_number(dtype, t.dtype(x)), normal)
+
     @operator(f"{name}_like(Tensor self, {LIKE})")
     def like(t: Torch, x: Node, dtype: int | None, *rest: object) -> Node:
         return draw(t, t.shape(x), t.dtype_number(dtype, t.dtype(x)), normal)
@@ -49,6 +53,7 @@ _filling("rand", False)
 _filling("randn", True)
 
 INTEGERS = OPTIONS.replace("dtype=None", "dtype=4")
+SEEDED_INTEGERS = SEEDED.replace("dtype=None", "dtype=4")
 
 
 @operator(f"randint(int high, int[] size, {INTEGERS})")
@@ -58,6 +63,16 @@ def randint(t: Torch, high: int, size: list[int], dtype: int | None, *rest: obje
 
 @operator(f"randint.low(int low, int high, int[] size, {INTEGERS})")
 def randint_from(t: Torch, low: int, high: int, size: list[int], dtype: int | None, *rest: object) -> Node:
+    return whole(t, tuple(size), low, high, t.dtype_number(dtype, S64))
+
+
+@operator(f"randint.generator(int high, int[] size, {SEEDED_INTEGERS})")
+def randint_seeded(t: Torch, high: int, size: list[int], generator: object, dtype: int | None, *rest: object) -> Node:
+    return whole(t, tuple(size), 0, high, t.dtype_number(dtype, S64))
+
+
+@operator(f"randint.low_generator(int low, int high, int[] size, {SEEDED_INTEGERS})")
+def randint_from_seeded(t: Torch, low: int, high: int, size: list[int], generator: object, dtype: int | None, *rest: object) -> Node:
     return whole(t, tuple(size), low, high, t.dtype_number(dtype, S64))
 
 
@@ -75,6 +90,11 @@ def randint_like_from(t: Torch, x: Node, low: int, high: int, dtype: int | None,
 def randperm(t: Torch, n: int, dtype: int | None, *rest: object) -> Node:
     order = t.sort([draw(t, (n,), F32), t.iota((n,), 0, S64)], 0)[1]
     return t.convert(order, t.dtype_number(dtype, S64))
+
+
+@operator(f"randperm.generator(int n, {SEEDED_INTEGERS})")
+def randperm_seeded(t: Torch, n: int, generator: object, dtype: int | None, *rest: object) -> Node:
+    return randperm(t, n, dtype, *rest)
 
 
 @operator(f"bernoulli(Tensor self, {GENERATOR})")

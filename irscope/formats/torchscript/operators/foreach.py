@@ -72,6 +72,12 @@ def _each_product(name: str) -> None:
     def every(t: Torch, xs: list[Node], a: list[Node], b: list[Node], value: Any) -> list[Node]:
         return [function(t, x, y, z, value) for x, y, z in zip(xs, a, b, strict=True)]
 
+    @operator(f"_foreach_{name}.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars)")
+    def by_tensor(t: Torch, xs: list[Node], a: list[Node], b: list[Node], values: Node) -> list[Node]:
+        numbers = [t.reshape(t.slice_dim(values, 0, i, i + 1), ()) for i in range(len(xs))]
+        scaled = [t.mul(*t.promote(y, number)) for y, number in zip(a, numbers, strict=True)]
+        return [function(t, x, y, z, 1) for x, y, z in zip(xs, scaled, b, strict=True)]
+
     @operator(f"_foreach_{name}.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars)")
     def each(t: Torch, xs: list[Node], a: list[Node], b: list[Node], values: list[Any]) -> list[Node]:
         return [function(t, x, y, z, value) for x, y, z, value in zip(xs, a, b, values, strict=True)]

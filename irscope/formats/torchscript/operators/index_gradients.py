@@ -96,6 +96,53 @@ def _largest_rows(t: Torch, weight: Node, indices: Node, bag_of: Node, bags: int
     return t.convert(t.take(indices, t.arg_extreme(wide, 1, True, S64)[1], 0), S64)
 
 
+@operator("_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, "
+          "int num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1)")
+def bag_dense_backward(t: Torch, grad: Node, indices: Node, bag_of: Node, sizes: Node, largest: Node, rows: int, by_frequency: bool,
+                       mode: int, factors: Node | None, padding: int) -> Node:
+    """Each row of the table adds up the gradients of the bags that it is in."""
+    if mode == MAXIMUM:
+        width = t.shape(grad)[1]
+        columns = t.iota(t.shape(largest), 1, S64)
+        places = t.concat([t.unsqueeze(t.convert(largest, S64), 2), t.unsqueeze(columns, 2)], 2)
+        filled = t.select(t.unsqueeze(t.compare("GT", sizes, t.like(sizes, 0)), 1), grad, t.like(grad, 0))
+        return t.scatter(t.full((rows, width), 0, t.dtype(grad)), places, filled, "add", inserted=(0, 1))
+    g = t.take(grad, bag_of, 0)
+    if mode:
+        count = t.take(t.convert(t.maximum(sizes, t.like(sizes, 1)), t.dtype(g)), bag_of, 0)
+        g = t.div(g, t.unsqueeze(count, 1))
+    if factors is not None:
+        g = t.mul(g, t.unsqueeze(factors, 1))
+    return embedding_dense_backward(t, g, indices, rows, padding, by_frequency)
+
+
+@operator("_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, "
+          "Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, "
+          "int padding_idx=-1)")
+def bag_backward(t: Torch, grad: Node, indices: Node, offsets: Node, bag_of: Node, sizes: Node, largest: Node, rows: int,
+                 by_frequency: bool, mode: int, sparse: bool, factors: Node | None, padding: int) -> Node:
+    """The kernels of torch may leave out which bag an index is in."""
+    if t.shape(bag_of) != t.shape(indices):
+        bag_of = _bags(t, indices, offsets)
+    return bag_dense_backward(t, grad, indices, bag_of, sizes, largest, rows, by_frequency, mode, factors, padding)
+
+
+def _bags(t: Torch, indices: Node, offsets: Node) -> Node:
+    """The bag of each index."""
+    n, bags = t.shape(indices)[0], t.shape(offsets)[0]
+    after = t.compare("GE", t.iota((bags, n), 1, t.dtype(offsets)), t.unsqueeze(offsets, 1))
+    return t.plus(t.sum(t.convert(after, S64), [0]), -1)
+
+
+@operator("_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, "
+          "int mode, int padding_idx=-1)")
+def bag_factors_backward(t: Torch, grad: Node, weight: Node, indices: Node, offsets: Node, bag_of: Node, mode: int, padding: int) -> Node:
+    if t.shape(bag_of) != t.shape(indices):
+        bag_of = _bags(t, indices, offsets)
+    made = t.sum(t.mul(t.take(grad, bag_of, 0), t.take(weight, indices, 0)), [1])
+    return made if padding < 0 else t.select(t.compare("EQ", indices, t.like(indices, padding)), t.like(made, 0), made)
+
+
 @operator("masked_scatter_backward(Tensor grad_output, Tensor mask, int[] sizes)")
 def masked_scatter_backward(t: Torch, grad: Node, mask: Node, sizes: list[int]) -> Node:
     """The gradients where the mask is true, one after the other, then zeros."""

@@ -196,7 +196,8 @@ def adjoint(t: Torch, x: Node) -> View:
 
 
 @view("movedim.int(Tensor(a) self, int source, int destination)", "movedim.intlist(Tensor(a) self, int[] source, int[] destination)",
-      "moveaxis.int(Tensor(a) self, int source, int destination)")
+      "moveaxis.int(Tensor(a) self, int source, int destination)",
+      "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination)")
 def movedim(t: Torch, x: Node, source: int | list[int], destination: int | list[int]) -> View:
     src = [t.dim(x, d) for d in ([source] if isinstance(source, int) else source)]
     dst = [t.dim(x, d) for d in ([destination] if isinstance(destination, int) else destination)]

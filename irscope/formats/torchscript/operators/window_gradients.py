@@ -16,8 +16,6 @@ from irscope.graph import Node
 from irscope.lazy import np
 from irscope.ops.attrs import Window
 
-Matrix = "np.ndarray[Any, Any]"
-
 # ---------------------------------------------------------------------- pooling
 
 
@@ -27,9 +25,9 @@ def avg_pool_gradient(t: Torch, grad: Node, x: Node, pool: Pool, count_padding: 
     g = t.div(g, divisors(t, g, shape, pool, count_padding, divisor))
     lead = len(shape) - n
     low, high, interior = [0] * lead, [0] * lead, [0] * lead
-    for size, made, k, s, p in zip(shape[lead:], t.shape(g)[lead:], pool.kernel, pool.stride, pool.padding, strict=True):
+    for size, count, k, s, p in zip(shape[lead:], t.shape(g)[lead:], pool.kernel, pool.stride, pool.padding, strict=True):
         low.append(k - 1 - p)
-        high.append(size + p - 1 - (made - 1) * s)
+        high.append(size + p - 1 - (count - 1) * s)
         interior.append(s - 1)
     spread = t.pad(g, t.array(0, t.dtype(g)), low, high, interior)
     made = t.window("add", spread, 0, Window.make((1,) * lead + pool.kernel))

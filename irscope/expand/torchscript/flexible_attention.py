@@ -1,0 +1,63 @@
+"""``flex_attention``: attention whose scores one graph changes and another one hides.
+
+    flex_attention(q, k, v, score_graph, (..., mask_graph), scale, options, (score values...), (mask values...))
+
+Both graphs compute one score from its indices (batch, head, row, column). They run once, over tensors of indices that broadcast.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+from typing import Any
+
+from irscope.expand.torchscript import higher_order
+from irscope.expand.torchscript.program import Program
+from irscope.formats.torchscript.abstract import FunctionRef, Tensor
+from irscope.formats.torchscript.higher_order import FLEX_ATTENTION
+from irscope.formats.torchscript.operators.shape import repeat_interleave
+from irscope.formats.torchscript.operators.wide import widened
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+from irscope.graph.dtypes import PRED, S32
+
+
+def flex_attention(program: Program, node: Node, values: list[Any]) -> list[Any]:
+    """The result; the logarithms of the sums of exponentials, and the largest scores, both to base 2 (math_attention of torch)."""
+    t, (q, k, v) = program.t, (x.get() for x in values[:3])
+    changes, hides, scale = values[3], values[4][-1] if values[4] else None, values[5]
+    k, v = (_like_heads(t, x, q) for x in (k, v))
+    raw = t.matmul(widened(t, q), t.swap(widened(t, k), -2, -1))
+    scores = t.scale(raw, scale)
+    shape = t.shape(scores)
+    indices = [Tensor(t.here(t.reshape(t.iota((n,), 0, S32), tuple(n if i == d else 1 for i in range(4))))) for d, n in enumerate(shape)]
+    extra = [list(part) for part in values[7:9]] + [[], []]
+    if isinstance(changes, FunctionRef):
+        scores = t.convert(_over(program, changes, [Tensor(t.here(scores)), *indices, *extra[0]], shape), t.dtype(raw))
+    hidden = t.array(float("-inf"), t.dtype(scores))
+    if isinstance(hides, FunctionRef):
+        scores = t.select(t.convert(_over(program, hides, [*indices, *extra[1]], shape), PRED), scores, hidden)
+    top = t.max(scores, [3], True)
+    safe = t.select(t.compare("EQ", top, hidden), t.like(top, 0), top)
+    e = t.unary("exponential", t.sub(scores, safe))
+    total = t.sum(e, [3], True)
+    weights = t.select(t.compare("EQ", top, hidden), t.array(0, t.dtype(e)), t.div(e, total))
+    made = t.matmul(t.convert(weights, t.dtype(q)), v)
+    logs = t.scale(t.reshape(t.add(t.unary("log", total), top), shape[:3]), 1 / log(2))
+    return [Tensor(t.here(x)) for x in (made, logs, t.scale(t.reshape(top, shape[:3]), 1 / log(2)))]
+
+
+def _like_heads(t: Torch, x: Node, q: Node) -> Node:
+    """Keys or values for each head and batch of the queries."""
+    x = repeat_interleave(t, x, t.shape(q)[1] // t.shape(x)[1], 1, None)
+    return t.broadcast_to(x, (t.shape(q)[0], *t.shape(x)[1:]))
+
+
+def _over(program: Program, graph: FunctionRef, given: Sequence[Any], shape: tuple[int, ...]) -> Node:
+    """What a graph of one score gives for all of them. Raises ValueError where it computes more than scores."""
+    result = program.call(higher_order.graph_of(program, graph), given)[0]
+    t = program.t
+    made = result.get() if isinstance(result, Tensor) else t.as_tensor(result)
+    return t.broadcast_to(made, shape)
+
+
+NODES: dict[str, higher_order.Handler] = {FLEX_ATTENTION.name: flex_attention}
