@@ -94,7 +94,10 @@ class GraphReader:
             argument = given.record("arg")
             value = self._subgraph(argument.record("as_graph"), bodies) if argument.only() == "as_graph" else self.arguments.read(argument)
             if self._is_keyword(given, target, i, keywords):
-                keywords[given.text("name")] = value
+                word = given.text("name")
+                if not word.isidentifier():
+                    raise given.fault("name", f"{word[:40]!r} is no name of a keyword")
+                keywords[word] = value
             else:
                 positional.append(value)
         if name in self.maker.names:
