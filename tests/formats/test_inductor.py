@@ -285,6 +285,9 @@ def test_detection_and_statistics() -> None:
 
 
 @pytest.mark.parametrize("text", [
+    IR.replace("[2, 3]", "[0x" + "f" * 6000 + "]"), TRITON.replace("buf2 = buf0", "buf2 = buf0[0x" + "f" * 6000 + "]"),
+    record("a").replace("inference_graph\": {}", "inference_graph\": {\"x\": 1" + "0" * 400 + "}"), IR + "junk\n" * 40000,
+    record("x").replace("aot_inference_graph\": {}", "compilation_metrics\": {\"entire_frame_compile_time_s\": 1" + "0" * 400 + "}"),
     "op0: SchedulerNode(" * 2000, IR.replace("relu(load)", "(" * 5000 + ")" * 5000), "MemoryDep('x', " * 20000,
     IR.replace("[2, 3]", "[" * 3000), TRITON.replace("(16, 1)", "-" * 9000 + "1"), IR.replace("p0: 6", "p0: " + "9" * 5000),
     IR.replace("op0.snodes", "").replace("class op0_loop_body:", "op0.snodes[0] =\nop0: FusedSchedulerNode(SchedulerNode)\nclass op0_loop_body:"),

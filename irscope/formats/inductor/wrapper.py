@@ -178,9 +178,10 @@ def _inputs(function: ast.FunctionDef, found: dict[str, BufferLayout]) -> None:
             if dotted(call.func).endswith("rand_strided"):
                 given = {word.arg: word.value for word in call.keywords}
                 device, dtype = given.get("device"), given.get("dtype")
+                size, stride = (dims_of(call.args[i] if len(call.args) > i else None) for i in (0, 1))
                 found[statement.targets[0].id] = BufferLayout(
                     "input", str(device.value) if isinstance(device, ast.Constant) else "",
-                    dtype_named(dotted(dtype)) if dtype is not None else None, *(dims_of(argument) for argument in call.args[:2]))
+                    dtype_named(dotted(dtype)) if dtype is not None else None, size, stride)
 
 
 class _Reader:
@@ -249,7 +250,7 @@ class _Reader:
         elif isinstance(value, ast.Name):
             add(Alias(name, value.id, offset, reuses=True))
         elif isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
-            index = value.slice.value if isinstance(value.slice, ast.Constant) else None
+            index = value.slice.value if isinstance(value.slice, ast.Constant) and value.slice.value in range(1 << 16) else None
             if value.value.id == "args" and isinstance(index, int):
                 self.made.inputs += (name,)
             else:
@@ -287,7 +288,9 @@ class _Reader:
 
         Statements that set up the launch (``stream0 = get_raw_stream(0)``) may stand between.
         """
-        handle, sources, original = "", (), ()
+        handle = ""
+        sources: tuple[str, ...] = ()
+        original: tuple[str, ...] = ()
         at, gap = line - 1, 1
         while at > 0 and (at in self.comments or gap > 0):
             if at not in self.comments:
