@@ -218,6 +218,30 @@ def test_output_code_of_a_gpu() -> None:
     assert third.op.cost is not None and third.op.cost(third) == 2 * 16 ** 3
 
 
+def test_a_call_without_comments_has_none_of_its_neighbours() -> None:
+    text = TRITON.replace("        extern_kernels.mm(", "        # [Provenance debug handles] extern_kernels.mm:3\n        extern_kernels.mm(")
+    first, second, third = written(read(SourceText("output_code.py", text)))
+    assert Called.of(second).handle == "" and Called.of(third).handle == "extern_kernels.mm:3"
+    assert first.attrs["source_nodes"] == ("add", "relu") and "source_nodes" not in third.attrs
+
+
+def test_partitions_and_branches_are_graphs_of_their_own() -> None:
+    text = TRITON.replace("def call(args):", "def partition_0(args):") + """
+class Runner:
+    def __init__(self, partitions):
+        self.partitions = partitions
+
+    def call(self, args):
+        arg0_1, arg1_1 = args
+        partition0_args = [arg0_1, arg1_1]
+        (buf2,) = self.partitions[0](partition0_args)
+        return (buf2, )
+"""
+    found = read(SourceText("output_code.py", text))
+    assert found.ok and set(found.module().graphs) == {"call", "partition_0"}
+    assert len(list(found.module().graphs["partition_0"].shown())) == 3
+
+
 def test_output_code_that_is_cut_is_refused() -> None:
     found = read(SourceText("output_code.py", TRITON[:TRITON.index("@triton.jit")]))
     assert not found.ok and "ends too early" in found.findings[0].message
@@ -285,6 +309,9 @@ def test_detection_and_statistics() -> None:
 
 
 @pytest.mark.parametrize("text", [
+    IR.replace("[2, 3]", "[0x" + "f" * 6000 + "]"), TRITON.replace("buf2 = buf0", "buf2 = buf0[0x" + "f" * 6000 + "]"),
+    record("a").replace("inference_graph\": {}", "inference_graph\": {\"x\": 1" + "0" * 400 + "}"), IR + "junk\n" * 40000,
+    record("x").replace("aot_inference_graph\": {}", "compilation_metrics\": {\"entire_frame_compile_time_s\": 1" + "0" * 400 + "}"),
     "op0: SchedulerNode(" * 2000, IR.replace("relu(load)", "(" * 5000 + ")" * 5000), "MemoryDep('x', " * 20000,
     IR.replace("[2, 3]", "[" * 3000), TRITON.replace("(16, 1)", "-" * 9000 + "1"), IR.replace("p0: 6", "p0: " + "9" * 5000),
     IR.replace("op0.snodes", "").replace("class op0_loop_body:", "op0.snodes[0] =\nop0: FusedSchedulerNode(SchedulerNode)\nclass op0_loop_body:"),

@@ -32,6 +32,8 @@ TIMES = {
     "code_gen_time_s": "code generation", "dynamo_time_before_restart_s": "before restarts",
 }
 """The times of ``compilation_metrics``, in seconds, and what they are of."""
+MOST = 500
+"""So many graph breaks, recompilations and specialisations of one frame are kept: torch gives up long before."""
 _PLACE = re.compile(r"Graph break.*? in user code at (.+?:\d+)")
 _REASON = re.compile(r"(?:Graph Break )?Reason: (.*)")
 _GUARD = re.compile(r"^[| ]*\+- ((?!RootGuardManager|GuardManager|DictGuardManager)[A-Z_]+(?:: .*)?)$", re.MULTILINE)
@@ -146,7 +148,8 @@ def _take(mine: Compilation, record: TraceRecord) -> None:
         sources = record.data.get("sources")
         source = ", ".join(map(str, sources)) if isinstance(sources, list) else ""
         symbol, value, reason = (record.text(key) for key in ("symbol", "value", "reason"))
-        if (symbol, source) not in ((s.symbol, s.source) for s in mine.specialisations):  # each attempt repeats them
+        known = ((s.symbol, s.source) for s in mine.specialisations)  # each attempt repeats them
+        if len(mine.specialisations) < MOST and (symbol, source) not in known:
             mine.specialisations.append(Specialisation(symbol, source, value, reason, record.offset))
     elif record.kind == "inductor_provenance_tracking_node_mappings":
         mine.provenance.append(record.payload)
@@ -162,14 +165,14 @@ def add_break(mine: Compilation, text: str, offset: int) -> None:
     hint = next((line.removeprefix("Hint:").strip() for line in lines if line.startswith("Hint:")), "")
     words = (reason[1] if reason is not None else lines[0] if lines else "").strip().rstrip(":")
     found = GraphBreak(f"{words}: {detail}" if detail else words, place[1] if place is not None else "", hint, offset)
-    if (found.reason, found.place) not in ((b.reason, b.place) for b in mine.breaks):
+    if len(mine.breaks) < MOST and (found.reason, found.place) not in ((b.reason, b.place) for b in mine.breaks):
         mine.breaks.append(found)
 
 
 def add_recompile(mine: Compilation, reasons: Iterable[str], offset: int, place: str = "") -> None:
     """Add the failed guards of a recompilation."""
     given = tuple(dict.fromkeys(reason.strip().removeprefix("- ").strip() for reason in reasons if reason.strip()))
-    if given and given not in (known.reasons for known in mine.recompiles):
+    if given and len(mine.recompiles) < MOST and given not in (known.reasons for known in mine.recompiles):
         mine.recompiles.append(Recompile(given, place, offset))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 TAG = "fusion"
 BEGINS = "===== attempting fusion (1/"
-_NODE = re.compile(r"\s+(\w+)\(name='(op\d+)'\)(?:, (\w+)\(\['\[([0-9, ]*)\]')?")
+_NODE = re.compile(r"\s+(\w+)\(name='(op\d+)'\)(?:, (\w+)\(\['\[([0-9, ]{0,400})\]')?")
 _ORIGINS = re.compile(r"origins=OrderedSet\(\[([^\]]*)\]\)")
 _PLACE = re.compile(r'File "([^"]*)", line (\d+)')
 _REFUSED = re.compile(r"cannot fuse (\w+) with (\w+): (.*)")

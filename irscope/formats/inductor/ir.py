@@ -124,7 +124,7 @@ class _Builder:
 
     def _operands(self, record: SchedulerNode) -> tuple[Node, ...]:
         """The values of the buffers that a node reads; a buffer that a later node writes is a finding."""
-        found: list[Node] = []
+        found: dict[Node, None] = {}
         own = {output.name for output in record.outputs}
         for dependency in (*record.met, *record.unmet):
             value = self.values.get(dependency.buffer)
@@ -133,8 +133,8 @@ class _Builder:
             if value is None:
                 self.findings.append(Finding(*UNDEFINED, Severity.WARNING, f"{record.name} reads {dependency.buffer} before it is written",
                                              self.source, record.offset, len(record.name), node=record.name))
-            elif value not in found:
-                found.append(value)
+            else:
+                found[value] = None
         return tuple(found)
 
     def _results(self) -> None:

@@ -53,7 +53,7 @@ def kernel_source(name: str, call: ast.Call, offset: int) -> KernelSource | None
     texts = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     body = max(texts, key=len, default="")
     if kind == "triton":
-        return triton_source(name, body, offset)
+        return triton_source(name, body, offset, texts[0] if texts else "")
     if kind.startswith("cpp"):
         types = strings_in(call.args[0]) if call.args else ()
         if types:
@@ -64,14 +64,17 @@ def kernel_source(name: str, call: ast.Call, offset: int) -> KernelSource | None
     return KernelSource(name, kind, 0, (), offset)
 
 
-def triton_source(name: str, text: str, offset: int = -1) -> KernelSource:
-    """What the text of a Triton kernel says: the heuristic, its launch, and the pointers that it writes."""
+def triton_source(name: str, text: str, offset: int = -1, own: str = "") -> KernelSource:
+    """What the text of a Triton kernel says: the heuristic, its launch, and the pointers that it writes.
+
+    ``own`` is the name of its function, where the user wrote the kernel and output code gives it another.
+    """
     try:
         tree = parse_module(text)
     except PythonFault:
         return KernelSource(name, "Triton", 0, (), offset)
     functions = [s for s in tree.body if isinstance(s, ast.FunctionDef)]
-    function = next((f for f in functions if f.name == name), functions[-1] if functions else None)
+    function = next((f for f in functions if f.name in (name, own)), functions[-1] if functions else None)
     if function is None:
         return KernelSource(name, "Triton", 0, (), offset)
     arguments = [a.arg for a in function.args.args if not _is_constexpr(a)]

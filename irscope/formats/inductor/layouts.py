@@ -16,6 +16,8 @@ from irscope.graph import DTYPES, Dim, DType, DynamicDim, Layout, NamedType, Ten
 BUFFER = NamedType("buffer")
 """The type of a buffer whose layout the text does not state."""
 
+LARGEST = 1 << 62
+"""Sizes and strides are 64-bit integers."""
 _DTYPES = {dtype.numpy_name: dtype for dtype in DTYPES.values() if dtype.numpy_name}
 """torch's names of element types are those of numpy and ml_dtypes."""
 
@@ -81,7 +83,7 @@ def dims_of(node: ast.expr | None) -> tuple[Dim, ...]:
 
 
 def _dim(item: ast.expr) -> Dim:
-    if isinstance(item, ast.Constant) and type(item.value) is int:
+    if isinstance(item, ast.Constant) and type(item.value) is int and item.value < LARGEST:
         return item.value
     return DynamicDim(text_of(item))
 

@@ -18,7 +18,7 @@ class CandidateLines:
     def call_stack(self, loc: int) -> tuple[SourceLine, ...]:
         """The lines that a node comes from."""
         parts = [line.rpartition(":") for line in self.lines.get(loc, ())]
-        return tuple(SourceLine(file, int(number)) for file, _, number in parts if number.isdecimal())
+        return tuple(SourceLine(file, int(number)) for file, _, number in parts if number.isdecimal() and len(number) < 10)
 
     def raw(self, loc: int) -> Mapping[str, str]:
         return {}

@@ -49,10 +49,10 @@ def parse_expression(text: str) -> ast.expr | None:
 
 
 def text_of(node: ast.expr) -> str:
-    """An expression as text; ``...`` where it is nested too deeply."""
+    """An expression as text; ``...`` where it is nested too deeply, or has a number that Python does not print."""
     try:
         return ast.unparse(node)
-    except RecursionError:
+    except (RecursionError, ValueError):
         return "..."
 
 

@@ -39,9 +39,12 @@ def recorded_kernels(nodes: Sequence[SchedulerNode], code: OutputCode, provenanc
     found = [RecordedKernel(call, provenance.nodes.get(call.handle, ()), code.kernels.get(call.kernel)) for call in calls]
     places = _Places(code, calls)
     home = [places.of(_decisive(node)) for node in nodes]
+    low = 0
+    after = _next_homes(home)
     for i, node in enumerate(nodes):
         if home[i] is None and not node.is_nop:
-            home[i] = places.between(node, *_around(home, i))
+            home[i] = places.between(node, low, after[i])
+        low = home[i] or low
     for node, index in zip(nodes, home, strict=True):
         if index is not None:
             found[index].ops += node.ops()
@@ -77,10 +80,14 @@ def _decisive(node: SchedulerNode) -> list[str]:
     return [] if node.is_nop else written_by(node)
 
 
-def _around(home: Sequence[int | None], i: int) -> tuple[int, int | None]:
-    """The calls of the nearest nodes before and after a node."""
-    before = next((h for h in reversed(home[:i]) if h is not None), 0)
-    return before, next((h for h in home[i + 1:] if h is not None), None)
+def _next_homes(home: Sequence[int | None]) -> list[int | None]:
+    """For each node the call of the next node that has one."""
+    found: list[int | None] = []
+    after: int | None = None
+    for mine in reversed(home):
+        found.append(after)
+        after = mine if mine is not None else after
+    return found[::-1]
 
 
 class _Places:

@@ -143,6 +143,7 @@ class _Reader:
     def __init__(self, text: str, faults: list[SyntaxFault]) -> None:
         self.text = text
         self.faults = faults
+        self.last = text.rstrip().rpartition("\n")[2].rstrip()
         self.top: list[SchedulerNode] = []
         self.by_name: dict[str, SchedulerNode] = {}
         self.node: SchedulerNode | None = None
@@ -228,7 +229,7 @@ class _Reader:
             self.faults.append(SyntaxFault(node.offset, f"{node.name} has no sizes: its entry is cut off", length=len(node.name)))
 
     def _is_last(self, line: str) -> bool:
-        return self.text.rstrip().endswith(line) and bool(line)
+        return bool(line) and line == self.last
 
     def _broken(self, offset: int, line: str, words: str) -> SyntaxFault:
         ends = ": the text ends there" if self._is_last(line) else ""

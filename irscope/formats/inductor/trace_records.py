@@ -22,6 +22,8 @@ from irscope.source.budget import tick
 ENVELOPE = frozenset(("frame_id", "frame_compile_id", "attempt", "has_payload", "compiled_autograd_id", "rank", "stack", "timestamp",
                       "thread", "pathname", "lineno", "process"))
 """Keys of a record that say where it comes from, and not what it is."""
+LARGEST = 1 << 1000
+"""Numbers beyond this are no times or lines; floats end at 2**1024."""
 MOST = 100
 """Damaged records beyond this number are counted, not listed."""
 
@@ -45,7 +47,9 @@ class TraceRecord:
     def number(self, key: str) -> float | None:
         """A field that is a number; None where it is none."""
         value = self.data.get(key)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > LARGEST:
+            return None
+        return float(value)
 
 
 @dataclass(slots=True)

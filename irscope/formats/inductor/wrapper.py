@@ -29,8 +29,8 @@ NO_KERNEL = ("torch.ops.inductor._alloc_from_pool", "torch.ops.inductor._reinter
 IN_PLACE = frozenset(("copy_", "zero_", "fill_"))
 """Methods that output code calls on buffers."""
 ENTRY = "call"
-INNER = ("partition_", "true_graph", "false_graph", "cond_graph", "body_graph", "subgraph", "repeated_subgraph")
-"""How the names of functions begin that ``call`` calls: partitions, and the graphs of control flow."""
+SIGNATURES = (["args"], ["self", "args"])
+"""The parameters of ``call``, and of what it calls: partitions, and the graphs of control flow."""
 _HANDLE = re.compile(r"\[Provenance debug handles\] (.*)")
 _SOURCES = re.compile(r"Topologically Sorted Source Nodes: \[([^\]]*)\], Original ATen: \[([^\]]*)\]")
 _AOT_ID = re.compile(r"^# AOT ID: \['([^']*)'\]", re.MULTILINE)
@@ -147,7 +147,7 @@ def read_code(source: SourceText, faults: list[SyntaxFault]) -> OutputCode | Non
         _inputs(function, code.inputs)
     reader = _Reader(source, code)
     for function in functions:
-        if function.name == ENTRY or function.name.startswith(INNER):
+        if [argument.arg for argument in function.args.args] in SIGNATURES:
             code.functions[function.name] = reader.function(function)
     if ENTRY not in code.functions:
         faults.append(SyntaxFault(0, "this output code defines no function call: the text ends before it, or is another program"))
@@ -178,9 +178,10 @@ def _inputs(function: ast.FunctionDef, found: dict[str, BufferLayout]) -> None:
             if dotted(call.func).endswith("rand_strided"):
                 given = {word.arg: word.value for word in call.keywords}
                 device, dtype = given.get("device"), given.get("dtype")
+                size, stride = (dims_of(call.args[i] if len(call.args) > i else None) for i in (0, 1))
                 found[statement.targets[0].id] = BufferLayout(
                     "input", str(device.value) if isinstance(device, ast.Constant) else "",
-                    dtype_named(dotted(dtype)) if dtype is not None else None, *(dims_of(argument) for argument in call.args[:2]))
+                    dtype_named(dotted(dtype)) if dtype is not None else None, size, stride)
 
 
 class _Reader:
@@ -189,10 +190,7 @@ class _Reader:
     def __init__(self, source: SourceText, code: OutputCode) -> None:
         self.code = code
         self.starts = source.starts()
-        self.comments: dict[int, str] = {}
-        for number, line in enumerate(source.text.split("\n"), 1):
-            if "# " in line and (line.lstrip().startswith("#")):
-                self.comments[number] = line
+        self.lines = source.text.split("\n")
         self.made = Function("", 0)
         self.fresh: set[str] = set()
 
@@ -249,7 +247,7 @@ class _Reader:
         elif isinstance(value, ast.Name):
             add(Alias(name, value.id, offset, reuses=True))
         elif isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
-            index = value.slice.value if isinstance(value.slice, ast.Constant) else None
+            index = value.slice.value if isinstance(value.slice, ast.Constant) and value.slice.value in range(1 << 16) else None
             if value.value.id == "args" and isinstance(index, int):
                 self.made.inputs += (name,)
             else:
@@ -285,19 +283,20 @@ class _Reader:
     def _said_above(self, line: int) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         """What the comments directly above a line say: provenance handle, nodes of the traced program, operators of aten.
 
-        Statements that set up the launch (``stream0 = get_raw_stream(0)``) may stand between.
+        The statement that asks for the stream of a launch (``raw_stream0 = get_raw_stream(0)``) may stand between.
         """
-        handle, sources, original = "", (), ()
-        at, gap = line - 1, 1
-        while at > 0 and (at in self.comments or gap > 0):
-            if at not in self.comments:
-                gap -= 1
-            else:
-                said = self.comments[at]
-                if (found := _HANDLE.search(said)) is not None:
-                    handle = handle or found[1].strip()
-                elif (listed := _SOURCES.search(said)) is not None:
-                    sources, original = (tuple(part.strip() for part in group.split(",") if part.strip()) for group in listed.groups())
+        handle = ""
+        sources: tuple[str, ...] = ()
+        original: tuple[str, ...] = ()
+        at = line - 1
+        if at > 0 and "get_raw_stream(" in self.lines[at - 1]:
+            at -= 1
+        while at > 0 and self.lines[at - 1].lstrip().startswith("#"):
+            said = self.lines[at - 1]
+            if (found := _HANDLE.search(said)) is not None:
+                handle = found[1].strip()
+            elif (listed := _SOURCES.search(said)) is not None:
+                sources, original = (tuple(part.strip() for part in group.split(",") if part.strip()) for group in listed.groups())
             at -= 1
         return handle, sources, original
 
