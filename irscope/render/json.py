@@ -37,7 +37,8 @@ def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[
     separator = "\n "
     for each in survey.module.graphs.values():
         named = survey.module.dialect.named_results
-        nodes = [n for n in each.nodes if (not n.synthetic or (named and n.op is hlo.get_tuple_element)) and (picked is None or n in picked)]
+        shown = (n for n in each.nodes if not n.synthetic or (named and n.op is hlo.get_tuple_element))
+        nodes = [n for n in shown if picked is None or n in picked]
         if picked is not None and not nodes:
             continue
         yield separator + _open(_graph(survey, each)) + ', "nodes": ['

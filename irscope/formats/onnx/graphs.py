@@ -1,6 +1,7 @@
 """Reads one graph of a model, its bodies included: a node for each node and each constant, a parameter for each input.
 
-    If (then_branch: z = Add(x, x), ...)        a body reads %x of the graph around it: %x becomes an operand of If and a parameter of the body
+    If (then_branch: z = Add(x, x), ...)        the body reads %x of the graph around it, which becomes a parameter of the body and an
+                                                operand of If
 
 A node with several results is a tuple; its results are nodes that carry the names in the file.
 """
@@ -54,7 +55,7 @@ class GraphReader:
 
     def __init__(self, context: Context, graph: Graph, opsets: Mapping[str, int], outer: GraphReader | None = None) -> None:
         self.context, self.graph, self.opsets, self.outer = context, graph, opsets, outer
-        self.depth = outer.depth + 1 if outer is not None else 0
+        self.depth: int = outer.depth + 1 if outer is not None else 0
         self.values: dict[str, Node] = {}
         self.captured: list[str] = []
         self.types: dict[str, Type] = {}

@@ -19,7 +19,8 @@ from irscope.ops.attributes import Constant
 from irscope.ops.faults import TypeFault
 from irscope.source.errors import UserError
 
-FAULTS = (TypeFault, ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError, TypeError, AttributeError, AssertionError)
+FAULTS = (TypeFault, ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError, MemoryError, TypeError, AttributeError,
+          AssertionError)
 """What an expansion raises for operands and attributes that do not fit."""
 NEWEST = 99
 """The version of operators where a graph states none."""

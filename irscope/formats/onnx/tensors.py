@@ -11,7 +11,7 @@ from typing import Any
 
 from irscope.formats.onnx.package import Proto
 from irscope.formats.onnx.types import NUMBERS, STRING
-from irscope.graph import UNKNOWN, DType, TensorType, Type
+from irscope.graph import UNKNOWN, DType, TensorType
 from irscope.lazy import Array, np
 from irscope.ops.attrs import Literal
 from irscope.source import UserError
@@ -110,7 +110,7 @@ def _listed(values: Any, type: TensorType) -> Array:
         return decoded(np.array(values, np.int64).astype(np.uint8).tobytes(), type)
     if dtype.is_float and dtype.bits < 32:
         patterns = np.array(values, np.int64).astype(np.uint16 if dtype.bits == 16 else np.uint8)
-        return (_narrow(patterns & 63, dtype) if dtype.bits == 6 else patterns.view(dtype.numpy())).reshape(shape)
+        return (_narrow(np.bitwise_and(patterns, 63), dtype) if dtype.bits == 6 else patterns.view(dtype.numpy())).reshape(shape)
     return np.array(values).astype(dtype.numpy()).reshape(shape)
 
 
@@ -162,8 +162,3 @@ def _number(text: str, key: str, name: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise UserError(f"the external data of {name} state {key} {text!r}, which is not a number of bytes")
     return int(text)
-
-
-def type_of_literal(literal: Literal) -> Type:
-    """The type of a constant; UNKNOWN for strings."""
-    return literal.type
