@@ -176,6 +176,25 @@ def test_external_data_elsewhere_are_refused(tmp_path: Path, location: str, size
 
 # ---------------------------------------------------------------------- the table
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "formats" / "onnx.md"
+
+
+def coverage() -> str:
+    """The operators by how they are computed, as the page lists them."""
+    kinds: dict[str, list[str]] = {"expanded": [], "by the standard's function": [], "refused by name": [], "with bodies": []}
+    kinds["with bodies"] = ["If", "Loop", "Scan", "SequenceMap"]
+    for name in names():
+        operator = declared(name)
+        assert operator is not None
+        kind = "by the standard's function" if operator.is_function else "expanded" if operator.build is not None else "refused by name"
+        kinds[kind].append(name)
+    return "\n".join(f"| {kind} | {len(found)} | {', '.join(found)} |" for kind, found in kinds.items())
+
+
+def test_the_page_lists_every_operator() -> None:
+    assert coverage() in PAGE.read_text(encoding="utf-8"), f"put this into {PAGE.name}:\n{coverage()}"
+
+
 
 def test_every_operator_of_the_standard_is_declared() -> None:
     defs = pytest.importorskip("onnx.defs")

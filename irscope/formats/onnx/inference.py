@@ -87,8 +87,7 @@ def _expanded(operator: Operator, node: Node, sizes: Any) -> tuple[Graph, list[A
     t = Onnx(Builder(graph))
     values = [None if o.type is ABSENT else _operand(t, closed(o.type, sizes), o) for o in node.operands]
     results = len(node.type.elements) if isinstance(node.type, TupleType) else 1
-    version = NEWEST
-    return graph, built(operator, t, node.attrs, values, (version, results))
+    return graph, built(operator, t, node.attrs, values, (int(node.attrs.get("opset", NEWEST)), results))
 
 
 def built(operator: Operator, t: Onnx, attrs: Any, values: Sequence[Any], form: tuple[int, int]) -> list[Any]:
