@@ -129,6 +129,20 @@ def test_models_are_detected_by_their_outermost_fields() -> None:
         assert sniff_bytes(other) == 0
 
 
+def test_scopes_come_from_names_and_from_the_metadata_of_exporters() -> None:
+    newer = node("Neg", ["a"], ["b"])
+    for key, value in (("pkg.torch.onnx.name_scopes", "['', 'layers.0', 'layers.0.attn', 'neg']"),
+                       ("pkg.torch.onnx.stack_trace", 'File "net.py", line 7, in forward\n    return -x')):
+        entry = newer.metadata_props.add()
+        entry.key, entry.value = key, value
+    older = node("Abs", ["x"], ["a"], name="/layers.1/mlp/Abs")
+    module = read(model([older, newer], [("x", FLOAT, [2])], [("b", FLOAT, [2])])).module()
+    found = named(module.main())
+    assert [module.scope(found[name]) for name in "ab"] == ["layers.1/mlp", "layers/0/attn"]
+    assert [str(line) for line in module.call_stack(found["b"])] == ["net.py:7"]
+    assert module.source.text[found["b"].loc:].startswith("b = Neg (a)")
+
+
 # ---------------------------------------------------------------------- data in other files
 
 

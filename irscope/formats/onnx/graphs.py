@@ -16,6 +16,7 @@ from irscope.formats.onnx.findings import MALFORMED, TWICE, UNDEFINED, report
 from irscope.formats.onnx.functions import Key, called, name_of
 from irscope.formats.onnx.operators import load
 from irscope.formats.onnx.package import Proto
+from irscope.formats.onnx.provenance import Origin, origin_of
 from irscope.formats.onnx.tensors import literal_of
 from irscope.formats.onnx.types import ABSENT, type_of
 from irscope.graph import UNKNOWN, Graph, Module, NamedType, Node, Op, Reading, TupleType, Type, unknown_op
@@ -34,6 +35,7 @@ class Context:
     def __init__(self, module: Module, reading: Reading, folder: str) -> None:
         self.module, self.reading, self.folder = module, reading, folder
         self.functions: dict[Key, Graph] = {}
+        self.origins: dict[Node, Origin] = {}
         self._ops: dict[str, Op] = {}
 
     def keep(self, graph: Graph) -> None:
@@ -219,6 +221,7 @@ class GraphReader:
             types = tuple(self.types.get(name, UNKNOWN) if name else ABSENT for name in results)
             made = self._add(op, self._fresh(str(proto.name) or op.name), TupleType(types), operands)
         made.attrs, made.bodies = attrs, tuple(graphs)
+        self.context.origins[made] = origin_of(proto)
         if len(results) > 1:
             for i, name in enumerate(results):
                 if name:
