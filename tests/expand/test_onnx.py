@@ -48,6 +48,10 @@ def test_slices(starts: list[int], ends: list[int], axes: list[int], steps: list
     np.testing.assert_array_equal(one("Slice", X, starts, ends, axes, steps), want)
 
 
+def test_slopes_were_one_a_channel() -> None:
+    np.testing.assert_allclose(one("PRelu", X.reshape(1, 2, 3), np.array([0.5, 2], np.float32), opset=6), np.where(X < 0, X * [[0.5], [2]], X).reshape(1, 2, 3))
+
+
 def test_slices_were_attributes() -> None:
     np.testing.assert_array_equal(one("Slice", X, opset=9, starts=[0, -2], ends=[1, 9]), X[:1, -2:])
 

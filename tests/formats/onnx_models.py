@@ -32,4 +32,5 @@ def graph(nodes: Sequence[Any], inputs: Sequence[Value], outputs: Sequence[Value
           name: str = "g") -> Any:
     """A graph, for a model or as the body of a node."""
     tensors = [numpy_helper.from_array(np.asarray(value), key) for key, value in (constants or {}).items()]
-    return helper.make_graph(nodes, name, *([helper.make_tensor_value_info(*v) for v in values] for values in (inputs, outputs)), tensors)
+    given, made = ([helper.make_tensor_value_info(*v) for v in values] for values in (inputs, outputs))
+    return helper.make_graph(nodes, name, given, made, tensors)

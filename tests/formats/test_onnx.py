@@ -129,6 +129,20 @@ def test_models_are_detected_by_their_outermost_fields() -> None:
         assert sniff_bytes(other) == 0
 
 
+def test_scopes_come_from_names_and_from_the_metadata_of_exporters() -> None:
+    newer = node("Neg", ["a"], ["b"])
+    for key, value in (("pkg.torch.onnx.name_scopes", "['', 'layers.0', 'layers.0.attn', 'neg']"),
+                       ("pkg.torch.onnx.stack_trace", 'File "net.py", line 7, in forward\n    return -x')):
+        entry = newer.metadata_props.add()
+        entry.key, entry.value = key, value
+    older = node("Abs", ["x"], ["a"], name="/layers.1/mlp/Abs")
+    module = read(model([older, newer], [("x", FLOAT, [2])], [("b", FLOAT, [2])])).module()
+    found = named(module.main())
+    assert [module.scope(found[name]) for name in "ab"] == ["layers.1/mlp", "layers/0/attn"]
+    assert [str(line) for line in module.call_stack(found["b"])] == ["net.py:7"]
+    assert module.source.text[found["b"].loc:].startswith("b = Neg (a)")
+
+
 # ---------------------------------------------------------------------- data in other files
 
 
@@ -175,6 +189,25 @@ def test_external_data_elsewhere_are_refused(tmp_path: Path, location: str, size
 
 
 # ---------------------------------------------------------------------- the table
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "formats" / "onnx.md"
+
+
+def coverage() -> str:
+    """The operators by how they are computed, as the page lists them."""
+    kinds: dict[str, list[str]] = {"expanded": [], "by the standard's function": [], "refused by name": [], "with bodies": []}
+    kinds["with bodies"] = ["If", "Loop", "Scan", "SequenceMap"]
+    for name in names():
+        operator = declared(name)
+        assert operator is not None
+        kind = "by the standard's function" if operator.is_function else "expanded" if operator.build is not None else "refused by name"
+        kinds[kind].append(name)
+    return "\n".join(f"| {kind} | {len(found)} | {', '.join(found)} |" for kind, found in kinds.items())
+
+
+def test_the_page_lists_every_operator() -> None:
+    assert coverage() in PAGE.read_text(encoding="utf-8"), f"put this into {PAGE.name}:\n{coverage()}"
+
 
 
 def test_every_operator_of_the_standard_is_declared() -> None:

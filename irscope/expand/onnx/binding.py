@@ -35,9 +35,8 @@ def _bind(param: Node, old: TensorType, new: TensorType, sizes: dict[Dim, int]) 
     """Note the sizes of named dimensions."""
     if old.rank != new.rank:
         raise UserError(f"the input {param.name} is {old}, but {new} is given", "the number of dimensions of an input is fixed")
-    for before, after in zip(old.shape, new.shape, strict=True):
-        if isinstance(before, DynamicDim) and before.name and isinstance(after, int):
-            sizes[before] = after
+    pairs = zip(old.shape, new.shape, strict=True)
+    sizes.update({before: after for before, after in pairs if isinstance(before, DynamicDim) and before.name and isinstance(after, int)})
 
 
 def _closed(type: Type, sizes: Mapping[Any, int]) -> Type:

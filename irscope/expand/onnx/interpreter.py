@@ -115,8 +115,17 @@ class Interpreter(Program):
         require_nodes(self.t.built, f"unrolling and inlining, at %{node.name},")
         outer = node if self.depth == 1 else self.t.builder.at[0]
         with self.t.placed((outer,)):
-            results = self._value(node, [env[o] for o in node.operands])
+            results = self._soundly(node, [env[o] for o in node.operands])
         env[node] = results if isinstance(node.type, TupleType) else results[0] if results else None
+
+    def _soundly(self, node: Node, values: Values) -> Values:
+        """The results of a node. Raises UserError, with the node, where its operands or attributes do not fit."""
+        try:
+            return self._value(node, values)
+        except TypeFault as fault:
+            raise self.fault(node, fault.message, fault.help) from None
+        except FAULTS as fault:
+            raise self.fault(node, str(fault)) from fault
 
     def _value(self, node: Node, values: Values) -> Values:
         special = STRUCTURE.get(node.op)
@@ -138,8 +147,8 @@ class Interpreter(Program):
 
     def attributes(self, node: Node) -> dict[str, Any]:
         """The attributes of a node, references to those of the function around it resolved."""
-        found = {key: self.scope.get(value.name) if isinstance(value, Ref) else value for key, value in node.attrs.items() if key != "opset"}
-        return {key: value for key, value in found.items() if value is not None}
+        found = {key: self.scope.get(value.name) if isinstance(value, Ref) else value for key, value in node.attrs.items()}
+        return {key: value for key, value in found.items() if value is not None and key != "opset"}
 
     def _function(self, node: Node, values: Values) -> Values:
         """A function of the model, inlined."""
@@ -158,14 +167,9 @@ class Interpreter(Program):
             raise self.fault(node, "it takes strings, which irscope does not compute", "cut the model behind this operator")
         version = int(node.attrs.get("opset", 1))
         results = len(node.type.elements) if isinstance(node.type, TupleType) else 1
-        try:
-            if found.is_function:
-                return self._by_function(node, found, values, version)
-            return built(found, self.t, self.attributes(node), values, (version, results))
-        except TypeFault as fault:
-            raise self.fault(node, fault.message, fault.help) from None
-        except FAULTS as fault:
-            raise self.fault(node, str(fault)) from fault
+        if found.is_function:
+            return self._by_function(node, found, values, version)
+        return built(found, self.t, self.attributes(node), values, (version, results))
 
     def _by_function(self, node: Node, found: Operator, values: Values, version: int) -> Values:
         """An operator run through the function by which the standard defines it."""

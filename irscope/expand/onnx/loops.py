@@ -12,7 +12,8 @@ from irscope.expand.frames import captures
 from irscope.expand.onnx.control import own_operands, truth
 from irscope.expand.onnx.program import Program, Values
 from irscope.formats.onnx.inference import NEWEST
-from irscope.graph import Graph, Node, TensorType, TupleType, Type
+from irscope.formats.onnx.printer import results_of
+from irscope.graph import Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED, S64
 from irscope.ops.faults import TypeFault
 from irscope.source import UserError
@@ -23,6 +24,9 @@ MAX_UNROLLED = 4096
 """Loops that must be unrolled, because of what they carry, may have so many trips."""
 Trip = Callable[[Node, list[Node]], tuple[Node | None, list[Node], list[Node]]]
 """The number of the trip and the state -> whether to go on (None: yes), the next state, and a row of each stacked result."""
+
+Run = Callable[[Node, Sequence[Any]], tuple[Node, Values, Values]]
+"""The same for a body that may carry sequences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ def loop(program: Program, node: Node, values: Values) -> Values:
         made = _attempt(program, node, Rolled(node.name, trips, first, state), run)
         if made is not None:
             return made
-    if trips is None and known is None or (known is not None and trips is None):
+    if (trips is None and known is None) or (known is not None and trips is None):
         made = _attempt(program, node, Rolled(node.name, -1, first, state), run)
         if made is not None:
             return made
@@ -70,7 +74,7 @@ def _number(program: Program, node: Node, most: Any) -> int | None:
         raise program.fault(node, str(fault)) from None
 
 
-def _attempt(program: Program, node: Node, rolled: Rolled, run: Callable[[Node, Sequence[Any]], tuple[Node, Values, Values]]) -> Values | None:
+def _attempt(program: Program, node: Node, rolled: Rolled, run: Run) -> Values | None:
     """The loop as a ``while``; None where the types of what it carries change, or it stacks results without a bound."""
     t = program.t
 
@@ -97,7 +101,7 @@ def _attempt(program: Program, node: Node, rolled: Rolled, run: Callable[[Node, 
 
 
 def _unrolled(program: Program, node: Node, trips: int | None, first: Node | None, state: list[Any],
-              run: Callable[[Node, Sequence[Any]], tuple[Node, Values, Values]]) -> Values:
+              run: Run) -> Values:
     """Trip by trip. A condition that depends on data is computed from the inputs, at each trip."""
     t, rows, at = program.t, [], 0
     go = first
@@ -112,12 +116,7 @@ def _unrolled(program: Program, node: Node, trips: int | None, first: Node | Non
         go, state, row = run(t.array(at, S64), state)
         rows.append(row)
         at += 1
-    count = len(node.bodies[0].root.operands) if _is_tuple(node.bodies[0]) else 1
-    return [*state, *_stacked(program, node, rows, count - 1 - len(state))]
-
-
-def _is_tuple(graph: Graph) -> bool:
-    return graph.root is not None and graph.root.synthetic and isinstance(graph.root.type, TupleType)
+    return [*state, *_stacked(program, node, rows, len(results_of(node.bodies[0])) - 1 - len(state))]
 
 
 def _stacked(program: Program, node: Node, rows: list[Values], count: int) -> Values:
@@ -125,10 +124,9 @@ def _stacked(program: Program, node: Node, rows: list[Values], count: int) -> Va
     t = program.t
     if rows:
         return [t.concat([t.reshape(row[i], (1, *t.shape(row[i]))) for row in rows], 0) for i in range(count)]
-    root = node.bodies[0].root
-    assert root is not None
     made: Values = []
-    for result in root.operands[len(root.operands) - count:] if count else ():
+    results = results_of(node.bodies[0])
+    for result in results[len(results) - count:]:
         if not isinstance(result.type, TensorType):
             raise program.fault(node, "no trip runs, and the model does not state the type of its stacked results")
         made.append(t.full((0, *(n if isinstance(n, int) else 0 for n in result.type.shape)), 0, result.type.dtype))
@@ -226,7 +224,7 @@ def scan(program: Program, node: Node, values: Values) -> Values:
             results = program.call(body, [*state, *parts, *captured])
             state = results[:states]
             rows.append(results[states:])
-        stacks = _stacked(program, node, rows, (len(body.root.operands) if body.root is not None and _is_tuple(body) else 1) - states)
+        stacks = _stacked(program, node, rows, len(results_of(body)) - states)
     return [*state, *_placed(program, node, stacks)]
 
 
@@ -255,6 +253,9 @@ def sequence_map(program: Program, node: Node, values: Values) -> Values:
     first, others = values[0], values[1:own]
     if not isinstance(first, list):
         raise program.fault(node, "its first operand is a sequence")
-    rows = [program.call(node.bodies[0], [x, *(o[i] if isinstance(o, list) else o for o in others), *captured]) for i, x in enumerate(first)]
+    rows = []
+    for i, x in enumerate(first):
+        beside = [o[i] if isinstance(o, list) else o for o in others]
+        rows.append(program.call(node.bodies[0], [x, *beside, *captured]))
     count = len(node.type.elements) if isinstance(node.type, TupleType) else 1
     return [[row[i] for row in rows] for i in range(count)]

@@ -41,7 +41,8 @@ def run_program(
     """The primitive graph of what the entry computes. Raises UserError, with the place, where it cannot be run.
 
     ``inputs`` are types of parameters that the text leaves open, ``constants`` values of the table that the text omits. ``partial``
-    keeps operators without an expansion as they are, for counting and display. ``measure`` is not used: sizes that depend on data are refused.
+    keeps operators without an expansion as they are, for counting and display. ``measure`` is not used: sizes that depend on data are
+    refused.
     """
     return Interpreter(module, inputs or {}, constants or {}, partial).run()
 

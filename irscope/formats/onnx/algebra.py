@@ -11,10 +11,23 @@ from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32, F64, S64
 from irscope.lazy import Array, np
 from irscope.ops.faults import TypeFault
+from irscope.source.budget import tick
 
 DEPENDS = "give the inputs (--inputs), for which the model is then compiled, or bind the input that it depends on"
 SMALL = 1024
 """Values with more elements than this are not computed from the inputs while a model is expanded."""
+
+
+MAX_STEPS = 1 << 22
+"""An expansion takes no more steps, and computes no larger tables: a model that asks for more is a mistake."""
+
+
+def bounded(steps: int, what: str) -> int:
+    """A number of steps or of entries in a table that a model states. Raises TypeFault where it is too large."""
+    if steps > MAX_STEPS:
+        raise TypeFault(f"{what} takes {steps} steps, more than {MAX_STEPS}")
+    tick(max(steps >> 4, 0))
+    return steps
 
 
 class Onnx(Relay):
@@ -44,7 +57,8 @@ class Onnx(Relay):
         numbers = [self.measure(self.reshape(self.slice_dim(flat, 0, i, i + 1), ())) for i in range(self.shape(flat)[0])]
         if dtype.is_float:
             wide = np.array(numbers, np.int64)
-            return (wide.astype(np.int32).view(np.float32) if dtype.bits < 64 else wide.view(np.float64)).astype(dtype.numpy()).reshape(shape)
+            values = wide.astype(np.int32).view(np.float32) if dtype.bits < 64 else wide.view(np.float64)
+            return values.astype(dtype.numpy()).reshape(shape)
         return np.array(numbers, np.int64).astype(dtype.numpy()).reshape(shape)
 
     def ints(self, x: Node, what: str) -> list[int]:

@@ -1,6 +1,7 @@
 """Reads one graph of a model, its bodies included: a node for each node and each constant, a parameter for each input.
 
-    If (then_branch: z = Add(x, x), ...)        a body reads %x of the graph around it: %x becomes an operand of If and a parameter of the body
+    If (then_branch: z = Add(x, x), ...)        the body reads %x of the graph around it, which becomes a parameter of the body and an
+                                                operand of If
 
 A node with several results is a tuple; its results are nodes that carry the names in the file.
 """
@@ -15,6 +16,7 @@ from irscope.formats.onnx.findings import MALFORMED, TWICE, UNDEFINED, report
 from irscope.formats.onnx.functions import Key, called, name_of
 from irscope.formats.onnx.operators import load
 from irscope.formats.onnx.package import Proto
+from irscope.formats.onnx.provenance import Origin, origin_of
 from irscope.formats.onnx.tensors import literal_of
 from irscope.formats.onnx.types import ABSENT, type_of
 from irscope.graph import UNKNOWN, Graph, Module, NamedType, Node, Op, Reading, TupleType, Type, unknown_op
@@ -33,6 +35,7 @@ class Context:
     def __init__(self, module: Module, reading: Reading, folder: str) -> None:
         self.module, self.reading, self.folder = module, reading, folder
         self.functions: dict[Key, Graph] = {}
+        self.origins: dict[Node, Origin] = {}
         self._ops: dict[str, Op] = {}
 
     def keep(self, graph: Graph) -> None:
@@ -54,7 +57,7 @@ class GraphReader:
 
     def __init__(self, context: Context, graph: Graph, opsets: Mapping[str, int], outer: GraphReader | None = None) -> None:
         self.context, self.graph, self.opsets, self.outer = context, graph, opsets, outer
-        self.depth = outer.depth + 1 if outer is not None else 0
+        self.depth: int = outer.depth + 1 if outer is not None else 0
         self.values: dict[str, Node] = {}
         self.captured: list[str] = []
         self.types: dict[str, Type] = {}
@@ -218,6 +221,7 @@ class GraphReader:
             types = tuple(self.types.get(name, UNKNOWN) if name else ABSENT for name in results)
             made = self._add(op, self._fresh(str(proto.name) or op.name), TupleType(types), operands)
         made.attrs, made.bodies = attrs, tuple(graphs)
+        self.context.origins[made] = origin_of(proto)
         if len(results) > 1:
             for i, name in enumerate(results):
                 if name:

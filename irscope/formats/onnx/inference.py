@@ -19,7 +19,8 @@ from irscope.ops.attributes import Constant
 from irscope.ops.faults import TypeFault
 from irscope.source.errors import UserError
 
-FAULTS = (TypeFault, ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError, TypeError, AttributeError, AssertionError)
+FAULTS = (TypeFault, ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError, MemoryError, TypeError, AttributeError,
+          AssertionError)
 """What an expansion raises for operands and attributes that do not fit."""
 NEWEST = 99
 """The version of operators where a graph states none."""
@@ -86,8 +87,7 @@ def _expanded(operator: Operator, node: Node, sizes: Any) -> tuple[Graph, list[A
     t = Onnx(Builder(graph))
     values = [None if o.type is ABSENT else _operand(t, closed(o.type, sizes), o) for o in node.operands]
     results = len(node.type.elements) if isinstance(node.type, TupleType) else 1
-    version = NEWEST
-    return graph, built(operator, t, node.attrs, values, (version, results))
+    return graph, built(operator, t, node.attrs, values, (int(node.attrs.get("opset", NEWEST)), results))
 
 
 def built(operator: Operator, t: Onnx, attrs: Any, values: Sequence[Any], form: tuple[int, int]) -> list[Any]:

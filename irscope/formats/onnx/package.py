@@ -47,7 +47,7 @@ def with_types(model: Proto) -> tuple[Proto, str]:
 
 @lru_cache(4096)
 def body_of(name: str, version: int, node: bytes, types: tuple[bytes, ...]) -> Proto | None:
-    """The function that defines an operator of the standard in terms of others, for a node with operands of these types; None: it has none."""
+    """The function that defines an operator of the standard in terms of others, for operands of these types; None: it has none."""
     defs = import_module("onnx.defs")
     if not defs.has(name, max_inclusive_version=version):
         return None

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from irscope.formats.onnx.dialect import ONNX
 from irscope.formats.onnx.findings import MALFORMED, NO_TYPES, report
@@ -10,8 +10,10 @@ from irscope.formats.onnx.functions import calls_in_order, key_of, name_of
 from irscope.formats.onnx.graphs import Context, GraphReader
 from irscope.formats.onnx.inference import fill_types
 from irscope.formats.onnx.package import Proto, parsed, with_types
+from irscope.formats.onnx.printer import lines_of
+from irscope.formats.onnx.provenance import OnnxProvenance, Origin
 from irscope.formats.onnx.tensors import literal_of
-from irscope.graph import Graph, Module, Reading
+from irscope.graph import Graph, Module, Node, Reading
 from irscope.ops.attrs import Literal
 from irscope.source import SourceText, UserError
 
@@ -62,7 +64,21 @@ def _module(model: Proto, reading: Reading, folder: str, literals: dict[str, Lit
     module.entry = graph.name
     if reading.ok:
         fill_types(module)
+    _place(module, context.origins)
     return module
+
+
+def _place(module: Module, origins: Mapping[Node, Origin]) -> None:
+    """Give the nodes places in the printed form of the model, which stands for its text in messages."""
+    text, at, found = [], 0, {}
+    for line, node in lines_of(module):
+        if node is not None:
+            node.loc = at + len(line) - len(line.lstrip())
+            found[node.loc] = origins[node]
+        text.append(line)
+        at += len(line) + 1
+    module.source.text = "\n".join(text) + "\n"
+    module.provenance = OnnxProvenance(found)
 
 
 def _domain(name: str) -> str:

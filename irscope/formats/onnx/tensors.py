@@ -11,7 +11,7 @@ from typing import Any
 
 from irscope.formats.onnx.package import Proto
 from irscope.formats.onnx.types import NUMBERS, STRING
-from irscope.graph import UNKNOWN, DType, TensorType, Type
+from irscope.graph import UNKNOWN, DType, TensorType
 from irscope.lazy import Array, np
 from irscope.ops.attrs import Literal
 from irscope.source import UserError
@@ -21,6 +21,8 @@ EXTERNAL = 1
 """TensorProto.DataLocation."""
 LARGE = 4096
 """Tensors from this many bytes on are not passed to shape inference: no shape is that long."""
+SMALL = 32
+"""Tensors of up to this many bytes are shown in numbers."""
 FIELDS = {"f32": "float_data", "c64": "float_data", "f64": "double_data", "c128": "double_data", "s64": "int64_data", "u32": "uint64_data",
           "u64": "uint64_data"}
 """The field that holds the elements of a type where there is no raw data; ``int32_data`` for other types (onnx.proto)."""
@@ -42,7 +44,7 @@ def literal_of(tensor: Proto, folder: str) -> Literal | str:
     if tensor.data_location == EXTERNAL:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         name = str(tensor.name)
-        return Literal(type, None, False, lambda _: _external(entries, name, type, folder))
+        return Literal(type, "{...}", False, lambda _: _external(entries, name, type, folder))
     data = tensor.raw_data if tensor.HasField("raw_data") else None
     field = FIELDS.get(dtype.name, "int32_data")
     have = len(data) if data is not None else len(getattr(tensor, field))
@@ -50,18 +52,23 @@ def literal_of(tensor: Proto, folder: str) -> Literal | str:
     if have != want:
         unit = "bytes" if data is not None else "entries"
         return f"the tensor {tensor.name!r} is {type} and takes {want} {unit}, but has {have}"
-    if data is not None:
-        if len(data) >= LARGE:
-            tensor.ClearField("raw_data")
-        return Literal(type, None, False, lambda _: decoded(data, type))
-    return Literal(type, None, False, lambda _: _listed(getattr(tensor, field), type))
+    if data is None:
+        return Literal(type, "{...}", False, lambda _: _listed(getattr(tensor, field), type))
+    if len(data) >= LARGE:
+        tensor.ClearField("raw_data")
+    return Literal(type, _spelled(data, type), False, lambda _: decoded(data, type))
+
+
+def _spelled(data: bytes, type: TensorType) -> str:
+    """A small tensor in numbers."""
+    return str(decoded(data, type).tolist()) if len(data) <= SMALL and type.dtype.bits >= 8 else "{...}"
 
 
 def _strings(tensor: Proto, shape: tuple[int, ...]) -> Literal | str:
     texts = [text.decode("utf-8", "replace") for text in tensor.string_data]
     if len(texts) != prod(shape):
         return f"the tensor {tensor.name!r} has {len(texts)} strings for the shape {list(shape)}"
-    return Literal(UNKNOWN, None, False, lambda _: np.array(texts, dtype=object).reshape(shape))
+    return Literal(UNKNOWN, "{...}", False, lambda _: np.array(texts, dtype=object).reshape(shape))
 
 
 def _bytes(type: TensorType) -> int:
@@ -110,7 +117,7 @@ def _listed(values: Any, type: TensorType) -> Array:
         return decoded(np.array(values, np.int64).astype(np.uint8).tobytes(), type)
     if dtype.is_float and dtype.bits < 32:
         patterns = np.array(values, np.int64).astype(np.uint16 if dtype.bits == 16 else np.uint8)
-        return (_narrow(patterns & 63, dtype) if dtype.bits == 6 else patterns.view(dtype.numpy())).reshape(shape)
+        return (_narrow(np.bitwise_and(patterns, 63), dtype) if dtype.bits == 6 else patterns.view(dtype.numpy())).reshape(shape)
     return np.array(values).astype(dtype.numpy()).reshape(shape)
 
 
@@ -162,8 +169,3 @@ def _number(text: str, key: str, name: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise UserError(f"the external data of {name} state {key} {text!r}, which is not a number of bytes")
     return int(text)
-
-
-def type_of_literal(literal: Literal) -> Type:
-    """The type of a constant; UNKNOWN for strings."""
-    return literal.type

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from irscope.formats.onnx.algebra import Onnx
+from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
 from irscope.formats.relay.operators.image import sampled
@@ -138,6 +138,7 @@ def deform_conv(t: Onnx, a: Attributes, x: Node, w: Node, offset: Node, bias: No
     bends, taps = a.offset_group, kh * kw
     if inner * a.group != c or bends < 1 or c % bends or t.shape(offset)[1] != 2 * taps * bends:
         raise TypeFault(f"{c} channels, weight {list(t.shape(w))} in {a.group} groups, offset {list(t.shape(offset))}")
+    bounded(taps * oh * ow // 4, "the places of a deformable convolution")
     tap = np.arange(taps)
     rows = np.arange(oh)[None, :, None] * at.strides[0] - at.pads[0][0] + (tap // kw)[:, None, None] * at.dilations[0]
     columns = np.arange(ow)[None, None, :] * at.strides[1] - at.pads[1][0] + (tap % kw)[:, None, None] * at.dilations[1]
@@ -146,9 +147,9 @@ def deform_conv(t: Onnx, a: Attributes, x: Node, w: Node, offset: Node, bias: No
     parts = []
     for g in range(bends):
         mine = t.slice_dim(moved, 1, g, g + 1)
-        places = [t.reshape(t.add(t.reshape(t.slice_dim(mine, 3, i, i + 1), (n, taps, oh, ow)), t.array(base, t.dtype(offset))),
-                            (n, taps * oh, ow)) for i, base in enumerate((rows, columns))]
-        seen = sampled(t, t.slice_dim(x, 1, g * (c // bends), (g + 1) * (c // bends)), *places, "bilinear", "zeros")
+        y, z = (t.reshape(t.add(t.reshape(t.slice_dim(mine, 3, i, i + 1), (n, taps, oh, ow)), t.array(base, t.dtype(offset))),
+                          (n, taps * oh, ow)) for i, base in enumerate((rows, columns)))
+        seen = sampled(t, t.slice_dim(x, 1, g * (c // bends), (g + 1) * (c // bends)), y, z, "bilinear", "zeros")
         parts.append(seen if weights is None else t.mul(seen, t.reshape(t.slice_dim(weights, 1, g, g + 1), (n, 1, taps * oh, ow))))
     groups = a.group
     whole = t.reshape(t.concat(parts, 1), (n, groups, inner, taps, oh * ow))
@@ -166,11 +167,12 @@ def col2im(t: Onnx, a: Attributes, x: Node, image: Node, block: Node) -> Node:
     n, columns, _ = t.shape(x)
     c = columns // max(1, prod(window))
     at = geometry(a, sizes, window)
-    counts = [(have + low + high - reach) // s + 1 for have, (low, high), reach, s in zip(sizes, at.pads, at.reach, at.strides, strict=True)]
+    padded = [have + low + high for have, (low, high) in zip(sizes, at.pads, strict=True)]
+    counts = [(have - reach) // s + 1 for have, reach, s in zip(padded, at.reach, at.strides, strict=True)]
+    bounded(prod(counts) * prod(window) // 8, "the places of the columns")
     # The place of each element in the padded image, by the element of its block and the block.
     lines = [np.arange(k)[:, None] * d + np.arange(count)[None] * s
              for k, d, count, s in zip(window, at.dilations, counts, at.strides, strict=True)]
-    padded = [have + low + high for have, (low, high) in zip(sizes, at.pads, strict=True)]
     places = np.zeros((1, 1), np.int64)
     for line, have in zip(lines, padded, strict=True):
         places = (places[:, None, :, None] * have + line[None, :, None, :]).reshape(places.shape[0] * line.shape[0], -1)
@@ -178,4 +180,5 @@ def col2im(t: Onnx, a: Attributes, x: Node, image: Node, block: Node) -> Node:
     total = t.scatter(t.full((prod(padded), n * c), 0, t.dtype(x)), t.array(places.reshape(-1, 1), S64), flat, "add",
                       window_dims=[1], inserted=[0])
     whole = t.reshape(t.transpose(total, (1, 0)), (n, c, *padded))
-    return t.slice(whole, [0, 0, *(low for low, _ in at.pads)], [n, c, *(low + have for (low, _), have in zip(at.pads, sizes, strict=True))])
+    lows = [low for low, _ in at.pads]
+    return t.slice(whole, [0, 0, *lows], [n, c, *(low + have for low, have in zip(lows, sizes, strict=True))])

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.formats.onnx.algebra import Onnx
+from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.attributes import Sparse
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator, refused
+from irscope.formats.relay.algebra import table_of
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F32, F64, S64
 from irscope.lazy import Array, np
@@ -41,7 +42,7 @@ def dense(t: Onnx, sparse: Sparse) -> Node:
     type = sparse.values.type
     if not isinstance(type, TensorType):
         raise TypeFault("strings are not computed")
-    require(prod(sparse.shape) * type.dtype.storage, "a sparse constant")
+    require(table_of(prod(sparse.shape)) * type.dtype.storage, "a sparse constant")
     made = np.zeros(sparse.shape, type.dtype.numpy())
     indices = np.asarray(sparse.indices.value())
     if indices.ndim == 2:
@@ -100,7 +101,7 @@ def _window(name: str, weights: tuple[float, float, float]) -> None:
     @operator(f"{name}(size; output_datatype=1, periodic=1)")
     def window(t: Onnx, a: Attributes, size: Node) -> Node:
         n = t.single(size, "the size")
-        require(8 * max(n, 0), "a window")
+        bounded(n, "a window")
         turn = 2 * np.pi * np.arange(max(n, 0)) / max(n - (not a.periodic), 1)
         values: Array = weights[0] - weights[1] * np.cos(turn) + weights[2] * np.cos(2 * turn)
         return t.array(values, t.numbered(a.output_datatype, F32))
@@ -117,7 +118,7 @@ def mel_weights(t: Onnx, a: Attributes, bins: Node, length: Node, rate: Node, lo
     count, points, hertz = (t.single(v, "the size of the matrix") for v in (bins, length, rate))
     low, high = (2595 * np.log10(1 + t.floats(v, "the edges")[0] / 700) for v in (lower, upper))
     rows = points // 2 + 1
-    require(8 * max(rows * count, 0), "a matrix of mel weights")
+    bounded(rows * count, "a matrix of mel weights")
     edges = low + np.arange(count + 2) * ((high - low) / (count + 2))
     places = np.floor(((points + 1) * (700 * (10 ** (edges / 2595) - 1))) / hertz).astype(np.int64)
     made = np.zeros((rows, count))

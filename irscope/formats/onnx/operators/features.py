@@ -1,7 +1,9 @@
 """Counts of n-grams."""
 from __future__ import annotations
 
-from irscope.formats.onnx.algebra import Onnx
+from itertools import pairwise
+
+from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
 from irscope.graph import Node
@@ -19,7 +21,7 @@ def tf_idf(t: Onnx, a: Attributes, x: Node) -> Node:
         raise TypeFault("the pool has strings, which are not computed, or the mode is not TF, IDF or TFIDF")
     rows = t.reshape(t.convert(x, S64), (1, *t.shape(x)) if t.rank(x) == 1 else t.shape(x))
     n = t.shape(rows)[1]
-    width = max(a.ngram_indexes) + 1
+    width = bounded(max(a.ngram_indexes) + 1, "a row of counts")
     columns: list[Node | None] = [None] * width
     for (size, gram), place in zip(_grams(a), a.ngram_indexes, strict=True):
         if a.min_gram_length <= size <= a.max_gram_length:
@@ -41,7 +43,7 @@ def tf_idf(t: Onnx, a: Attributes, x: Node) -> Node:
 def _grams(a: Attributes) -> list[tuple[int, list[int]]]:
     """The n-grams of the pool, in order, with their sizes."""
     made, starts = [], [*a.ngram_counts, len(a.pool_int64s)]
-    for size, (low, high) in enumerate(zip(starts, starts[1:], strict=False), 1):
+    for size, (low, high) in enumerate(pairwise(starts), 1):
         made += [(size, a.pool_int64s[i:i + size]) for i in range(low, high, size)]
     return made
 
@@ -49,7 +51,7 @@ def _grams(a: Attributes) -> list[tuple[int, list[int]]]:
 def _occurrences(t: Onnx, rows: Node, gram: list[int], skips: int, n: int) -> Node:
     """How often a gram occurs in each row, over all gaps."""
     total = t.full((t.shape(rows)[0], 1), 0, F32)
-    for gap in range(1, skips + 2):
+    for gap in range(1, min(skips, n) + 2):
         reach = (len(gram) - 1) * gap + 1
         if reach > n:
             break

@@ -1,7 +1,7 @@
 """Samples of images between pixels: grids, regions of interest; and the choice of boxes."""
 from __future__ import annotations
 
-from irscope.formats.onnx.algebra import Onnx
+from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
 from irscope.formats.onnx.operators.indexing import places_of
@@ -57,7 +57,7 @@ def _aligned(t: Onnx, a: Attributes, x: Node, rois: Node, batch: Node, form: tup
     for low, count, ratio in ((1, a.output_height, down), (0, a.output_width, across)):
         start, end = (t.plus(t.scale(t.slice_dim(rois, 1, k, k + 1), a.spatial_scale), -0.5 if half else 0) for k in (low, low + 2))
         length = t.sub(end, start) if half else t.maximum(t.sub(end, start), t.like(start, 1))
-        step = (np.arange(count * ratio) + 0.5) / max(ratio, 1) / count
+        step = (np.arange(bounded(count * ratio, "the samples of a region")) + 0.5) / max(ratio, 1) / count
         places.append(t.add(start, t.mul(length, t.array(step.reshape(1, -1), t.dtype(rois)))))
     size = (n, a.output_height * down, a.output_width * across)
     y = t.broadcast_to(t.reshape(places[0], (n, size[1], 1)), size)
@@ -96,6 +96,7 @@ def max_roi_pool(t: Onnx, a: Attributes, x: Node, rois: Node) -> Node:
     """The greatest element of each cell of regions (batch, x1, y1, x2, y2), which must be known."""
     known = t.value(rois, "the regions").astype(np.float64)
     (_, c, h, w), (ph, pw) = t.shape(x), a.pooled_shape
+    bounded(16 * len(known) * max(ph, 0) * max(pw, 0), "pooling the regions")
     found = []
     for row in known:
         left, top, right, bottom = (int(np.floor(v * a.spatial_scale + 0.5)) for v in row[1:])

@@ -98,8 +98,9 @@ def _rms(t: Onnx, a: Attributes, x: Node, scale: Node) -> tuple[Node, Node]:
 
 
 @operator("com.microsoft.SkipLayerNormalization(input, skip, gamma, beta?, bias?; epsilon=1e-12)")
-def skip_layer_normalization(t: Onnx, a: Attributes, x: Node, skip: Node, gamma: Node, beta: Node | None, bias: Node | None) -> tuple[Node, ...]:
+def skip_layer_normalization(t: Onnx, a: Attributes, x: Node, skip: Node, gamma: Node, *rest: Node | None) -> tuple[Node, ...]:
     """``LayerNormalization`` of a sum, which is the last result."""
+    beta, bias = rest
     total = t.add(x, skip if bias is None else t.add(skip, bias))
     a.axis, a.stash_type = -1, 1
     return (*_layer(t, a, total, gamma, beta), total)
@@ -151,5 +152,5 @@ def dropout(t: Onnx, a: Attributes, x: Node, ratio: Node | None, training: Node 
     """The operand, and a mask of ones: as in inference."""
     if training is not None and bool(t.value(training, "training_mode").reshape(-1)[0]) \
             and (ratio is None or t.floats(ratio, "the ratio")[0] > 0):
-        raise TypeFault("dropout in training draws random numbers by a generator that ONNX does not define", "export the model in eval mode")
+        raise TypeFault("dropout in training draws random numbers by a generator that ONNX does not define", "export it in eval mode")
     return x, t.full(t.shape(x), True, PRED) if a.version >= 10 else t.like(x, 1)

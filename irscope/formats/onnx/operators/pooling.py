@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.formats.onnx.algebra import Onnx
+from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
 from irscope.formats.onnx.operators.convolution import Geometry, each, geometry
@@ -57,7 +57,7 @@ def max_pool(t: Onnx, a: Attributes, x: Node) -> tuple[Node, ...]:
 def _with_places(t: Onnx, a: Attributes, x: Node, at: Geometry, more: list[int]) -> tuple[Node, ...]:
     n, c, *spatial = t.shape(x)
     counts = [window_of(at, more).output_size(2 + d, have) for d, have in enumerate(spatial)]
-    require(8 * prod(counts) * prod(at.size), "the places of a pooling")
+    bounded(prod(counts) * prod(at.size), "the places of a pooling")
     table = places_under(at, spatial, counts)
     flat = t.reshape(x, (n * c, prod(spatial)))
     picked = t.take(flat, t.array(np.maximum(table, 0), S64), 1)
@@ -77,7 +77,8 @@ def places_under(at: Geometry, spatial: list[int], counts: list[int]) -> Array:
     for d, have in enumerate(spatial):
         line = np.arange(counts[d])[:, None] * at.strides[d] - at.pads[d][0] + np.arange(at.size[d])[None] * at.dilations[d]
         line = np.where((line >= 0) & (line < have), line, -1)
-        both = np.where((table[:, None, :, None] < 0) | (line[None, :, None, :] < 0), -1, table[:, None, :, None] * have + line[None, :, None])
+        outer, inner = table[:, None, :, None], line[None, :, None, :]
+        both = np.where((outer < 0) | (inner < 0), -1, outer * have + inner)
         table = both.reshape(table.shape[0] * counts[d], -1)
     return table
 
@@ -101,10 +102,12 @@ def average_pool(t: Onnx, a: Attributes, x: Node) -> Node:
     lines = []
     for d, have in enumerate(spatial):
         count = t.shape(total)[2 + d]
+        bounded(count * at.size[d] // 8, "the counts of a pooling")
         line = np.arange(count)[:, None] * at.strides[d] - at.pads[d][0] + np.arange(at.size[d])[None] * at.dilations[d]
         low, high = (-at.pads[d][0], have + at.pads[d][1]) if a.count_include_pad else (0, have)
         lines.append(((line >= low) & (line < high)).sum(1))
     counts = np.ones(())
+    bounded(prod(t.shape(total)[2:]) // 8, "the counts of a pooling")
     for line in lines:
         counts = counts[..., None] * line
     return t.convert(t.div(total, t.array(np.maximum(counts, 1), t.dtype(total))), t.dtype(x))

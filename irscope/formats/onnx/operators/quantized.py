@@ -103,7 +103,8 @@ def conv_integer(t: Onnx, a: Attributes, x: Node, w: Node, zx: Node | None, zw: 
 
 def requantized(t: Onnx, total: Node, factor: Node, zero: Node) -> Node:
     """Integers times a factor, in the type of a zero point."""
-    return rounded(t, t.mul(t.convert(total, F32), factor), t.broadcast_to(t.convert(t.reshape(zero, ()), F32), t.shape(total)), t.dtype(zero))
+    point = t.broadcast_to(t.convert(t.reshape(zero, ()), F32), t.shape(total))
+    return rounded(t, t.mul(t.convert(total, F32), factor), point, t.dtype(zero))
 
 
 @operator("QLinearMatMul(a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point)")

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.declarations import Attributes
@@ -37,18 +39,24 @@ def _elu(t: Tensors, x: Node, alpha: float) -> Node:
     return t.select(t.compare("LT", x, t.like(x, 0)), low, x)
 
 
-FUNCTIONS: dict[str, tuple[float, float, Callable[[Tensors, Node, float, float], Node]]] = {
-    "sigmoid": (0, 0, lambda t, x, a, b: t.unary("logistic", x)),
-    "tanh": (0, 0, lambda t, x, a, b: t.unary("tanh", x)),
-    "relu": (0, 0, lambda t, x, a, b: t.maximum(x, t.like(x, 0))),
+class Activation(Protocol):
+    """A function with two parameters."""
+
+    def __call__(self, t: Tensors, x: Node, alpha: float, beta: float) -> Node: ...
+
+
+FUNCTIONS: dict[str, tuple[float, float, Activation]] = {
+    "sigmoid": (0, 0, lambda t, x, alpha, beta: t.unary("logistic", x)),
+    "tanh": (0, 0, lambda t, x, alpha, beta: t.unary("tanh", x)),
+    "relu": (0, 0, lambda t, x, alpha, beta: t.maximum(x, t.like(x, 0))),
     "affine": (1, 0, _line),
-    "leakyrelu": (0.01, 0, lambda t, x, a, b: t.select(t.compare("LT", x, t.like(x, 0)), t.scale(x, a), x)),
-    "thresholdedrelu": (1, 0, lambda t, x, a, b: t.select(t.compare("GT", x, t.like(x, a)), x, t.like(x, 0))),
-    "scaledtanh": (1, 1, lambda t, x, a, b: t.scale(t.unary("tanh", t.scale(x, b)), a)),
+    "leakyrelu": (0.01, 0, lambda t, x, alpha, beta: t.select(t.compare("LT", x, t.like(x, 0)), t.scale(x, alpha), x)),
+    "thresholdedrelu": (1, 0, lambda t, x, alpha, beta: t.select(t.compare("GT", x, t.like(x, alpha)), x, t.like(x, 0))),
+    "scaledtanh": (1, 1, lambda t, x, alpha, beta: t.scale(t.unary("tanh", t.scale(x, beta)), alpha)),
     "hardsigmoid": (0.2, 0.5, _hard),
-    "elu": (1, 0, lambda t, x, a, b: _elu(t, x, a)),
-    "softsign": (0, 0, lambda t, x, a, b: t.div(x, t.plus(t.unary("abs", x), 1))),
-    "softplus": (0, 0, lambda t, x, a, b: _softplus(t, x)),
+    "elu": (1, 0, lambda t, x, alpha, beta: _elu(t, x, alpha)),
+    "softsign": (0, 0, lambda t, x, alpha, beta: t.div(x, t.plus(t.unary("abs", x), 1))),
+    "softplus": (0, 0, lambda t, x, alpha, beta: _softplus(t, x)),
 }
 """Activation functions with the defaults of alpha and beta."""
 WITH_ALPHA = frozenset(("affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu"))
@@ -73,7 +81,7 @@ def _activations(a: Attributes, defaults: Sequence[str], directions: int) -> lis
         alpha, beta, function = FUNCTIONS[name]
         alpha = next(alphas, alpha) if name in WITH_ALPHA else alpha
         beta = next(betas, beta) if name in WITH_BETA else beta
-        made.append(lambda t, x, f=function, p=alpha, q=beta: f(t, x, p, q))  # type: ignore[misc]
+        made.append(partial(function, alpha=alpha, beta=beta))
     n = len(defaults)
     return [made[i * n:(i + 1) * n] for i in range(directions)]
 
@@ -186,7 +194,10 @@ def rnn(t: Onnx, a: Attributes, x: Node, w: Node, r: Node, bias: Node | None, le
 
     def build(d: int, hidden: int) -> tuple[Cell, list[Node], bool]:
         (f,) = functions[d]
-        return Cell(lambda k, x, held, state: [f(k, _clipped(k, k.add(x, k.dot(state[0], held[0], ([1], [1]))), a.clip))]), [_of(t, r, d)], True
+
+        def run(k: Tensors, x: Node, held: Sequence[Node], state: Sequence[Node]) -> list[Node]:
+            return [f(k, _clipped(k, k.add(x, k.dot(state[0], held[0], ([1], [1]))), a.clip))]
+        return Cell(run), [_of(t, r, d)], True
     return tuple(_run(t, a, Layer(x, w, r, bias, lengths, [h], 1), build))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, floor
 
-from irscope.formats.onnx.algebra import Onnx
+from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
 from irscope.formats.sampling import product_along
@@ -15,7 +15,6 @@ from irscope.graph import Node
 from irscope.graph.dtypes import F32, PRED, S64
 from irscope.lazy import Array, np
 from irscope.ops.faults import TypeFault
-from irscope.source.budget import require
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,8 @@ def taps(a: Attributes, place: float, scale: float) -> list[tuple[int, float]]:
 
 def matrix_of(a: Attributes, line: Line) -> Array:
     """The matrix (have, want) of weights."""
-    require(8 * line.have * line.want, "the weights of a resize")
+    bounded(line.have * line.want // 8, "the weights of a resize")
+    bounded(int(8 * line.want / min(line.scale, 1.0)) if a.antialias else line.want, "a resize")
     made = np.zeros((line.have, line.want))
     for i in range(line.want):
         row = taps(a, line.place(i, a.coordinate_transformation_mode), line.scale)
@@ -105,6 +105,7 @@ def matrix_of(a: Attributes, line: Line) -> Array:
 
 def resized(t: Onnx, a: Attributes, x: Node, d: int, line: Line) -> Node:
     """One dimension resized."""
+    bounded(line.want, "a resize")
     mode = a.coordinate_transformation_mode
     if a.mode == "nearest":
         at = [min(max(nearest(line.place(i, mode), a.nearest_mode), 0), line.have - 1) for i in range(line.want)]
@@ -134,8 +135,8 @@ def _outside(t: Onnx, a: Attributes, x: Node, lines: dict[int, Line]) -> Node:
     return x
 
 
-@operator("Resize(X, roi?, scales?, sizes?; antialias=0, axes: ints=None, coordinate_transformation_mode='half_pixel', cubic_coeff_a=-0.75, "
-          "exclude_outside=0, extrapolation_value=0.0, keep_aspect_ratio_policy='stretch', mode='nearest', "
+@operator("Resize(X, roi?, scales?, sizes?; antialias=0, axes: ints=None, coordinate_transformation_mode='half_pixel', "
+          "cubic_coeff_a=-0.75, exclude_outside=0, extrapolation_value=0.0, keep_aspect_ratio_policy='stretch', mode='nearest', "
           "nearest_mode='round_prefer_floor')")
 def resize(t: Onnx, a: Attributes, x: Node, roi: Node | None, scales: Node | None, sizes: Node | None) -> Node:
     """An image resized, by scales or to sizes. Version 10 has scales alone, and the simplest coordinates."""

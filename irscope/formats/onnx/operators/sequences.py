@@ -1,9 +1,10 @@
 """Sequences and optional values: lists of tensors whose lengths are known while a model is expanded."""
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
-from irscope.formats.onnx.algebra import Onnx
+from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
 from irscope.graph import Node
@@ -69,17 +70,16 @@ def split(t: Onnx, a: Attributes, x: Node, given: Node | None) -> Sequence:
     d = t.axis(x, a.axis)
     n = t.shape(x)[d]
     if given is None:
-        parts = [t.slice_dim(x, d, i, i + 1) for i in range(n)]
+        parts = [t.slice_dim(x, d, i, i + 1) for i in range(bounded(n, "splitting"))]
         return parts if a.keepdims else [t.reshape(p, tuple(s for i, s in enumerate(t.shape(p)) if i != d)) for p in parts]
     sizes = t.ints(given, "the sizes of the parts")
     if t.rank(given) == 0:
         if sizes[0] < 1:
             raise TypeFault(f"parts of {sizes[0]}")
-        sizes = [min(sizes[0], n - i) for i in range(0, n, sizes[0])]
+        sizes = [min(sizes[0], n - i) for i in range(0, bounded(n, "splitting"), sizes[0])]
     if sum(sizes) != n or any(s < 0 for s in sizes):
         raise TypeFault(f"parts of {sizes} for an axis of {n}")
-    places = [sum(sizes[:i]) for i in range(len(sizes))]
-    return [t.slice_dim(x, d, low, low + s) for low, s in zip(places, sizes, strict=True)]
+    return [t.slice_dim(x, d, end - s, end) for end, s in zip(accumulate(sizes), sizes, strict=True)]
 
 
 @operator("ConcatFromSequence(input_sequence; axis: int!, new_axis=0)")

@@ -1,9 +1,10 @@
 """Operators that move elements: reshapes, slices, paddings, repetitions."""
 from __future__ import annotations
 
+from itertools import accumulate
 from math import prod
 
-from irscope.formats.onnx.algebra import Onnx
+from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
 from irscope.formats.relay.operators.slicing import mirrored
@@ -116,12 +117,13 @@ def split(t: Onnx, a: Attributes, x: Node, given: Node | None) -> tuple[Node, ..
     sizes = a.split if given is None else t.ints(given, "the sizes of the parts")
     if sizes is None:
         count = a.num_outputs or a.results
+        if count != a.results:
+            raise TypeFault(f"num_outputs is {count} for {a.results} results")
         each = -(-n // count)
         sizes = [max(0, min(each, n - i * each)) for i in range(count)]
     if any(s < 0 for s in sizes) or sum(sizes) != n:
         raise TypeFault(f"parts of {sizes} for an axis of {n}")
-    places = [sum(sizes[:i]) for i in range(len(sizes))]
-    return tuple(t.slice_dim(x, axis, low, low + s) for low, s in zip(places, sizes, strict=True))
+    return tuple(t.slice_dim(x, axis, end - s, end) for end, s in zip(accumulate(sizes), sizes, strict=True))
 
 
 @operator("Slice(data, starts?, ends?, axes?, steps?; axes: ints=None, starts: ints=None, ends: ints=None)")
@@ -215,6 +217,7 @@ def wrapped(t: Onnx, x: Node, widths: list[tuple[int, int]]) -> Node:
     for d, (low, high) in enumerate(widths):
         n = t.shape(x)[d]
         if low or high:
+            bounded(low + n + high, "padding")
             x = t.take(x, t.array([k % max(n, 1) for k in range(-low, n + high)], S64), d)
     return x
 

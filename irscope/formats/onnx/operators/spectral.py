@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.formats.onnx.algebra import Onnx
+from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
 from irscope.formats.torchscript.operators.fourier import BY_N, NONE, c2c, c2r
@@ -69,12 +69,12 @@ def stft(t: Onnx, a: Attributes, x: Node, step: Node, window: Node | None, lengt
     if window is None and length is None:
         raise TypeFault("a window or the length of the frames is needed")
     n = t.single(length, "the length") if length is not None else t.shape(_given(window))[0]
-    samples, batch = t.shape(x)[1], t.shape(x)[0]
+    samples = t.shape(x)[1]
     if hop < 1 or not 1 <= n <= samples:
         raise TypeFault(f"frames of {n} in steps of {hop} for {samples} samples")
     values = _complex(t, x if t.rank(x) == 3 else t.reshape(x, (*t.shape(x), 1)))
     count = (samples - n) // hop + 1
-    require(16 * batch * count * n, "the frames of a Fourier transform")
+    bounded(count * n, "the frames of a Fourier transform")
     frames = t.take(values, t.array([[i * hop + j for j in range(n)] for i in range(count)], S64), 1)
     if window is not None:
         weights = t.convert(_resized(t, window, 0, n), F64 if t.dtype(values) is C128 else F32)
