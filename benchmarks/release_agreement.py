@@ -15,6 +15,7 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 
 from irscope.api import load
@@ -96,12 +97,18 @@ def compare(folder: Path, policy: XlaCpuPolicy) -> Tally:
 
 def judged(folder: Path, policy: XlaCpuPolicy) -> tuple[Replay, list[EdgeVerdict]]:
     """The run that the log of a program tells of, and the policy's verdicts on the edges that are no trivial ones."""
-    module = load(folder / "before.hlo").module()
-    run = replay(module, folder / "vlog.txt")
+    module, run = read(folder)
     verdicts = [v for plan in policy.plan_module(module) for v in plan.verdicts
                 if v.producer in run.home and v.consumer in run.home  # else inside a fusion of the text
                 and v.producer.op.name not in TRIVIAL and v.consumer.op.name != "tuple" and run.knows(v.consumer)]
     return run, verdicts
+
+
+@cache
+def read(folder: Path) -> tuple[Module, Replay]:
+    """The text of a program, and the run that its log tells of; kept, for other policies are asked about it too."""
+    module = load(folder / "before.hlo").module()
+    return module, replay(module, folder / "vlog.txt")
 
 
 def edges_apart(folder: Path, policy: XlaCpuPolicy) -> Iterator[tuple[str, str]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks.release_agreement import compare
+from benchmarks.release_agreement import compare, read
 from irscope.api import load
 from irscope.fusion.canonicalise import canonicalise, run_cpu
 from irscope.fusion.xla.releases import CPU_RELEASES, CpuRelease, Rewriting
@@ -36,8 +36,13 @@ def decided_alike(programs: list[Path], row: CpuRelease) -> int:
 def rewritten_alike(programs: list[Path], rewriting: Rewriting) -> int:
     """Of how many programs the early text becomes one of the same operators and types as the text before fusion."""
     rewrite = partial(run_cpu, rewriting=rewriting)
-    return sum(forms(canonicalise(load(program / "raw.hlo").module(), rewrite).module) == forms(load(program / "before.hlo").module())
-               for program in programs if (program / "raw.hlo").exists())
+    return sum(forms(canonicalise(early(program), rewrite).module) == forms(read(program)[0]) for program in programs)
+
+
+@cache
+def early(program: Path) -> Module:
+    """The text of a program as jax gave it to XLA."""
+    return load(program / "raw.hlo").module()
 
 
 def forms(module: Module) -> Counter[tuple[str, str]]:
@@ -47,12 +52,13 @@ def forms(module: Module) -> Counter[tuple[str, str]]:
 
 
 def differences(row: CpuRelease, base: CpuRelease) -> str:
-    """A row as the source would have it: as a change of another row."""
+    """A row as the source may have it: as a change of another row."""
+    other = f"CPU_RELEASES[{base.name!r}]"
     changes = [f"name={row.name!r}", *_changes(row, base, skip=("name", "rewriting"))]
     inner = list(_changes(row.rewriting, base.rewriting))
     if inner:
-        changes.append(f"rewriting=replace({base.name}'s rewriting, {', '.join(inner)})")
-    return f"replace({base.name}, {', '.join(changes)})"
+        changes.append(f"rewriting=replace({other}.rewriting, {', '.join(inner)})")
+    return f"replace({other}, {', '.join(changes)})"
 
 
 def _changes(row: Row, base: Row, skip: tuple[str, ...] = ()) -> Iterator[str]:

@@ -19,6 +19,7 @@ from irscope.fusion.xla.releases import CPU_RELEASES
 from irscope.fusion.xla.stage import computations
 from irscope.fusion.xla_cpu import RELEASES, XlaCpuPolicy
 from irscope.graph import Module, TensorType
+from irscope.lint.fusion import remarks
 from irscope.lint.reporters import full, json_
 from irscope.lint.verdicts import verdicts_of
 from irscope.ops import hlo
@@ -126,3 +127,27 @@ def test_words_for_releases() -> None:
 def test_a_release_may_be_named_by_its_number() -> None:
     for name in RELEASES:
         assert policy_named(f"xla-cpu@{name.removeprefix('jaxlib-')}") is RELEASES[name]
+
+
+LATE = """HloModule m, entry_computation_layout={{(f32[8,64]{{1,0}})->f32[8]{{0}}}}
+
+sum.1 {{
+  p.1 = f32[] parameter(0)
+  q.1 = f32[] parameter(1)
+  ROOT s.1 = f32[] add(p.1, q.1)
+}}
+
+ENTRY main.1 {{
+  x.1 = f32[8,64]{{1,0}} parameter(0)
+  zero.1 = f32[] constant(0)
+  {name} = f32[8,64]{{1,0}} multiply(x.1, x.1)
+  ROOT reduce.1 = f32[8]{{0}} reduce({name}, zero.1), dimensions={{1}}, to_apply=sum.1
+}}
+"""
+
+
+@pytest.mark.parametrize("name, is_early", [("square.1", True), ("square.0", False), ("multiply", False), ("multiply.2", True)])
+def test_names_that_only_passes_give_show_that_a_text_is_late(name: str, is_early: bool) -> None:
+    """XLA would still split the sum of 64 elements in two."""
+    told = any("before XLA's own rewriting" in line for line in remarks(load(LATE.format(name=name)).module(), "xla-cpu"))
+    assert told == is_early

@@ -73,12 +73,14 @@ def may_be_early(module: Module) -> bool:
 def shows_passes(module: Module) -> bool:
     """Whether a text shows that XLA's passes have run, so that arithmetic which they would rewrite again is no sign.
 
-    What XLA reads is named with a number (``multiply.3``); what a pass makes first is named after its operator alone. Rematerialised code
-    of jax stands behind a barrier, and XLA does not simplify once more after it has removed that.
+    What XLA reads is numbered from 1 (``multiply.3``); a pass names what it makes after the operator alone, and what it copies
+    ``multiply.0``, in computations called ``sum.clone``. Rematerialised code of jax stands behind a barrier, and XLA does not simplify once
+    more after it has removed that.
     """
-    nodes = [node for graph in computations(module) for node in graph.nodes]
-    return any(node.name == node.op.name for node in nodes) or (
-        REMATERIALISED in module.source.text and not any(node.op in BARRIERS for node in nodes))
+    nodes = [node for graph in module.graphs.values() for node in graph.nodes]
+    return (any(node.name == node.op.name or node.name.endswith(".0") for node in nodes)
+            or any(".clone" in graph.name for graph in module.graphs.values())
+            or (REMATERIALISED in module.source.text and not any(node.op in BARRIERS for node in nodes)))
 
 
 def is_rewritten(module: Module, made: Module) -> bool:
