@@ -175,13 +175,13 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
     (_line(r"tt\.func ", r"#\w+ = #(?:ttg|triton_gpu|ttng)\.", r"module attributes \{\"?(?:ttg|triton_gpu)\.", r"%\S+ = tt\.\w+ "),
      Neighbour("a kernel in Triton's IR (TTIR or TTGIR)",
                "it is code for one kernel, in which the operators of the graph are gone. Give the graph that it belongs to; for "
-               "torch.compile:\nTORCH_LOGS=output_code, or the model as TorchScript: " + PRINT_TORCHSCRIPT
+               "torch.compile:\nTORCH_LOGS=output_code, or the exported program:\n" + PRINT_TORCH
                + "\nfor jax and XLA, whose fusions may be Triton kernels:\n" + DUMP_HLO)),
     (_line(r"(?:util|flow|stream|hal|vm)\.(?:func|executable|module|global)\b", r"%\S+ = (?:flow|stream|hal|iree_\w+|util)\.",
            r"#(?:hal\.|iree_)?executable_target", r"#(?:device_target|hal\.)\S* = ", r"vm\.module "),
      Neighbour("IREE's IR (flow, stream, hal or vm)",
                "give what was passed to iree-compile: for jax, HLO of the same function\n" + PRINT_HLO + "\nfor PyTorch:\n"
-               + PRINT_TORCHSCRIPT)),
+               + PRINT_TORCH)),
     (_line(r"module (?:@\S+ )?(?:attributes )?\{", r"(?:func|llvm|tt)\.func ", r"#\w+ = (?:affine_map|loc\()", r'"builtin\.module"',
            r"%\S+ = (?:arith|tensor|linalg|memref|scf|vector|tt|gpu|torch)\."),
      Neighbour("MLIR text", f"irscope reads StableHLO, print(jax.jit(f).lower(*args).as_text()), or HLO:\n{PRINT_HLO}")),
