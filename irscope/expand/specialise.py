@@ -53,7 +53,8 @@ def specialised(module: Module, types: Mapping[int, Type]) -> Module:
 
 
 def _is_open(type: Type) -> bool:
-    return any(isinstance(leaf, TensorType) and any(not isinstance(d, int) and d.bound is None for d in leaf.shape) for leaf in type.leaves())
+    arrays = (leaf for leaf in type.leaves() if isinstance(leaf, TensorType))
+    return any(not isinstance(size, int) and size.bound is None for array in arrays for size in array.shape)
 
 
 class _Specialisation:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from math import inf, nan
 
 from irscope.formats.stablehlo.composites.gamma import is_infinite
-from irscope.formats.stablehlo.composites.terms import Formula, Term, declare_formula
+from irscope.formats.stablehlo.composites.terms import Formula, Term, by_expansion, declare_formula
 from irscope.graph import DTYPES, Builder, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import PRED
 from irscope.ops.infer import arity, array
@@ -53,7 +53,7 @@ def _predicate(name: str, doc: str, formula: Formula) -> Op:
 
     def expand(builder: Builder, node: Node, operands: Sequence[Node], raw: Mapping[str, str]) -> Node:
         return formula(Term(Tensors(builder), operands[0])).node
-    return declare(Op(name, "stablehlo", doc, Kind.ELEMENTWISE, infer=infer, expand=expand))
+    return declare(Op(name, "stablehlo", doc, Kind.ELEMENTWISE, infer=infer, expand=expand, reference=by_expansion(expand)))
 
 
 SQUARE = declare_formula("square", "x * x.", square, widen=False, weight=1)

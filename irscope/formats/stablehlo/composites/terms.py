@@ -1,13 +1,15 @@
 """Expressions over nodes, so that an expansion reads like its formula; and the declaration of an operator by one."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 
-from irscope.graph import Builder, DType, Kind, Node, Op, TensorType, Type
+from irscope.graph import Builder, DType, Graph, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import F32, F64
+from irscope.graph.node import Reference, Run
+from irscope.lazy import Array
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import agree, arity, arrays
-from irscope.ops.registry import declare
+from irscope.ops.registry import declare, get
 from irscope.ops.tensors import Tensors
 
 
@@ -97,6 +99,18 @@ def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
 
 
 Formula = Callable[..., Term]
+Expand = Callable[[Builder, Node, Sequence[Node], Mapping[str, str]], Node | None]
+
+
+def by_expansion(expand: Expand) -> Reference:
+    """The reference of an operator that has none but its expansion."""
+    def steps(run: Run, node: Node, *operands: Array) -> Generator[tuple[Graph, Sequence[Array]], Array, Array]:
+        graph = Graph(node.op.name)
+        builder = Builder(graph)
+        params = [builder.param(get("parameter"), operand.type, operand.name) for operand in node.operands]
+        graph.root = expand(builder, node, params, {})
+        return (yield graph, operands)
+    return steps
 
 
 def declare_formula(name: str, doc: str, formula: Formula, count: int = 1, widen: bool = True, weight: int = 12) -> Op:
@@ -116,7 +130,7 @@ def declare_formula(name: str, doc: str, formula: Formula, count: int = 1, widen
             return formula(*terms).node
         return formula(*[term.convert(F32) for term in terms]).convert(terms[0].dtype).node
     return declare(Op(name, "stablehlo", doc, Kind.ELEMENTWISE, infer=infer, expand=expand, weight=weight,
-                      cost=lambda node: weight * _elements(node)))
+                      reference=by_expansion(expand), cost=lambda node: weight * _elements(node)))
 
 
 def _elements(node: Node) -> float:
