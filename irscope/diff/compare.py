@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from irscope.analysis.survey import Survey
 from irscope.diff.normal import normal_form
+from irscope.expand.specialise import has_open_sizes
 from irscope.graph import Graph, Module, Node, Op, Typing, bytes_of, callees_first, live
 from irscope.graph.numbering import Equality, Numbering, by_value, plain
 from irscope.ops import hlo
@@ -69,7 +70,9 @@ def compare(before: Module, after: Module) -> Comparison:
 
 
 def _normal_forms(before: Module, after: Module) -> tuple[Module, Module]:
-    """Both modules in normal form, or as they are written where one of them cannot be expanded."""
+    """Both modules in normal form, or as they are written where one of them cannot be expanded, or leaves sizes open."""
+    if has_open_sizes(before) or has_open_sizes(after):
+        return before, after
     try:
         return normal_form(before), normal_form(after)
     except UserError:

@@ -11,7 +11,7 @@ import pytest
 
 from irscope.analysis.reference import results
 from irscope.api import diff, lint, run
-from irscope.api.options import RunOptions
+from irscope.api.options import LintOptions, RunOptions
 from irscope.formats.detect import read
 from irscope.graph import Module, Reading
 from irscope.lazy import Array
@@ -246,3 +246,8 @@ def test_translation_removes_what_jaxlib_removes() -> None:
     made = pass_named("translate").run(good(text))
     assert [node.op.name for node in made.main().nodes] == ["parameter", "negate"]
     assert [finding.code for finding in lint([text]).findings] == []
+
+
+def test_rules_say_that_sizes_are_open() -> None:
+    assert [(f.code, f.help) for f in lint([OPEN]).findings] == [("SHL035", "--shape x=8,3 binds them")]
+    assert lint([OPEN], LintOptions(shapes={"x": (3, 2)})).findings == []
