@@ -12,6 +12,7 @@ from irscope.formats.detect import detect
 from irscope.formats.neighbours import in_text
 from irscope.source import SourceText
 from tests.formats.hlo_texts import FORMS, FRAMES, MODULE
+from tests.formats.stablehlo_texts import ALIASES, DATA, PLAIN
 from tests.fuzz.reading import read_text
 from tests.fuzz.spice import SPICE
 from tests.fuzz.spoil import Mutator
@@ -27,6 +28,7 @@ STARTS = {
     "hlo": ([MODULE, FRAMES, *FORMS.values()], 800, {"primitive", "HLO001", "HLO004", "HLO016"}),
     "torchscript": (_texts(".txt"), 120, {"primitive", "TSC001", "TSC003"}),
     "relay": (_texts(".relay"), 300, {"primitive", "RLY001"}),
+    "stablehlo": ([PLAIN, ALIASES, (DATA / "block.mlir").read_text()], 300, {"primitive", "SHL001", "SHL006", "SHL013"}),
 }
 
 

@@ -71,10 +71,11 @@ def read_resource(cursor: Cursor, types: TypeTable, resources: dict[str, tuple[i
     name = cursor.string() if cursor.kind == "string" else cursor.word("the name of a resource", LITERAL)
     cursor.expect(">", "after the name of a resource", LITERAL)
     type = _type(cursor, types)
-    blob = resources.get(name)
-    if blob is None:
+    blob, shape = resources.get(name), shape_of(type)
+    if blob is None or shape is None:
         return Literal(type, None, True)
     text, (begin, end) = cursor.text, blob
+    _check_blob(text, begin, end, type, shape, RESOURCE_ALIGNMENT)
     return Literal(type, None, False, lambda literal: _of_bytes(_bytes(text, begin, end)[RESOURCE_ALIGNMENT:], literal.type))
 
 
@@ -108,15 +109,15 @@ def dtype_of_literal(type: Type) -> DType:
     return type.dtype if isinstance(type, TensorType) else DTYPES["s64"]
 
 
-def _check_blob(text: str, begin: int, end: int, type: Type, shape: tuple[int, ...]) -> None:
-    """Check the hexadecimal digits and their number: all elements, or one for all of them."""
+def _check_blob(text: str, begin: int, end: int, type: Type, shape: tuple[int, ...], ahead: int = 0) -> None:
+    """Check the hexadecimal digits and their number: bytes ``ahead``, and then all elements, or one for all of them."""
     dtype, count = dtype_of_literal(type), prod(shape)
     if not text.startswith("0x", begin):
         raise Refused(LITERAL, "a string literal must be hexadecimal digits after 0x", begin, max(1, end - begin))
     sizes = {count * dtype.storage, dtype.storage}
     if dtype.kind == "pred":
         sizes.add((count + 7) // 8)
-    size, odd = divmod(end - begin - 2, 2)
+    size, odd = divmod(end - begin - 2 - 2 * ahead, 2)
     if odd or size not in sizes:
         raise Refused(LITERAL, f"{size} bytes of hexadecimal data are not the {count * dtype.storage} of {type}", begin - 1,
                       max(1, min(end - begin, 80)))
@@ -233,10 +234,8 @@ def _narrow(raw: Any, dtype: DType) -> Any:
     """Elements of less than a byte, from the low bits of one byte each."""
     bits = raw & ((1 << dtype.bits) - 1)
     if dtype.is_integer:
-        values = bits.astype(np.int64)
-        if dtype.kind == "int":
-            values = np.where(values >> (dtype.bits - 1), values - (1 << dtype.bits), values)
-        return values.astype(dtype.numpy())
+        sign = (bits >> (dtype.bits - 1)) & 1 if dtype.kind == "int" else bits & 0
+        return (bits.astype(np.int64) - (sign.astype(np.int64) << dtype.bits)).astype(dtype.numpy())
     return bits.astype(np.uint8).view(dtype.numpy())
 
 
