@@ -14,6 +14,7 @@ from irscope.backends.pool import available_threads
 from irscope.expand import bind_constants, bind_types, manual
 from irscope.expand.bind import elided_constants
 from irscope.expand.partitions import partitioned
+from irscope.expand.specialise import has_open_sizes, specialised
 from irscope.graph import Module, Node, TensorType, callees_first
 from irscope.lazy import Array
 from irscope.lower.faults import cannot_run
@@ -76,7 +77,8 @@ def _opened(options: RunOptions, module: Module, files: Files, watch: Watcher) -
 
 def _typed(options: RunOptions, module: Module, files: Files) -> Module:
     """The module with shapes and element types bound."""
-    return bind_types(module, {**_given_shapes(module, files), **options.shapes}, options.dtypes)
+    made = bind_types(module, {**_given_shapes(module, files), **options.shapes}, options.dtypes)
+    return specialised(made, {}) if has_open_sizes(made) else made
 
 
 def _given_shapes(module: Module, files: Files) -> dict[str, tuple[int, ...]]:

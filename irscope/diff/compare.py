@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from irscope.analysis.survey import Survey
 from irscope.diff.normal import normal_form
+from irscope.expand.specialise import has_open_sizes
 from irscope.graph import Cut, Graph, Module, Node, Op, Typing, bytes_of, callees_first, live
 from irscope.graph.numbering import Equality, Numbering, by_value, plain
 from irscope.ops import hlo
@@ -95,7 +96,9 @@ def _complete(module: Module) -> Module:
 
 
 def _normal_forms(before: Module, after: Module) -> tuple[Module, Module]:
-    """Both modules in normal form, or as they are written where one of them cannot be expanded."""
+    """Both modules in normal form, or as they are written where one of them cannot be expanded, or leaves sizes open."""
+    if has_open_sizes(before) or has_open_sizes(after):
+        return before, after
     try:
         return normal_form(before), normal_form(after)
     except UserError:

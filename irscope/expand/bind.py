@@ -29,7 +29,7 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
         if name not in names:
             known = ", ".join(p.name for p in main.params)
             raise UserError(f"there is no input {name!r}", did_you_mean(name, names) or f"the inputs are {known}")
-    if not shapes and not dtypes and not has_open_sizes(module):
+    if not shapes and not dtypes:
         return module
     bound: dict[int, Type] = {}
     for name in dict.fromkeys([*shapes, *dtypes]):

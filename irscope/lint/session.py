@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.analysis.soundness import Use, soundness
+from irscope.expand.specialise import has_open_sizes
 from irscope.fusion.logs.events import FusionLog
 from irscope.graph import Module, Reading
 from irscope.lint.baseline import read_baseline, read_fusion, unknown_to
@@ -56,6 +57,15 @@ class Options:
     log: FusionLog | None = None
 
 
+def _open_sizes(module: Module) -> Finding:
+    """A text that leaves sizes open has no costs, and no kernels."""
+    param = next((p for p in module.main().params if any(not isinstance(d, int) for d in getattr(p.type, "shape", ()))), None)
+    place = param or module.main().result()
+    help = f"--shape {param.name}=8,3 binds them" if param is not None else ""
+    return Finding("SHL035", "open-sizes", Severity.INFO, f"sizes are open (%{place.name} is {place.type}): rules and policies need them",
+                   module.source, max(0, place.loc), len(place.name) + 1, help=help, node=place.name, graph=module.entry)
+
+
 def _translated(module: Module, readable: bool) -> Module:
     """The module that the compiler of its format begins with: what a translation removes costs nothing."""
     if module.dialect.translate is None or not readable or not soundness(module).allows(Use.PASSES):
@@ -88,9 +98,12 @@ class Session:
         demands = self._demands(table)
         fail_on = self.options.fail_on if self.options.fail_on is not None else table.get("fail_on", Severity.WARNING)
         settings = replace(demands.settings, loops=self.options.loops)
-        contexts = [Context(_translated(module, reading.ok), settings, reading.ok) for module in reading.modules if module.entry]
+        modules = [module for module in reading.modules if module.entry]
+        opens = [module for module in modules if module.dialect.translate is not None and has_open_sizes(module)]
+        contexts = [Context(_translated(module, reading.ok), settings, reading.ok) for module in modules if module not in opens]
         rules = self._chosen(table)
-        findings = reading.findings + [finding for context in contexts for finding in lint_context(context, rules)]
+        findings = [*reading.findings, *map(_open_sizes, opens)]
+        findings += [finding for context in contexts for finding in lint_context(context, rules)]
         findings += [finding for module in reading.modules if module.cut is not None
                      for finding in lint_parts(module, rules, settings, reading.findings)]
         report = FileReport(file, findings, readable=reading.ok, fail_on=fail_on)
