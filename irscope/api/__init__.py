@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from irscope.api.capturing import CaptureResult, capture
     from irscope.api.checking import CheckResult, check
     from irscope.api.comparing import DiffResult, diff
     from irscope.api.compiling import CompileOptions, compile, scalar_loops
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from irscope.api.loading import load, whole
     from irscope.api.optimising import OptResult, opt
     from irscope.api.options import (
+        CaptureOptions,
         CheckOptions,
         DiffOptions,
         InputOptions,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 LAZY = {
     name: f"irscope.api.{module}" for module, names in {
+        "capturing": "CaptureResult capture",
         "checking": "CheckResult check",
         "comparing": "DiffResult diff",
         "compiling": "CompileOptions compile scalar_loops",
@@ -48,7 +51,7 @@ LAZY = {
         "loading": "load whole",
         "environment": "machine",
         "optimising": "OptResult opt",
-        "options": "CheckOptions DiffOptions InputOptions LintOptions OptOptions RunOptions ShowOptions StatsOptions View",
+        "options": "CaptureOptions CheckOptions DiffOptions InputOptions LintOptions OptOptions RunOptions ShowOptions StatsOptions View",
         "running": "RunResult run",
         "showing": "ShowResult show",
         "verification": "Verification",
@@ -59,10 +62,11 @@ LAZY = {
 """Each public name, and the module that defines it."""
 
 __all__ = [
-    "CheckOptions", "CheckResult", "CompileOptions", "DiffOptions", "DiffResult", "Explanation", "FixResult", "InputOptions",
-    "LintOptions", "LintResult", "OptOptions", "OptResult", "PassWatcher", "RunOptions", "RunResult", "ShowOptions", "ShowResult",
-    "StatsOptions", "StatsResult", "Verification", "View", "Watcher", "audit", "check", "compile", "diff", "emit", "explain",
-    "explain_all", "fix", "lint", "listed", "load", "machine", "opt", "run", "scalar_loops", "show", "stats", "verify", "whole",
+    "CaptureOptions", "CaptureResult", "CheckOptions", "CheckResult", "CompileOptions", "DiffOptions", "DiffResult", "Explanation",
+    "FixResult", "InputOptions", "LintOptions", "LintResult", "OptOptions", "OptResult", "PassWatcher", "RunOptions", "RunResult",
+    "ShowOptions", "ShowResult", "StatsOptions", "StatsResult", "Verification", "View", "Watcher", "audit", "capture", "check",
+    "compile", "diff", "emit", "explain", "explain_all", "fix", "lint", "listed", "load", "machine", "opt", "run", "scalar_loops",
+    "show", "stats", "verify", "whole",
 ]
 
 

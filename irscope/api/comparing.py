@@ -13,16 +13,21 @@ from irscope.diff.compare import Comparison
 from irscope.diff.page import as_html
 from irscope.diff.report import as_json, as_text
 from irscope.graph import Module, Reading
+from irscope.source import Finding, Severity
 
 
 @dataclass(slots=True)
 class DiffResult:
-    """How two graphs differ. ``comparison`` has the figures and the changed nodes, ``failed`` the gates that failed, as text."""
+    """How two graphs differ. ``comparison`` has the figures and the changed nodes, ``failed`` the gates that failed, as text.
+
+    ``errors`` are those of dumps that were cut off.
+    """
 
     comparison: Comparison
     modules: tuple[Module, Module]
     names: tuple[str, str]
     failed: list[str] = field(default_factory=list)
+    errors: list[Finding] = field(default_factory=list)
 
     @property
     def same(self) -> bool:
@@ -63,11 +68,13 @@ def diff(before: Source, after: Source, options: DiffOptions | None = None, *, w
     gates = [parse_gate(text) for text in options.fail_if]
     names = name_of(before), name_of(after)
     once_stdin(names)
-    first = first_module(_comparable(before, options), watch)
-    second = first_module(_comparable(after, options), watch)
+    readings = _comparable(before, options), _comparable(after, options)
+    first, second = (first_module(reading, watch) for reading in readings)
     comparison = compare(first, second)
     if comparison.partial:
-        return DiffResult(comparison, (first, second), names, [f"{gate.text} cannot be judged: a text is cut off" for gate in gates])
+        errors = [finding for reading in readings for finding in reading.findings if finding.severity is Severity.ERROR]
+        failed = [f"{gate.text} cannot be judged: a text is cut off" for gate in gates]
+        return DiffResult(comparison, (first, second), names, failed, errors)
     return DiffResult(comparison, (first, second), names, [failure for gate in gates if (failure := gate.fails(comparison))])
 
 

@@ -15,8 +15,8 @@ from irscope.source import did_you_mean
 from irscope.source.sizes import parse_size
 
 __all__ = [
-    "CheckOptions", "DiffOptions", "FormatOptions", "InputOptions", "LintOptions", "OptOptions", "Option", "RunOptions", "ShowOptions",
-    "StatsOptions", "View", "option", "option_fields",
+    "CaptureOptions", "CheckOptions", "DiffOptions", "FormatOptions", "InputOptions", "LintOptions", "OptOptions", "Option",
+    "RunOptions", "ShowOptions", "StatsOptions", "View", "option", "option_fields",
 ]
 
 
@@ -148,6 +148,16 @@ class ShowOptions(InputOptions):
     dark: bool = option(False, "Draw on a dark background.")
     max_nodes: int | None = option(None, "How many boxes a drawing may have before it is folded.", metavar="N", least=1)
     everything: bool = option(False, "No limit on the rows of trees and lists.", "--all")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureOptions:
+    """What :func:`irscope.api.capture` has dumped. ``max_size`` is in bytes."""
+
+    keep: str | None = option(None, "Keep the dumps in this folder (default: they are removed).", metavar="DIR")
+    functions: str | None = option(None, "Only modules whose names match, such as '.*train_step.*' (jit_NAME is jax's).", metavar="REGEX")
+    passes: bool = option(False, "A dump after every pass of the compiler too: what each of them changed.")
+    max_size: int = option(1 << 30, "End the program when its dumps take more.", metavar="SIZE", parse=parse_size, shown=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,5 +47,7 @@ def command(before: str, after: str, request: DiffOptions, output: DiffOutput) -
     for failure in result.failed:
         say(f"gate failed: {failure}")
     if not result.readable:
+        for error in result.errors:
+            say(error.render())
         return USAGE
     return FINDINGS if result.failed else OK

@@ -251,7 +251,12 @@ def test_a_constant_of_another_size_is_a_finding() -> None:
     reading = read_text(module(f'name: "c" opcode: "constant" {shape("F32", 3)} literal {{ {shape("F32", 9000000000)} f32s: 1 }}'))
     assert not reading.ok and [f.code for f in reading.findings] == ["HLO031"] and "too large" in reading.findings[0].message
     reading = read_text(module(f'name: "c" opcode: "constant" {shape("F32", 3)} literal {{ {shape("F32", 3)} f32s: 1 }}'))
-    assert "has 1 values" in reading.findings[0].message and reading.findings[0].place() is not None
+    assert "has 1 values" in reading.findings[0].message
+    for bad in ("shape { element_type: 95 dimensions: 3 }", "shape { element_type: F32 layout { minor_to_major: 0 } }", "",
+                "shape { element_type: F32 dimensions: -9223372036854775808 is_dynamic_dimension: true }", "shape { element_type: TOKEN }"):
+        odd = read_text(module(f'name: "c" opcode: "constant" {shape("F32", 3)} literal {{ {bad} }}'))
+        assert not odd.ok and odd.findings[-1].code == "HLO031", bad
+    assert reading.findings[0].place() is not None
 
 
 def test_what_does_not_fit_together_is_reported() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from math import prod
 
+from irscope.formats.hlo.faults import Refused
 from irscope.formats.hlo.types import TypeTable
 from irscope.formats.hlo_pb.record import Malformed, Record
 from irscope.formats.hlo_pb.shapes import shape_text
@@ -16,7 +17,11 @@ MAX_ELEMENTS = 1 << 31
 
 def values_of(literal: Record) -> tuple[Type, list[Array]]:
     """The type of a literal and its arrays, one for each leaf of a tuple. Raises Malformed where they are not of the stated size."""
-    type = TypeTable().lookup(shape_text(literal.record("shape")))
+    text = shape_text(literal.record("shape"))
+    try:
+        type = TypeTable().lookup(text)
+    except Refused as refused:
+        raise Malformed(f"{text} is not the type of a literal: {refused.message}", -1) from None
     leaves: list[Array] = []
     stack = [(literal, type)]
     while stack:
@@ -35,7 +40,10 @@ def array_of(literal: Record, type: Type) -> Array:
     """The array of a literal. Raises Malformed where the data is not of the stated size."""
     if not isinstance(type, TensorType):
         raise Malformed(f"a constant of type {type} has no value", -1)
-    dims, dtype = type.dims(), type.dtype
+    try:
+        dims, dtype = type.dims(), type.dtype
+    except ValueError as error:
+        raise Malformed(f"a constant has no size: {error}", -1) from None
     count = prod(dims)
     if count > MAX_ELEMENTS:
         raise Malformed(f"a constant of type {type} is too large", -1)
