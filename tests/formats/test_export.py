@@ -17,7 +17,7 @@ from irscope.formats.detect import detect
 from irscope.formats.export import print_module, read, sniff
 from irscope.formats.export.signature import Exported
 from irscope.formats.torchscript.attributes import Call
-from irscope.graph import Module, Node, Reading
+from irscope.graph import Effect, Module, Node, Reading
 from irscope.source import SourceText
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "export"
@@ -362,3 +362,9 @@ def test_tensors_share_the_bytes_of_an_entry_by_their_strides() -> None:
     values, _ = arrays()
     module = load(changed(transposed, "model_weights_config.json"), name="net.pt2").module()
     assert module.stored["p_inner_weight"].tolist() == values["p_inner_weight"].T.tolist()
+
+
+def test_assertions_have_an_effect() -> None:
+    text = SMALL.replace("        relu", '        ok = torch.ops.aten._assert_tensor_metadata.default(add, dtype = torch.float32);  ok = None\n        relu', 1)
+    assert shown(module_of(text))["ok"].op.effect is Effect.CONTROL
+    assert not compare(module_of(text), module_of(SMALL)).same
