@@ -23,7 +23,7 @@ SPOILED = 0.1
 NEW_LINE = 0.75
 """How often an entry of the corpus gets another command line."""
 SPOILERS = {name: Mutator(words) for name, words in SPICE.items()}
-FORMATS = ("hlo", "torchscript", "relay")
+FORMATS = ("hlo", "torchscript", "relay", "export")
 
 
 def draw_entry(corpus: Corpus, rng: random.Random) -> Entry:

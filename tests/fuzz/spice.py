@@ -15,6 +15,10 @@ SPICE = {
  Tensor[] Tensor? Dict(str,Tensor) value={1} value=[1,2] value="\0)+" value=<Tensor> __torch__.X name="w" , scope: __module.a/__module.a.b
  # f.py:1:2 -1 9223372036854775807 nan 1e400 annotate(List[int],[]) %x %0 %self prim::RaiseException prim::CallMethod[name="f"]
  ^Py[](1)""".split() + COMMON,
+    "export": r"""{ } ( ) [ ] , = % # " ' : ; -> \\ ExportedProgram: class g(torch.nn.Module): graph(): def_forward(self, return inf nan None -1 1e400
+ 1j torch.ops.aten.add.Tensor( torch.ops.higher_order.cond( torch.ops.lab.f.default( torch.float32 device(type='cpu') self.g getattr(self,"0") x[0]
+ x.view( f32[ f32[[ Sym(s0) f32[2*s77] s77 [num_users=1] [num_users=] call_function[target= get_attr[target=g] (args_=_(%x,) kwargs_=_{}) %x
+ USER_INPUT target='w' VR[2,_int_oo] slice(None) fx_pytree.tree_flatten_spec( *x **k lambda:0 := await""".split() + COMMON,
     "relay": r"""{ } ( ) [ ] , = % @ # " ' : ; -> => < > . /* */ // ... #[version def fn( let if( else match match? type extern ref(
  True False nan inf 1f32 2i64 -1 1e400 9223372036854775808 Tensor[(2, 3), float32] Tensor[(?, 3), float32] Tensor[(), bool] int64 ()
  (Tensor[(1), int8],) %x %0 %1.0 @main meta[relay.Constant][0] add( nn.conv2d( nn.dense( axis=1 units=None strides=[1, 1] reshape(

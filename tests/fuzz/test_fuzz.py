@@ -95,6 +95,13 @@ def test_drawn_inputs_follow_from_their_seed_and_many_are_sound(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_most_changed_graphs_of_fx_are_still_read() -> None:
+    text, rng = (Path(__file__).parents[1] / "data" / "export" / "net.core.ep.txt").read_text(), random.Random(2)
+    changed = [change(text, text, rng) for _ in range(60)]
+    assert len(set(changed)) > 30
+    assert sum(format_named("export").read(SourceText("t", text)).ok for text in changed) > 15
+
+
 @pytest.mark.parametrize(("seed", "format"), [(0, "hlo"), (1, "torchscript"), (3, "relay")])
 def test_most_changed_programs_are_still_read(seed: int, format: str) -> None:
     text, rng = program_of(seed).text(), random.Random(seed)

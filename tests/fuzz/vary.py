@@ -18,15 +18,19 @@ CHANGES = (0, 0, 1, 1, 1, 1, 2, 3)
 DTYPES = {
     "hlo": "pred s4 s8 s16 s32 s64 u4 u8 u16 u32 u64 f16 bf16 f32 f64 c64 c128 f8e5m2 f8e4m3fn f8e4m3b11fnuz f4e2m1fn token".split(),
     "torchscript": "Float Double Half BFloat16 Long Int Short Char Byte Bool ComplexFloat QInt8 Tensor".split(),
+    "export": "f32 f16 f64 bf16 i8 i16 i32 i64 u8 b8 c64 float32 float16 float64 bfloat16 int64 int32 bool".split(),
     "relay": "float32 float16 float64 bfloat16 int4 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool".split(),
 }
 _DTYPE = {name: re.compile(rf"\b(?:{'|'.join(words)})\b") for name, words in DTYPES.items()}
 _SIZE = re.compile(r"(?<=[\[(,x ])\d{1,6}(?=[\]),x{:])")
 _OP = {"hlo": re.compile(r"(?<=[\]})] )([a-z][a-z0-9-]+)(?=\()"), "torchscript": re.compile(r"(?<== )(\w+::\w+)(?=[(\[])"),
+       "export": re.compile(r"(?<=torch\.ops\.)(\w+\.\w+)(?=\.)"),
        "relay": re.compile(r"(?<![\w@%.])([a-z][a-z0-9_.]*)(?=\()")}
 _RESULT = {"hlo": re.compile(r"^ *(?:ROOT )?(%?[\w.\-]+) = (\(?\w+\[[^\]]*\])", re.M), "torchscript": re.compile(r"^ *(%[\w.]+) : ([^=#]+) =", re.M),
+           "export": re.compile(r"^ *(\w+)(?:: \"([^\"\n]*)\")? =", re.M),
            "relay": re.compile(r"(?:let |^ *)(%\w+)( )=", re.M)}
 _ATTR = {"hlo": re.compile(r"\b([a-z_]+)=(\{[^{}]*\}|[\w.\-]+)"), "torchscript": re.compile(r"(\[value=)([^\]]*)(?=\])"),
+         "export": re.compile(r"\b([a-z_]+) = (\[[^\[\]]*\]|[\w.\-]+)(?=[,)])"),
          "relay": re.compile(r"\b([a-z_]+)=(\[[^\[\]]*\]|\"[^\"]*\"|[\w.\-]+)")}
 _LITERAL = re.compile(r"(?<=constant\()[^()]*(?=\))|(?<=value=)[\w.\-+]+|(?<=[ (,])-?\d+(?:\.\d+)?f?(?=[,)])")
 LITERALS = "0 1 -1 2 3 0.5 -0.0 nan inf -inf 1e30 1e-30 255 -128 2147483647 -2147483648 9223372036854775807 true false {} {1,2} None".split()
@@ -37,6 +41,8 @@ def operators(format: str) -> tuple[str, ...]:
     """The names of all operators of a format that irscope knows."""
     load_torchscript()
     load_relay()
+    if format == "export":
+        return tuple(name.replace("::", ".") for name in operators("torchscript") if "::" in name)
     return tuple(sorted(op.name for op in all_ops() if op.dialect == format))
 
 

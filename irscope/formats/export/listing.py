@@ -78,6 +78,9 @@ class Listing:
         keywords = _Arguments(given[2], begin + given.start(2), self._value).whole()
         if not isinstance(arguments, list) or not isinstance(keywords, dict):
             raise SyntaxFault(begin, "syntax: the arguments of a call are a tuple and a dictionary")
+        odd = next((word for word in keywords if not word.isidentifier()), None)
+        if odd is not None:
+            raise SyntaxFault(begin, f"syntax: {odd[:40]!r} is no name of a keyword")
         if "einsum" in target:
             arguments = _equation(arguments)
         if "device" in keywords and isinstance(keywords["device"], str):
