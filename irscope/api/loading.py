@@ -11,7 +11,7 @@ from irscope.graph import Module, Reading
 from irscope.query.origins import with_origins
 from irscope.source import Severity, SourceText, UserError
 from irscope.source.budget import concerning
-from irscope.source.files import read_bytes, read_large_text
+from irscope.source.files import map_large_archive, read_bytes, read_large_text
 
 Source = Reading | str | bytes | os.PathLike[str]
 """What functions read: a reading, a path (``-`` is standard input), a text of several lines, or its bytes."""
@@ -48,7 +48,8 @@ def load(path_or_text: str | bytes | os.PathLike[str] | Live, *, format: str | N
     large = read_large_text(path)
     if large is not None:
         return with_origins(read(SourceText(name or path, large), format))
-    return with_origins(read_data(read_bytes(path), name or path, format))
+    archive = map_large_archive(path)
+    return with_origins(read_data(read_bytes(path) if archive is None else archive, name or path, format))
 
 
 def read_source(what: Source, source_format: str | None = None) -> Reading:

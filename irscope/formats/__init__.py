@@ -12,6 +12,7 @@ from typing import Protocol, cast, runtime_checkable
 
 from irscope.graph import Module, Reading
 from irscope.source import SourceText, UserError, did_you_mean
+from irscope.source.files import Bytes
 
 FIRST = ("hlo", "torchscript", "inductor")
 """The formats that most texts are of are tried and named first; the others follow by name. A log or trace of Inductor holds FX graphs."""
@@ -42,8 +43,11 @@ class BinaryFormat(Protocol):
     def sniff_bytes(self, data: bytes) -> float:
         """The confidence that bytes are a file of this format, from 0 to 1."""
 
-    def read_bytes(self, data: bytes, name: str) -> Reading:
-        """Read a binary file; ``name`` is its name in messages. Raises UserError where nothing of it can be read."""
+    def read_bytes(self, data: Bytes, name: str) -> Reading:
+        """Read a binary file; ``name`` is its name in messages. Raises UserError where nothing of it can be read.
+
+        Of a large zip archive ``data`` is the mapped file, and :meth:`sniff_bytes` gets its beginning.
+        """
 
 
 def format_named(name: str) -> Format:

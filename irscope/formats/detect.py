@@ -7,6 +7,7 @@ from irscope.formats import FORMATS, BinaryFormat, format_named
 from irscope.formats.neighbours import by_sight, in_bytes, in_text, looks_printed
 from irscope.graph import Reading
 from irscope.source import SourceText, UserError
+from irscope.source.files import Bytes
 from irscope.version import __version__
 
 # A reader with this confidence has seen a header of its format; the surrounding text cannot change that.
@@ -37,14 +38,17 @@ def decode(data: bytes, name: str) -> SourceText:
     return SourceText(name, data.decode("utf-8", "replace"))
 
 
+MAPPED_HEAD = 1 << 20
+"""So many bytes of a mapped file decide on its format."""
 _PRINTED = bytes(range(32, 256)) + b"\t\n\r\f\v\x1b\b"
 
 
-def read_data(data: bytes, name: str, format: str | None = None) -> Reading:
+def read_data(data: Bytes, name: str, format: str | None = None) -> Reading:
     """Read the bytes of a file: a text, or a binary file of a format that has some. Raises UserError where irscope does not read them."""
-    binary = detect_bytes(data) if format is None else format if _is_binary(data) else None
+    head = data if isinstance(data, bytes) else data[:MAPPED_HEAD]
+    binary = detect_bytes(head) if format is None else format if _is_binary(head) else None
     found = format_named(binary) if binary is not None else None
-    return found.read_bytes(data, name) if isinstance(found, BinaryFormat) else read(decode(data, name), format)
+    return found.read_bytes(data, name) if isinstance(found, BinaryFormat) else read(decode(data[:], name), format)
 
 
 def detect_bytes(data: bytes) -> str | None:

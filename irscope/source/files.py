@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import codecs
+import mmap
 import os
 import stat
 import sys
@@ -21,6 +22,7 @@ CHUNK = 1 << 20
 LARGE = 32 << 20
 """From this size on, a text should be in memory only once."""
 GZIP_MAGIC = b"\x1f\x8b"
+ZIP_MAGIC = b"PK\x03\x04"
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
@@ -76,6 +78,33 @@ def read_large_text(path: str) -> str | None:
     except (OSError, ValueError):
         return None
     return text
+
+
+class MappedFile(mmap.mmap):
+    """The bytes of a file, read from the disk where they are used. Slices are bytes; a zip archive can be opened over it."""
+
+    def seekable(self) -> bool:
+        return True
+
+
+Bytes = bytes | MappedFile
+"""The content of a file, in memory or in place."""
+
+
+def map_large_archive(path: str) -> MappedFile | None:
+    """A large zip archive in place: it may hold more weights than fit into memory.
+
+    None for a file that is small, of another kind or missing: :func:`read_bytes` reads or reports it.
+    """
+    try:
+        if path == STDIN or os.path.getsize(path) < LARGE:
+            return None
+        with open(path, "rb") as file:
+            if file.read(len(ZIP_MAGIC)) != ZIP_MAGIC:
+                return None
+            return MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):
+        return None
 
 
 def _read_stdin(limit: int) -> bytes:

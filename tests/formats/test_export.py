@@ -17,7 +17,7 @@ from irscope.formats.detect import detect
 from irscope.formats.export import print_module, read, sniff
 from irscope.formats.export.signature import Exported
 from irscope.formats.torchscript.attributes import Call
-from irscope.graph import Module, Node, Reading
+from irscope.graph import Effect, Module, Node, Reading
 from irscope.source import SourceText
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "export"
@@ -338,3 +338,33 @@ def test_values_that_cannot_be_read_are_refused_when_they_are_needed(data: bytes
     with pytest.raises(UserError) as caught:
         run(path)
     assert words in caught.value.message
+
+
+def test_a_large_archive_is_read_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values, expected = arrays()
+    monkeypatch.setattr("irscope.source.files.LARGE", 1000)
+    path = tmp_path / "large.pt2"
+    path.write_bytes((DATA / "net.pt2").read_bytes())
+    module = load(path).module()
+    assert module.stored["p_inner_weight"].tolist() == values["p_inner_weight"].tolist()
+    np.testing.assert_allclose(run(path, inputs={"x": values["x"]}).outputs[0], expected[0], rtol=1e-5)
+    other = tmp_path / "other.zip"
+    with zipfile.ZipFile(other, "w") as made:
+        made.writestr("a.npy", bytes(5000))
+    with pytest.raises(UserError, match="npz archive"):
+        load(other)
+
+
+def test_tensors_share_the_bytes_of_an_entry_by_their_strides() -> None:
+    def transposed(record: Any) -> None:
+        meta = record["config"]["inner.weight"]["tensor_meta"]
+        meta["sizes"], meta["strides"] = meta["sizes"][::-1], meta["strides"][::-1]
+    values, _ = arrays()
+    module = load(changed(transposed, "model_weights_config.json"), name="net.pt2").module()
+    assert module.stored["p_inner_weight"].tolist() == values["p_inner_weight"].T.tolist()
+
+
+def test_assertions_have_an_effect() -> None:
+    text = SMALL.replace("        relu", '        ok = torch.ops.aten._assert_tensor_metadata.default(add, dtype = torch.float32);  ok = None\n        relu', 1)
+    assert shown(module_of(text))["ok"].op.effect is Effect.CONTROL
+    assert not compare(module_of(text), module_of(SMALL)).same

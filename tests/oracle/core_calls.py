@@ -50,6 +50,11 @@ def norms(r: Any) -> Iterator[Call]:
         x, w = r(2, 3, 4, dtype=dtype), r(4, dtype=dtype)
         yield "aten::_fused_rms_norm", (x, [4], w, 1e-5)
         yield "aten::_fused_rms_norm", (x, [3, 4], None, None)
+    half = r(2, 4, 3, dtype=torch.bfloat16)
+    yield "aten::native_layer_norm", (half, [3], r(3), r(3), 1e-5)  # parameters may be wider than the input
+    yield "aten::native_group_norm", (half, r(4), r(4), 2, 4, 3, 2, 1e-5)
+    yield "aten::native_batch_norm", (half, r(4), r(4), r(4), r(4).abs(), False, 0.1, 1e-5)
+    yield "aten::native_batch_norm", (half, r(4), r(4), None, None, True, 0.1, 1e-5)
     for training in (True, False):
         yield ("aten::_native_batch_norm_legit_functional",
                (r(3, 2, 5), r(2), r(2), r(2), r(2).abs(), training, 0.1, 1e-5))

@@ -11,10 +11,12 @@ import io
 import re
 import struct
 import zlib
+from typing import IO, cast
 
 from irscope.lazy import zipfile
 from irscope.source import UserError
 from irscope.source.budget import require, tick
+from irscope.source.files import Bytes
 
 MODEL = "models/model.json"
 PROGRAM = re.compile(r"(?P<folder>(?:[^/]+/)*)models/(?P<name>[^/]+)\.json")
@@ -36,10 +38,10 @@ class Archive:
     Nothing is unpacked before it is read.
     """
 
-    def __init__(self, data: bytes, name: str) -> None:
+    def __init__(self, data: Bytes, name: str) -> None:
         self.data, self.name = data, name
         try:
-            self._zip = zipfile.ZipFile(io.BytesIO(data))
+            self._zip = zipfile.ZipFile(io.BytesIO(data) if isinstance(data, bytes) else cast(IO[bytes], data))
             entries = self._zip.infolist()
         except (zipfile.BadZipFile, OSError, ValueError, struct.error, EOFError, OverflowError, NotImplementedError):
             raise self.fault("the zip archive is damaged: its central directory is missing or cut off", "copy the file again") from None
@@ -122,5 +124,6 @@ def is_archive(data: bytes) -> bool:
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     except (zipfile.BadZipFile, OSError, ValueError, struct.error, EOFError, OverflowError, NotImplementedError):
-        return b"models/model.json" in data[:1 << 20] or b"model_weights_config.json" in data[:1 << 20]
+        head = data[:1 << 20]
+        return MODEL.encode() in head or WEIGHTS.encode() in head or CONSTANTS.encode() in head
     return any(name.endswith((MODEL, "archive_format", "model_weights_config.json")) for name in names)

@@ -6,6 +6,8 @@
 """
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irscope.formats.export.arguments import Arguments, tensor_meta
 from irscope.formats.export.making import UNTYPED, Argument, GraphMaker
 from irscope.formats.export.records import BadRecord, Record
@@ -60,8 +62,12 @@ class GraphReader:
 
     def _types(self) -> None:
         record = self.record
-        for name in record.record("tensor_values").values:
-            self.types[name] = tensor_meta(record.record("tensor_values").record(name))
+        values = record.record("tensor_values")
+        given = {self.arguments.name(value) for value in record.records("inputs")}
+        for name in values.values:
+            type = tensor_meta(values.record(name))
+            # Strides of results follow from those of the inputs; a text does not say them, and is the same program.
+            self.types[name] = type if name in given else replace(type, strides=None)
         for key, kind in (("sym_int_values", "int"), ("sym_bool_values", "bool"), ("sym_float_values", "float")):
             if not record.has(key):
                 continue

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from irscope.formats.export.making import Argument, Plain
 from irscope.formats.export.records import BadRecord, Record
@@ -90,8 +90,7 @@ class Arguments:
             return _float(value, record, kind)
         if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
             raise record.fault(kind, f"the value is of another kind: {value!r:.40}")
-        plain: Plain = value
-        return plain
+        return cast(Plain, value)
 
     def plain_list(self, record: Record, kind: str) -> Argument:
         one = kind.removesuffix("s")

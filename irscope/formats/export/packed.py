@@ -13,12 +13,13 @@ from irscope.formats.export.targets import Targets
 from irscope.graph import Module, Reading
 from irscope.graph.collector import collector_paused
 from irscope.source import SourceText
+from irscope.source.files import Bytes
 
 MAJOR = 8
 """The major version of the schema that irscope reads: torch 2.6 to 2.15 write it."""
 
 
-def read_bytes(data: bytes, name: str) -> Reading:
+def read_bytes(data: Bytes, name: str) -> Reading:
     """Read an archive. Raises UserError, with the path in it, where it is damaged, hostile, or of another schema."""
     archive = Archive(data, name)
     reading = Reading(SourceText(name, ""), "export")

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -45,6 +46,11 @@ class Signature:
 
     inputs: list[Port] = field(default_factory=list)
     outputs: list[Port] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """How many ports of each kind, for a summary."""
+        counts = Counter(port.kind for port in [*self.inputs, *self.outputs])
+        return ", ".join(f"{n} {kind.lower()}" for kind, n in counts.items())
 
     @property
     def state(self) -> frozenset[str]:

@@ -18,7 +18,7 @@ from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 from irscope.formats.torchscript.schema import Overload, Overloads, parse_schema
-from irscope.graph import Kind, Op
+from irscope.graph import Effect, Kind, Op
 from irscope.ops.registry import declare, lookup_declared
 
 FAMILIES = {
@@ -43,8 +43,9 @@ _loaded = False
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def operator(*schemas: str, style: str = "pure", namespace: str = "aten", work: str = "", traits: str = "") -> Callable[[F], F]:
-    """Declare what operators of these schemas do. ``work`` and ``traits`` are those of :class:`irscope.graph.Op`."""
+def operator(*schemas: str, style: str = "pure", namespace: str = "aten", work: str = "", traits: str = "",
+             effect: Effect = Effect.PURE) -> Callable[[F], F]:
+    """Declare what operators of these schemas do. ``work``, ``traits`` and ``effect`` are those of :class:`irscope.graph.Op`."""
     def enter(function: F) -> F:
         for text in schemas:
             schema = parse_schema(text)
@@ -55,7 +56,7 @@ def operator(*schemas: str, style: str = "pure", namespace: str = "aten", work: 
                 if lookup_declared(name, "torchscript") is None:
                     doc = (function.__doc__ or "").strip().split("\n")[0]
                     family = FAMILIES.get(function.__module__.rpartition(".")[2], "")
-                    declare(Op(name, "torchscript", doc or text, Kind.OPAQUE, expand=function, work=work or family or "custom",
+                    declare(Op(name, "torchscript", doc or text, Kind.OPAQUE, effect, expand=function, work=work or family or "custom",
                                traits=frozenset(traits.split())))
             found.choices.append(Overload(schema, function, style))
         return function

@@ -8,7 +8,7 @@ from irscope.formats.torchscript.abstract import Tensor
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.strides import contiguous
 from irscope.formats.torchscript.torch import Torch
-from irscope.graph import Node
+from irscope.graph import Effect, Node
 from irscope.graph.dtypes import F32
 
 
@@ -22,7 +22,7 @@ class Program(Protocol):
           "sym_constrain_range(Scalar size, *, int? min=None, int? max=None)",
           "sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None)",
           "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, "
-          "Layout? layout=None)", style="raw")
+          "Layout? layout=None)", style="raw", effect=Effect.CONTROL)
 def nothing(program: Program, *rest: object) -> None:
     """Raises an exception in torch where its condition is false."""
 

@@ -15,6 +15,9 @@ def batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | N
     """(x - mean) / sqrt(var + eps) * w + b, as a scale and an offset per channel. Training uses the mean and variance of the batch."""
     if 0 in t.shape(x):
         return x
+    kind, wide = t.dtype(x), saved_type(t, x, w, b, mean, var)
+    if wide is not kind:
+        return t.convert(batch_norm(t, t.convert(x, wide), w, b, mean, var, training, momentum, eps, cudnn), kind)
     shape = (t.shape(x)[1], *(1,) * (t.rank(x) - 2))
     if training or mean is None or var is None:
         dims = [d for d in range(t.rank(x)) if d != 1]
@@ -30,9 +33,9 @@ def batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | N
     return t.add(t.mul(x, t.reshape(scale, shape)), t.reshape(offset, shape))
 
 
-def saved_type(t: Torch, x: Node, w: Node | None, b: Node | None) -> DType:
-    """The type of saved statistics: that of the parameters, which may be wider than that of the input."""
-    return t.dtype(next((v for v in (w, b) if v is not None), x))
+def saved_type(t: Torch, x: Node, *parameters: Node | None) -> DType:
+    """The type of saved statistics, in which torch computes: that of the parameters, which may be wider than that of the input."""
+    return t.dtype(next((v for v in parameters if v is not None), x))
 
 
 def normalized(t: Torch, x: Node, dims: list[int], eps: float) -> tuple[Node, Node, Node]:
@@ -54,11 +57,11 @@ def layer_norm(t: Torch, x: Node, shape: list[int], w: Node | None, b: Node | No
 
 @operator("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps)")
 def native_layer_norm(t: Torch, x: Node, shape: list[int], w: Node | None, b: Node | None, eps: float) -> tuple[Node, Node, Node]:
-    dims = list(range(t.rank(x) - len(shape), t.rank(x)))
-    y, mean, factor = normalized(t, x, dims, eps)
+    dims, kind = list(range(t.rank(x) - len(shape), t.rank(x))), t.dtype(x)
+    y, mean, factor = normalized(t, t.convert(x, saved_type(t, x, w, b)), dims, eps)
     if w is not None:
         y = t.mul(y, w)
-    return (y if b is None else t.add(y, b)), mean, factor
+    return t.convert(y if b is None else t.add(y, b), kind), mean, factor
 
 
 @operator("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)")
@@ -72,17 +75,18 @@ def rms_norm(t: Torch, x: Node, shape: list[int], w: Node | None, eps: float | N
 @operator("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True)")
 def group_norm(t: Torch, x: Node, groups: int, w: Node | None, b: Node | None, eps: float, cudnn: bool) -> Node:
     n, c, *rest = t.shape(x)
-    grouped = t.reshape(x, (n, groups, c // groups, *rest))
+    grouped = t.reshape(t.convert(x, saved_type(t, x, w, b)), (n, groups, c // groups, *rest))
     y = t.reshape(normalized(t, grouped, list(range(2, len(rest) + 3)), eps)[0], t.shape(x))
-    return _affine(t, y, w, b)
+    return t.convert(_affine(t, y, w, b), t.dtype(x))
 
 
 @operator("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps)")
 def native_group_norm(t: Torch, x: Node, w: Node | None, b: Node | None, n: int, c: int, size: int, groups: int,
                       eps: float) -> tuple[Node, Node, Node]:
-    grouped = t.reshape(x, (n, groups, c // groups * size))
+    grouped = t.reshape(t.convert(x, saved_type(t, x, w, b)), (n, groups, c // groups * size))
     y, mean, factor = normalized(t, grouped, [2], eps)
-    return _affine(t, t.reshape(y, t.shape(x)), w, b), t.reshape(mean, (n, groups)), t.reshape(factor, (n, groups))
+    y = t.convert(_affine(t, t.reshape(y, t.shape(x)), w, b), t.dtype(x))
+    return y, t.reshape(mean, (n, groups)), t.reshape(factor, (n, groups))
 
 
 @operator("_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, "
@@ -100,7 +104,8 @@ def instance_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node 
                   eps: float, cudnn: bool) -> Node:
     if not own:
         return batch_norm(t, x, w, b, mean, var, False, momentum, eps, cudnn)
-    return _affine(t, normalized(t, x, list(range(2, t.rank(x))), eps)[0], w, b)
+    y = normalized(t, t.convert(x, saved_type(t, x, w, b)), list(range(2, t.rank(x))), eps)[0]
+    return t.convert(_affine(t, y, w, b), t.dtype(x))
 
 
 def _affine(t: Torch, y: Node, w: Node | None, b: Node | None) -> Node:
