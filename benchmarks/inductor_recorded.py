@@ -1,7 +1,7 @@
 """How often ``--policy inductor`` decides as Inductor recorded: ``python benchmarks/inductor_recorded.py FOLDER...``.
 
 Each FOLDER is, or holds, folders ``torch_compile_debug`` (docs/formats/inductor.md says how to get one). For each graph in it the policy
-plans ``fx_graph_transformed.py``, and its operations are aligned with the scheduler nodes by kind and sizes of their loops, as the log of
+plans ``fx_graph_transformed.py``, and its operations are aligned with the scheduler nodes by origins, kind and sizes, as the log of
 the fusion pass beside the folder lists them, or else as ``ir_pre_fusion.txt`` has them.
 
 A pair is two scheduler nodes of which one reads what the other writes. It is right where the record (``ir_post_fusion.txt``) and the policy
@@ -24,10 +24,15 @@ from irscope.fleet.compile_record import GraphRecord, read_record
 from irscope.fleet.dump_folder import read_folder
 from irscope.formats.inductor.fusion_log import FusionRun
 from irscope.formats.inductor.scheduler import SchedulerNode
+from irscope.fusion.inductor.kernels import Kernel
 from irscope.fusion.inductor.policy import POLICY
+from irscope.fusion.inductor.report import written
 from irscope.fusion.logs.events import Operation
 from irscope.fusion.logs.torch_replay import matched
 from irscope.source import UserError
+
+LIKE = 0.3
+"""The share of common nodes of the graph from which two operations are the same one."""
 
 
 @dataclass
@@ -94,8 +99,10 @@ def judged(graph: GraphRecord, text: str, run: FusionRun | None) -> Tally:
     prepared = POLICY.prepared(expand(irscope.load(text).module(), outline=True).main())
     scheduler = prepared.scheduler
     nodes = [leaf for node in graph.before for leaf in node.leaves()]
-    listed = [operation_of(node) for node in nodes] if run is None else [Operation(c.name, c.kind, c.sizes) for c in run.candidates]
-    names = matched(listed, scheduler.kernels)
+    listed = [operation_of(node) for node in nodes]
+    if run is not None:
+        listed = [Operation(c.name, c.kind, c.sizes, c.origins) for c in run.candidates]
+    names = aligned(listed, scheduler.kernels)
     scheduler.run()
     recorded = {op: i for i, node in enumerate(graph.after) for op in node.ops()}
     tally = Tally()
@@ -108,6 +115,30 @@ def judged(graph: GraphRecord, text: str, run: FusionRun | None) -> Tally:
         cause = "" if right else "not aligned" if None in homes else "fused by the policy alone" if predicted else "fused by Inductor alone"
         tally.add(Tally(1, int(right), int(loops), int(right and loops), Counter([cause] if cause else [])))
     return tally
+
+
+def aligned(operations: list[Operation], kernels: list[Kernel]) -> dict[str, str]:
+    """For operations the names of irscope's buffers, by kind and sizes in order, or by the nodes of the graph that they compute.
+
+    What aligns more of them is taken: the order of a backward graph differs, and nodes that several operations compute tell little.
+    """
+    by_sizes = matched(operations, kernels)
+    by_origins = _by_origins(operations, kernels)
+    return by_origins if len(by_origins) > len(by_sizes) else by_sizes
+
+
+def _by_origins(operations: list[Operation], kernels: list[Kernel]) -> dict[str, str]:
+    """Operations that compute the same nodes of the graph, then those of the same kind and sizes among the others."""
+    own = {k.buffers[0].name: ({written(n).name for n in k.buffers[0].members}, k.buffers[0].kind) for k in kernels}
+    scored = sorted(((len(members & set(o.origins)) / len(members | set(o.origins)), o.name, name) for o in operations if o.origins
+                     for name, (members, kind) in own.items() if kind == o.kind and not members.isdisjoint(o.origins)), reverse=True)
+    found: dict[str, str] = {}
+    for score, operation, name in scored:
+        if score >= LIKE and operation not in found and name not in found.values():
+            found[operation] = name
+    rest = [o for o in operations if o.name not in found]
+    taken = set(found.values())
+    return found | matched(rest, [k for k in kernels if k.buffers[0].name not in taken])
 
 
 def pairs(nodes: list[SchedulerNode]) -> Iterator[tuple[SchedulerNode, SchedulerNode]]:

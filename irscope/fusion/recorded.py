@@ -129,7 +129,8 @@ class _Recording:
         home = self.home.get(producer.name)
         if home is not None and home == self.home.get(consumer.name):
             return EdgeVerdict(self.graph, producer, consumer, "all", recorded=True)
-        refused = said.get((producer.name, consumer.name)) or said.get((consumer.name, producer.name))
+        ends = [(a, b) for a in _names(producer) for b in _names(consumer)]
+        refused = next((said[pair] for a, b in ends for pair in ((a, b), (b, a)) if pair in said), None)
         if refused is not None:
             rule = next((RULES[words] for words in RULES if words and refused.reason.startswith(words)), "other")
             cause = next((CAUSES[words] for words in CAUSES if refused.reason.startswith(words)), "")
@@ -149,6 +150,18 @@ class _Recording:
         if not self.record.refusals:
             return "not-recorded", "no log of the fusion pass is beside this text: TORCH_LOGS=fusion records the reasons"
         return "not-tried", f"the log names no attempt: {self.record.compiler} tries pairs that share a buffer and may be scored"
+
+
+class _Parts(Attributes):
+    """What a node that the compiler fused consists of."""
+
+    __slots__ = ()
+    parts = attribute[tuple[str, ...]](())
+
+
+def _names(node: Node) -> tuple[str, ...]:
+    """The names under which the log refuses a node: those of its parts, if it is fused in the text."""
+    return _Parts.of(node).parts or (node.name,)
 
 
 def _written(node: Node) -> Node:

@@ -73,6 +73,23 @@ def test_refusals_are_those_of_the_log_with_rule_and_lines(tmp_path: Path, cli: 
         assert edge["sources"] == ["net.py:12", "net.py:14"] and "scheduler.py:2059" in edge["cause"]
 
 
+def test_the_text_after_fusion_has_edges_between_kernels(cli: Cli) -> None:
+    found = edges(cli, str(FORWARD / "ir_post_fusion.txt"))
+    assert found and all(edge["recorded"] and edge["fused"] == "none" for edge in found)
+
+
+def test_a_refusal_of_a_part_holds_for_the_fused_node(tmp_path: Path, cli: Cli) -> None:
+    text = (node("op0_op2", "arg0_1", "buf0").replace(": SchedulerNode(ComputedBuffer)", ": FusedSchedulerNode(SchedulerNode,SchedulerNode)")
+            + "op0_op2.snodes[0] =\n" + node("op0", "arg0_1", "buf0") + "op0_op2.snodes[1] =\n" + node("op2", "arg0_1", "buf2")
+            + node("op1", "buf0", "buf1"))
+    (tmp_path / "ir_post_fusion.txt").write_text(text)
+    listed = LOG.splitlines(keepends=True)
+    log = "".join([*listed[:4], listed[3].replace("op1", "op2"), *listed[4:]])
+    (tmp_path / "torch_logs.txt").write_text(log)
+    (edge,) = edges(cli, str(tmp_path / "ir_post_fusion.txt"))
+    assert (edge["producer"], edge["consumer"], edge["reason"]) == ("op0_op2", "op1", "memory deps did not match")
+
+
 def test_without_a_record_the_folder_is_asked_for(tmp_path: Path, cli: Cli) -> None:
     shutil.copy(FORWARD / "ir_pre_fusion.txt", tmp_path / "ir.txt")
     said = cli("lint", str(tmp_path / "ir.txt"), "--why-not-fused")
