@@ -54,7 +54,8 @@ def cases(match: str = "") -> Iterator[Case]:
             operators = tuple(sorted({inner.op_type for inner in test.model.graph.node}))
             for inputs, outputs in test.data_sets or ():
                 given = {name: plain(value) for name, value in zip(names, inputs, strict=False)}
-                expected = [plain(part) for value in outputs for part in (value if isinstance(value, list) else [value])]
+                results: list[Any] = list(outputs)
+                expected = [plain(part) for value in results for part in (value if isinstance(value, list) else [value])]
                 yield Case(test.name, operators, model, given, expected, test.rtol, test.atol)
 
 
