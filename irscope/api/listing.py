@@ -70,6 +70,10 @@ def _policies() -> list[Row]:
     for name, module in fusion.POLICIES.items():
         rows.append({"name": name, "doc": _first_line(import_module(module).__doc__)})
         latest, *older = [f"{name}@{release}" for release in fusion.releases_of(name)] or [""]
+        if fusion.follows_text(name):
+            doc = f"The same as of one release; {name} means the newest that may have printed the text."
+            rows += [{"name": release, "doc": doc} for release in (latest, *older)]
+            continue
         rows += [{"name": release, "doc": f"The same as of an older release; {name} means {latest}."} for release in older]
     return rows
 

@@ -108,7 +108,7 @@ class ShowResult:
             module = choice.survey.module
             soundness.require(self.reading, module, soundness.Use.POLICIES)
             by_node = kernels.kernels_by_node(module, fusion.plans(module, mine.policy, mine.device))
-            options = replace(options, kernels=by_node, kernels_of=fusion.version_of(mine.policy))
+            options = replace(options, kernels=by_node, kernels_of=fusion.version_of(mine.policy, module))
         with watch.stage("drawing"):
             return drawing.drawing(self.reading, choice, mine.view.value, options)
 

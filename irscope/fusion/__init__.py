@@ -1,7 +1,17 @@
 """Fusion: which operators of a primitive graph share a kernel under a compiler's rules, and why the others do not."""
 from irscope.fusion.across import across_releases, change_words, uncompared
 from irscope.fusion.plan import EdgeVerdict, Group, Plan
-from irscope.fusion.policy import POLICIES, AsWritten, Policy, compiler_of, installed_remark, policy_for, policy_named, releases_of
+from irscope.fusion.policy import (
+           POLICIES,
+           AsWritten,
+           Policy,
+           compiler_of,
+           follows_text,
+           installed_remark,
+           policy_for,
+           policy_named,
+           releases_of,
+)
 
 __all__ = ["POLICIES", "AsWritten", "EdgeVerdict", "Group", "Plan", "Policy", "across_releases", "change_words", "compiler_of",
-           "installed_remark", "policy_for", "policy_named", "releases_of", "uncompared"]
+           "follows_text", "installed_remark", "policy_for", "policy_named", "releases_of", "uncompared"]

@@ -101,6 +101,11 @@ def policy_named(name: str) -> Policy:
     return known[release]
 
 
+def follows_text(name: str) -> bool:
+    """Whether a policy, where no release is named, follows the release that a text shows."""
+    return isinstance(policy_named(name), ByText)
+
+
 def policy_for(name: str, module: Module) -> Policy:
     """The policy that judges a module: by name, and where no release is named, of the release that the text shows."""
     policy = policy_named(name)

@@ -34,10 +34,10 @@ def text(release: str, name: str, stage: str = "before") -> Module:
     return load(FOLDER / release / f"{name}.{stage}.hlo").module()
 
 
-def logged(release: str, name: str) -> dict[tuple[str, ...], str]:
+def logged(release: str, name: str) -> dict[tuple[str, str, str], str]:
     """What became of each edge, by computation and ends."""
     said = json.loads((FOLDER / release / "edges.json").read_text())[name]
-    return {tuple(edge.split(" ")): fused for fused, edges in said.items() for edge in edges}
+    return {(graph, producer, consumer): fused for fused, edges in said.items() for edge in edges for graph, producer, consumer in [edge.split(" ")]}
 
 
 @pytest.mark.parametrize("release, name", PROGRAMS)
