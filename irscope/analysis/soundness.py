@@ -86,7 +86,7 @@ def soundness(module: Module, whole: bool = True) -> Soundness:
     """The soundness of a module. ``whole``: the parser of its format accepts the text (``Reading.ok``)."""
     main = module.graphs.get(module.entry)
     if main is None:
-        return Soundness(module, Degree.NOTHING)
+        return Soundness(module, Degree.NOTHING if module.cut is None or not module.graphs else Degree.PARTS)
     graphs = callees_first(module)
     if not whole or any(graph.root is None for graph in graphs):
         return Soundness(module, Degree.NOTHING if main.root is None and not main.nodes else Degree.PARTS)

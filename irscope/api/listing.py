@@ -106,7 +106,7 @@ def listed(kind: str) -> list[Row]:
     Raises :class:`irscope.UserError` for an unknown kind.
 
     >>> [row["name"] for row in listed("formats")]
-    ['hlo', 'torchscript', 'hlo-pb', 'relay']
+    ['hlo', 'torchscript', 'inductor', 'export', 'hlo-pb', 'onnx', 'relay', 'stablehlo']
     """
     if kind not in KINDS:
         raise UserError(f"there is no list of {kind}", did_you_mean(kind, KINDS) or f"the lists are {', '.join(KINDS)}")

@@ -42,7 +42,8 @@ def specialised(module: Module, types: Mapping[int, Type]) -> Module:
     wanted = [types.get(number, param.type) for number, param in enumerate(main.params)]
     for param, type in zip(main.params, wanted, strict=True):
         if _is_open(type):
-            raise UserError(f"input {param.name} is {type}: its sizes are open", f"give an array, or --shape {param.name}=8,3")
+            sizes = ",".join(str(n) if isinstance(n, int) else "8" for n in type.shape) if isinstance(type, TensorType) else "8"
+            raise UserError(f"input {param.name} is {type}: its sizes are open", f"give an array, or --shape {param.name}={sizes}")
     try:
         graph = _Specialisation(module, made).graph(main, wanted, {})
     except TypeFault as fault:

@@ -158,6 +158,7 @@ def _add_inside(modules: dict[tuple[str, int, str], DumpedModule], files: Iterab
         folder, name = os.path.split(file)
         parts = _FOLDER.fullmatch(os.path.basename(folder))
         if parts is not None:
-            module = modules.get((os.path.relpath(os.path.dirname(folder), path), int(parts["id"]), parts["name"]))
+            rank = os.path.relpath(os.path.dirname(folder), path)
+            module = modules.get(("" if rank == "." else rank, int(parts["id"]), parts["name"]))
             if module is not None:
                 module.inside[name] = file

@@ -51,5 +51,5 @@ def test_what_is_no_dump_is_not_taken_for_one(text: str) -> None:
 
 
 def test_every_folder_is_a_format_with_a_title() -> None:
-    assert FORMATS == ("hlo", "torchscript", "export", "hlo-pb", "inductor", "onnx", "relay", "stablehlo")
+    assert FORMATS == ("hlo", "torchscript", "inductor", "export", "hlo-pb", "onnx", "relay", "stablehlo")
     assert all(format_named(name).TITLE for name in FORMATS)

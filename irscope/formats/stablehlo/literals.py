@@ -11,7 +11,7 @@ from irscope.formats.stablehlo.faults import LIMIT, LITERAL, SYNTAX, TRUNCATED
 from irscope.formats.stablehlo.lexer import Cursor
 from irscope.formats.stablehlo.types import TypeTable
 from irscope.graph import DTYPES, DType, NamedType, TensorType, Type
-from irscope.lazy import np
+from irscope.lazy import Array, np
 from irscope.ops.attrs import Literal
 from irscope.source.budget import require
 
@@ -221,7 +221,7 @@ def _of_bytes(data: bytes, type: Type) -> Any:
     shape, dtype = _room(type), dtype_of_literal(type)
     count = prod(shape)
     if dtype.kind == "pred":
-        raw = np.frombuffer(data, np.uint8)
+        raw: Array = np.frombuffer(data, np.uint8)
         if len(data) != count:  # bit-packed, low bit first, as MLIR wrote it to 2025; one byte 0 or 255 stands for all
             raw = raw[:1] & 1 if data in (b"\0", b"\xff") else np.unpackbits(raw, bitorder="little")[:count]
         return _frozen(raw.astype(bool), shape)

@@ -1,6 +1,7 @@
 """Signs that a text is HLO from before XLA's own rewriting."""
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -75,10 +76,11 @@ def shows_passes(module: Module) -> bool:
 
     What XLA reads is numbered from 1 (``multiply.3``); a pass names what it makes after the operator alone, and what it copies
     ``multiply.0``, in computations called ``sum.clone``. Rematerialised code of jax stands behind a barrier, and XLA does not simplify once
-    more after it has removed that.
+    more after it has removed that. Names that are not in the text, as of a proposed edit, show nothing.
     """
     nodes = [node for graph in module.graphs.values() for node in graph.nodes]
-    return (any(node.name == node.op.name or node.name.endswith(".0") for node in nodes)
+    named = {node.name for node in nodes if node.name == node.op.name or node.name.endswith(".0")}
+    return (any(re.search(rf"^\s*(?:ROOT )?%?{re.escape(name)} = ", module.source.text, re.MULTILINE) for name in named)
             or any(".clone" in graph.name for graph in module.graphs.values())
             or (REMATERIALISED in module.source.text and not any(node.op in BARRIERS for node in nodes)))
 

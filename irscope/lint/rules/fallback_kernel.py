@@ -1,4 +1,4 @@
-"""KRN003: an operator that Inductor does not compile, and calls in torch instead."""
+"""KRN005: an operator that Inductor does not compile, and calls in torch instead."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FallbackKernel(Rule):
     Attention, convolutions and sorts, whose own kernels are better than a generated one.
     """
 
-    code, name, severity = "KRN003", "fallback-kernel", Severity.INFO
+    code, name, severity = "KRN005", "fallback-kernel", Severity.INFO
     formats = ("inductor",)
     fix = Fix.HINT
     timed = False
