@@ -54,8 +54,8 @@ def selects_in_padding(node: Node, module: Module, program: Program) -> bool:
 
 def slices_a_slice(node: Node, module: Module, program: Program) -> bool:
     """Each dynamic slice clamps its own places, by the definition. XLA makes one of two: it adds the places, clamps the inner ones by the
-    size of the outer slice and the outer ones not at all before the sum."""
-    if node.op.name not in PLACED:
+    size of the outer slice and the outer ones not at all before the sum. A scatter becomes a loop that slices its operand."""
+    if node.op.name not in (*PLACED, "scatter"):
         return False
     todo, seen = [node.operands[0]], set()
     while todo:

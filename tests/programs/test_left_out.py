@@ -27,10 +27,10 @@ def selection(window: str, made: str) -> Program:
                    f"  ROOT c = f32[4,4] select-and-scatter(x, s, z), window={{{window}}}, select=c0, scatter=c1", GREATER + SUM)
 
 
-def slices(between: str, outer: str) -> Program:
+def slices(between: str, outer: str, helpers: str = "") -> Program:
     """``x`` is an inner slice, ``y`` what is made of it, and the outer slice reads ``y``."""
     return program("p = f32[2,8] parameter(0)\n  i = s32[] parameter(1)\n  j = s32[1] parameter(2)\n"
-                   f"  x = f32[1,4] dynamic-slice(p, i, i), dynamic_slice_sizes={{1,4}}\n  y = {between}\n  ROOT c = {outer}")
+                   f"  x = f32[1,4] dynamic-slice(p, i, i), dynamic_slice_sizes={{1,4}}\n  y = {between}\n  ROOT c = {outer}", helpers)
 
 
 def zeros(operand: str, dtype: str = "s16") -> Program:
@@ -55,6 +55,8 @@ def converted(number: str, special: bool) -> Program:
     (SLICES, slices("f32[4] reshape(x)", "f32[2] dynamic-slice(y, i), dynamic_slice_sizes={2}")),
     (SLICES, slices("f32[4,1] transpose(x), dimensions={1,0}",
                     "f32[1] gather(y, j), offset_dims={0}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=0, slice_sizes={1,1}")),
+    (SLICES, slices("f32[] constant(1)", "f32[1,4] scatter(x, j, y), update_window_dims={}, inserted_window_dims={0,1}, "
+                    "scatter_dims_to_operand_dims={1}, index_vector_dim=0, to_apply=c1", SUM)),
     (None, slices("f32[1,4] negate(x)", "f32[1,2] dynamic-slice(y, i, i), dynamic_slice_sizes={1,2}")),
     (None, slices("f32[1,4] copy(x)", "f32[1,2] slice(y), slice={[0:1], [1:3]}")),
     (ZEROS, zeros("negate(k)")), (ZEROS, zeros("not(k)", "s4")), (None, zeros("add(k, p)")), (None, zeros("copy(k)", "s64")), (None, zeros("copy(p)")),
