@@ -75,6 +75,10 @@ lint: $(READY)  ## ruff
 types: $(READY)  ## mypy --strict, of the tests too
 	@$(BIN)/python -m mypy --strict
 
+pictures: $(READY)  ## the pictures of README and the documentation
+	@$(BIN)/irscope show samples/wasteful.pre.hlo --color-by dtype -o docs/pictures/dtypes.svg
+	@$(BIN)/irscope show samples/transformer.opt.hlo -o docs/pictures/layers.svg
+
 bench: bench-nets bench-read  ## all benchmarks, side by side with the peers that PEERS_PYTHON has installed
 
 bench-nets: $(READY)  ## whole nets: irscope, torch, jax, ONNX Runtime (PEERS_PYTHON=/path/to/python)

@@ -47,8 +47,8 @@ def test_gradients_are_differences(gates: int, forward: str, backward: str) -> N
     rng = np.random.default_rng(0)
     given = {"x": rng.standard_normal((2, 3 * gates)), "h": rng.standard_normal((2, 3 * gates)), "state": rng.standard_normal((2, 3))}
     made = results(forward, given)
-    weights = [rng.standard_normal(y.shape) for y in made[:-1]]
-    saved = {"gy": weights[0], **({"gc": weights[1], "state": given["state"], "cy": made[1]} if gates == 4 else {}), "s": made[-1]}
+    weights = [np.asarray(rng.standard_normal(y.shape)) for y in made[:-1]]
+    saved: dict[str, Array] = {"gy": weights[0], **({"gc": weights[1], "state": given["state"], "cy": made[1]} if gates == 4 else {}), "s": made[-1]}
     for name, gradient in zip(given, results(backward, saved), strict=True):
         for place in ((0, 0), (1, 2)):
             ends = []

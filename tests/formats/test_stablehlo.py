@@ -22,7 +22,7 @@ NOTES = ("arg_attrs", "res_attrs")
 def described(operation: Operation) -> object:
     """All of an operation that its spelling does not change."""
     return (operation.name, [str(value.type) for value in operation.operands], [str(value.type) for value in operation.results],
-            {name: _plain(value) for name, value in sorted(operation.attributes.items()) if name not in NOTES or any(value)},
+            {name: _plain(value) for name, value in sorted(operation.attributes.items()) if name not in NOTES or (isinstance(value, list | tuple) and any(value))},
             [[len(block.operations) for block in region.blocks] for region in operation.regions])
 
 

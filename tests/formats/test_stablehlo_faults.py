@@ -80,10 +80,12 @@ def test_a_text_that_ends_early_says_so_and_keeps_its_beginning(cut: int) -> Non
     text = PLAIN[:cut]
     modules, findings, ok = parsed(text)
     assert not ok and findings[0].code in ("SHL002", "SHL001", "SHL013")
-    assert findings[0].place() is not None and findings[0].place().line >= text.rstrip("\n").count("\n") + 1
+    place = findings[0].place()
+    assert place is not None and place.line >= text.rstrip("\n").count("\n") + 1
     if cut > PLAIN.index("multiply"):
         assert [module.is_complete for module in modules] == [False]
-        assert [each.name for each in modules[0].functions["main"].body.operations][:1] == ["stablehlo.add"]
+        body = modules[0].functions["main"].body
+        assert body is not None and [each.name for each in body.operations][:1] == ["stablehlo.add"]
 
 
 def test_a_fault_does_not_hide_what_follows_it() -> None:

@@ -68,6 +68,12 @@ def slices_a_slice(node: Node, module: Module, program: Program) -> bool:
     return False
 
 
+def spreads_special_numbers(node: Node, module: Module, program: Program) -> bool:
+    """A group of a convolution reads its own features alone, by the definition. XLA's CPU compiler makes some grouped convolutions dense
+    ones with zeros in the kernel, and zero times NaN spreads the NaN to all features."""
+    return program.special and node.op.name == "convolution" and node.attrs.get("feature_group_count", 1) > 1
+
+
 def counts_zeros_of_a_constant(node: Node, module: Module, program: Program) -> bool:
     """XLA's evaluator, which folds constants, counts the leading zeros of negative numbers wrong (-48 for s16, 4 for s4); its code, which
     runs on inputs, counts none. A parameter of a computation that is called may be a constant."""
@@ -112,6 +118,7 @@ LEFT_OUT: dict[str, dict[str, Concerns]] = {
         "a select-and-scatter whose windows of several dimensions have padding": selects_in_padding,
         "a dynamic slice or gather of another one's result": slices_a_slice,
         "leading zeros of a signed constant": counts_zeros_of_a_constant,
+        "a grouped convolution of special numbers": spreads_special_numbers,
     },
     "torchscript": {
         "NaN and infinities as integers": rounds_special_numbers,

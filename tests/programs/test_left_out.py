@@ -7,19 +7,24 @@ from tests.programs.left_out import LEFT_OUT, cause_of
 from tests.programs.oracle import Fixed, judge_by_peer
 from tests.programs.program import Program, Value
 
-CROPS, SELECTS, SLICES, ZEROS = LEFT_OUT["hlo"]
+CROPS, SELECTS, SLICES, ZEROS, GROUPS = LEFT_OUT["hlo"]
 SPECIAL, DENORMAL, LOST = LEFT_OUT["torchscript"]
 GREATER = "c0 {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = pred[] compare(a, b), direction=GT\n}\n"
 SUM = "c1 {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b)\n}\n"
 
 
-def program(body: str, helpers: str = "") -> Program:
-    return Program("hlo", (), (), (), Fixed(f"HloModule m\n\n{helpers}ENTRY main {{\n  {body}\n}}\n"), {})
+def program(body: str, helpers: str = "", special: bool = False) -> Program:
+    return Program("hlo", (), (), (), Fixed(f"HloModule m\n\n{helpers}ENTRY main {{\n  {body}\n}}\n"), {}, special)
 
 
 def convolution(pad: str, made: int) -> Program:
     return program(f"x = f32[1,1,5] parameter(0)\n  k = f32[1,1,2] parameter(1)\n"
                    f"  ROOT c = f32[1,1,{made}] convolution(x, k), window={{size=2 pad={pad}}}, dim_labels=bf0_oi0->bf0")
+
+
+def grouped(special: bool) -> Program:
+    return program("x = f32[1,2,5] parameter(0)\n  k = f32[4,1,2] parameter(1)\n"
+                   "  ROOT c = f32[1,4,4] convolution(x, k), window={size=2}, dim_labels=bf0_oi0->bf0, feature_group_count=2", special=special)
 
 
 def selection(window: str, made: str) -> Program:
@@ -49,6 +54,7 @@ def converted(number: str, special: bool) -> Program:
 
 @pytest.mark.parametrize("cause, given", [
     (CROPS, convolution("-1_2", 5)), (CROPS, convolution("0_-1", 3)), (None, convolution("0_1", 5)),
+    (GROUPS, grouped(True)), (None, grouped(False)),
     (SELECTS, selection("size=2x3 stride=2x2 pad=0_0x0_1", "2,2")), (SELECTS, selection("size=2x2 stride=2x2 pad=1_1x0_0", "3,2")),
     (None, selection("size=2x2 stride=2x2", "2,2")), (None, selection("size=1x3 stride=1x2 pad=0_0x0_1", "4,2")),
     (SLICES, slices("f32[1,4] copy(x)", "f32[1,2] dynamic-slice(y, i, i), dynamic_slice_sizes={1,2}")),
