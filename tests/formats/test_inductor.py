@@ -17,6 +17,7 @@ from irscope.formats.inductor.layouts import parse_layout
 from irscope.formats.inductor.log_sections import read_log
 from irscope.graph import Node, Reading
 from irscope.source import SourceText
+from tests.conftest import Cli
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "inductor"
 RUN = DATA / "torch_compile_debug" / "run_1-pid_1" / "torchinductor"
@@ -318,3 +319,10 @@ def test_detection_and_statistics() -> None:
 ])
 def test_hostile_texts_are_findings(text: str) -> None:
     read(SourceText("x", text), "inductor")
+
+
+def test_a_text_of_something_else_is_refused_in_words(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("hello\nworld\n")
+    result = cli("lint", tmp_path / "x.txt", "--from", "inductor")
+    assert result.exit_code == 2
+    assert "no scheduler node, kernel call or compilation" in result.stdout

@@ -54,7 +54,8 @@ def _format(entry: Entry) -> str:
     """The format that the last ``--format`` of the command line, or the suffix of its output, asks for."""
     if "--emit" in entry.args or {"-h", "--help", "--version"} & set(entry.args):
         return ""
-    named = [entry.args[i + 1] for i, word in enumerate(entry.args[:-1]) if word == "--format"]
+    args = entry.args[:entry.args.index("--")] if "--" in entry.args else entry.args  # what follows are names of files
+    named = [args[i + 1] for i, word in enumerate(args[:-1]) if word == "--format"]
     if named:
         return named[-1]
     suffixes = [name.rpartition(".")[2] for name in _outputs(entry)]

@@ -23,6 +23,7 @@ from tests.fuzz.entry import DEEP, Entry, decode, encode, kind
 from tests.fuzz.forms import FORMS, LEFT_OUT, WORDS, Draw, command_line, option
 from tests.fuzz.judge import Judged, defect_of, new_worker
 from tests.fuzz.minimise import smaller
+from tests.fuzz.promises import broken_promise
 from tests.fuzz.state import State, units
 from tests.fuzz.target import Outcome, at_most, run_entry
 from tests.programs.campaign import program_of
@@ -147,6 +148,11 @@ BROKEN: dict[str, tuple[Callable[..., int], tuple[str, ...], str]] = {
     "no XML": (_prints("<a>"), ("--format", "svg"), "malformed svg"),
     "another answer each time": (lambda *given: _prints(str(time.perf_counter_ns()))(), (), "unequal show"),
 }
+
+
+def test_words_behind_two_dashes_are_no_options(tmp_path: Path) -> None:
+    entry = Entry(("lint", "a.txt", "--", "--format", "junit"), {"a.txt": b""})
+    assert broken_promise(entry, 2, "error: no such file", "", tmp_path) == ""
 
 
 @pytest.mark.parametrize("what", BROKEN)

@@ -5,10 +5,12 @@ import re
 from collections.abc import Callable
 
 from irscope.formats.inductor.code import read_output_code
+from irscope.formats.inductor.findings import report
 from irscope.formats.inductor.ir import read_ir
 from irscope.formats.inductor.printer import print_module
 from irscope.formats.inductor.recorded import read_log_text, read_trace_text
 from irscope.formats.inductor.scheduler import HEADER
+from irscope.formats.syntax import SyntaxFault
 from irscope.graph import Reading
 from irscope.source import SourceText
 
@@ -16,6 +18,7 @@ __all__ = ["TITLE", "is_record", "is_trace", "print_module", "read", "sniff"]
 
 TITLE = "what TorchInductor wrote: IR, output code, a trace or a log"
 
+HELP = "this reader takes ir_pre_fusion.txt, ir_post_fusion.txt, output_code.py, traces (TORCH_TRACE) and logs (TORCH_LOGS)"
 HEAD = 1 << 16
 _GLOG = r"^(?:\[rank\d+\]:)?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\]\s]+:\d+\] "
 _IR = re.compile(rf"^{HEADER.pattern[:-1]}\n(\w+)\.writes = ", re.MULTILINE)
@@ -60,5 +63,5 @@ def read(source: SourceText) -> Reading:
     reader = next((reader for known, reader in _KINDS if known(source.text)), read_ir)
     reading = reader(source)
     if not reading.modules and reading.ok:
-        reading.ok = False
+        report(reading, [SyntaxFault(0, "there is no scheduler node, kernel call or compilation in this text", HELP)])
     return reading

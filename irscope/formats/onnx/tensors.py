@@ -141,7 +141,7 @@ def _external(entries: dict[str, str], name: str, type: TensorType, folder: str)
         return decoded(np.memmap(path, np.uint8, "r", offset, (want,)), type)
     except FileNotFoundError:
         raise UserError(f"the external data of {name} are in {path}, which does not exist",
-                        "put the file beside the model, under this name") from None
+                        f"put {os.path.basename(path)} beside the model: external data are read from there") from None
     except OSError as error:
         raise UserError(f"the external data of {name}: {path} cannot be read: {error.strerror}") from None
 
@@ -155,7 +155,7 @@ def _inside(location: str, name: str, folder: str) -> str:
     path = os.path.join(folder, *parts)
     if not location or "\0" in location or os.path.isabs(location) or ".." in parts or ":" in parts[0] or not _below(path, folder):
         raise UserError(f"the external data of {name} are in {location!r}: the path leads outside the folder of the model",
-                        "irscope reads data from the folder of the model alone: move the file there and export again")
+                        "external data are read from the folder of the model alone: move the file there and export again")
     return path
 
 
