@@ -33,6 +33,7 @@ def test_the_page_needs_nothing_and_complains_of_nothing(open_page: Open) -> Non
 def test_a_click_on_a_box_tells_what_it_is(open_page: Open) -> None:
     shown = open_page(FUSED)
     shown.click("total")
+    shown.until("document.querySelector('#right').textContent.includes('ROOT total')")
     told = shown.details()
     for part in ("reduce", "%total", "f32[8]", "jit(f)/pool/reduce_sum", "ROOT total = f32[8] reduce(biased, zero)"):
         assert part in told

@@ -100,6 +100,14 @@ def test_a_tensor_must_have_the_bytes_that_it_states() -> None:
     assert not reading.ok and "takes 508 bytes, but has 8" in reading.findings[0].message
 
 
+def test_large_weights_of_one_type_are_not_equal() -> None:
+    weights = {name: np.full((16,), value, np.float32) for name, value in (("v", 1.0), ("w", 2.0))}
+    data = model([node("Mul", ["x", "v"], ["a"]), node("Mul", ["x", "w"], ["b"]), node("Sub", ["b", "a"], ["y"])],
+                 [("x", FLOAT, [16])], [("y", FLOAT, [16])], weights)
+    made = irscope.run(read(data), inputs={"x": np.ones(16, np.float32)})
+    assert made.outputs[0].tolist() == [1.0] * 16
+
+
 def test_a_cut_file_is_told_as_one() -> None:
     data = model([node("Neg", ["x"], ["y"])], [("x", FLOAT, [2])], [("y", FLOAT, [2])])
     with pytest.raises(UserError, match="cut off"):

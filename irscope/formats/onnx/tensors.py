@@ -44,7 +44,7 @@ def literal_of(tensor: Proto, folder: str) -> Literal | str:
     if tensor.data_location == EXTERNAL:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         name = str(tensor.name)
-        return Literal(type, "{...}", False, lambda _: _external(entries, name, type, folder))
+        return Literal(type, None, False, lambda _: _external(entries, name, type, folder))
     data = tensor.raw_data if tensor.HasField("raw_data") else None
     field = FIELDS.get(dtype.name, "int32_data")
     have = len(data) if data is not None else len(getattr(tensor, field))
@@ -53,22 +53,22 @@ def literal_of(tensor: Proto, folder: str) -> Literal | str:
         unit = "bytes" if data is not None else "entries"
         return f"the tensor {tensor.name!r} is {type} and takes {want} {unit}, but has {have}"
     if data is None:
-        return Literal(type, "{...}", False, lambda _: _listed(getattr(tensor, field), type))
+        return Literal(type, None, False, lambda _: _listed(getattr(tensor, field), type))
     if len(data) >= LARGE:
         tensor.ClearField("raw_data")
     return Literal(type, _spelled(data, type), False, lambda _: decoded(data, type))
 
 
-def _spelled(data: bytes, type: TensorType) -> str:
-    """A small tensor in numbers."""
-    return str(decoded(data, type).tolist()) if len(data) <= SMALL and type.dtype.bits >= 8 else "{...}"
+def _spelled(data: bytes, type: TensorType) -> str | None:
+    """A small tensor in numbers; none for others: literals of one text and type count as equal."""
+    return str(decoded(data, type).tolist()) if len(data) <= SMALL and type.dtype.bits >= 8 else None
 
 
 def _strings(tensor: Proto, shape: tuple[int, ...]) -> Literal | str:
     texts = [text.decode("utf-8", "replace") for text in tensor.string_data]
     if len(texts) != prod(shape):
         return f"the tensor {tensor.name!r} has {len(texts)} strings for the shape {list(shape)}"
-    return Literal(UNKNOWN, "{...}", False, lambda _: np.array(texts, dtype=object).reshape(shape))
+    return Literal(UNKNOWN, None, False, lambda _: np.array(texts, dtype=object).reshape(shape))
 
 
 def _bytes(type: TensorType) -> int:
