@@ -1,6 +1,6 @@
 class GraphModule(torch.nn.Module):
     def forward(self, primals_1: "f32[16]", primals_3: "f32[8, 16]", primals_4: "f32[32, 16]", primals_6: "f32[16, 32]", getitem_1: "f32[8, 1]", rsqrt: "f32[8, 1]", add_1: "f32[8, 16]", addmm: "f32[8, 32]", mul_4: "f32[8, 32]", tangents_1: "f32[8, 16]"):
-        # File: /tmp/gen/lab.py:11 in forward, code: return x + self.down(F.gelu(self.up(self.norm(x))))
+        # File: /src/lab.py:11 in forward, code: return x + self.down(F.gelu(self.up(self.norm(x))))
         permute_1: "f32[32, 16]" = torch.ops.aten.permute.default(primals_6, [1, 0]);  primals_6 = None
         permute_2: "f32[16, 32]" = torch.ops.aten.permute.default(permute_1, [1, 0]);  permute_1 = None
         mm: "f32[8, 32]" = torch.ops.aten.mm.default(tangents_1, permute_2);  permute_2 = None

@@ -1,6 +1,6 @@
 class GraphModule(torch.nn.Module):
     def forward(self, primals_1: "f32[16]", primals_2: "f32[16]", primals_3: "f32[8, 16]", primals_4: "f32[32, 16]", primals_5: "f32[32]", primals_6: "f32[16, 32]", primals_7: "f32[16]"):
-        # File: /tmp/gen/lab.py:11 in forward, code: return x + self.down(F.gelu(self.up(self.norm(x))))
+        # File: /src/lab.py:11 in forward, code: return x + self.down(F.gelu(self.up(self.norm(x))))
         var_mean = torch.ops.aten.var_mean.correction(primals_3, [1], correction = 0, keepdim = True)
         getitem: "f32[8, 1]" = var_mean[0]
         getitem_1: "f32[8, 1]" = var_mean[1];  var_mean = None
