@@ -41,7 +41,7 @@ class CaptureResult:
 
 @contextmanager
 def capture(command: Sequence[str], options: CaptureOptions | None = None, *, watch: Watcher = SILENT) -> Iterator[CaptureResult]:
-    """Run a program with XLA's dumps switched on, and open the folder; unless it is kept, the folder is gone after the block.
+    """Run a program with XLA's dumps switched on, and open the folder; unless it is kept, the folder is deleted after the block.
 
     The program's standard output goes to standard error. Raises :class:`irscope.UserError` if it cannot be started, if it compiled nothing,
     and if the folder to keep holds files already.

@@ -107,7 +107,7 @@ def follows_text(name: str) -> bool:
 
 
 def policy_for(name: str, module: Module) -> Policy:
-    """The policy that judges a module: by name, and where no release is named, of the release that the text shows."""
+    """The policy for a module: by name, and where no release is named, of the release that the text shows."""
     policy = policy_named(name)
     return policy.of(module) if isinstance(policy, ByText) else policy
 

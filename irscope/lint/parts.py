@@ -19,7 +19,7 @@ OF_PROGRAMS = ("FUS", "KRN", "MEM", "VEC", "PRJ")
 def lint_parts(module: Module, rules: Iterable[type[Rule]], settings: Settings, read: Sequence[Finding]) -> list[Finding]:
     """The findings about nodes and their operands in the computations of a cut module that are complete and without errors in ``read``.
 
-    They save nothing that can be estimated, because nobody knows how often a computation runs.
+    They save nothing that can be estimated, because it is not known how often a computation runs.
     """
     wrong = {finding.graph for finding in read if finding.severity is Severity.ERROR}
     chosen = [rule for rule in rules if not rule.code.startswith(OF_PROGRAMS)]

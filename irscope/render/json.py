@@ -16,7 +16,7 @@ from irscope.source.visible import json_text
 VERSION = 1
 OF_ENTRY = ("depth", "width", "critical_nodes", "critical_share", "parameter_bytes", "flops", "bytes_read", "bytes_written", "kernels",
             "fusions", "peak_bytes", "peak_at")
-"""Figures of a run of the entry: null where the text was cut off, because nobody knows what is missing."""
+"""Figures of a run of the entry: null where the text was cut off, because what is missing is not known."""
 Chosen = tuple[Survey, Graph, set[Node] | None]
 
 

@@ -17,7 +17,7 @@ class Colours:
 
 INK, PAPER = "#1f2328", "#ffffff"
 BORDER = "#6e7781"
-# After Okabe and Ito, so that they differ with red-green colour blindness, too. f64 is dark: it is the dtype that nobody asked for.
+# After Okabe and Ito, so that they differ with red-green colour blindness, too. f64 is dark: it is rarely wanted.
 _OWN = {"f64": "#8f2d00", "f32": "#9ad0f5", "bf16": "#8fd6b8", "f16": "#f2e88f", "pred": "#c9c9c9"}
 _RAMPS = {"float": ("#f7dcec", "#a8527f"), "int": ("#dde2f8", "#4a59a8"), "uint": ("#fbe3c0", "#a86a12"), "complex": ("#f2bfa8", "#b0562f")}
 """The lightest and the darkest colour of each family; its dtypes stand between them by size."""

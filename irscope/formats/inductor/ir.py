@@ -138,7 +138,7 @@ class _Builder:
         return tuple(found)
 
     def _results(self) -> None:
-        """The buffers that the graph returns; of a text without any, what nobody reads."""
+        """The buffers that the graph returns; of a text without any, those that no node reads."""
         results = [self.values[o.name] for node in self.nodes for o in node.outputs if o.is_result and o.name in self.values]
         self.graph.root = result_of(self.graph, self.tuple, results or self._unread())
 

@@ -61,13 +61,14 @@ class CompiledAgain(Rule):
     )
 
     def check(self, context: Context) -> Findings:
-        told = Compiled.of(context.module)
-        if told.compilation is None or not told.tells_compilation:
+        compiled = Compiled.of(context.module)
+        if compiled.compilation is None or not compiled.tells_compilation:
             return
-        for again in told.compilation.recompiles:
+        for again in compiled.compilation.recompiles:
             first, *more = again.reasons
             help = next((words for sign, words in _HELP.items() if sign in first), "")
             yield RuleFinding(
-                self.code, self.name, self.severity, f"{told.compilation.title} was compiled again: {first}", told.compilation.source,
+                self.code, self.name, self.severity, f"{compiled.compilation.title} was compiled again: {first}",
+                compiled.compilation.source,
                 again.offset, notes=tuple(Note(f"another guard failed: {reason}") for reason in more), help=help,
-                source_line=again.place or told.compilation.place, timed=False)
+                source_line=again.place or compiled.compilation.place, timed=False)

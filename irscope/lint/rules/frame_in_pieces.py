@@ -53,13 +53,13 @@ class FrameInPieces(Rule):
     )
 
     def check(self, context: Context) -> Findings:
-        told = Compiled.of(context.module)
-        if told.compilation is None or not told.tells_compilation:
+        compiled = Compiled.of(context.module)
+        if compiled.compilation is None or not compiled.tells_compilation:
             return
-        for broken in told.compilation.breaks:
-            title = told.compilation.title
+        for broken in compiled.compilation.breaks:
+            title = compiled.compilation.title
             notes = (Note(f"torch says: {broken.hint}"),) if broken.hint else ()
             yield RuleFinding(
                 self.code, self.name, self.severity, f"{title} is compiled in pieces: {broken.reason}",
-                told.compilation.source, broken.offset, notes=notes, help="torch.compile(fullgraph=True) makes each break an error",
+                compiled.compilation.source, broken.offset, notes=notes, help="torch.compile(fullgraph=True) makes each break an error",
                 source_line=broken.place, timed=False)

@@ -47,12 +47,12 @@ class SizeMadeConstant(Rule):
     )
 
     def check(self, context: Context) -> Findings:
-        told = Compiled.of(context.module)
-        if told.compilation is None or not told.tells_compilation:
+        compiled = Compiled.of(context.module)
+        if compiled.compilation is None or not compiled.tells_compilation:
             return
-        for fixed in told.compilation.specialisations:
+        for fixed in compiled.compilation.specialisations:
             if ".size()[" in fixed.source:
                 yield RuleFinding(
                     self.code, self.name, self.severity, f"{fixed.symbol}, the size {fixed.source}, became {fixed.value} ({fixed.reason})",
-                    told.compilation.source, fixed.offset, help="torch._dynamo.mark_dynamic reports the line that fixes it",
-                    source_line=told.compilation.place, timed=False)
+                    compiled.compilation.source, fixed.offset, help="torch._dynamo.mark_dynamic reports the line that fixes it",
+                    source_line=compiled.compilation.place, timed=False)

@@ -52,10 +52,10 @@ def squeeze(t: Onnx, a: Attributes, x: Node, given: Node | None) -> Node:
     """Without axes of size 1; they are an attribute up to version 12."""
     axes = a.axes if given is None else t.ints(given, "the axes")
     shape = t.shape(x)
-    gone = [d for d, n in enumerate(shape) if n == 1] if axes is None else t.given_axes(x, axes)
-    if any(shape[d] != 1 for d in gone):
-        raise TypeFault(f"the axes {gone} of {list(shape)} are not all of size 1")
-    return t.reshape(x, tuple(n for d, n in enumerate(shape) if d not in gone))
+    squeezed = [d for d, n in enumerate(shape) if n == 1] if axes is None else t.given_axes(x, axes)
+    if any(shape[d] != 1 for d in squeezed):
+        raise TypeFault(f"the axes {squeezed} of {list(shape)} are not all of size 1")
+    return t.reshape(x, tuple(n for d, n in enumerate(shape) if d not in squeezed))
 
 
 @operator("Unsqueeze(data, axes?; axes: ints=None)")

@@ -66,10 +66,10 @@ def _torch_index_select(work: Work) -> None:
         whole = index.with_shape((*index.dims(), len(parts)))
         picked = work.step(hlo.concatenate, parts, whole, {"dimensions": (index.rank,)})
     sizes = tuple(1 if d == dim or d < batch else size for d, size in enumerate(operand.dims()))
-    gone = (*range(batch), dim)
+    collapsed = (*range(batch), dim)
     before = tuple(range(batch, dim))
     after = tuple(range(dim + index.rank - batch, work.result_array().rank))
-    attrs = {"offset_dims": before + after, "collapsed_slice_dims": gone, "start_index_map": gone, "index_vector_dim": vector,
+    attrs = {"offset_dims": before + after, "collapsed_slice_dims": collapsed, "start_index_map": collapsed, "index_vector_dim": vector,
              "slice_sizes": sizes}
     work.emit(hlo.gather, attrs, [work.operands[0], picked])
 

@@ -71,8 +71,8 @@ def without_stretched(work: Work, x: Node, result: TensorType, dimensions: tuple
     for i in stretched:
         sizes[dimensions[i]] = 1
     x = work.step(hlo.broadcast, [x], operand.with_shape(tuple(sizes)), {"dimensions": dimensions})
-    gone = {dimensions[i] for i in stretched}
-    left = tuple(d for d in range(result.rank) if d not in gone)
+    dropped = {dimensions[i] for i in stretched}
+    left = tuple(d for d in range(result.rank) if d not in dropped)
     return work.step(hlo.reshape, [x], operand.with_shape(tuple(sizes[d] for d in left))), left
 
 
