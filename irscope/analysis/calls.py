@@ -55,7 +55,7 @@ class Calls:
 
     def __init__(self, module: Module) -> None:
         entry = module.graphs.get(module.entry)
-        self.order: list[Graph] = callees_first(module, entry) if entry is not None else list(module.graphs.values())
+        self.order: list[Graph] = callees_first(module, entry)
         self.times: dict[Graph, float] = dict.fromkeys(self.order, 0.0)
         self.scalar: set[Graph] = set()
         self.fused: set[Graph] = set()

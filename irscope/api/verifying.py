@@ -154,6 +154,10 @@ def _primitive(module: Module) -> Module:
     return expand(opened(module, Bindings()) if needs_opening(module) else module)
 
 
+BLOCK = 1 << 20
+"""Elements that are compared at a time: results may be large, and are widened to compare them."""
+
+
 def _difference(wanted: list[Array], got: list[Array]) -> tuple[float, float, str]:
     """The mean squared error over all results, the largest error relative to the largest value of its result, and why there is none."""
     squared = largest = size = 0.0
@@ -161,12 +165,15 @@ def _difference(wanted: list[Array], got: list[Array]) -> tuple[float, float, st
         if a.shape != b.shape:
             return 0.0, 0.0, f"result {number} has the shape {list(a.shape)} before and {list(b.shape)} after"
         wide = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
-        x, y = np.asarray(a, wide), np.asarray(b, wide)
-        with np.errstate(invalid="ignore"):
-            away = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.abs(x - y))
-        away = np.where(np.isnan(away), np.inf, away)
-        squared += float(np.sum(away * away))
-        size += x.size
-        scale = float(np.max(np.abs(x[np.isfinite(x)]), initial=0.0))
-        largest = max(largest, float(np.max(away, initial=0.0)) / max(scale, 1e-30) if np.any(away) else 0.0)
+        scale = furthest = 0.0
+        for at in range(0, a.size, BLOCK):
+            x, y = (np.asarray(array.reshape(-1)[at:at + BLOCK], wide) for array in (a, b))
+            with np.errstate(invalid="ignore"):
+                away = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.abs(x - y))
+            away = np.where(np.isnan(away), np.inf, away)
+            squared += float(np.sum(away * away))
+            scale = max(scale, float(np.max(np.abs(x[np.isfinite(x)]), initial=0.0)))
+            furthest = max(furthest, float(np.max(away, initial=0.0)))
+        size += a.size
+        largest = max(largest, furthest / max(scale, 1e-30) if furthest else 0.0)
     return squared / max(size, 1), largest, ""

@@ -155,7 +155,7 @@ class Executable:
     def run(self, inputs: int, outputs: int) -> None:
         """Run on arrays of pointers. An exception raised in this thread interrupts a program that may take long."""
         if self.compiled.stops:
-            self._stopper.run(partial(self._run, inputs, outputs))
+            self._stopper.run(partial(self._run, inputs, outputs), self._pool.workers if self._pool is not None else ())
         else:
             self._run(inputs, outputs)
 

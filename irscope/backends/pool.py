@@ -68,8 +68,8 @@ class Pool:
         self.reserve(0)
         work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.addresses["irscope_work"])
         self._wake = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses["irscope_wake"])
-        self._workers = [threading.Thread(target=work, args=(self.address, i), daemon=True, name=f"irscope-{i}") for i in range(1, threads)]
-        for worker in self._workers:
+        self.workers = [threading.Thread(target=work, args=(self.address, i), daemon=True, name=f"irscope-{i}") for i in range(1, threads)]
+        for worker in self.workers:
             worker.start()
 
     def reserve(self, scratch_bytes: int) -> None:
@@ -91,7 +91,7 @@ class Pool:
         self.alive = False
         self._words[_STOP] = 1
         self._wake(self.address)
-        for worker in self._workers:
+        for worker in self.workers:
             worker.join(2.0)
 
 

@@ -13,7 +13,7 @@ again in a separate thread. All other programs do not poll.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import addressof, c_int64
 
 from irscope.lower.program import Launch, Loop, Program, Step, Switch
@@ -121,8 +121,8 @@ class Stopper:
     def address(self) -> int:
         return addressof(self.words)
 
-    def run(self, call: Callable[[], None]) -> None:
-        """Run machine code: in this thread while that is short, else in a separate one."""
+    def run(self, call: Callable[[], None], workers: Sequence[threading.Thread] = ()) -> None:
+        """Run machine code: in this thread while that is short, else in a separate one. ``workers`` are the threads that share its work."""
         self.words[0] = 0
         if not self.long:
             self.words[1] = HERE
@@ -130,17 +130,18 @@ class Stopper:
             if self.words[1] >= 0:
                 return
         self.words[1] = ENDLESS
-        self._apart(call)
+        self._apart(call, workers)
         self.long = ENDLESS - self.words[1] > HERE
 
-    def _apart(self, call: Callable[[], None]) -> None:
+    def _apart(self, call: Callable[[], None], workers: Sequence[threading.Thread]) -> None:
         """Run it in a separate thread. An exception raised here meanwhile (KeyboardInterrupt, BudgetExceeded) stops it, and propagates when
         it has returned: until then it writes to arrays."""
-        clock: list[Callable[[], float]] = []
+        clocks = {worker: thread_clock(worker.ident) for worker in workers if worker.is_alive()}
+        earlier = sum(clock() for clock in clocks.values())
         done = threading.Event()
 
         def work() -> None:
-            clock.append(thread_clock())
+            clocks[thread] = thread_clock()
             try:
                 call()
             finally:
@@ -150,8 +151,8 @@ class Stopper:
         thread.start()
         try:
             while not done.wait(INTERVAL):
-                if budget is not None and clock:
-                    budget.spends[thread] = clock[0]()
+                if budget is not None:
+                    budget.spends[thread] = sum(clock() for clock in list(clocks.values())) - earlier
                     budget.check()
         except BaseException:
             self.words[0] = 1

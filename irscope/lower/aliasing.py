@@ -1,23 +1,33 @@
 """Aliasing: operands of concatenations, pads, updates and copies of views are written directly into the memory of the result."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import Strides
 from irscope.graph import Node
 from irscope.lower.storage import Storage
+from irscope.lower.values import tensor_of
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, Pad
 
 
 def can_alias_operands(node: Node) -> bool:
     """Whether a node's operands can be written directly into its result: a concatenation, or padding that cuts nothing off."""
-    return node.op is hlo.concatenate or (node.op is hlo.pad and all(min(low, high) >= 0 for low, high, _ in Pad.of(node).padding))
+    whole = node.op is hlo.concatenate or (node.op is hlo.pad and all(min(low, high) >= 0 for low, high, _ in Pad.of(node).padding))
+    return whole and _has_one_dtype(node, node.operands)
 
 
 def is_update(node: Node) -> bool:
     """Whether a node is its first operand with a part overwritten."""
-    return node.op is hlo.dynamic_update_slice and all(dims_of(start) == () for start in node.operands[2:])
+    starts = node.operands[2:]
+    return node.op is hlo.dynamic_update_slice and all(dims_of(start) == () for start in starts) and _has_one_dtype(node, node.operands[:2])
+
+
+def _has_one_dtype(node: Node, operands: Sequence[Node]) -> bool:
+    """Whether the operands are of the element type of the result. XLA accepts floats of another precision in some modes."""
+    return all(tensor_of(operand).dtype is tensor_of(node).dtype for operand in operands)
 
 
 def is_view_copy(group: Group) -> bool:

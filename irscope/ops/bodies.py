@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.graph import Graph, Kind, Node, Op, TensorType, TupleType, Type, dtype_of
+from irscope.graph import DType, Graph, Kind, Node, Op, TensorType, TupleType, Type, dtype_of
 from irscope.graph.node import Run
 from irscope.graph.walk import callees_first_of
 from irscope.lazy import Array, np
@@ -28,6 +28,11 @@ def combiner(graph: Graph) -> Op | None:
     types = [root.type, *(p.type for p in graph.params)]
     dtypes = {t.dtype if isinstance(t, TensorType) and not t.shape else None for t in types}
     return root.op if len(dtypes) == 1 and None not in dtypes else None
+
+
+def parameter_dtypes(graph: Graph) -> list[DType]:
+    """The element types of a body's parameters, which are scalars: they may be of another float precision than its arguments."""
+    return [leaf.dtype for param in graph.params for leaf in param.type.leaves() if isinstance(leaf, TensorType)]
 
 
 def identity(op: Op, dtype: np.dtype[Any]) -> Array:

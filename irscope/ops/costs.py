@@ -5,6 +5,7 @@ from threading import local
 
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.graph.walk import callees_first_of
+from irscope.ops.infer import fits_operands
 
 _running = local()
 
@@ -44,7 +45,7 @@ def body_flops(graph: Graph) -> float:
     for callee in callees_first_of([graph]):
         if callee not in memo:
             memo[callee] = 0.0  # a graph that calls itself counts once
-            memo[callee] = sum(map(flops, callee.nodes))
+            memo[callee] = sum(flops(node) for node in callee.nodes if node.op.cost is None or fits_operands(node))
     return memo[graph]
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.graph import Kind, Node, Op
-from irscope.graph.dtypes import C128, F64, S32
+from irscope.graph import Kind, Node, Op, TupleType, Type
+from irscope.graph.dtypes import C64, C128, F64, S32
 from irscope.graph.node import Emitter, Run, Value, View
 from irscope.lazy import Array, np
 from irscope.ops.attributes import Decomposition
-from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, square_size, sum_of, taxicab, times
+from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, square_size, stack_of, sum_of, taxicab, times
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
 from irscope.ops.schur import EPSILON, begin, complex_schur
@@ -105,12 +105,21 @@ def _store_vector(k: Emitter, z: Bound, x: View, work: View, out: Bound, j: Valu
         out.store(i, j, k.convert(k.binary("mul", work.load([i]), turn), out.view.dtype))
 
 
+def _eig_type(node: Node) -> Type:
+    """The eigenvalues of real matrices are two arrays, of real and of imaginary parts; their vectors are complex."""
+    a = stack_of(node, square=True)
+    dtype = a.whole.dtype
+    values = [a.like(a.rows)] * (1 if dtype.is_complex else 2)
+    vectors = a.each(dtype if dtype.is_complex else C128 if dtype is F64 else C64, a.rows, a.rows)
+    return TupleType((*values, vectors, vectors, a.each(S32)))
+
+
 eig = declare(Op(
     name="eig",
     dialect="library",
     doc="Eigenvalues of any square matrix (real and imaginary parts of a real one), left and right eigenvectors of length one, status.",
     kind=Kind.OPAQUE,
-    infer=declared,
+    infer=_eig_type,
     reference=_eig_reference,
     nest=_eig_nest,
     cost=cost_of_factorization(30.0),

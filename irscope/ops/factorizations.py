@@ -8,11 +8,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.graph import Kind, Node, Op
+from irscope.graph import Kind, Node, Op, TupleType, Type
 from irscope.graph.dtypes import S32, S64
 from irscope.graph.node import Emitter, Run, Value, View
 from irscope.lazy import Array, np
-from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, part_of, real, square_size, sum_of, taxicab
+from irscope.ops import infer
+from irscope.ops.faults import TypeFault
+from irscope.ops.matrices import (
+    Bound,
+    bound,
+    conjugate,
+    cost_of_factorization,
+    has_type,
+    part_of,
+    real,
+    square_size,
+    stack_of,
+    sum_of,
+    taxicab,
+)
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
 
@@ -72,12 +86,17 @@ def _lu_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) 
         outs[2].store(batch, info.get())
 
 
+def _lu_type(node: Node) -> Type:
+    a = stack_of(node)
+    return TupleType((a.whole, a.each(S32, a.least), a.each(S32)))
+
+
 lu = declare(Op(
     name="lu",
     dialect="library",
     doc="L and U in one matrix, the row that each step swapped with (from 1), and the first step without a pivot (0: none).",
     kind=Kind.OPAQUE,
-    infer=declared,
+    infer=_lu_type,
     reference=_lu_reference,
     nest=_lu_nest,
     cost=cost_of_factorization(2 / 3),
@@ -157,12 +176,17 @@ def reflect(k: Emitter, reflector: tuple[Bound, Value, Value], target: tuple[Bou
         matrix.store(i, c, k.binary("sub", matrix.load(i, c), k.binary("mul", v.load(i, j), w)))
 
 
+def _qr_type(node: Node) -> Type:
+    a = stack_of(node)
+    return TupleType((a.whole, a.like(a.least)))
+
+
 qr = declare(Op(
     name="qr",
     dialect="library",
     doc="R in the upper triangle, the Householder vectors below it, and their factors tau.",
     kind=Kind.OPAQUE,
-    infer=declared,
+    infer=_qr_type,
     reference=_qr_reference,
     nest=_qr_nest,
     cost=cost_of_factorization(4 / 3),
@@ -199,12 +223,20 @@ def _householder_product_nest(k: Emitter, node: Node, ins: Sequence[View], outs:
                 reflect(k, (a, j, tau), (q, c), (j, rows))
 
 
+def _householder_product_type(node: Node) -> Type:
+    a, taus = stack_of(node), infer.array(node, 1)
+    if taus.rank != a.whole.rank - 1 or not taus.is_static or taus.dims()[-1] > a.least:
+        raise TypeFault(f"the factors of {node.op.name} must be {a.like(a.least)} or fewer, got {infer.plain(taus)}")
+    has_type(node, 1, a.like(taus.dims()[-1]))
+    return a.whole
+
+
 householder_product = declare(Op(
     name="householder-product",
     dialect="library",
     doc="The orthogonal (unitary) product of Householder reflections: Q of a qr.",
     kind=Kind.OPAQUE,
-    infer=declared,
+    infer=_householder_product_type,
     reference=_householder_product_reference,
     nest=_householder_product_nest,
     cost=cost_of_factorization(4 / 3),

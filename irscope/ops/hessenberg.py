@@ -7,12 +7,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.graph import Kind, Node, Op
+from irscope.graph import Kind, Node, Op, TupleType, Type
 from irscope.graph.dtypes import S32, S64
 from irscope.graph.node import Emitter, Run, Value, View
 from irscope.lazy import Array, np
 from irscope.ops.factorizations import reflect, reflected, reflection
-from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, part_of, real, square_size, sum_of, times
+from irscope.ops.matrices import (
+    Bound,
+    bound,
+    conjugate,
+    cost_of_factorization,
+    has_type,
+    part_of,
+    real,
+    square_size,
+    stack_of,
+    sum_of,
+    times,
+)
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
 
@@ -77,12 +89,17 @@ def _pivoted_qr_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence
                 reflect(k, (m, j, conjugate(k, tau)), (m, c), (j, rows))
 
 
+def _pivoted_qr_type(node: Node) -> Type:
+    a = stack_of(node)
+    return TupleType((a.whole, a.each(S32, a.columns), a.like(a.least)))
+
+
 pivoted_qr = declare(Op(
     name="pivoted-qr",
     dialect="library",
     doc="qr of a matrix with columns permuted so that the largest comes first; with the permutation, from 1. No column is fixed.",
     kind=Kind.OPAQUE,
-    infer=declared,
+    infer=_pivoted_qr_type,
     reference=_pivoted_qr_reference,
     nest=_pivoted_qr_nest,
     cost=cost_of_factorization(2.0),
@@ -128,12 +145,17 @@ def _reflect_row(k: Emitter, m: Bound, j: Value, row: Value, n: int, tau: Value)
         m.store(row, i, k.binary("sub", m.load(row, i), k.binary("mul", w, conjugate(k, m.load(i, j)))))
 
 
+def _hessenberg_type(node: Node) -> Type:
+    a = stack_of(node, square=True)
+    return TupleType((a.whole, a.like(max(a.rows - 1, 0)), a.each(S32)))
+
+
 hessenberg = declare(Op(
     name="hessenberg",
     dialect="library",
     doc="A similar matrix with one diagonal below the main one, the Householder vectors below that, and their factors tau.",
     kind=Kind.OPAQUE,
-    infer=declared,
+    infer=_hessenberg_type,
     reference=_hessenberg_reference,
     nest=_hessenberg_nest,
     cost=cost_of_factorization(10 / 3),
@@ -192,12 +214,18 @@ def _tridiagonal_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequenc
         outs[4].store(batch, k.const(0, S32))
 
 
+def _tridiagonal_type(node: Node) -> Type:
+    a = stack_of(node, square=True)
+    part, beside = part_of(a.whole.dtype), max(a.rows - 1, 0)
+    return TupleType((a.whole, a.each(part, a.rows), a.each(part, beside), a.like(beside), a.each(S32)))
+
+
 tridiagonal = declare(Op(
     name="tridiagonal",
     dialect="library",
     doc="A tridiagonal matrix similar to a Hermitian one (its lower triangle is read): reflections, diagonal, the one below, tau.",
     kind=Kind.OPAQUE,
-    infer=declared,
+    infer=_tridiagonal_type,
     reference=_tridiagonal_reference,
     nest=_tridiagonal_nest,
     cost=cost_of_factorization(4 / 3),
@@ -273,12 +301,19 @@ def _size(k: Emitter, x: Value) -> Value:
     return square_size(k, x) if x.dtype.is_complex else k.unary("abs", x)
 
 
+def _tridiagonal_solve_type(node: Node) -> Type:
+    b = stack_of(node, 3)
+    for operand in range(3):
+        has_type(node, operand, b.like(b.rows))
+    return TupleType((b.whole, b.each(S32)))
+
+
 tridiagonal_solve = declare(Op(
     name="tridiagonal-solve",
     dialect="library",
     doc="x with ``A x = b``, where A has three diagonals: below the main one (its first element is not read), the main one, above it.",
     kind=Kind.OPAQUE,
-    infer=declared,
+    infer=_tridiagonal_solve_type,
     reference=_tridiagonal_solve_reference,
     nest=_tridiagonal_solve_nest,
     cost=lambda node: 8.0 * sum(t.elements for t in node.type.leaves() if hasattr(t, "elements")),

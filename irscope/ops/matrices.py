@@ -4,12 +4,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from irscope.graph import DType, Node, Type
+from irscope.graph import DType, Node, TensorType
 from irscope.graph.dtypes import C64, F32, F64
 from irscope.graph.node import Emitter, Index, Value, View
 from irscope.ops import infer
-from irscope.ops.shapes import size
+from irscope.ops.faults import TypeFault
+from irscope.ops.shapes import fits, size
 
+Shape = tuple[int, ...]
 Matrix = Callable[[Index, Index], Value]
 """An element by row and column."""
 
@@ -104,9 +106,45 @@ def bound(view: View, batch: Sequence[Value]) -> Bound:
     return Bound(view, tuple(batch))
 
 
-def declared(node: Node) -> Type:
-    """The declared type: only expansions create library functions, and they know it."""
-    return infer.plain(node.type)
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The type of a stack of matrices, which the types of a factorization's results follow from."""
+
+    whole: TensorType
+    lead: Shape
+    rows: int
+    columns: int
+
+    @property
+    def least(self) -> int:
+        return min(self.rows, self.columns)
+
+    def each(self, dtype: DType, *dims: int) -> TensorType:
+        """An array of these dimensions for each matrix."""
+        return TensorType(dtype, (*self.lead, *dims))
+
+    def like(self, *dims: int) -> TensorType:
+        """The same of the matrices' element type."""
+        return self.each(self.whole.dtype, *dims)
+
+
+def stack_of(node: Node, operand: int = 0, square: bool = False) -> Stack:
+    """The matrices that an operand is a stack of. Raises TypeFault where it is none: machine code reads and writes by these sizes."""
+    t = infer.array(node, operand)
+    infer.kind_of(node, t, ("float", "complex"))
+    if t.rank < 2 or not t.is_static:
+        raise TypeFault(f"{node.op.name} takes matrices of known sizes, got {infer.plain(t)}")
+    *lead, rows, columns = t.dims()
+    if square and rows != columns:
+        raise TypeFault(f"{node.op.name} takes square matrices, got {infer.plain(t)}")
+    return Stack(TensorType(t.dtype, t.shape), tuple(lead), rows, columns)
+
+
+def has_type(node: Node, operand: int, wanted: TensorType) -> None:
+    """Raise TypeFault where an operand is of another type."""
+    t = infer.array(node, operand)
+    if not fits(t, wanted):
+        raise TypeFault(f"operand {operand} of {node.op.name} must be {wanted}, got {infer.plain(t)}")
 
 
 def cost_of_factorization(share: float) -> Callable[[Node], float]:

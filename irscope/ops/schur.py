@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.graph import Kind, Node, Op
+from irscope.graph import Kind, Node, Op, TupleType, Type
 from irscope.graph.dtypes import C128, F64, S32, S64
 from irscope.graph.node import Emitter, Index, Run, Value, View
 from irscope.lazy import Array, np
-from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, square_size, taxicab, times
+from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, square_size, stack_of, taxicab, times
 from irscope.ops.nests import below, independent, loops
 from irscope.ops.registry import declare
 
@@ -326,12 +326,19 @@ def _eigenvalue(k: Emitter, h: Bound, i: Value, n: int) -> tuple[Value, Value]:
     return k.select(k.binary("or", first, second), middle, h.load(i, i)), im
 
 
+def _schur_type(node: Node) -> Type:
+    """The eigenvalues of real matrices are two arrays, of real and of imaginary parts."""
+    a = stack_of(node, square=True)
+    values = [a.like(a.rows)] * (1 if a.whole.dtype.is_complex else 2)
+    return TupleType((a.whole, a.whole, *values, a.each(S32)))
+
+
 schur = declare(Op(
     name="schur",
     dialect="library",
     doc="``a = z t z^H`` with t triangular (of a real matrix: with blocks of two for conjugate pairs): t, z, eigenvalues, status.",
     kind=Kind.OPAQUE,
-    infer=declared,
+    infer=_schur_type,
     reference=_schur_reference,
     nest=_schur_nest,
     cost=cost_of_factorization(25.0),

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.graph import DType, Kind, Node, Op
+from irscope.graph import DType, Kind, Node, Op, TupleType, Type
 from irscope.graph.dtypes import C128, F64, PRED, S32, S64
 from irscope.graph.node import Emitter, Index, Register, Run, Value, View
 from irscope.lazy import Array, np
 from irscope.ops.attributes import Decomposition
-from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, real, square_size, sum_of, times
+from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, part_of, real, square_size, stack_of, sum_of, times
 from irscope.ops.nests import below, independent, loops
 from irscope.ops.registry import declare
 
@@ -136,12 +136,17 @@ def _eigh_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]
         outs[2].store(batch, k.const(0, S32))
 
 
+def _eigh_type(node: Node) -> Type:
+    a = stack_of(node, square=True)
+    return TupleType((a.whole, a.each(part_of(a.whole.dtype), a.rows), a.each(S32)))
+
+
 eigh = declare(Op(
     name="eigh",
     dialect="library",
     doc="Eigenvectors (in columns) and ascending eigenvalues of a symmetric or Hermitian matrix, of which one triangle is read.",
     kind=Kind.OPAQUE,
-    infer=declared,
+    infer=_eigh_type,
     reference=_eigh_reference,
     nest=_eigh_nest,
     cost=cost_of_factorization(9.0),
@@ -256,12 +261,18 @@ def _complete(k: Emitter, basis: Bound, j: Value, m: int) -> None:
         basis.store(i, j, times(k, basis.load(i, j), scale))
 
 
+def _svd_type(node: Node) -> Type:
+    a, full = stack_of(node), Decomposition.of(node).full
+    left, right = a.like(a.rows, a.rows if full else a.least), a.like(a.columns if full else a.least, a.columns)
+    return TupleType((left, a.each(part_of(a.whole.dtype), a.least), right, a.each(S32)))
+
+
 svd = declare(Op(
     name="svd",
     dialect="library",
     doc="Left vectors, descending singular values and adjoint right vectors; square matrices of vectors where ``full`` is set.",
     kind=Kind.OPAQUE,
-    infer=declared,
+    infer=_svd_type,
     reference=_svd_reference,
     nest=_svd_nest,
     cost=cost_of_factorization(20.0),

@@ -36,7 +36,9 @@ class Tensors:
 
     def emit(self, name: str, operands: Sequence[Node], attrs: Mapping[str, object] = NO_ATTRS, bodies: Sequence[Graph] = (),
              type: Type | None = None, dialect: str = "hlo") -> Node:
-        """One primitive over operands as they are."""
+        """One primitive over operands as they are. Raises TypeFault for a type with a negative size."""
+        if isinstance(type, TensorType) and any(isinstance(d, int) and d < 0 for d in type.shape):
+            raise TypeFault(f"{name} to {type}, which has a negative size")
         return self.builder.add(get(name, dialect), [self.here(o) for o in operands], attrs, type, bodies)
 
     # ------------------------------------------------------------------ facts

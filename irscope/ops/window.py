@@ -12,7 +12,7 @@ from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Windowed
 from irscope.ops.attrs import Window
-from irscope.ops.bodies import COMBINERS, combine, combiner, over_arrays, scalar_results
+from irscope.ops.bodies import COMBINERS, combine, combiner, over_arrays, parameter_dtypes, scalar_results
 from irscope.ops.costs import body_flops
 from irscope.ops.elementwise import add, maximum, minimum, multiply
 from irscope.ops.faults import TypeFault
@@ -31,6 +31,8 @@ def window_of(node: Node, rank: int) -> Window:
         for what, value, least in (("size", n, 0), ("stride", stride, 1), ("lhs_dilate", lhs, 1), ("rhs_dilate", rhs, 1)):
             if value < least:
                 raise TypeFault(f"the window of {node.op.name} has {what} {value} in dimension {d}, which must be at least {least}")
+            if value >= 1 << 63:
+                raise TypeFault(f"the window of {node.op.name} has {what} {value} in dimension {d}, which does not fit in 64 bits")
     return window
 
 
@@ -132,7 +134,9 @@ def _reduce_window_reference(run: Run, node: Node, *arrays: Array) -> Any:
     d = running_dimension(node)
     if d is not None and op in _RUNNING:
         along = np.flip(xs[0], d) if window.pad_low[d] == 0 else xs[0]
-        total = getattr(np, op.name).accumulate(along.astype(wide[0]), axis=d, dtype=wide[0])
+        # ml_dtypes has no maximum and minimum of integers below 8 bits.
+        step = np.dtype(np.int8) if op in (maximum, minimum) and infer.array(node, n).dtype.bits < 8 else wide[0]
+        total = getattr(np, op.name).accumulate(along.astype(step), axis=d, dtype=step).astype(wide[0])
         total = combine(op)(total, inits[0].astype(wide[0]))
         return (np.flip(total, d) if window.pad_low[d] == 0 else total).astype(dtypes[0])
     fold = over_arrays(run, body)
@@ -158,8 +162,10 @@ def _combine(k: Emitter, node: Node, registers: Sequence[Register], elements: Se
         have = registers[0].get()
         registers[0].set(k.binary(COMBINERS[op], have, k.convert(elements[0], have.dtype)))
         return
-    for register, value in zip(registers, k.inline(node.bodies[0], [*(r.get() for r in registers), *elements]), strict=True):
-        register.set(value)
+    have = [register.get() for register in registers]
+    given = [k.convert(value, dtype) for value, dtype in zip([*have, *elements], parameter_dtypes(node.bodies[0]), strict=True)]
+    for register, before, value in zip(registers, have, k.inline(node.bodies[0], given), strict=True):
+        register.set(k.convert(value, before.dtype))
 
 
 def _registers(k: Emitter, inits: Sequence[Value], op: Op | None, terms: int) -> list[Register]:

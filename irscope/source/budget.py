@@ -13,7 +13,7 @@ every pass), a step of the reference, an expression of a kernel. It decrements a
 (``backends/stopping.py``). Code that never checks (one call of numpy, a rule) is stopped from outside, by a thread of the command line
 (``source/watchdog.py``).
 
-**Time** is processor time, so that a busy machine changes no result; for parallel kernels, that of one thread. **Memory** is
+**Time** is processor time, so that a busy machine changes no result; for parallel kernels, that of all their threads. **Memory** is
 the growth of the process since the budget began, plus what is about to be allocated: code that makes an array of a size
 that a text states, or unpacks a file, calls :func:`require` first. Not RLIMIT_AS: it counts reserved addresses, which numpy and LLVM need
 far more of than memory, and it applies to the whole process. **Nodes**: :data:`NODES` bounds the result of inlining and unrolling,
@@ -115,11 +115,14 @@ class Budget:
         return BudgetExceeded(f"{' and '.join(self.names) or 'this'} takes {what}", help)
 
 
-def thread_clock() -> Callable[[], float]:
-    """A clock of the calling thread's processor time for other threads to read; of the process where the system has no thread clocks."""
+def thread_clock(thread: int | None = None) -> Callable[[], float]:
+    """A clock of the processor time of a thread (its identifier; default: the calling one) for other threads to read.
+
+    It is the clock of the process where the system has no clocks of threads.
+    """
     if not hasattr(time, "pthread_getcpuclockid"):
         return time.process_time
-    clock = time.pthread_getcpuclockid(threading.get_ident())
+    clock = time.pthread_getcpuclockid(threading.get_ident() if thread is None else thread)
 
     def seconds() -> float:
         try:

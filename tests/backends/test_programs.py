@@ -210,7 +210,7 @@ if hasattr(os, "fork"):
 def test_a_pool_ends() -> None:
     mine = pool.Pool(2)
     mine.stop()
-    assert not any(worker.is_alive() for worker in mine._workers)
+    assert not any(worker.is_alive() for worker in mine.workers)
 
 
 @pytest.mark.parametrize(("triple", "platform", "word"), [

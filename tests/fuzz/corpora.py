@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.fuzz.entry import Entry, decode
+from tests.fuzz.entry import Entry, decode, format_of
 
 SEEDS = Path(__file__).parent / "corpus"
 """The corpus of the repository."""
 DEEP = 0.85
 """How often a deep entry is drawn: what changes a sound text is often sound, and errors are only so many."""
+
+BY_FORMAT = 0.5
+"""How often a format is drawn first, so that each comes up however many entries the others have."""
 
 
 @dataclass(slots=True)
@@ -21,9 +24,12 @@ class Corpus:
 
     deep: list[Entry] = field(default_factory=list)
     other: list[Entry] = field(default_factory=list)
+    formats: dict[str, list[Entry]] = field(default_factory=dict)
+    """All of them, by the format of their text."""
 
     def add(self, entry: Entry, deep: bool) -> None:
         (self.deep if deep else self.other).append(entry)
+        self.formats.setdefault(format_of(entry), []).append(entry)
 
     def read(self, folder: Path) -> None:
         """Add the entries of a folder, by name."""
@@ -32,7 +38,10 @@ class Corpus:
 
     def draw(self, rng: random.Random) -> Entry:
         """An entry; those that came last, which reached something new, come more often."""
-        among = self.deep if self.deep and (not self.other or rng.random() < DEEP) else self.other
+        if rng.random() < BY_FORMAT:
+            among = self.formats[rng.choice(sorted(self.formats))]
+        else:
+            among = self.deep if self.deep and (not self.other or rng.random() < DEEP) else self.other
         at = rng.randrange(len(among))
         return among[at if rng.random() < 0.5 else max(at, rng.randrange(len(among)))]
 

@@ -97,8 +97,12 @@ def _spoiled_line(args: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:
 
 
 def _inside(args: tuple[str, ...]) -> tuple[str, ...]:
-    """The command line without paths that lead out of the folder of the input: nothing else is to be read or written."""
-    return tuple(word if (at and args[at - 1] == "--where") or not (word.startswith("/") or ".." in word) else "x" for at, word in enumerate(args))
+    """The command line without paths that lead out of the folder of the input: nothing else is to be read or written.
+
+    One process works, since a worker of the fuzzer has no children.
+    """
+    safe = [word if (at and args[at - 1] == "--where") or not (word.startswith("/") or ".." in word) else "x" for at, word in enumerate(args)]
+    return tuple("1" if at and safe[at - 1] == "--jobs" else word for at, word in enumerate(safe))
 
 
 def _spoiled_bytes(content: bytes, rng: random.Random) -> bytes:

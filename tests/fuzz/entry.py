@@ -15,6 +15,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from irscope.formats.detect import detect, detect_bytes, encoding_of
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -85,6 +87,14 @@ def kind(entry: Entry) -> str:
         if command == name and any(word in line for word in words):
             return found
     return command if command in COMMANDS else "usage"
+
+
+def format_of(entry: Entry) -> str:
+    """The format of the main text of an entry as irscope detects it; ``none`` where it detects none."""
+    data = entry.files.get("a.txt", b"")
+    if encoding_of(data) is not None:
+        return "none"
+    return detect_bytes(data) or detect(data.decode("utf-8", "replace")) or "none"
 
 
 COMMANDS = ("read", "show", "stats", "lint", "opt", "diff", "compile-and-run", "check", "rule", "list", "doctor")

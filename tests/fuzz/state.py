@@ -35,7 +35,7 @@ def units(folder: Path = ROOT) -> dict[str, str]:
 class State:
     """A folder: ``state.json`` with the counts, ``corpus`` and ``known.txt`` for the workers, ``defects``, ``report.md``.
 
-    ``total`` counts all inputs ever, by kind of command line; ``clean`` and ``deep`` those since the last defect of that kind, and since the
+    ``formats`` counts clean inputs by format. ``total`` counts all inputs ever, by kind of command line; ``clean`` and ``deep`` those since the last defect of that kind, and since the
     last change of a room that it uses. ``rooms`` says which those are, as measured.
     """
 
@@ -45,6 +45,7 @@ class State:
             part.mkdir(parents=True, exist_ok=True)
         saved = self._told()
         self.total, self.clean, self.deep, self.deep_total = (Counter(saved.get(name, {})) for name in ("total", "clean", "deep", "deep_total"))
+        self.formats: Counter[str] = Counter(saved.get("formats", {}))
         self.statuses: Counter[str] = Counter(saved.get("statuses", {}))
         self.seconds: dict[str, float] = saved.get("seconds", {})
         self.defects: dict[str, dict[str, Any]] = saved.get("defects", {})
@@ -72,6 +73,8 @@ class State:
         names = [name for name in self.clean if not self.rooms.get(name) or self.rooms[name] & changed] if changed else []
         for name in names:
             self.clean[name] = self.deep[name] = 0
+        if "formats" in changed:
+            self.formats.clear()
         return sorted(names)
 
     def _begin_again(self) -> None:
@@ -81,13 +84,14 @@ class State:
             path.replace(self.folder / "replay" / path.name)
         self.defects = {}
 
-    def add(self, name: str, judged: Judged, bad: bool) -> None:
-        """Count an input of a kind."""
+    def add(self, name: str, format: str, judged: Judged, bad: bool) -> None:
+        """Count an input of a kind and a format."""
         deep = judged.outcome.deep
         self.total[name] += 1
         self.deep_total[name] += deep
         self.clean[name] = 0 if bad else self.clean[name] + 1
         self.deep[name] = 0 if bad else self.deep[name] + deep
+        self.formats[format] = 0 if bad else self.formats[format] + 1
         self.statuses[f"{name} {judged.outcome.status}"] += 1
         self.seconds[name] = self.seconds.get(name, 0.0) + judged.outcome.seconds
         if judged.rooms:
@@ -120,7 +124,7 @@ class State:
     def write(self) -> None:
         """Keep all of it."""
         saved = {"tree": self.tree, "units": self.units, "total": self.total, "clean": self.clean, "deep": self.deep, "deep_total": self.deep_total,
-                "statuses": self.statuses, "seconds": {name: round(value, 2) for name, value in self.seconds.items()}, "cpu": round(self.cpu, 1),
+                "formats": self.formats, "statuses": self.statuses, "seconds": {name: round(value, 2) for name, value in self.seconds.items()}, "cpu": round(self.cpu, 1),
                 "defects": self.defects, "rooms": {name: sorted(used) for name, used in self.rooms.items()}}
         new = self.folder / "state.new"
         new.write_text(json.dumps(saved, indent=1))
@@ -149,6 +153,8 @@ class State:
             lines.append(f"| {name} | {self.total[name]} | {self.clean[name]} | {self.deep_total[name]} | {self.deep[name]} | "
                          f"{' / '.join(map(str, (*ends, other)))} | {1000 * self.seconds.get(name, 0) / self.total[name]:.1f} | "
                          f"{', '.join(sorted(u for u in self.rooms.get(name, ()) if '/' not in u))} |")
+        lines += ["", "Clean inputs by the format of their main file, since the last defect in one of that format and the last change of the formats:",
+                  ", ".join(f"{name} {count:,}" for name, count in self.formats.most_common()) + "."]
         lines += ["", f"## Defects ({len(self.defects)})", "", "| what and where | inputs | command line | file |", "|---|---|---|---|"]
         lines += [f"| {name.replace('|', '/')} | {found['count']} | {found['kind']} | defects/{found['file']}.case |"
                   for name, found in sorted(self.defects.items(), key=lambda item: -item[1]["count"])]

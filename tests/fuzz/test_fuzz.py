@@ -224,7 +224,7 @@ def test_coverage_tells_lines_once(tmp_path: Path) -> None:
 
 def count(state: State, name: str, inputs: int, deep: int, bad: bool = False, rooms: frozenset[str] = frozenset()) -> None:
     for number in range(inputs):
-        state.add(name, Judged("clean", outcome=Outcome(0, deep=number < deep), rooms=rooms), bad)
+        state.add(name, "hlo", Judged("clean", outcome=Outcome(0, deep=number < deep), rooms=rooms), bad)
 
 
 def test_a_defect_restarts_the_count_of_its_kind(tmp_path: Path) -> None:
@@ -234,6 +234,7 @@ def test_a_defect_restarts_the_count_of_its_kind(tmp_path: Path) -> None:
     count(state, "lint", 1, 0, bad=True)
     count(state, "lint", 2, 1)
     assert (state.total["lint"], state.clean["lint"], state.deep["lint"], state.clean["opt"]) == (8, 2, 1, 4)
+    assert state.formats == {"hlo": 2}
 
 
 def test_a_changed_room_restarts_the_kinds_that_use_it(tmp_path: Path) -> None:

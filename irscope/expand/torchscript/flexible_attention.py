@@ -12,7 +12,7 @@ from typing import Any
 
 from irscope.expand.torchscript import higher_order
 from irscope.expand.torchscript.program import Program
-from irscope.formats.torchscript.abstract import FunctionRef, Tensor
+from irscope.formats.torchscript.abstract import FunctionRef, Tensor, tensors
 from irscope.formats.torchscript.higher_order import FLEX_ATTENTION
 from irscope.formats.torchscript.operators.shape import repeat_interleave
 from irscope.formats.torchscript.operators.wide import widened
@@ -23,7 +23,7 @@ from irscope.graph.dtypes import PRED, S32
 
 def flex_attention(program: Program, node: Node, values: list[Any]) -> list[Any]:
     """The result; the logarithms of the sums of exponentials, and the largest scores, both to base 2 (math_attention of torch)."""
-    t, (q, k, v) = program.t, (x.get() for x in values[:3])
+    t, (q, k, v) = program.t, (x.get() for x in tensors(values[:3]))
     changes, hides, scale = values[3], values[4][-1] if values[4] else None, values[5]
     k, v = (_like_heads(t, x, q) for x in (k, v))
     raw = t.matmul(widened(t, q), t.swap(widened(t, k), -2, -1))

@@ -15,7 +15,7 @@ from irscope.expand.torchscript.control import MAX_UNROLLED, NO_LIMIT, chosen, r
 from irscope.expand.torchscript.loops import Rolled
 from irscope.expand.torchscript.program import Program
 from irscope.formats.torchscript import higher_order as ops
-from irscope.formats.torchscript.abstract import FunctionRef, Scalar, Tensor
+from irscope.formats.torchscript.abstract import FunctionRef, Scalar, Tensor, tensors
 from irscope.formats.torchscript.operators.slices import wrapped_place
 from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.graph.dtypes import S64
@@ -96,7 +96,7 @@ def _rows(program: Program, node: Node, xs: Sequence[Tensor], carried: list[Any]
         made.append(own)
     if not count:
         return [*carried, *_no_rows(program, node, len(carried))]
-    stacked = [t.concat([t.unsqueeze(t.here(y.get()), 0) for y in column], 0) for column in zip(*made, strict=True)]
+    stacked = [t.concat([t.unsqueeze(t.here(y.get()), 0) for y in tensors(column)], 0) for column in zip(*made, strict=True)]
     return [*carried, *(Tensor(t.here(y)) for y in stacked)]
 
 
@@ -114,7 +114,7 @@ def _rolled(program: Program, node: Node, xs: Sequence[Tensor], carried: list[An
     count = t.shape(xs[0].get())[0]
     first = step(carried, [row(program, x, 0) for x in xs])
     tables = []
-    for y in first[kept:]:
+    for y in tensors(first[kept:]):
         value = y.get()
         table = t.full((count, *t.shape(value)), 0, t.dtype(value))
         tables.append(Tensor(t.update_slice(table, t.unsqueeze(value, 0), [t.array(0, S64)] * (t.rank(value) + 1))))
@@ -123,7 +123,7 @@ def _rolled(program: Program, node: Node, xs: Sequence[Tensor], carried: list[An
         at = Scalar(t.plus(number.node, 1), "int") if isinstance(number, Scalar) else number + 1
         after = step(state[:kept], [row(program, x, at) for x in xs])
         written = []
-        for y, table in zip(after[kept:], state[kept:], strict=True):
+        for y, table in zip(tensors(after[kept:]), state[kept:], strict=True):
             value = y.get()
             place = at.node if isinstance(at, Scalar) else t.array(at, S64)
             starts = [place, *[t.array(0, S64)] * t.rank(value)]
@@ -135,13 +135,13 @@ def _rolled(program: Program, node: Node, xs: Sequence[Tensor], carried: list[An
 @taking(ops.MAP_IMPL.name)
 def map_rows(program: Program, node: Node, values: list[Any]) -> Any:
     body, xs, extra = graph_of(program, values[0]), list(values[1]), list(values[2]) if len(values) > 2 else []
-    return results(node, _rows(program, node, xs, [], lambda carried, rows: program.call(body, [*rows, *extra])))
+    return results(node, _rows(program, node, tensors(xs), [], lambda carried, rows: program.call(body, [*rows, *extra])))
 
 
 @taking(ops.SCAN.name)
 def scan(program: Program, node: Node, values: list[Any]) -> Any:
     """Older releases write the dimension and whether to begin at the end before the other values."""
-    body, carried, xs = graph_of(program, values[0]), list(values[1]), list(values[2])
+    body, carried, xs = graph_of(program, values[0]), list(values[1]), tensors(values[2])
     rest = values[3:]
     extra = list(rest[-1]) if rest and isinstance(rest[-1], list | tuple) else []
     if len(rest) > 1 and any(rest[:-1]):
@@ -152,7 +152,7 @@ def scan(program: Program, node: Node, values: list[Any]) -> Any:
 @taking(ops.ASSOCIATIVE_SCAN.name)
 def associative_scan(program: Program, node: Node, values: list[Any]) -> Any:
     """The rows one after the other: the order of an associative operator is free."""
-    t, body, xs = program.t, graph_of(program, values[0]), list(values[1])
+    t, body, xs = program.t, graph_of(program, values[0]), tensors(values[1])
     extra = list(values[2]) if len(values) > 2 and isinstance(values[2], list | tuple) else []
     count = t.shape(xs[0].get())[0]
     if count < 2:

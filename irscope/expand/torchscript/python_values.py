@@ -24,7 +24,7 @@ def compute(name: str, values: Sequence[Any]) -> Any:
     require_plain(name, values)
     try:
         return require_int(function(*values))
-    except TypeError:
+    except (TypeError, AttributeError):  # from Python's own functions and methods, given values that they do not take
         return UNKNOWN
 
 

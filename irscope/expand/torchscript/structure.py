@@ -9,7 +9,7 @@ from irscope.expand.torchscript import python_values
 from irscope.expand.torchscript.constants import constant, known
 from irscope.expand.torchscript.program import Program
 from irscope.expand.torchscript.weights import flat_weights, weight
-from irscope.formats.torchscript.abstract import UNINITIALIZED, FunctionRef, Maybe, ModuleRef, Scalar, Tensor
+from irscope.formats.torchscript.abstract import UNINITIALIZED, FunctionRef, Maybe, ModuleRef, Scalar, Tensor, tensor
 from irscope.formats.torchscript.attributes import CallMethod, ConstantChunk, GetAttr, IsInstance, Subgraph, TupleSlice
 from irscope.formats.torchscript.torch import NUMBERS
 from irscope.graph import NamedType, Node, TensorType
@@ -156,7 +156,10 @@ def _module_attribute(program: Program, node: Node, values: list[Any]) -> Any:
 
 @node("prim::SetAttr")
 def _set_attr(program: Program, node: Node, values: list[Any]) -> Any:
-    path = values[0].child(str(GetAttr.of(node).name), "").path
+    owner = values[0]
+    if not isinstance(owner, ModuleRef):
+        raise program.fault(node, f"SetAttr of {describe(owner)}")
+    path = owner.child(str(GetAttr.of(node).name), "").path
     program.attributes[path] = values[1]
     program.assigned.add(path)
     return None
@@ -173,8 +176,8 @@ node("prim::RequiresGradCheck", "prim::TypeCheck")(lambda program, node, values:
 node("prim::Load", "prim::AutogradZero", "prim::profile", "prim::profile_ivalue", "aten::wait", "prim::awaitable_wait")(
     lambda program, node, values: values[0] if values else None)
 node("prim::data")(lambda program, node, values: program.operator(node, "aten::detach", values))
-node("prim::dtype")(lambda program, node, values: NUMBERS[program.t.dtype(values[0].get()).name])
-node("prim::shape")(lambda program, node, values: list(program.t.shape(values[0].get())))
+node("prim::dtype")(lambda program, node, values: NUMBERS[program.t.dtype(tensor(values[0]).get()).name])
+node("prim::shape")(lambda program, node, values: list(program.t.shape(tensor(values[0]).get())))
 node("prim::rangelist")(lambda program, node, values: list(range(values[0])))
 
 
@@ -277,7 +280,7 @@ MOST_ITEMS = 4096
 @node("prim::tolist")
 def _to_list(program: Program, node: Node, values: list[Any]) -> Any:
     """A tensor as nested lists of numbers that depend on data."""
-    t, x = program.t, values[0].get()
+    t, x = program.t, tensor(values[0]).get()
     count = math.prod(t.shape(x))
     if count > MOST_ITEMS:
         raise ValueError(f"tolist of {count} elements is not supported (up to {MOST_ITEMS})")

@@ -184,6 +184,10 @@ def _check_operand(name: str, operand: Operand, type: Type) -> None:
                             f"put them in a tuple: {name}((%a, %b), ...)")
         if operand.takes == "filled" and not type.elements:
             raise TypeFault(f"{name} takes at least one tensor as {operand.name}, got an empty tuple")
+        nested = next((i for i, part in enumerate(type.elements) if isinstance(part, TupleType)), None)
+        if nested is not None:
+            raise TypeFault(f"{name} takes a tuple of tensors as {operand.name}, but its field {nested} is a tuple: {type_text(type)}",
+                            "take its fields one by one")
         return
     if isinstance(type, TupleType):
         fields = len(type.elements)

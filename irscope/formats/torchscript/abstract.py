@@ -8,7 +8,7 @@ computes them (:mod:`~irscope.formats.torchscript.strides`): they decide whether
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from irscope.formats.torchscript.strides import Layout, Place, contiguous
 from irscope.graph import Node, TensorType
 from irscope.lazy import np
+from irscope.ops.faults import TypeFault
 from irscope.source import UserError
 
 ReadView = Callable[[Node], Node]
@@ -227,6 +228,18 @@ class Tensor:
         """A view of this tensor."""
         layout = self.layout
         return Tensor(region=Region(self.storage, view.place(layout) if layout is not None else None, self.region, view))
+
+
+def tensor(value: object) -> Tensor:
+    """The value, which an operator takes as a tensor. Raises TypeFault for any other."""
+    if not isinstance(value, Tensor):
+        raise TypeFault(f"a tensor is needed here, not a value of type {type(value).__name__}")
+    return value
+
+
+def tensors(values: Iterable[object]) -> list[Tensor]:
+    """The values, which an operator takes as tensors. Raises TypeFault for any other."""
+    return [tensor(value) for value in values]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -74,10 +74,11 @@ def parse_type(text: str) -> Type:
 
 
 def _dim(item: str) -> Dim:
+    """A size, or an open one: torch writes ``*`` for it in types, and -1 in calls."""
     size = item.partition(":")[0].rstrip("!")
-    if INTEGER.fullmatch(size):
+    if INTEGER.fullmatch(size) and not size.startswith("-"):
         return int(size)
-    return DynamicDim("" if size == "*" else size)
+    return DynamicDim("" if size == "*" or size.startswith("-") else size)
 
 
 def split_commas(text: str) -> list[str]:

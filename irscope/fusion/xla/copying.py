@@ -50,6 +50,8 @@ def _copy_behind(fusion: Instruction, user: Instruction, outputs: list[Instructi
     """The path from a user of a kernel to a copy of its result; empty if there is none that the kernel could write."""
     chain = [user]
     if user.op is hlo.get_tuple_element and len(user.users) == 1:
+        if fusion.body is None or fusion.body.root.op is not hlo.tuple:
+            return []  # the root is one operator with several results, which has no operand for each of them
         if is_unnested_reduction(outputs[GetTupleElement.of(user).index]):
             return []
         chain.append(next(iter(user.users)))

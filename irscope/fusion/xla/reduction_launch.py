@@ -32,7 +32,7 @@ def reduction_launch(device: Device, producer: Instruction | None, consumer: Ins
     if hero.is_array and minor & (minor - 1) == 0 and (shared := _shared_rows(device, middle, minor, read, _narrowest([consumer.type]))):
         return shared
     across = min(MAX_THREADS, -(-minor // (TILE * WARP)) * WARP)
-    beside = 1 if across * 2 > THREADS else min(middle, THREADS // across)
+    beside = 1 if across * 2 > THREADS else max(1, min(middle, THREADS // across))
     return max(1, -(-middle // beside)), across * beside
 
 

@@ -12,7 +12,7 @@ from irscope.formats.torchscript.operators.matrices import triu
 from irscope.formats.torchscript.operators.solving import adjoint, batched, identity_like, library, square
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-from irscope.graph.dtypes import C64, C128, F32, F64, S32, S64
+from irscope.graph.dtypes import C64, C128, F32, F64, S64
 
 EPSILONS = {F32: 2.0 ** -23, F64: 2.0 ** -52}
 """The distance from 1 to the next number."""
@@ -27,7 +27,7 @@ def geqrf(t: Torch, a: Node) -> tuple[Node, Node]:
     steps = min(rows, columns)
     if 0 in t.shape(a):
         return a, t.full((*lead, steps), 0, t.dtype(a))
-    packed, taus = library(t, "qr", [a], {}, (t.dtype(a), t.shape(a)), (t.dtype(a), (*lead, steps)))
+    packed, taus = library(t, "qr", [a])
     return packed, taus
 
 
@@ -35,7 +35,7 @@ def geqrf(t: Torch, a: Node) -> tuple[Node, Node]:
 def householder_product(t: Torch, a: Node, taus: Node) -> Node:
     if 0 in t.shape(a) or 0 in t.shape(taus):
         return identity_like(t, a)
-    return library(t, "householder-product", [a, taus], {}, (t.dtype(a), t.shape(a)))[0]
+    return library(t, "householder-product", [a, taus])[0]
 
 
 def _whole(t: Torch, packed: Node, taus: Node) -> Node:
@@ -85,8 +85,7 @@ def svd(t: Torch, a: Node, full: bool) -> tuple[Node, Node, Node]:
     if 0 in t.shape(a):
         u, vh = (identity_like(t, t.full(shape, 0, kind)) for shape in (left, right))
         return u, t.full((*lead, k), 0, real_type(t, a)), vh
-    u, values, vh, _ = library(t, "svd", [a], {"full": full}, (kind, left), (real_type(t, a), (*lead, k)), (kind, right),
-                               (S32, tuple(lead)))
+    u, values, vh, _ = library(t, "svd", [a], {"full": full})
     return u, values, vh
 
 
@@ -121,8 +120,7 @@ def eigh(t: Torch, a: Node, uplo: str) -> tuple[Node, Node]:
     n, lead = square(t, a), t.shape(a)[:-2]
     if 0 in t.shape(a):
         return t.full((*lead, n), 0, real_type(t, a)), a
-    vectors, values, _ = library(t, "eigh", [a], {"lower": uplo.upper() == "L"}, (t.dtype(a), t.shape(a)), (real_type(t, a), (*lead, n)),
-                                 (S32, lead))
+    vectors, values, _ = library(t, "eigh", [a], {"lower": uplo.upper() == "L"})
     return values, vectors
 
 
@@ -137,10 +135,8 @@ def eig(t: Torch, a: Node) -> tuple[Node, Node]:
     n, lead, wide = square(t, a), t.shape(a)[:-2], C128 if real_type(t, a) is F64 else C64
     if 0 in t.shape(a):
         return t.full((*lead, n), 0, wide), t.full(t.shape(a), 0, wide)
-    part = (t.dtype(a), (*lead, n))
-    values = [part] if t.dtype(a).is_complex else [part, part]
-    found = library(t, "eig", [a], {"left": False, "right": True}, *values, (wide, t.shape(a)), (wide, t.shape(a)), (S32, lead))
-    return found[0] if len(values) == 1 else t.emit("complex", found[:2]), found[-2]
+    found = library(t, "eig", [a], {"left": False, "right": True})
+    return found[0] if t.dtype(a).is_complex else t.emit("complex", found[:2]), found[-2]
 
 
 @operator("linalg_eigvals(Tensor self)")

@@ -12,6 +12,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, S64
 from irscope.lazy import np
+from irscope.ops.faults import TypeFault
 
 
 @operator("linear(Tensor input, Tensor weight, Tensor? bias=None)")
@@ -104,6 +105,8 @@ def chain_matmul(t: Torch, matrices: list[Node]) -> Node:
 
 @operator("matrix_power(Tensor self, int n)", "linalg_matrix_power(Tensor self, int n)")
 def matrix_power(t: Torch, x: Node, n: int) -> Node:
+    if t.rank(x) < 2:
+        raise TypeFault(f"matrix_power takes matrices, got {t.rank(x)} dimensions")
     if n == 0:
         return identity_like(t, x)
     if n < 0:

@@ -10,6 +10,7 @@ from irscope.formats.torchscript.strides import Layout
 from irscope.formats.torchscript.torch import END, Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.source.budget import require_parts
 
 
 def piece(t: Torch, d: int, start: int, limit: int, step: int = 1, drop: bool = False) -> View:
@@ -119,7 +120,16 @@ def _moving(t: Torch, d: int, at: Node, length: int | None = None) -> View:
 @view("unbind.int(Tensor(a -> *) self, int dim=0)")
 def unbind(t: Torch, x: Node, dim: int) -> list[View]:
     d = t.dim(x, dim)
+    require_parts(t.shape(x)[d])
     return [piece(t, d, i, i + 1, drop=True) for i in range(t.shape(x)[d])]
+
+
+def even_lengths(n: int, size: int) -> list[int]:
+    """The lengths of the pieces when ``n`` elements are split by ``size``. Raises BudgetExceeded for too many, ValueError for size 0."""
+    if size < 1:
+        raise ValueError(f"pieces of {size} elements")
+    require_parts(-(-n // size))
+    return [min(size, n - at) for at in range(0, n, size)] or [0]
 
 
 def cut(t: Torch, d: int, lengths: list[int]) -> list[View]:
@@ -135,15 +145,13 @@ def cut(t: Torch, d: int, lengths: list[int]) -> list[View]:
 def chunk(t: Torch, x: Node, chunks: int, dim: int) -> list[View]:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
-    size = max(1, -(-n // chunks))
-    return cut(t, d, [min(size, n - at) for at in range(0, n, size)] or [0])
+    return cut(t, d, even_lengths(n, max(1, -(-n // chunks))))
 
 
 @view("split.Tensor(Tensor(a -> *) self, int split_size, int dim=0)", "unsafe_split.Tensor(Tensor self, int split_size, int dim=0)")
 def split(t: Torch, x: Node, size: int, dim: int) -> list[View]:
     d = t.dim(x, dim)
-    n = t.shape(x)[d]
-    return cut(t, d, [min(size, n - at) for at in range(0, n, size)] or [0])
+    return cut(t, d, even_lengths(t.shape(x)[d], size))
 
 
 @view("split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0)",
@@ -157,6 +165,7 @@ def split_with_sizes(t: Torch, x: Node, parts: list[int], dim: int) -> list[View
 def tensor_split(t: Torch, x: Node, sections: int, dim: int) -> list[View]:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
+    require_parts(sections)
     return cut(t, d, [n // sections + (i < n % sections) for i in range(sections)])
 
 
@@ -185,6 +194,7 @@ def unfold(t: Torch, x: Node, dimension: int, size: int, step: int) -> View:
     if not 0 <= size <= length or step < 1:
         raise ValueError(f"windows of {size} every {step} along {length} elements")
     n = (length - size) // step + 1
+    require_parts(size)
 
     def read(base: Node) -> Node:
         if not last:

@@ -1,6 +1,7 @@
 """Linear systems: triangular ones, and by Cholesky's or the LU factorization; determinants and inverses."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -8,17 +9,16 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate, real_type
 from irscope.formats.torchscript.operators.matrices import tril, triu
 from irscope.formats.torchscript.torch import Torch
-from irscope.graph import DType, Node, TensorType, TupleType
+from irscope.graph import NO_ATTRS, Node, TupleType
 from irscope.graph.dtypes import S32, S64
 from irscope.ops.counted_loops import repeat
-from irscope.ops.tensors import Shape, Tensors
+from irscope.ops.tensors import Tensors
 
 
-def library(t: Torch, name: str, operands: list[Node], attrs: dict[str, bool], *types: tuple[DType, Shape]) -> list[Node]:
-    """The results of a library factorization (``lu``, ``qr``, ``svd``, ...), by their types."""
-    declared = TupleType(tuple(TensorType(dtype, shape) for dtype, shape in types))
-    made = t.emit(name, operands, attrs, (), declared if len(types) > 1 else declared.elements[0], "library")
-    return [t.part(made, i) for i in range(len(types))] if len(types) > 1 else [made]
+def library(t: Torch, name: str, operands: list[Node], attrs: Mapping[str, bool] = NO_ATTRS) -> list[Node]:
+    """The results of a library factorization (``lu``, ``qr``, ``svd``, ...)."""
+    made = t.emit(name, operands, attrs, dialect="library")
+    return [t.part(made, i) for i in range(len(made.type.elements))] if isinstance(made.type, TupleType) else [made]
 
 
 def adjoint(t: Torch, x: Node) -> Node:
@@ -111,7 +111,7 @@ def lu(t: Torch, a: Node) -> tuple[Node, Node, Node]:
     lead, steps = t.shape(a)[:-2], min(t.shape(a)[-2:])
     if 0 in t.shape(a):
         return a, t.full((*lead, steps), 0, S32), t.full(lead, 0, S32)
-    factors, pivots, info = library(t, "lu", [a], {}, (t.dtype(a), t.shape(a)), (S32, (*lead, steps)), (S32, lead))
+    factors, pivots, info = library(t, "lu", [a])
     return factors, pivots, info
 
 

@@ -2,13 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import factorial, log, pi, sqrt
+from math import factorial, inf, log, pi, sqrt
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.unary import erfc
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C128, F32, F64, S16, S32, S64
+
+LARGEST_FACTORIAL = 170
+"""171! is infinite in float64."""
 
 
 def in_double(t: Torch, x: Node, function: Callable[[Node], Node]) -> Node:
@@ -118,8 +121,8 @@ def hurwitz(t: Torch, s: Node, q: Node) -> Node:
 def polygamma(t: Torch, n: int, x: Node) -> Node:
     if n == 0:
         return digamma(t, x)
-    sign = 1.0 if n % 2 else -1.0
-    return in_double(t, x, lambda v: t.scale(hurwitz(t, t.like(v, n + 1), v), sign * factorial(n)))
+    scale = float(factorial(n)) if n <= LARGEST_FACTORIAL else inf
+    return in_double(t, x, lambda v: t.scale(hurwitz(t, t.like(v, n + 1), v), scale if n % 2 else -scale))
 
 
 @operator("polygamma.in_place(Tensor self, int n)")
