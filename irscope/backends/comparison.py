@@ -1,7 +1,7 @@
 """Compares results with expected values."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,9 @@ RTOL = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-4,
 
 SUMMED = frozenset(("float32", "float64", "complex64", "complex128"))
 """The types in which sums are accumulated; values of narrower types are such sums, rounded."""
+
+BLOCK = 1 << 20
+"""Elements that are widened and compared at a time."""
 
 
 @dataclass(slots=True)
@@ -49,27 +52,43 @@ def compare(name: str, got: Array, expected: Array, allowed: Allowed = Allowed()
         return Comparison(name, float("inf"), float("inf"), f"is {got.dtype}, not {expected.dtype}")
     if not got.size:
         return Comparison(name, 0.0, 0.0, None)
-    wide = np.complex128 if got.dtype.kind == "c" else np.float64
+    exact = got.dtype.kind in "biu"
+    rtol = allowed.rtol if allowed.rtol is not None else 0.0 if exact else tolerance(got.dtype.name, allowed.way)
     with np.errstate(all="ignore"):
-        g, e = (_flushed(x.astype(wide), x.dtype) if allowed.flushed else x.astype(wide) for x in (got, expected))
-        same = (g == e) | (np.isnan(g) & np.isnan(e))
-        distance = np.where(same, 0.0, np.abs(g - e))
-        size = np.abs(e)
-        finite = size[np.isfinite(size)]
-        largest = float(finite.max()) if finite.size else 0.0
-        exact = got.dtype.kind in "biu"
-        rtol = allowed.rtol if allowed.rtol is not None else 0.0 if exact else tolerance(got.dtype.name, allowed.way)
-        limit = (allowed.atol if allowed.atol is not None else rtol * largest) + rtol * np.where(np.isfinite(size), size, 0.0)
-        bad = ~same & ~(distance <= limit)
-        max_abs = float(np.where(np.isnan(distance), np.inf, distance).max())
-        max_rel = max_abs / largest if largest else (0.0 if max_abs == 0 else float("inf"))
-    n = int(bad.sum())
+        largest = max(_largest(e) for _, e in _blocks(got, expected, allowed.flushed))
+        atol = allowed.atol if allowed.atol is not None else rtol * largest
+        n, max_abs, worst, place = 0, 0.0, -1.0, 0
+        for number, (g, e) in enumerate(_blocks(got, expected, allowed.flushed)):
+            same = (g == e) | (np.isnan(g) & np.isnan(e))
+            distance = np.where(same, 0.0, np.abs(g - e))
+            size = np.abs(e)
+            bad = ~same & ~(distance <= atol + rtol * np.where(np.isfinite(size), size, 0.0))
+            distance = np.where(np.isnan(distance), np.inf, distance)
+            n, max_abs = n + int(bad.sum()), max(max_abs, float(distance.max()))
+            far = np.where(bad, distance, -1.0)
+            if float(far.max()) > worst:
+                worst, place = float(far.max()), number * BLOCK + int(far.argmax())
+    max_rel = max_abs / largest if largest else (0.0 if max_abs == 0 else float("inf"))
     if not n:
         return Comparison(name, max_abs, max_rel, None)
-    place = np.unravel_index(int(np.argmax(np.where(bad, np.nan_to_num(distance, nan=np.inf), -1.0))), got.shape)
-    at = "[" + ",".join(map(str, place)) + "]" if got.ndim else ""
-    fault = f"{n} of {got.size} values differ, the most at {name}{at}: {got[place]} instead of {expected[place]}"
+    index = np.unravel_index(place, got.shape)
+    at = "[" + ",".join(map(str, index)) + "]" if got.ndim else ""
+    fault = f"{n} of {got.size} values differ, the most at {name}{at}: {got[index]} instead of {expected[index]}"
     return Comparison(name, max_abs, max_rel, fault)
+
+
+def _blocks(got: Array, expected: Array, flushed: bool) -> Iterator[tuple[Array, Array]]:
+    """Both as f64 or c128, :data:`BLOCK` elements at a time; ``flushed``: without denormals."""
+    wide = np.complex128 if got.dtype.kind == "c" else np.float64
+    for at in range(0, got.size, BLOCK):
+        g, e = (x.reshape(-1)[at:at + BLOCK].astype(wide) for x in (got, expected))
+        yield (_flushed(g, got.dtype), _flushed(e, expected.dtype)) if flushed else (g, e)
+
+
+def _largest(x: Array) -> float:
+    """The largest finite absolute value; 0 where there is none."""
+    size = np.abs(x)
+    return float(size[np.isfinite(size)].max(initial=0.0))
 
 
 def _flushed(x: Array, dtype: np.dtype[Any]) -> Array:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from irscope.lazy import zipfile
+from irscope.source.zips import damaged
 
 # What XLA appends to the name of a module for each kind of file about it.
 OF = re.compile(r"(?:\.hlo\.pb|\.[^./]+\.ir-(?:no|with)-opt\.ll|(?:\.top_level)?\.(?:dot|html)"
@@ -98,7 +99,7 @@ def _in_zip(data: bytes) -> Neighbour:
     """A zip: npz, a TorchScript or torch.save archive, torch.export's .pt2, or a .keras file, by the names of its members."""
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except damaged():
         return Neighbour("a damaged zip archive (cut off?)", "copy it again; unzip -l lists its content")
     if names and all(name.endswith(".npy") for name in names):
         return Neighbour("a numpy .npz archive", ARRAYS)

@@ -133,7 +133,7 @@ class _Fusion:
             for operand in operands:
                 if operand in inside:
                     continue
-                if self._is_inside(operand, member):
+                if self._is_inside(operand, member, node):
                     stack.append((operand, iter(operand.operands)))
                     break
                 inside[operand] = self._parameter(body, operand)
@@ -152,8 +152,8 @@ class _Fusion:
         function = self.made.add(Node(structure.FUNCTION, f"fused.{self.count}", type, (), {"Primitive": 1}, (body,), root.loc))
         return self.made.add(Node(structure.CALL, root.name, root.type, (function, *outer), {}, (), root.loc, origin=(root,)))
 
-    def _is_inside(self, operand: Node, member: Member | None) -> bool:
-        if operand.op is hlo.constant and self.link_params:
+    def _is_inside(self, operand: Node, member: Member | None, user: Node) -> bool:
+        if operand.op is hlo.constant and (self.link_params or "reads-values" in user.op.traits):
             return True
         return self.groups[operand.index] is member and operand.op is not hlo.parameter and operand.op not in BARRIERS
 

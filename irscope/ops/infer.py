@@ -53,15 +53,13 @@ def array(node: Node, number: int, role: str = "") -> TensorType:
 
 
 def fits_operands(node: Node) -> bool:
-    """Whether the operands, attributes and bodies of a node fit its operator, so that its type and cost can be computed."""
+    """Whether the operands, attributes, bodies and type of a node fit its operator, so that its cost can be computed."""
     if any(operand.type is UNKNOWN for operand in node.operands):
         return False
     try:
-        if node.op.infer is not None:
-            node.op.infer(node)
+        return node.op.infer is None or fits(node.type, node.op.infer(node), any_precision=True)
     except TypeFault:
         return False
-    return True
 
 
 def arrays(node: Node) -> list[TensorType]:

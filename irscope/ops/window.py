@@ -162,9 +162,9 @@ def _combine(k: Emitter, node: Node, registers: Sequence[Register], elements: Se
         have = registers[0].get()
         registers[0].set(k.binary(COMBINERS[op], have, k.convert(elements[0], have.dtype)))
         return
-    have = [register.get() for register in registers]
-    given = [k.convert(value, dtype) for value, dtype in zip([*have, *elements], parameter_dtypes(node.bodies[0]), strict=True)]
-    for register, before, value in zip(registers, have, k.inline(node.bodies[0], given), strict=True):
+    values = [register.get() for register in registers]
+    given = [k.convert(value, dtype) for value, dtype in zip([*values, *elements], parameter_dtypes(node.bodies[0]), strict=True)]
+    for register, before, value in zip(registers, values, k.inline(node.bodies[0], given), strict=True):
         register.set(k.convert(value, before.dtype))
 
 

@@ -223,7 +223,7 @@ class _Detail:
                 stack.append((inner, inner.graph.root, path))
             elif value.op is hlo.parameter and at.parent is not None and _is_inlined(at.caller):
                 number = Parameter.number.given(value) or 0
-                if at.caller is not None and number < len(at.caller.operands):
+                if at.caller is not None and 0 <= number < len(at.caller.operands):
                     stack.append((at.parent, at.caller.operands[number], path))
             elif at.folds[value.index] is Fold.TEXT:
                 if text := text_of(value):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -16,6 +17,7 @@ from irscope.lazy import Array, np
 from irscope.source.budget import require
 from irscope.source.errors import UserError
 from irscope.source.unpickling import DTYPES, Machine, Name, Thing, numpy_type
+from irscope.source.zips import damaged
 
 STATE_DICT = "torch.save(model.state_dict(), 'weights.pt') writes what irscope reads"
 DENSE = "save dense tensors of the usual types: {name: tensor.to_dense() for name, tensor in model.state_dict().items()}"
@@ -45,7 +47,7 @@ def is_checkpoint(path: str) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return any(name.endswith("/data.pkl") or name == "data.pkl" for name in archive.namelist())
-    except (zipfile.BadZipFile, OSError):
+    except damaged():
         return False
 
 
@@ -65,7 +67,7 @@ def read_checkpoint(path: str) -> Checkpoint:
     try:
         with zipfile.ZipFile(path) as archive:
             return _Archive(path, archive).tensors()
-    except (zipfile.BadZipFile, OSError, EOFError) as error:
+    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, zlib.error) as error:
         raise UserError(f"{path} is not a torch archive, or a damaged one: {error}", STATE_DICT) from None
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise UserError(f"{path}: its pickle is not what torch writes: {error}", STATE_DICT) from None

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.fuzz.campaign import TWICE, Campaign
-from tests.fuzz.corpora import SEEDS, read_corpus
+from tests.fuzz.corpora import SEEDS, read_corpus, with_samples
 from tests.fuzz.distil import fewest, reached, write_corpus
 from tests.fuzz.draw import draw_entry
 from tests.fuzz.entry import Entry, decode, encode, kind
@@ -31,7 +31,8 @@ from tests.programs.verdict import Verdict
 def sample(inputs: int, seed: int) -> int:
     """Run the corpus of the repository and so many inputs that follow from it and the seed; how many showed a defect."""
     corpus, rng = read_corpus(SEEDS), random.Random(seed)
-    drawn = (draw_entry(corpus, rng) for _ in range(inputs))
+    sources = with_samples(SEEDS)
+    drawn = (draw_entry(sources, rng) for _ in range(inputs))
     counts: Counter[str] = Counter()
     deep = bad = 0
     for entry, verdict in judged([*corpus, *drawn]):

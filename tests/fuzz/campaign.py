@@ -9,7 +9,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from random import Random
 
-from tests.fuzz.corpora import SEEDS, Corpus, file_name, read_corpus
+from tests.fuzz.corpora import SEEDS, Corpus, file_name, with_samples
 from tests.fuzz.draw import draw_entry
 from tests.fuzz.entry import Entry, decode, encode, format_of, kind
 from tests.fuzz.judge import Judged, defect_of, new_worker
@@ -42,7 +42,7 @@ class Campaign:
                 yield decode(path.read_bytes()), None
             for path in known:
                 yield decode(path.read_bytes()), path
-        self.corpus = read_corpus(SEEDS, self.state.folder / "corpus")
+        self.corpus = with_samples(SEEDS, self.state.folder / "corpus")
         while True:
             yield draw_entry(self.corpus, self.rng), None
 

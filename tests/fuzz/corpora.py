@@ -1,16 +1,21 @@
 """Inputs that reached something that no other did, in memory and in folders: a file each, whose name says whether it was deep."""
 from __future__ import annotations
 
+import gzip
 import random
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from irscope.formats.detect import detect_bytes
 from tests.fuzz.entry import Entry, decode, format_of
 
 SEEDS = Path(__file__).parent / "corpus"
 """The corpus of the repository."""
+ROOT = Path(__file__).parents[2]
+LONGEST = 20_000
+"""Bytes of a sample that are taken."""
 DEEP = 0.85
 """How often a deep entry is drawn: what changes a sound text is often sound, and errors are only so many."""
 
@@ -53,6 +58,19 @@ class Corpus:
         yield from self.other
 
 
+def samples() -> Iterator[Entry]:
+    """The texts and binary files of the repository that irscope reads, without a command line; the first part of long ones."""
+    for path in sorted([*(ROOT / "samples").iterdir(), *(ROOT / "tests" / "data").rglob("*")]):
+        if path.is_file():
+            data = path.read_bytes()
+            data = gzip.decompress(data) if path.suffix == ".gz" else data
+            entry = Entry((), {"a.txt": data if detect_bytes(data) is not None else data[:data.find(b"\n", LONGEST) + 1 or None]})
+            if format_of(entry) != "none" and entry.size() <= 2 * LONGEST:
+                yield entry
+    for entry in [decode(path.read_bytes()) for path in sorted(SEEDS.glob("*.case"))]:
+        yield from (Entry((), {"a.txt": content}) for name, content in entry.files.items() if name.endswith(".onnx"))
+
+
 def file_name(data: bytes, deep: bool) -> str:
     """The name of the file of an entry."""
     return f"{'deep' if deep else 'other'}-{zlib.crc32(data):08x}.case"
@@ -63,4 +81,12 @@ def read_corpus(*folders: Path) -> Corpus:
     corpus = Corpus()
     for folder in folders:
         corpus.read(folder)
+    return corpus
+
+
+def with_samples(*folders: Path) -> Corpus:
+    """What inputs are drawn from: the samples, and the entries of several folders."""
+    corpus = read_corpus(*folders)
+    for entry in samples():
+        corpus.add(entry, False)
     return corpus

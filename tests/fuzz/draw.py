@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 from irscope.formats.detect import detect
+from tests.fuzz.binary import vary_bytes
 from tests.fuzz.cache_edits import draw_edit
 from tests.fuzz.corpora import Corpus
 from tests.fuzz.entry import Entry
@@ -35,7 +36,8 @@ def draw_entry(corpus: Corpus, rng: random.Random) -> Entry:
         base = corpus.draw(rng)
     other = corpus.draw(rng) if corpus and rng.random() < 0.8 else _program(rng)[0]
     text, lent = _text(base), _text(other)
-    changed = change(text, lent, rng)
+    framed = vary_bytes(base.files.get("a.txt", b""), other.files.get("a.txt", b""), rng) if rng.random() > SPOILED else None
+    changed = change(text, lent, rng) if framed is None else framed.decode("utf-8", "surrogateescape")
     # Command lines of two texts compare one with a change of it, or with a stranger.
     files = {"a.txt": _bytes(changed, rng), "b.txt": _bytes(rng.choice((text, text, changed, lent)), rng)}
     kept = {name: content for name, content in base.files.items() if name not in files}
@@ -78,7 +80,10 @@ def _text(entry: Entry) -> str:
 
 def _bytes(text: str, rng: random.Random) -> bytes:
     """The text as a file; now and then in another encoding, or packed."""
-    content = text.encode("utf-8", "surrogateescape" if all(not 0xD800 <= ord(c) < 0xDC80 for c in text) else "replace")
+    try:
+        content = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # other surrogates than those of bytes
+        content = text.encode("utf-8", "replace")
     if rng.random() > 0.01:
         return content
     packed = gzip.compress(content, 1, mtime=0)
@@ -92,7 +97,7 @@ def _spoiled_line(args: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:
         return args
     at = rng.randrange(1, len(args))
     spoiler = SPOILERS["query" if args[at - 1] == "--where" else "arguments"]
-    spoiled = spoiler.mutate(args[at], rng.choice(args), rng).replace("\0", "")  # no system hands that on
+    spoiled = spoiler.mutate(args[at], rng.choice(args), rng)
     return (*args[:at], spoiled, *args[at + 1:])
 
 
@@ -101,6 +106,7 @@ def _inside(args: tuple[str, ...]) -> tuple[str, ...]:
 
     One process works, since a worker of the fuzzer has no children.
     """
+    args = tuple(word.replace("\0", "") for word in args)  # no system hands that on
     safe = [word if (at and args[at - 1] == "--where") or not (word.startswith("/") or ".." in word) else "x" for at, word in enumerate(args)]
     return tuple("1" if at and safe[at - 1] == "--jobs" else word for at, word in enumerate(safe))
 

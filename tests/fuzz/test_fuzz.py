@@ -1,9 +1,11 @@
 """The fuzzer itself: its files, command lines and changes, what it takes for a defect, what it counts, and that it is led by coverage."""
 from __future__ import annotations
 
+import io
 import random
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +14,12 @@ import click
 import pytest
 
 from irscope.cli.main import COMMANDS, group
-from irscope.formats import format_named
+from irscope.formats import FORMATS, format_named
 from irscope.source import SourceText
 from tests.fuzz import target
-from tests.fuzz.corpora import SEEDS, Corpus, read_corpus
+from tests.fuzz.binary import encode as encode_message
+from tests.fuzz.binary import parse, vary_message, vary_zip
+from tests.fuzz.corpora import ROOT, SEEDS, Corpus, read_corpus, with_samples
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.distil import fewest
 from tests.fuzz.draw import change, draw_entry
@@ -265,3 +269,22 @@ def test_another_irscope_begins_with_what_is_known(tmp_path: Path) -> None:
 
 def test_units_are_rooms_and_files_of_the_command_line() -> None:
     assert {"lint", "api", "cli/opt.py"} <= set(units()) and "cli" not in units()
+
+
+def test_protos_are_changed_within_their_framing() -> None:
+    inner = b"\x0a\x03abc\x10\x07"
+    message = b"\x08\x96\x01\x12" + bytes([len(inner)]) + inner + b"\x1d\0\0\x80\x3f"
+    fields = parse(message)
+    assert fields is not None and encode_message(fields) == message and parse(message[:-1]) is None
+    made = {encode_message(vary_message(parse(message) or [], fields, random.Random(seed))) for seed in range(40)}
+    assert len(made) > 20 and all(parse(data) is not None for data in made)
+
+
+def test_archives_are_changed_within_their_framing() -> None:
+    data = (ROOT / "tests/data/export/net.pt2").read_bytes()
+    made = {vary_zip(data, random.Random(seed)) for seed in range(5)}
+    assert len(made) == 5 and all(zipfile.ZipFile(io.BytesIO(one or b"")).testzip() is None for one in made)
+
+
+def test_samples_of_every_format_are_drawn_from() -> None:
+    assert set(with_samples(SEEDS).formats) >= set(FORMATS)

@@ -19,6 +19,7 @@ from irscope.formats.torchscript.abstract import FunctionRef, Scalar, Tensor, te
 from irscope.formats.torchscript.operators.slices import wrapped_place
 from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.graph.dtypes import S64
+from irscope.ops.faults import TypeFault
 from irscope.source import UserError
 
 Handler = Callable[[Program, Node, list[Any]], Any]
@@ -243,6 +244,8 @@ def flat_apply(program: Program, node: Node, values: list[Any]) -> Any:
 def out_dtype(program: Program, node: Node, values: list[Any]) -> Any:
     """``(operator, dtype, operands...)``: computed in the wider type."""
     name, dtype, *given = values
+    if not isinstance(name, str):
+        raise TypeFault(f"out_dtype takes the name of an operator, not a value of type {type(name).__name__}")
     kind = program.t.dtype_number(dtype, S64)
     wide = [Tensor(program.t.convert(v.get(), kind)) if isinstance(v, Tensor) else v for v in given]
     return program.named(node, name, wide)

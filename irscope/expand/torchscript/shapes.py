@@ -38,7 +38,7 @@ def with_shapes(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: M
         param = names[name]
         own = param.type if isinstance(param.type, TensorType) else None
         shape = shapes.get(name, own.shape if own is not None else None)
-        if shape is None:
+        if shape is None or not all(isinstance(d, int) for d in shape):
             raise UserError(f"the text does not say the shape of input {name}, whose element type is given", f"add --shape {name}=...")
         given[param.name] = TensorType(DTYPES[dtypes[name]] if name in dtypes else own.dtype if own is not None else F32, shape)
     return _retyped(module, types_of_run(module, Given(given)))

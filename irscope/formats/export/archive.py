@@ -10,17 +10,15 @@ from __future__ import annotations
 import io
 import re
 import struct
-import zlib
 from typing import IO, cast
 
 from irscope.lazy import zipfile
 from irscope.source import UserError
 from irscope.source.budget import require, tick
 from irscope.source.files import Bytes
+from irscope.source.zips import damaged
 
 MODEL = "models/model.json"
-DAMAGED = (zipfile.BadZipFile, OSError, ValueError, RuntimeError, struct.error, EOFError, zlib.error, OverflowError)
-"""What zipfile raises for damaged, encrypted and unsupported archives (NotImplementedError is a RuntimeError)."""
 PROGRAM = re.compile(r"(?P<folder>(?:[^/]+/)*)models/(?P<name>[^/]+)\.json")
 """The path of a program; an archive may hold several by name."""
 WEIGHTS, CONSTANTS = "data/weights/", "data/constants/"
@@ -45,7 +43,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data) if isinstance(data, bytes) else cast(IO[bytes], data))
             entries = self._zip.infolist()
-        except DAMAGED:
+        except damaged():
             raise self.fault("the zip archive is damaged: its central directory is missing or cut off", "copy the file again") from None
         if len(entries) > MOST_ENTRIES:
             raise self.fault(f"the zip archive has {len(entries):,} entries; a program has at most {MOST_ENTRIES:,}")
@@ -74,7 +72,7 @@ class Archive:
         try:
             with self._zip.open(entry) as file:
                 found = file.read(entry.file_size + 1)
-        except DAMAGED as error:
+        except damaged() as error:
             raise self.fault(f"{name} is damaged: {error}", "copy the file again; unzip -t tests it") from None
         if len(found) != entry.file_size:
             raise self.fault(f"{name} is damaged: it has not the {entry.file_size:,} bytes that the zip's directory says")
@@ -125,7 +123,7 @@ def is_archive(data: bytes) -> bool:
         return False
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
-    except DAMAGED:
+    except damaged():
         head = data[:1 << 20]
         return MODEL.encode() in head or WEIGHTS.encode() in head or CONSTANTS.encode() in head
     return any(name.endswith((MODEL, "archive_format", "model_weights_config.json")) for name in names)

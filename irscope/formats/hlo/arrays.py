@@ -6,6 +6,7 @@ from typing import Any
 
 from irscope.graph import DType, TensorType, TupleType, Type, dtype_of
 from irscope.lazy import np
+from irscope.source.budget import require_nodes
 
 VALUE = re.compile(r"-?nan\(0x[0-9a-fA-F]+\)|[-+\w.]+", re.ASCII)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -34,8 +35,7 @@ def _array(values: Any, type: Type) -> Any:
         raise ValueError(f"a constant of type {type} has no array")
     dims = type.dims()
     count = type.elements
-    if count > MAX_ELEMENTS:
-        raise ValueError(f"a constant of type {type} is too large")
+    require_nodes(count, f"a constant of type {type}", MAX_ELEMENTS, "elements")
     dtype = type.dtype
     if dtype.is_complex:
         parts = np.array([float(v) for _, v in zip(range(2 * count), values, strict=False)], dtype=np.float64)

@@ -101,6 +101,8 @@ class Relay(Tensors):
         value = self.known(x)
         if value is None:
             raise TypeFault(f"{what} depends on data: irscope compiles programs whose shapes are known")
+        if not np.isfinite(value).all():
+            raise TypeFault(f"{what} is {value.reshape(-1)[0]}, not an integer")
         return [int(v) for v in value.reshape(-1)]
 
     # ------------------------------------------------------------------ rules

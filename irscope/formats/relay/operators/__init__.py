@@ -49,7 +49,7 @@ def operator(*schemas: str, kind: Kind = Kind.OPAQUE, values: bool = False, infe
             made = Operator(*parse_schema(text, "tensor"), kind, function, values, infer)
             family = FAMILIES.get(function.__module__.rpartition(".")[2], "")
             declare(Op(made.name, "relay", doc or f"``{text}``", kind, Effect.PURE, infer_node, expand=function, cost=cost_of,
-                       work=work or family, weight=weight))
+                       work=work or family, weight=weight, traits=frozenset({"reads-values"} if values else ())))
             enter(made)
         return function
 

@@ -52,15 +52,21 @@ def full_like(t: Relay, a: Attributes, x: Node, value: Node) -> Node:
     return t.broadcast_to(t.convert(t.reshape(value, ()), t.dtype(x)), t.shape(x))
 
 
+def _bound(t: Relay, x: Node, written: object) -> int | float:
+    """A bound of a range: the constant operand, or the attribute of the same name once a pass made the operand a parameter."""
+    known = t.known(x)
+    if known is not None and known.size != 1:
+        raise TypeFault("start, stop and step are one number each")
+    value = known.item() if known is not None else written
+    if not isinstance(value, int | float):
+        raise TypeFault("start, stop and step depend on data: irscope compiles programs whose shapes are known")
+    return value
+
+
 @operator("arange(start, stop?, step?; start=None, stop=None, step=None, dtype=None)", values=True)
 def arange(t: Relay, a: Attributes, *bounds: Node) -> Node:
     """From start to below stop, in steps. One operand is the stop, as in Python's ``range``."""
-    known = [t.known(x) for x in bounds]
-    if any(v is None for v in known):
-        raise TypeFault("start, stop and step depend on data: irscope compiles programs whose shapes are known")
-    if any(v.size != 1 for v in known if v is not None):
-        raise TypeFault("start, stop and step are one number each")
-    values = [v.item() for v in known if v is not None]
+    values = [_bound(t, x, written) for x, written in zip(bounds, (a.start, a.stop, a.step), strict=False)]
     first, last, by = (0, values[0], 1) if len(values) == 1 else (*values, 1)[:3]
     if not by or not all(isfinite(v) for v in (first, last, by)):
         raise TypeFault(f"there is no range from {first} to {last} in steps of {by}")

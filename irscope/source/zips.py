@@ -1,0 +1,15 @@
+"""The errors of damaged zip archives, which readers of archives turn into messages that name the file."""
+from __future__ import annotations
+
+import struct
+import zlib
+
+from irscope.lazy import zipfile
+
+
+def damaged() -> tuple[type[Exception], ...]:
+    """What zipfile raises for damaged, encrypted and unsupported archives (NotImplementedError is a RuntimeError).
+
+    A function, so that zipfile is imported with the first archive.
+    """
+    return zipfile.BadZipFile, OSError, ValueError, RuntimeError, struct.error, EOFError, zlib.error, OverflowError

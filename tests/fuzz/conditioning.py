@@ -1,0 +1,74 @@
+"""Whether a difference between compiled code and the reference says something: not where a program loses its digits.
+
+A varied program may subtract equal values, or choose by their last digit. The reference then gives results as different for inputs that
+differ in their last digit.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from irscope.api import running
+from irscope.backends.comparison import compare_all
+from irscope.backends.varying import reference_results
+from irscope.graph import Module
+
+TIMES = 16.0
+"""A difference counts when it is more than so many times what the last digits of the inputs change."""
+TRIES = 4
+Array = np.ndarray[Any, Any]
+
+
+@contextmanager
+def compared() -> Iterator[list[tuple[Module, list[Array], list[Array]]]]:
+    """The modules, arguments and results that are compared with the reference inside."""
+    found: list[tuple[Module, list[Array], list[Array]]] = []
+    before = running._compare
+
+    def compare(options: Any, module: Module, arrays: Any, result: Any, watch: Any) -> None:
+        found.append((module, list(arrays.all()), list(result.outputs)))
+        before(options, module, arrays, result, watch)
+    running._compare = compare
+    try:
+        yield found
+    finally:
+        running._compare = before
+
+
+def loses_digits(run: Callable[[], object]) -> bool:
+    """Whether the difference that a run reports is no larger than what the last digits of its inputs make."""
+    with compared() as found:
+        run()
+    return bool(found) and all(_loses_digits(*one) for one in found)
+
+
+def _loses_digits(module: Module, arguments: Sequence[Array], got: Sequence[Array]) -> bool:
+    wanted = reference_results(module, arguments)
+    moved = [reference_results(module, [_nudged(array, number) for array in arguments]) for number in range(TRIES)]
+    for i, comparison in enumerate(compare_all(got, wanted)):
+        if comparison.fault is not None:
+            limit = max(_distance(one[i], wanted[i]) for one in moved)
+            if not _distance(got[i], wanted[i]) <= TIMES * limit:
+                return False
+    return True
+
+
+def _distance(x: Array, y: Array) -> float:
+    """The largest absolute difference; infinite where one is NaN or infinite and the other is not."""
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    x, y = x.astype(wide), y.astype(wide)
+    with np.errstate(all="ignore"):
+        away = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.abs(x - y))
+    return float(np.where(np.isnan(away), np.inf, away).max(initial=0.0))
+
+
+def _nudged(array: Array, seed: int) -> Array:
+    """The array with its floats one step up, down, or as they were."""
+    if array.dtype.kind != "f":
+        return array
+    steps = np.random.default_rng(seed).integers(-1, 2, array.shape)
+    up, down = np.nextafter(array, np.array(np.inf, array.dtype)), np.nextafter(array, np.array(-np.inf, array.dtype))
+    return np.asarray(np.where(steps > 0, up, np.where(steps < 0, down, array)))
