@@ -52,7 +52,10 @@ def reference_results(module: Module, arrays: Sequence[Array]) -> list[Array]:
     """The results of the reference interpreter for a module, whose sizes may vary."""
     if not is_dynamic(module):
         return results(module, arrays)
-    made = pad_dynamic(expand(module))
+    expanded = expand(module)
+    if not is_dynamic(expanded):
+        return results(expanded, arrays)
+    made = pad_dynamic(expanded)
     varying = Padded.of(made).varying
     assert varying is not None
     types = [type for param in made.main().params for _, type in leaf_paths(param.type)]

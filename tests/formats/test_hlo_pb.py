@@ -17,9 +17,10 @@ from irscope.fleet.dump_folder import read_folder
 from irscope.fleet.files import find_files
 from irscope.formats import hlo_pb
 from irscope.formats.hlo_pb.literals import values_of
-from irscope.formats.hlo_pb.record import Record
+from irscope.formats.hlo_pb.record import Malformed, Record
 from irscope.formats.hlo_pb.schema import message
 from irscope.formats.hlo_pb.text_proto import decode_text
+from irscope.formats.hlo_pb.wire import decode
 from irscope.graph import Reading
 from irscope.source import SourceText, UserError
 from irscope.source.budget import limits
@@ -332,3 +333,9 @@ def test_memory_of_a_proto_is_shown(cli: Cli) -> None:
     (proto,) = (DATA / f"{NAME}.cpu_after_optimizations.hlo.pb.gz",)
     reading = irscope.load(gzip.decompress(proto.read_bytes()))
     assert reading.buffers is not None and reading.buffers.total > 0
+
+
+def test_packed_numbers_are_whole() -> None:
+    literal = decode(b"\x42\x05\0\0\x80\x3f\0", message("LiteralProto"))
+    with pytest.raises(Malformed, match="f32s has 5 bytes"):
+        literal.array("f32s")

@@ -23,7 +23,7 @@ def arrays(text: str, rng: random.Random) -> bytes:
         shape = tuple(int(d) for d in dims.replace(",", " ").split())
         if rng.random() < 0.05:
             shape = (*shape, 2)
-        if int(np.prod(shape, dtype=object)) > MOST:
+        if int(np.prod(shape, dtype=object)) > MOST or any(d > MOST for d in shape):
             continue
         key = name.lstrip("%") if rng.random() < 0.5 else f"arg{number}"
         made[key] = np.asarray(np.arange(int(np.prod(shape))).reshape(shape) % 7).astype(_dtype(dtype, rng))

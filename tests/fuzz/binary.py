@@ -9,6 +9,7 @@ import io
 import random
 import zipfile
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 from irscope.formats.detect import detect_bytes
@@ -128,10 +129,10 @@ def vary_message(message: list[Field], other: list[Field], rng: random.Random) -
         if what < 0.1:
             del inside[at]
         elif what < 0.2:
-            inside.insert(rng.randrange(len(inside) + 1), inside[at])
+            inside.insert(rng.randrange(len(inside) + 1), deepcopy(inside[at]))
         elif what < 0.35:
             alike = [one for found in messages(other) for one in found if one.number == inside[at].number and one.wire == inside[at].wire]
-            inside[at] = rng.choice(alike or [inside[at]])
+            inside[at] = deepcopy(rng.choice(alike or [inside[at]]))
         else:
             inside[at] = _changed(inside[at], rng)
     return message

@@ -24,7 +24,7 @@ def broken_promise(entry: Entry, status: int | None, out: str, err: str, folder:
         if UNPRINTABLE.search(text.replace("\r\n", "\n")) and not (verbatim and name == "out"):
             return f"control characters {kind(entry)}"
     findings = format == "gitlab" and '"check_name"' in out + _written(entry, folder)
-    if status == 2 and not findings and not re.search(r"rror|not ok|fault", err + out + _written(entry, folder)):
+    if status == 2 and not findings and not re.search(r"rror|not ok|fault|no such file", err + out + _written(entry, folder)):
         return f"no word of an error {kind(entry)}"
     for text in (out if not _outputs(entry) else "", *(_text(folder / name) for name in _outputs(entry))):
         if text.strip() and (fault := _malformed(format, text)):

@@ -97,7 +97,7 @@ class Record:
         return found
 
     def array(self, name: str) -> Array:
-        """A repeated number as a flat array: of int64, uint64, float32 or float64; of bytes for a bytes field."""
+        """A repeated number as a flat array: of int64, uint64, float32 or float64; of bytes for a bytes field. Raises Malformed."""
         field = self.message.names[name]
         if field.kind == "bytes":
             return np.frombuffer(self.data(name), np.uint8)
@@ -109,6 +109,8 @@ class Record:
                 single.append(value)
             elif isinstance(value, bytes):
                 require(len(value) * dtype.itemsize, name)
+                if field.kind in _FIXED and len(value) % dtype.itemsize:
+                    raise Malformed(f"{name} has {len(value):,} bytes, which are no numbers of {dtype.itemsize} bytes", -1)
                 parts.append(np.frombuffer(value, dtype) if field.kind in _FIXED else varints(value, field))
         if single:
             parts.append(np.array(single, dtype))
