@@ -62,7 +62,7 @@ class Op:
     it, estimates multiply by it).
     ``work`` is the class of work (default: that of its ``kind``; "unknown" for what is not ``known``). ``traits`` are further promises:
     ``commutative associative idempotent involution``; ``view`` (the result shows the memory of operand 0), ``dense-view`` (a view where
-    the elements of operand 0 lie one after another), ``cast``, ``dropout``, ``reads-values`` (the type depends on the values of operands).
+    the elements of operand 0 lie one after another), ``cast``, ``dropout``, ``reads-values`` (the type depends on operands' values).
     """
 
     name: str

@@ -112,7 +112,7 @@ class _PuttingTogether(GraphMutator):
         for each in (*copied, *reversed(found.inside)):
             inner[each] = copy_node(builder, each, [inner[o] for o in each.operands], [self.became.get(b, b) for b in each.bodies])
         body.root = inner[node]
-        dialect = self.dialect
+        dialect = HLO if self.dialect.primitive else self.dialect
         return CALLS[dialect](self, node, body, [self.new(value) for value in outer], recipe.marks(found))
 
 
@@ -133,7 +133,7 @@ def _function(mutator: GraphMutator, node: Node, body: Graph, values: list[Node]
 
 
 CALLS = {HLO: _computation, TORCHSCRIPT: _fusion_group, RELAY: _function}
-"""How each dialect writes a call of a function that stands for one node."""
+"""How each dialect writes a call of a function that stands for one node; all dialects of primitives write it as HLO does."""
 
 
 def _inputs(found: Match, recipe: Recipe) -> tuple[list[Node], list[Node]]:

@@ -34,6 +34,12 @@ def test_an_unknown_suffix_and_the_input_itself_are_refused(model: Path, cli: Cl
     assert model.read_text() == FUSED
 
 
+def test_a_dump_of_the_folder_that_is_shown_is_not_overwritten(model: Path, cli: Cli) -> None:
+    result = cli("show", model.parent, "-o", model, "--format", "json")
+    assert result.exit_code == 2 and "it is not overwritten" in result.stderr
+    assert model.read_text() == FUSED
+
+
 def test_several_files_are_shown_one_after_the_other(model: Path, tmp_path: Path, cli: Cli) -> None:
     other = tmp_path / "loop.hlo"
     other.write_text(LOOP)

@@ -32,6 +32,8 @@ SECONDS = 10.0
 """CPU time that an input may take."""
 MEGABYTES = 1000
 """Memory by which an input may let the process grow."""
+ALLOWED = 800
+"""Megabytes that an entry with limits allows irscope itself: a program may state arrays of any size, and is to be refused in time."""
 ROOM = 3 << 30
 """Bytes of address space that an input may take: the machine's memory is not spent on a defect."""
 WRITERS = {"-o", "--output", "--write-baseline", "--save-outputs"}
@@ -166,7 +168,8 @@ def _run(entry: Entry) -> int:
             refused.render()
             return 2
         return 0
-    return run(group, entry.args, "irscope")
+    limited = "--limit-time" in entry.args and "--limit-memory" not in entry.args
+    return run(group, (*entry.args, "--limit-memory", f"{ALLOWED}MB") if limited else entry.args, "irscope")
 
 
 def _write(entry: Entry, folder: Path) -> None:

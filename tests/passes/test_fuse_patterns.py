@@ -132,3 +132,14 @@ def test_layers_of_hlo_become_computations_that_are_called(lines: str, names: li
 def test_what_is_stretched_is_handed_over_small() -> None:
     made, _ = fused(HLO + "  a = f32[1,6,6,8] add(c, s)\n  ROOT r = f32[1,6,6,8] maximum(n, a)\n}\n")
     assert "%convolution_add_relu (p0: f32[1,6,6,4], p1: f32[3,3,4,8], p2: f32[8]) -> f32[1,6,6,8]" in made
+
+
+def test_stablehlo_is_outlined_as_hlo_is() -> None:
+    text = """func.func @main(%x: tensor<3x8xf32>, %w: tensor<8x4xf32>, %b: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<3x8xf32>, tensor<8x4xf32>) -> tensor<3x4xf32>
+  %1 = stablehlo.add %0, %b : tensor<3x4xf32>
+  return %1 : tensor<3x4xf32>
+}
+"""
+    made = pass_named("fuse-patterns").run(irscope.load(text).module())
+    assert [node.op.name for node in made.main().nodes if node.bodies] == ["call"]
