@@ -30,7 +30,8 @@ class Bytecode:
     @property
     def kind(self) -> str:
         """What the file is, with its article."""
-        what = f"StableHLO {self.version} as MLIR bytecode" if self.version else f"MLIR bytecode of {self.producer or 'an unnamed producer'}"
+        plain = f"MLIR bytecode of {self.producer or 'an unnamed producer'}"
+        what = f"StableHLO {self.version} as MLIR bytecode" if self.version else plain
         return f"a serialised jax.export.Exported, which holds {what}" if self.is_exported else what
 
 
