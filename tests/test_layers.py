@@ -27,6 +27,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "rich": ("cli/*.py", "render/terminal*.py"),
     "click": ("cli/*.py",),
     "onnx": ("formats/onnx/package.py",),
+    "jaxlib": ("formats/stablehlo/bytecode/print_text.py",),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -15,7 +15,7 @@ from irscope.source import UserError
 SURE_SUFFIXES = (".hlo", ".relay", ".ir", ".torchscript")
 """Files of these names are dumps, also when they are broken: the user wants to hear of it."""
 PROTO_SUFFIXES = (".pb", ".txtpb", ".pbtxt", ".textproto")
-TEXT_SUFFIXES = (".txt", ".text", ".log", ".mlir", ".py", "", *PROTO_SUFFIXES)
+TEXT_SUFFIXES = (".txt", ".text", ".log", ".mlir", ".mlirbc", ".stablehlo", ".py", "", *PROTO_SUFFIXES)
 """Files of these names are dumps when they look like one."""
 LOOK = 1 << 16
 ASKED = 100

@@ -139,7 +139,7 @@ MAGIC: tuple[tuple[bytes, Neighbour], ...] = (
     (b"%PDF", Neighbour("a PDF", "give the text that it was made from")),
     (b"\x7fELF", Neighbour("compiled machine code (ELF)", f"give the text of the graph instead:\n{DUMP_HLO}")),
     (b"BC\xc0\xde", Neighbour("LLVM bitcode", f"give the text of the graph instead:\n{DUMP_HLO}")),
-    (b"ML\xefR", Neighbour("MLIR bytecode (a StableHLO artefact?)", f"print HLO text instead:\n{PRINT_HLO}")),
+    (b"ML\xefR", Neighbour("MLIR bytecode", "irscope reads it as stablehlo: leave out --from, or give --from stablehlo")),
     (b"\x93NUMPY", Neighbour("a numpy .npy array", ARRAYS)),
     (b"\x28\xb5\x2f\xfd", Neighbour("a zstd archive", "unpack it first: zstd -d 'FILE'")),
     (b"\xfd7zXZ", Neighbour("an xz archive", "unpack it first: xz -d 'FILE'")),

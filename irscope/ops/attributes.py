@@ -9,7 +9,7 @@ from typing import Any
 
 from irscope.graph import Type
 from irscope.graph.attributes import Attributes, attribute
-from irscope.ops.attrs import ConvDims, Literal, Window
+from irscope.ops.attrs import ConvDims, Literal, ResultAccuracy, Window
 
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
@@ -33,6 +33,13 @@ class Reshape(Attributes):
 
     __slots__ = ()
     inferred_dimension = attribute[int](-1)
+
+
+class Elementwise(Attributes):
+    """``result_accuracy`` of the functions that are approximated (``exponential``, ``tanh``...)."""
+
+    __slots__ = ()
+    result_accuracy = attribute[ResultAccuracy](ResultAccuracy())
 
 
 class Transpose(_Dimensions):

@@ -42,6 +42,32 @@ class Window:
         return 0 if padded < reach or padded <= 0 else (padded - reach) // self.stride[dimension] + 1
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ResultAccuracy:
+    """The accuracy that is asked of an elementwise function: ``mode`` is ``default``, ``highest`` or ``tolerance``.
+
+    The other fields are those of a tolerance: absolute, relative, and in units in the last place. Two are equal where HLO's spelling of
+    them is: it has six digits.
+    """
+
+    mode: str = "default"
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ResultAccuracy) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __str__(self) -> str:
+        """HLO's spelling."""
+        if self.mode != "tolerance":
+            return f"{{mode={self.mode}}}"
+        return f"{{tolerance={{atol={self.atol:g},rtol={self.rtol:g},ulps={self.ulps}}}}}"
+
+
 @dataclass(frozen=True, slots=True)
 class ConvDims:
     """``dim_labels``: the role of each dimension. ``*_spatial[i]`` is the dimension that holds spatial number i."""

@@ -12,7 +12,7 @@ import pytest
 from irscope.cli.main import COMMANDS, group
 from tests.conftest import Cli
 
-HEAVY = ("numpy", "llvmlite", "rich", "ml_dtypes", "graphviz", "pygraphviz", "onnx", "google")
+HEAVY = ("numpy", "llvmlite", "rich", "ml_dtypes", "graphviz", "pygraphviz", "onnx", "google", "jaxlib")
 
 
 def modules_after(*args: str) -> tuple[int, set[str], str]:

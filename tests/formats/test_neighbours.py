@@ -40,7 +40,7 @@ BINARY = {
     "png": (b"\x89PNG\r\n\x1a\n\0\0", "a picture", "the dump that it was drawn from"),
     "elf": (b"\x7fELF\x02\x01\x01\0", "compiled machine code", "--xla_dump_hlo_as_text"),
     "bitcode": (b"BC\xc0\xde5\x14\0\0", "LLVM bitcode", "--xla_dump_hlo_as_text"),
-    "mlir bytecode": (b"ML\xefR\x0dStableHLO_v1\0", "MLIR bytecode", "as_text(dialect='hlo')"),
+    "mlir bytecode": (b"ML\xefR\x0dStableHLO_v1\0", "MLIR bytecode", "--from stablehlo"),
     "zstd": (b"\x28\xb5\x2f\xfd\x04\0", "a zstd archive", "zstd -d 'model.bin'"),
     "unknown": (bytes(range(256)) * 4, "binary, not a text", "text that a compiler prints"),
 }

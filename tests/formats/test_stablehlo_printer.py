@@ -96,3 +96,23 @@ def test_shardings_and_their_meshes() -> None:
         "%arg0: tensor<2x3xf32>", '%arg0: tensor<2x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}')
     printed = print_module(module_of(text))
     assert '  sdy.mesh @mesh = <["x"=2]>\n' in printed and '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}' in printed
+
+
+ACCURACY = """\
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = "stablehlo.exponential"(%arg0) <{result_accuracy = #stablehlo.result_accuracy<atol = 1.2345678910000000e-05, ulps = 2, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>}> : (tensor<2xf32>) -> tensor<2xf32>
+    %1 = "stablehlo.tanh"(%0) <{result_accuracy = #stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>}> : (tensor<2xf32>) -> tensor<2xf32>
+    return %1 : tensor<2xf32>
+  }
+}
+"""
+
+
+def test_the_accuracy_of_results_is_kept() -> None:
+    assert print_module(module_of(ACCURACY)) == ACCURACY
+    hlo = read_hlo(SourceText("x.hlo", "ENTRY main {\n  x = f32[2] parameter(0)\n"
+                              "  e = f32[2] exponential(x), result_accuracy={tolerance={atol=1.23457e-05,rtol=0,ulps=2}}\n"
+                              "  ROOT t = f32[2] tanh(e), result_accuracy={mode=highest}\n}\n")).module()
+    assert shape_of(hlo.main()) == shape_of(module_of(ACCURACY).main())
+    assert shape_of(module_of(print_module(hlo)).main()) == shape_of(hlo.main())

@@ -1,6 +1,7 @@
 """Parses the values of attributes into Python, and reports values that do not fit."""
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,7 +13,7 @@ from irscope.formats.hlo.literals import read_typed_literal
 from irscope.formats.hlo.opcodes import WORDS
 from irscope.formats.hlo.raw import check_domain, step_over_value
 from irscope.formats.hlo.types import TypeTable
-from irscope.ops.attrs import ConvDims, Window
+from irscope.ops.attrs import ConvDims, ResultAccuracy, Window
 from irscope.source import SourceText, did_you_mean
 
 FLOAT_MAX = 3.4028234663852886e38
@@ -210,18 +211,19 @@ def _types(cursor: Cursor, types: TypeTable) -> tuple[Any, ...]:
     return tuple(types.read(cursor) for _ in cursor.items("{}", "the types", ATTRIBUTE_VALUE))
 
 
-def _result_accuracy(cursor: Cursor, types: TypeTable) -> str:
-    begin = cursor.at
+def _result_accuracy(cursor: Cursor, types: TypeTable) -> ResultAccuracy:
     cursor.expect("{", "before the accuracy", ATTRIBUTE_VALUE)
     if cursor.field(("mode", "tolerance"), "expected mode= or tolerance=", ATTRIBUTE_VALUE) == "mode":
-        _word(cursor, WORDS["accuracy"])
+        made = ResultAccuracy(_word(cursor, WORDS["accuracy"]))
     else:
+        tolerances = {"atol": 0.0, "rtol": 0.0, "ulps": 0.0}
         for _ in cursor.items("{}", "the tolerances", ATTRIBUTE_VALUE):
-            cursor.field(("atol", "rtol", "ulps"), "expected atol=, rtol= or ulps=", ATTRIBUTE_VALUE)
-            number(cursor, "a tolerance")
-    end = cursor.after
+            name = cursor.field(tuple(tolerances), "expected atol=, rtol= or ulps=", ATTRIBUTE_VALUE)
+            tolerances[name] = number(cursor, "a tolerance")
+        ulps = tolerances["ulps"]
+        made = ResultAccuracy("tolerance", tolerances["atol"], tolerances["rtol"], int(ulps) if math.isfinite(ulps) else 0)
     cursor.expect("}", "after the accuracy", ATTRIBUTE_VALUE)
-    return cursor.text[begin:end]
+    return made
 
 
 def _braces(cursor: Cursor, types: TypeTable) -> str:

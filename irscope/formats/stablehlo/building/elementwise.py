@@ -5,6 +5,7 @@ from irscope.formats.stablehlo.attributes import Text
 from irscope.formats.stablehlo.building.work import Build, Work, declare, plainly
 from irscope.graph import NO_ATTRS, Node, Op, TensorType
 from irscope.ops import hlo
+from irscope.ops.attrs import ResultAccuracy
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import plain
 from irscope.ops.registry import get
@@ -29,15 +30,15 @@ def _same(op: Op, count: int) -> Build:
     return build
 
 
-def accuracy(work: Work) -> dict[str, str]:
-    """``result_accuracy`` in HLO's spelling, which omits the default."""
+def accuracy(work: Work) -> dict[str, ResultAccuracy]:
+    """``result_accuracy``; none where it is the default."""
     given = work.fields.record("result_accuracy")
     mode = given.values.get("mode")
     word = (mode.text if isinstance(mode, Text) else given.word("mode")).rpartition("<")[2].rstrip(">")
     if word == "TOLERANCE":
-        atol, rtol = (f"{given.real(name) if name in given else 0:g}" for name in ("atol", "rtol"))
-        return {"result_accuracy": f"{{tolerance={{atol={atol},rtol={rtol},ulps={given.integer('ulps', 0)}}}}}"}
-    return {"result_accuracy": f"{{mode={word.lower()}}}"} if word != "DEFAULT" else {}
+        atol, rtol = (given.real(name) if name in given else 0.0 for name in ("atol", "rtol"))
+        return {"result_accuracy": ResultAccuracy("tolerance", atol, rtol, given.integer("ulps", 0))}
+    return {"result_accuracy": ResultAccuracy(word.lower())} if word != "DEFAULT" else {}
 
 
 def _check(work: Work, operand: Node, result: object) -> None:

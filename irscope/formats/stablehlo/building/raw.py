@@ -10,8 +10,7 @@ from irscope.formats.stablehlo.building.text import text_of
 RawAttributes: TypeAlias = dict[int, Mapping[str, str]]
 """By the offset of a node."""
 KEPT = {"mhlo.sharding": "sharding", "sdy.sharding": "sharding", "mhlo.frontend_attributes": "frontend_attributes",
-        "mhlo.layout_mode": "layout_mode", "tf.aliasing_output": "aliasing_output", "jax.buffer_donor": "buffer_donor",
-        "result_accuracy": "result_accuracy"}
+        "mhlo.layout_mode": "layout_mode", "tf.aliasing_output": "aliasing_output", "jax.buffer_donor": "buffer_donor"}
 
 
 def raw_of(attributes: Mapping[str, Attribute]) -> dict[str, str]:

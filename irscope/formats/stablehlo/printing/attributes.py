@@ -21,6 +21,7 @@ from irscope.ops.attributes import (
     DimensionSize,
     Dot,
     DynamicSlice,
+    Elementwise,
     Fft,
     Gather,
     Iota,
@@ -53,6 +54,15 @@ def _compare(node: Node) -> Texts:
     given = Compare.of(node)
     return {"comparison_direction": word("comparison_direction", given.direction),
             "compare_type": word("comparison_type", given.type or kind)}
+
+
+def _accuracy(node: Node) -> Texts:
+    given = Elementwise.of(node).result_accuracy
+    if given.mode == "default":
+        return {}
+    fields = [(name, f"{value:.16e}") for name, value in (("atol", given.atol), ("rtol", given.rtol)) if value]
+    fields += [("ulps", str(given.ulps))] if given.ulps else []
+    return {"result_accuracy": record("result_accuracy", [*fields, ("mode", f"#stablehlo.result_accuracy_mode<{given.mode.upper()}>")])}
 
 
 def _precision(words: Iterable[str]) -> Texts:
@@ -236,6 +246,7 @@ SPELLERS: dict[Op, Callable[[Node], Texts]] = {
     hlo.collective_broadcast: _groups, hlo.collective_permute: _permute, hlo.triangular_solve: _triangular,
     hlo.batch_norm_training: _batch_norm, hlo.batch_norm_inference: _batch_norm, hlo.batch_norm_grad: _batch_norm, hlo.topk: _top_k,
     dynamic.GATHER: _gather, dynamic.CONVOLUTION: _convolution,
+    **dict.fromkeys(hlo.named("cbrt cosine exponential exponential-minus-one log log-plus-one logistic rsqrt sine sqrt tan tanh"), _accuracy),
     hlo.infeed: _config("infeed_config"), hlo.outfeed: _config("outfeed_config"),
     **dict.fromkeys((hlo.broadcast, dynamic.BROADCAST), lambda node: {"broadcast_dimensions": ints(Broadcast.of(node).dimensions)}),
     hlo.transpose: lambda node: {"permutation": ints(Transpose.of(node).dimensions)},
