@@ -84,6 +84,13 @@ class RunResult:
         """The largest error of all comparisons, relative to the largest value of its output."""
         return max(c.max_rel for c in self.comparisons)
 
+    def label(self, number: int) -> str:
+        """The name of an output; of several devices also which result of which device it is."""
+        if self.devices == 1:
+            return f"out{number}"
+        device, own = divmod(number, len(self.outputs) // self.devices)
+        return f"out{number} (out{own}@{device})"
+
     def as_json(self) -> dict[str, object]:
         """The object that ``--format json`` prints: ``irscope/schemas/compile-and-run.json``."""
         record: dict[str, object] = {
