@@ -48,7 +48,8 @@ class CaptureResult:
 
 @contextmanager
 def capture(command: Sequence[str], options: CaptureOptions | None = None, *, watch: Watcher = SILENT) -> Iterator[CaptureResult]:
-    """Run a program with the dumps of XLA and torch.compile switched on, and open the folder; unless it is kept, the folder is deleted after the block.
+    """Run a program with the dumps of XLA and torch.compile switched on, and open the folder; unless it is kept, it is deleted after the
+    block.
 
     The program's standard output goes to standard error. Raises :class:`irscope.UserError` if it cannot be started, if it compiled nothing,
     and if the folder to keep holds files already.
