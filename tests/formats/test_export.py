@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irscope import UserError, load
+from irscope import RunOptions, ShowOptions, UserError, load, show
 from irscope.api.running import run
 from irscope.diff.compare import compare
 from irscope.formats.detect import detect
@@ -18,6 +18,7 @@ from irscope.formats.export import print_module, read, sniff
 from irscope.formats.export.signature import Exported
 from irscope.formats.torchscript.attributes import Call
 from irscope.graph import Effect, Module, Node, Reading
+from irscope.ops.module_attributes import Interface
 from irscope.source import SourceText
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "export"
@@ -81,7 +82,89 @@ def test_the_signature_and_the_ranges_are_kept(form: str) -> None:
         ("BUFFER", "b_steps", "steps"), ("BUFFER", "b_scale", "scale"), ("CONSTANT_TENSOR", "c_shift", "shift"), ("USER_INPUT", "x", ""),
         ("USER_INPUT", "flip", "")]
     assert [p.persistent for p in exported.signature.inputs[2:4]] == [True, False]
-    assert exported.ranges == {"s77": ("2", "64")}
+    assert Interface.of(load(DATA / form).module()).ranges == {"s77": ("2", "64")}
+
+
+def test_a_call_is_known_as_its_user_writes_it() -> None:
+    interface = Interface.of(load(DATA / "net.pt2").module())
+    assert interface.input_paths == {"x": "x", "flip": "flip"} and interface.hints == {"s77": 3}
+    assert interface.result_paths == ("['z']", "['rest'][0]", "['rest'][1]", "['top']", "['n']")
+
+
+LEAF: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
+
+
+def tree(kind: str, context: Any, *children: Any) -> dict[str, Any]:
+    return {"type": kind, "context": context if isinstance(context, str) else json.dumps(context), "children_spec": list(children)}
+
+
+def called(positional: list[Any], keywords: dict[str, Any], names: list[str], **more: Any) -> Module:
+    """The archive as if ``x`` and ``flip`` were the leaves of these trees."""
+    call = tree("builtins.tuple", None, tree("builtins.tuple", None, *positional), tree("builtins.dict", list(keywords), *keywords.values()))
+
+    def change(record: Any) -> None:
+        held = record["graph_module"]
+        held["module_call_graph"][0]["signature"].update(in_spec=json.dumps([1, call]), forward_arg_names=names)
+        held.update(more)
+    return load(changed(change), name="net.pt2").module()
+
+
+@pytest.mark.parametrize(("positional", "keywords", "names", "expected"), [
+    ([tree("builtins.dict", ["a", 3], LEAF, tree("builtins.list", None, LEAF))], {}, ["d"], ["d['a']", "d[3][0]"]),
+    ([tree("Batch", [["ids", "mask"], []], LEAF, LEAF)], {}, ["b"], ["b.ids", "b.mask"]),
+    ([tree("collections.namedtuple", "src.Q", LEAF, LEAF)], {}, ["q"], ["q.a", "q.b"]),
+    ([LEAF], {"flag": LEAF}, [], ["args[0]", "flag"]),
+    ([tree("odd.Thing", "not JSON", LEAF, LEAF)], {}, ["t"], ["t[0]", "t[1]"]),
+])
+def test_inputs_are_known_by_their_place_in_the_call(positional: list[Any], keywords: dict[str, Any], names: list[str],
+                                                     expected: list[str]) -> None:
+    module = called(positional, keywords, names, treespec_namedtuple_fields={"src.Q": {"field_names": ["a", "b"]}})
+    assert list(Interface.of(module).input_paths.values()) == expected
+
+
+def test_trees_that_do_not_fit_tell_nothing() -> None:
+    assert Interface.of(called([LEAF], {}, ["x"])).input_paths == {}
+    odd = changed(lambda r: r["graph_module"]["module_call_graph"][0]["signature"].update(in_spec="[2, {}]"))
+    assert Interface.of(load(odd).module()).input_paths == {}
+
+
+def test_inputs_are_given_and_results_named_by_their_place_in_the_call(tmp_path: Path) -> None:
+    path = tmp_path / "net.pt2"
+    values, expected = arrays()
+    tree_of = [1, tree("builtins.tuple", None, tree("builtins.tuple", None, tree("builtins.dict", ["a", "flip"], LEAF, LEAF)),
+                       tree("builtins.dict", []))]
+    path.write_bytes(changed(lambda r: r["graph_module"]["module_call_graph"][0]["signature"].update(
+        in_spec=json.dumps(tree_of), forward_arg_names=["d"])))
+    result = run(path, inputs={"d['a']": values["x"]})
+    np.testing.assert_allclose(result.outputs[0], expected[0], rtol=1e-5)
+    assert result.label(1) == "out1 ['rest'][0]" and result.as_json()["outputs"][3]["path"] == "['top']"  # type: ignore[index]
+    with pytest.raises(UserError, match="x is given twice"):
+        run(path, inputs={"d['a']": values["x"], "x": values["x"]})
+
+
+@pytest.mark.parametrize("form", FORMS[:2])
+def test_sizes_outside_of_their_range_are_refused(form: str) -> None:
+    for call in (lambda: run(DATA / form, RunOptions(shapes={"x": (65, 4)})), lambda: show(DATA / form, ShowOptions(shapes={"x": (65, 4)})),
+                 lambda: run(DATA / form, inputs={"x": np.zeros((65, 4), np.float32)})):
+        with pytest.raises(UserError, match="dimension 0 of input x is 65, outside of the range of s77: 2 to 64"):
+            call()
+    assert "s77 2 to 64" in str(show(DATA / form))
+
+
+def test_inputs_agree_on_their_symbols() -> None:
+    text = PAIR.replace("OTHER", "s0")
+    x, y = np.zeros((2, 3), np.float32), np.zeros((1, 3), np.float32)
+    assert run(text, inputs={"x": x, "y": x}).outputs[0].shape == (2, 3)
+    with pytest.raises(UserError, match="s0 is 2 in input x, and 1 in dimension 0 of input y"):
+        run(text, inputs={"x": x, "y": y})
+    assert run(PAIR.replace("OTHER", "s1"), inputs={"x": x, "y": y}).outputs[0].shape == (2, 3)
+
+
+PAIR = """class GraphModule(torch.nn.Module):
+    def forward(self, x: "f32[s0, 3]", y: "f32[OTHER, 3]"):
+        add = torch.ops.aten.add.Tensor(x, y)
+        return (add,)
+"""
 
 
 def test_mutations_are_no_results() -> None:
