@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 import zipfile
 from io import BytesIO
 from pathlib import Path
@@ -388,15 +389,84 @@ def test_damaged_archives_are_refused(data: bytes, words: str) -> None:
     assert words in caught.value.message
 
 
-def hostile(path: str, body: bytes = b"x", flags: int = 0) -> bytes:
+def hostile(path: str, body: bytes = b"x", flags: int = 0, packing: int = zipfile.ZIP_DEFLATED) -> bytes:
     buffer = BytesIO(changed())
-    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(buffer, "a", packing) as made:
         made.writestr(path, body)
     data = buffer.getvalue()
     if flags:
         at = data.rfind(b"PK\x01\x02")
         data = data[:at + 8] + bytes([data[at + 8] | flags]) + data[at + 9:]
     return data
+
+
+SIZE, OFFSET = 24, 42
+"""Places in an entry of a zip's directory: the unpacked size, and the place of its data."""
+
+
+def patched(at: int, value: bytes) -> bytes:
+    """An archive with other bytes in the last entry of its directory."""
+    data = hostile("model/secret", packing=zipfile.ZIP_STORED)
+    begin = data.rfind(b"PK\x01\x02") + at
+    return data[:begin] + value + data[begin + len(value):]
+
+
+def doubled() -> bytes:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # zipfile's own words about the same path
+        return hostile("net/models/model.json", b"{}")
+
+
+def renamed_weight() -> bytes:
+    """A weight whose own header has another path than the directory."""
+    data = changed()
+    at = data.index(b"data/weights/weight_0")
+    return data[:at] + b"data/weights/weight_9" + data[at + len(b"data/weights/weight_9"):]
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    (patched(OFFSET, bytes(4)), "lies over another one"), (patched(OFFSET, b"\xff\xff\xff\x7f"), "reaches beyond its end"),
+    (patched(SIZE, b"\x09"), "is not packed, but the zip's directory says two sizes"), (patched(SIZE, b"\xff\xff\xff\x7f"), "unpacks to"),
+    (doubled(), "two entries with the path"),
+])
+def test_archives_whose_directory_lies_are_refused(data: bytes, words: str) -> None:
+    with pytest.raises(UserError) as caught:
+        load(data, name="net.pt2")
+    assert words in caught.value.message
+
+
+def test_a_weight_under_another_path_is_refused() -> None:
+    with pytest.raises(UserError, match="weight_0 is damaged: its header and the zip's directory name it differently"):
+        load(renamed_weight()).module().stored["p_inner_weight"]
+
+
+def test_archives_of_too_many_entries_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("irscope.formats.export.archive.MOST_ENTRIES", 5)
+    with pytest.raises(UserError, match=r"entries; a program has at most 5"):
+        load(changed(), name="net.pt2")
+
+
+@pytest.mark.parametrize("number", [3, 5, 7, 9])
+def test_other_major_versions_are_refused(number: int) -> None:
+    data = changed(lambda r: r.update(schema_version={"major": number, "minor": 1}, torch_version="2.4.0"))
+    with pytest.raises(UserError) as caught:
+        load(data, name="net.pt2")
+    assert f"schema version {number} (torch 2.4.0); irscope reads 8" in caught.value.message and "print(ep)" in caught.value.help
+
+
+@pytest.mark.parametrize("minor", [1, 20, 99])
+def test_all_minor_versions_of_the_known_major_are_read(minor: int) -> None:
+    assert load(changed(lambda r: r.update(schema_version={"major": 8, "minor": minor}))).ok
+
+
+def test_archives_of_the_first_layout_are_refused_by_name() -> None:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as made:
+        made.writestr("serialized_exported_program.json", "{}")
+        made.writestr("serialized_state_dict.pt", b"")
+    with pytest.raises(UserError, match="of an early torch") as caught:
+        load(buffer.getvalue(), name="net.pt2")
+    assert "torch.export.load" in caught.value.help
 
 
 @pytest.mark.parametrize(("data", "words"), [
