@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from types import MappingProxyType
 
 from irscope.analysis.calls import is_fusion
 from irscope.analysis.levels import critical_path, works
@@ -11,20 +13,24 @@ from irscope.analysis.outline import Section
 from irscope.analysis.survey import Survey
 from irscope.graph import Dialect, Graph, Module, Node, TensorType, TupleType, Type, bytes_of
 from irscope.ops import hlo
-from irscope.ops.module_attributes import HloModule
+from irscope.ops.module_attributes import HloModule, Interface
 
 # Looking up the source lines of a million nodes is slow; a summary reads this many.
 MAX_ASKED = 20_000
 ASKED_OF_SECTION = 256
 
 
+NO_PATHS: Mapping[str, str] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An input or a result of the entry."""
+    """An input or a result of the entry; ``path`` is the place of an input in the user's call, where the dump tells."""
 
     name: str
     type: Type
     bytes: int
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +124,7 @@ def summarise(survey: Survey, n_costly: int = 5) -> Summary:
     return Summary(
         name=module.name, dialect=module.dialect, entry=module.entry, n_nodes=len(all_nodes), n_graphs=len(module.graphs),
         entry_nodes=len(entry.nodes) if entry is not None else 0, depth=depth, width=width,
-        critical_nodes=critical, critical_share=share, inputs=inputs(entry), outputs=outputs(entry),
+        critical_nodes=critical, critical_share=share, inputs=inputs(entry, Interface.of(module).input_paths), outputs=outputs(entry),
         parameter_bytes=survey.parameter_bytes(), flops=totals.flops, read=totals.read, written=totals.written, kernels=totals.kernels,
         fusions=totals.fusions, peak_bytes=peak, peak_at=peak_at, scheduled=scheduled, ops=survey.ops,
         classes=Counter(node.op.work for node in all_nodes), dtypes=survey.dtypes, loops=loops, unknown_ops=unknown,
@@ -126,9 +132,9 @@ def summarise(survey: Survey, n_costly: int = 5) -> Summary:
         no_work=survey.costs.known.reason if survey.costs.known is not None else "", n_open=n_open)
 
 
-def inputs(entry: Graph | None) -> list[Value]:
+def inputs(entry: Graph | None, paths: Mapping[str, str] = NO_PATHS) -> list[Value]:
     """The parameters of the entry, in order."""
-    return [Value(p.name, p.type, bytes_of(p.type)) for p in entry.params] if entry is not None else []
+    return [Value(p.name, p.type, bytes_of(p.type), paths.get(p.name, "")) for p in entry.params] if entry is not None else []
 
 
 def outputs(entry: Graph | None) -> list[Value]:

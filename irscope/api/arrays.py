@@ -12,9 +12,9 @@ from irscope.backends.model import ports_of
 from irscope.graph import Module, TupleType
 from irscope.lazy import Array
 from irscope.lower.values import leaf_paths
-from irscope.ops.module_attributes import Prepared
+from irscope.ops.module_attributes import Interface, Prepared
 from irscope.source import UserError
-from irscope.source.arrays import Joined, read_arrays
+from irscope.source.arrays import Joined, Renamed, read_arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,12 @@ def with_arguments(files: Files, module: Module, arguments: Sequence[Array], wat
            if not any(key in given for given in (files.inputs, files.weights) for key in (f"arg{i}", name))}
     watch.note(f"{len(own)} of {len(arguments)} inputs are those of the snapshot")
     return Files(Joined([files.inputs, own]), files.weights, files.constants)
+
+
+def by_graph_names(files: Files, module: Module) -> Files:
+    """The arrays under the names of the graph, where they are given by their place in the user's call: ``d['b'][0]``."""
+    names = {path: name for name, path in Interface.of(module).input_paths.items()}
+    return Files(Renamed(files.inputs, names), Renamed(files.weights, names), files.constants) if names else files
 
 
 class Arrays:

@@ -14,8 +14,10 @@ from irscope.api.linting import LintResult, lint
 from irscope.api.options import CaptureOptions, LintOptions, ShowOptions
 from irscope.api.showing import ShowResult, show
 from irscope.api.watching import SILENT, Watcher
-from irscope.fleet.dump_folder import read_folder
-from irscope.fleet.timeline import figures_of
+from irscope.fleet import compile_folder
+from irscope.fleet.compile_record import CompileRecord, read_record
+from irscope.fleet.dump_folder import DumpedModule, read_folder
+from irscope.fleet.timeline import figures_of_stages
 from irscope.source import UserError
 
 POLL = 0.5
@@ -24,8 +26,8 @@ GRACE = 5.0
 """Seconds that a program has to end after it was asked to."""
 LINTED = 5
 """So many of the costliest modules are linted."""
-NOTHING = ("XLA dumps what it compiles: does the program import jax, torch_xla or TensorFlow with jit_compile=True, and did it set "
-           "XLA_FLAGS itself? --functions names a module that must exist, such as jit_step")
+NOTHING = ("XLA and torch.compile dump what they compile: does the program call torch.compile, or import jax, torch_xla or TensorFlow with "
+           "jit_compile=True, and did it set XLA_FLAGS itself? --functions names a module of XLA that must exist, such as jit_step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +40,16 @@ class CaptureResult:
     linted: LintResult
     stopped: bool = False
 
+    @property
+    def failed(self) -> bool:
+        """Whether the program failed, or was ended."""
+        return self.stopped or self.status != 0
+
 
 @contextmanager
 def capture(command: Sequence[str], options: CaptureOptions | None = None, *, watch: Watcher = SILENT) -> Iterator[CaptureResult]:
-    """Run a program with XLA's dumps switched on, and open the folder; unless it is kept, the folder is deleted after the block.
+    """Run a program with the dumps of XLA and torch.compile switched on, and open the folder; unless it is kept, it is deleted after the
+    block.
 
     The program's standard output goes to standard error. Raises :class:`irscope.UserError` if it cannot be started, if it compiled nothing,
     and if the folder to keep holds files already.
@@ -62,13 +70,20 @@ def capture(command: Sequence[str], options: CaptureOptions | None = None, *, wa
                        "--functions takes fewer modules")
         elif status:
             watch.note(f"{command[0]} ended with status {status}")
-        if not read_folder(folder).modules:
+        dumps = read_folder(folder)
+        record = read_record(dumps)
+        if not dumps.modules:
             raise UserError(f"{command[0]} ended with status {status}, and wrote no dump", NOTHING)
-        yield CaptureResult(status, show(folder, ShowOptions(), watch=watch), _findings(folder, watch), stopped)
+        shown = show(folder, ShowOptions(), watch=watch)
+        with watch.stage("linting"):
+            linted = lint(_to_lint(folder, dumps.modules, record), LintOptions())
+        if options.keep is not None:
+            watch.note(f"the dumps are in {options.keep}: irscope show {options.keep}")
+        yield CaptureResult(status, shown, linted, stopped)
 
 
 def environment(options: CaptureOptions, folder: str, base: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the program: its own XLA flags, and those of the dumps after them.
+    """The environment of the program: its own XLA flags and those of the dumps after them, and the folder for torch.compile.
 
     >>> environment(CaptureOptions(functions=".*step.*"), "/d", {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"})["XLA_FLAGS"]
     '--xla_cpu_enable_fast_math=true --xla_dump_to=/d --xla_dump_hlo_as_text --xla_dump_hlo_module_re=.*step.*'
@@ -78,8 +93,16 @@ def environment(options: CaptureOptions, folder: str, base: Mapping[str, str]) -
         flags.append(f"--xla_dump_hlo_module_re={options.functions}")
     if options.passes:
         flags.append("--xla_dump_hlo_pass_re=.*")
-    # A program from the compilation cache is not compiled, and XLA dumps nothing of it.
-    return {**base, "XLA_FLAGS": " ".join(filter(None, flags)), "JAX_ENABLE_COMPILATION_CACHE": "false"}
+    return {**base, "XLA_FLAGS": " ".join(filter(None, flags)), "TORCH_COMPILE_DEBUG_DIR": folder, "TORCH_TRACE": folder, **ALWAYS}
+
+
+ALWAYS = {
+    "TORCH_COMPILE_DEBUG": "1",
+    # A program from a compilation cache is not compiled, and nothing of it is dumped.
+    "JAX_ENABLE_COMPILATION_CACHE": "false",
+    "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1",
+}
+"""Variables that do not depend on the options."""
 
 
 @contextmanager
@@ -145,10 +168,12 @@ def _size(folder: str) -> int:
     return size
 
 
-def _findings(folder: str, watch: Watcher) -> LintResult:
-    """The findings in the first stages of the costliest modules: there an edit of the program still has its effect."""
-    modules = read_folder(folder).modules
-    figures = list(figures_of([module.last.path for module in modules]))
+def _to_lint(folder: str, modules: Sequence[DumpedModule], record: CompileRecord | None) -> list[str]:
+    """Of the costliest modules the first stages, where an edit of the program still has its effect, and the records of torch.compile."""
+    figures = list(figures_of_stages([module.last for module in modules]))
     order = sorted(range(len(modules)), key=lambda i: -(figures[i].flops + figures[i].bytes))
-    with watch.stage("linting"):
-        return lint([modules[i].stages[0].path for i in order[:LINTED]], LintOptions())
+    chosen = [modules[i] for i in order[:LINTED]]
+    firsts = [module.stages[0].path for module in chosen if not compile_folder.aot_id(module.name) and not module.stages[0].text]
+    compiled = [stage.path for module in chosen if compile_folder.aot_id(module.name) for stage in module.stages if not stage.text]
+    records = record.files if record is not None else []
+    return list(dict.fromkeys([*firsts, *compile_folder.to_lint(compiled, folder, False), *records]))

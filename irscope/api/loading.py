@@ -25,9 +25,12 @@ def load(path_or_text: str | bytes | os.PathLike[str] | Live, *, format: str | N
     """Read a dump: a path (``-`` is standard input, .gz is unpacked), the text itself (a str of several lines), or its bytes.
 
     Or a program of jax: a Lowered, Compiled, Traced or Exported object, a jitted function with its ``args`` and ``kwargs`` (arrays, or
-    ``jax.ShapeDtypeStruct``), or a Keras model on jax. ``format`` (``hlo``, ``relay``, ``torchscript``) overrides the detection, ``name``
-    is the name in messages. Raises :class:`irscope.UserError` if there is nothing to read; errors inside a dump are findings of the
-    Reading, whose ``ok`` is False if the format's own parser would reject the text.
+    ``jax.ShapeDtypeStruct``), or a Keras model on jax. Or one of torch: an ExportedProgram, a GraphModule, a ScriptModule; with ``args``
+    also a module, which is exported for them, and a function of torch.compile, which is called once while its compilation is traced.
+    ``format`` (``hlo``, ``relay``, ``torchscript``) overrides the detection, ``name`` is the name in messages.
+
+    Raises :class:`irscope.UserError` if there is nothing to read; errors inside a dump are findings of the Reading, whose ``ok`` is False
+    if the format's own parser would reject the text.
 
     >>> reading = load('''ENTRY main { p = f32[2] parameter(0)
     ... ROOT n = f32[2] negate(p) }''')
@@ -41,7 +44,7 @@ def load(path_or_text: str | bytes | os.PathLike[str] | Live, *, format: str | N
     if isinstance(path_or_text, bytes):
         return with_origins(read_data(path_or_text, name or "<bytes>", format))
     if not isinstance(path_or_text, str | os.PathLike):
-        return load(dump_of(path_or_text, Arguments(args, kwargs)), format=format, name=name or f"<{type(path_or_text).__name__}>")
+        return _load_live(path_or_text, Arguments(args, kwargs or {}), format, name or f"<{type(path_or_text).__name__}>")
     path = os.fspath(path_or_text)
     if name is None:
         concerning(called(path))
@@ -50,6 +53,15 @@ def load(path_or_text: str | bytes | os.PathLike[str] | Live, *, format: str | N
         return with_origins(read(SourceText(name or path, large), format))
     archive = map_large_archive(path)
     return with_origins(read_data(read_bytes(path) if archive is None else archive, name or path, format))
+
+
+def _load_live(what: Live, arguments: Arguments, format: str | None, name: str) -> Reading:
+    dump = dump_of(what, arguments)
+    reading = load(dump.data, format=format, name=name)
+    if dump.values is not None:
+        for module in reading.modules:
+            module.stored = dump.values
+    return reading
 
 
 def read_source(what: Source, source_format: str | None = None) -> Reading:

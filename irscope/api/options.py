@@ -155,8 +155,8 @@ class CaptureOptions:
     """What :func:`irscope.api.capture` has dumped. ``max_size`` is in bytes."""
 
     keep: str | None = option(None, "Keep the dumps in this folder (default: they are removed).", metavar="DIR")
-    functions: str | None = option(None, "Only modules whose names match, such as '.*train_step.*' (jit_NAME is jax's).", metavar="REGEX")
-    passes: bool = option(False, "A dump after every pass of the compiler too: what each of them changed.")
+    functions: str | None = option(None, "Of XLA only modules whose names match: '.*train_step.*' (jit_NAME is jax's).", metavar="REGEX")
+    passes: bool = option(False, "Of XLA a dump after every pass too: what each of them changed.")
     max_size: int = option(1 << 30, "End the program when its dumps take more.", metavar="SIZE", parse=parse_size, shown=False)
 
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from irscope.analysis.rounding import coarsest_types
 from irscope.analysis.soundness import Use, require
-from irscope.api.arrays import Arrays, Files, read_files, results_by_number, with_arguments
+from irscope.api.arrays import Arrays, Files, by_graph_names, read_files, results_by_number, with_arguments
 from irscope.api.binding import bound, lowering_options
 from irscope.api.loading import Source, first_module, name_of, whole
 from irscope.api.options import RunOptions
@@ -24,7 +24,7 @@ from irscope.backends.varying import reference_results
 from irscope.graph import Module, dtype_of
 from irscope.lazy import Array, np
 from irscope.ops import hlo
-from irscope.ops.module_attributes import Prepared
+from irscope.ops.module_attributes import Interface, Prepared
 from irscope.source import UserError, did_you_mean
 from irscope.source.arrays import Joined, read_arrays, write_arrays
 from irscope.version import __version__
@@ -36,11 +36,12 @@ NOT_WORK = hlo.named("parameter tuple")
 
 
 class OutputJson(TypedDict):
-    """One output: ``shape`` counts elements."""
+    """One output: ``shape`` counts elements, ``path`` is its place in what the user's function returns, where the dump tells."""
 
     name: str
     dtype: str
     shape: list[int]
+    path: NotRequired[str]
 
 
 @dataclass(slots=True)
@@ -49,7 +50,8 @@ class RunResult:
 
     ``outputs`` are numpy arrays in the order of the entry's results; with several ``devices``, all of device 0 first. With the reference
     engine ``kernels`` is 0 and ``interpreted_ops`` names all operators. ``comparisons`` has one entry per output and requested comparison.
-    ``drawn`` names the inputs whose values were drawn at random.
+    ``drawn`` names the inputs whose values were drawn at random. ``paths`` are the places of the outputs in what the user's function
+    returns (``['y'][0]``), where the dump tells.
     """
 
     outputs: list[Array]
@@ -63,6 +65,7 @@ class RunResult:
     load_s: float = 0.0
     devices: int = 1
     drawn: list[str] = field(default_factory=list)
+    paths: Sequence[str] = ()
 
     @property
     def ok(self) -> bool:
@@ -84,11 +87,24 @@ class RunResult:
         """The largest error of all comparisons, relative to the largest value of its output."""
         return max(c.max_rel for c in self.comparisons)
 
+    def _output(self, number: int, array: Array) -> OutputJson:
+        made = OutputJson(name=f"out{number}", dtype=dtype_of(array.dtype).name, shape=list(array.shape))
+        if self.paths:
+            made["path"] = self.paths[number]
+        return made
+
+    def label(self, number: int) -> str:
+        """The name of an output; of several devices also which result of which device it is."""
+        if self.devices == 1:
+            return f"out{number} {self.paths[number]}".rstrip() if self.paths else f"out{number}"
+        device, own = divmod(number, len(self.outputs) // self.devices)
+        return f"out{number} (out{own}@{device})"
+
     def as_json(self) -> dict[str, object]:
         """The object that ``--format json`` prints: ``irscope/schemas/compile-and-run.json``."""
         record: dict[str, object] = {
             "ok": self.ok,
-            "outputs": [OutputJson(name=f"out{i}", dtype=dtype_of(a.dtype).name, shape=list(a.shape)) for i, a in enumerate(self.outputs)],
+            "outputs": [self._output(i, array) for i, array in enumerate(self.outputs)],
             "kernels": self.kernels,
             "interpreted_ops": self.interpreted_ops,
             "threads": self.threads,
@@ -128,6 +144,8 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
     module, arrays = prepared(what, options, given, watch)
     load_s = time.perf_counter() - began
     result = _by_reference(options, module, arrays, watch) if options.engine == "reference" else _by_llvm(options, module, arrays, watch)
+    paths = Interface.of(module).result_paths
+    result.paths = paths if len(paths) == len(result.outputs) else ()
     result.load_s, result.devices, result.drawn = load_s, Prepared.of(module).partitions, arrays.drawn_names
     _compare(options, module, arrays, result, watch)
     if options.save_outputs:
@@ -142,7 +160,7 @@ def prepared(what: Source, options: RunOptions, given: Files, watch: Watcher) ->
         reading = whole(what, options.source_format)
     _check_cpu(options)
     first = first_module(reading, watch)
-    files = with_arguments(read_files(options, given, watch), first, reading.arguments, watch)
+    files = with_arguments(by_graph_names(read_files(options, given, watch), first), first, reading.arguments, watch)
     if first.is_primitive:  # a program's types follow from the arrays that it is given: they are checked when it is opened
         require(reading, first, Use.RUN)
     if first.stored:

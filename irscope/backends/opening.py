@@ -12,6 +12,7 @@ from typing import Any
 from irscope.analysis.types import check_types
 from irscope.analysis.verify.faults import CODES
 from irscope.expand.programs import inferred, torchscript
+from irscope.expand.symbolic_sizes import check_sizes
 from irscope.graph import DTYPES, DType, Graph, Module, NamedType, TensorType, TupleType, Type, dtype_of
 from irscope.graph.dialect import Typing
 from irscope.graph.dtypes import F32
@@ -83,6 +84,7 @@ def opened(module: Module, given: Bindings, measure: Measure | None = None) -> M
             values[param.name] = TensorType(given.dtype(param.name, param.type), given.shapes[param.name])
         elif text.endswith("?"):
             values[param.name] = None
+    check_sizes(module, {name: value.shape for name, value in values.items() if isinstance(value, TensorType)})
     weights = {name: TensorType(_dtype(a, name), a.shape) for name, a in given.weights.items()}
     measured = _measured(module, given, measure)
     made = torchscript.run_program(module, torchscript.Given(values, weights, given.constants, measured))

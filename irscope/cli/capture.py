@@ -11,7 +11,7 @@ from irscope.cli.errors import FINDINGS, OK
 from irscope.cli.options import options
 from irscope.cli.output import opened, paint_for
 from irscope.cli.reporting import print_report
-from irscope.cli.terminal import TERMINAL, say
+from irscope.cli.terminal import TERMINAL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,10 +25,10 @@ class CaptureOutput:
 @click.argument("program", nargs=-1, required=True, metavar="-- PROGRAM [ARGUMENT]...")
 @options(request=CaptureOptions, output=CaptureOutput)
 def command(program: tuple[str, ...], request: CaptureOptions, output: CaptureOutput) -> int:
-    """Run a program with XLA's dumps switched on, and show what it compiled.
+    """Run a program with the dumps of XLA and torch.compile switched on, and show what it compiled.
 
     What the program prints goes to standard error. Then follow the modules by cost, what each stage of the compiler changed in the
-    costliest, and the findings in the costliest five.
+    costliest, graph breaks and recompilations of torch, and the findings in the costliest five.
 
     \b
     Examples:
@@ -40,6 +40,4 @@ def command(program: tuple[str, ...], request: CaptureOptions, output: CaptureOu
             captured.shown.write(stream, paint_for(stream), stream.isatty())
             stream.write("\n")
         print_report(captured.linted.report, output.form, None)
-    if request.keep is not None:
-        say(f"the dumps are in {request.keep}: irscope show {request.keep}")
-    return FINDINGS if captured.status or captured.stopped else OK
+    return FINDINGS if captured.failed else OK

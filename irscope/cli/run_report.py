@@ -10,8 +10,8 @@ from rich.text import Text
 from irscope.api.options import RunOptions
 from irscope.api.running import RunResult
 from irscope.cli.terminal import TERMINAL
-from irscope.graph import dtype_of
-from irscope.lazy import Array, np
+from irscope.render.arrays import range_of, type_of
+from irscope.render.units import micros, seconds
 
 
 def print_tables(request: RunOptions, result: RunResult) -> None:
@@ -24,7 +24,7 @@ def print_tables(request: RunOptions, result: RunResult) -> None:
     for heading in ("output", "type", "values"):
         table.add_column(heading, overflow="fold")
     for i, array in enumerate(result.outputs[:20]):
-        table.add_row(_label(i, result), _type(array), Text(_values(array)))
+        table.add_row(result.label(i), type_of(array), Text(range_of(array)))
     if len(result.outputs) > 20:
         table.add_row("...", f"{len(result.outputs) - 20} more", "")
     console.print(table)
@@ -40,13 +40,13 @@ def _facts(request: RunOptions, result: RunResult) -> list[tuple[str, str]]:
     facts: list[tuple[str, str]] = []
     if request.engine == "llvm":
         threads = f"{result.threads} thread{'s' * (result.threads != 1)}"
-        facts.append(("compiled", f"{result.kernels} kernels in {_seconds(result.compile_s)}, {threads}"))
+        facts.append(("compiled", f"{result.kernels} kernels in {seconds(result.compile_s)}, {threads}"))
     else:
         facts.append(("engine", "reference (numpy)"))
     if result.samples_us:
         middle, best = result.median_us, min(result.samples_us)
         rate = f", {result.flops / best / 1e3:.1f} GFLOP/s" if result.flops else ""
-        facts.append(("time", f"median {_micros(middle)}, min {_micros(best)} of {len(result.samples_us)} samples{rate}"))
+        facts.append(("time", f"median {micros(middle)}, min {micros(best)} of {len(result.samples_us)} samples{rate}"))
     if result.comparisons:
         worst = result.max_abs_error
         relative = result.max_rel_error
@@ -57,41 +57,3 @@ def _facts(request: RunOptions, result: RunResult) -> list[tuple[str, str]]:
     if request.save_outputs:
         facts.append(("saved", request.save_outputs))
     return facts
-
-
-def _label(number: int, result: RunResult) -> str:
-    """The name of an output; of several devices also which result of which device it is."""
-    if result.devices == 1:
-        return f"out{number}"
-    device, own = divmod(number, len(result.outputs) // result.devices)
-    return f"out{number} (out{own}@{device})"
-
-
-def _type(array: Array) -> str:
-    return f"{dtype_of(array.dtype).name}[{','.join(map(str, array.shape))}]"
-
-
-def _values(array: Array) -> str:
-    """The values of a small array, the range of a large one."""
-    if not array.size:
-        return "empty"
-    if array.size <= 4:
-        return " ".join(f"{v:.6g}" if array.dtype.kind == "f" else str(v) for v in array.reshape(-1))
-    if array.dtype.kind in "bc":
-        return f"{int(array.sum())} of {array.size} true" if array.dtype.kind == "b" else f"{array.reshape(-1)[0]} ..."
-    wide = array.astype(np.float64)
-    with np.errstate(all="ignore"):
-        finite = wide[np.isfinite(wide)]
-    odd = array.size - finite.size
-    if not finite.size:
-        return "no finite value"
-    text = f"{finite.min():.6g} to {finite.max():.6g}, mean {finite.mean():.6g}"
-    return text + (f", {odd} not finite" if odd else "")
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds * 1e3:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"
-
-
-def _micros(us: float) -> str:
-    return f"{us:.2f} us" if us < 1e3 else f"{us / 1e3:.3f} ms" if us < 1e6 else f"{us / 1e6:.3f} s"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from irscope.expand.programs import inferred, torchscript
 from irscope.expand.specialise import has_open_sizes, specialised
+from irscope.expand.symbolic_sizes import check_sizes
 from irscope.graph import DTYPES, UNKNOWN, Builder, Graph, Module, Node, TensorType, Type, Typing, callees_first
 from irscope.graph.dtypes import F32
 from irscope.graph.rewrite import copy_node
@@ -22,6 +23,7 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
     """
     dtypes = dtypes or {}
     if module.dialect.typing is Typing.EXECUTED and not module.is_primitive and (shapes or dtypes):
+        check_sizes(module, shapes)
         return torchscript.with_shapes(module, shapes, dtypes)
     main = module.main()
     names = {p.name: p for p in main.params} | {f"arg{i}": p for i, p in enumerate(main.params)}

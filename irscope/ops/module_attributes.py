@@ -1,7 +1,7 @@
 """The attributes of modules, as typed records: ``HloModule.of(module).is_scheduled``."""
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from irscope.graph.attributes import Attributes, attribute
@@ -27,3 +27,19 @@ class Prepared(Attributes):
     consumed = attribute[Collection[str]](())
     weights = attribute[Collection[str]](())
     partitions = attribute[int](1)
+
+
+class Interface(Attributes):
+    """How the user of a program calls it, where the dump tells.
+
+    ``input_paths`` has the place in the call of each input by name (``d['b'][0]``), ``result_paths`` the place in what the call returns of
+    each result that a run gives. ``ranges`` are the smallest and the largest value of symbolic sizes as written (``int_oo``: no limit),
+    ``hints`` their values in the call for which the program was made, ``guards`` conditions on the inputs as Python texts.
+    """
+
+    __slots__ = ()
+    input_paths = attribute[Mapping[str, str]]({})
+    result_paths = attribute[Sequence[str]](())
+    ranges = attribute[Mapping[str, tuple[str, str]]]({})
+    hints = attribute[Mapping[str, int]]({})
+    guards = attribute[Sequence[str]](())

@@ -116,7 +116,7 @@ def _summary(summary: Summary) -> dict[str, Any]:
 
 
 def _value(value: Value) -> dict[str, Any]:
-    return {"name": value.name, "type": str(value.type), "bytes": value.bytes}
+    return {"name": value.name, "type": str(value.type), "bytes": value.bytes, **({"path": value.path} if value.path else {})}
 
 
 def _tree(root: Section) -> Iterator[str]:

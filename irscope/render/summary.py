@@ -5,13 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.analysis.summary import Costly, Summary, Value, describe_type
 from irscope.graph import Reading
+from irscope.ops.module_attributes import Interface
 from irscope.render.labels import inside_text
 from irscope.render.paint import Paint
 from irscope.render.units import bytes_, count, flops, percent, plural, short
 from irscope.source import Severity
 
 LABEL = 11
-_TOLD_ELSEWHERE = frozenset({"entry_computation_layout", "is_scheduled", "stack_frames", "name", "snapshot"})
+_TOLD_ELSEWHERE = frozenset({"entry_computation_layout", "is_scheduled", "stack_frames", "name", "snapshot", "ranges", "hints", "guards",
+                            "input_paths", "result_paths"})
 """Attributes of a module that the other lines already tell."""
 
 
@@ -56,6 +58,8 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, object], f
     if summary.sources:
         line, n = summary.sources.most_common(1)[0]
         yield from _row("source", [plural(summary.source_files, "file"), f"most from {short(line, 60)} ({plural(n, one)})"], paint)
+    yield from _row("sizes", _sizes(Interface(attrs)), paint)
+    yield from _row("guards", Interface(attrs).guards, paint)
     flags = [f"{key} {short(' '.join(str(value).split()), 40)}" for key, value in attrs.items() if key not in _TOLD_ELSEWHERE]
     if flags:
         yield from _row("attributes", flags, paint)
@@ -130,8 +134,18 @@ def _row(label: str, parts: Sequence[str], paint: Paint) -> Iterator[str]:
 def _values(values: Sequence[Value], paint: Paint, size: int) -> list[str]:
     if not values:
         return ["none"]
-    shown = [f"{v.name} {describe_type(v.type)}" for v in values]
+    shown = [f"{v.name} {describe_type(v.type)}" + (f" = {v.path}" if v.path not in ("", v.name) else "") for v in values]
     return [f"{count(len(values))}, {bytes_(size)}: {shown[0]}", *shown[1:]]
+
+
+def _sizes(interface: Interface) -> list[str]:
+    """The symbolic sizes: their ranges, and their values when the program was made."""
+    told = []
+    for symbol, (low, high) in interface.ranges.items():
+        most = f"to {high}" if high.isdecimal() else "or more"
+        made = f", made for {interface.hints[symbol]}" if symbol in interface.hints else ""
+        told.append(f"{symbol} {low} {most}{made}")
+    return told
 
 
 def _loops(summary: Summary) -> list[str]:

@@ -36,6 +36,16 @@ def percent(share: float) -> str:
     return f"{share * 100:.1f} %" if 0 < share < 0.0095 else f"{share * 100:.0f} %"
 
 
+def seconds(n: float) -> str:
+    """``12 ms``; from a second on ``1.25 s``."""
+    return f"{n * 1e3:.0f} ms" if n < 1 else f"{n:.2f} s"
+
+
+def micros(us: float) -> str:
+    """Microseconds: ``12.50 us``, ``1.250 ms``, ``2.000 s``."""
+    return f"{us:.2f} us" if us < 1e3 else f"{us / 1e3:.3f} ms" if us < 1e6 else f"{us / 1e6:.3f} s"
+
+
 def plural(n: float, one: str, many: str = "") -> str:
     """``1 kernel``, ``2 kernels``."""
     return f"{count(n)} {one if n == 1 else many or one + 's'}"

@@ -138,6 +138,32 @@ class Joined(Mapping[str, Any]):
         return self._owner[name][name]
 
 
+class Renamed(Mapping[str, Any]):
+    """Arrays under other names; those that ``names`` does not have keep theirs. Raises UserError where two get one name."""
+
+    def __init__(self, arrays: Mapping[str, Array], names: Mapping[str, str]) -> None:
+        self._arrays = arrays
+        self._own: dict[str, str] = {}
+        for own in arrays:
+            name = names.get(own, own)
+            if name in self._own:
+                raise UserError(f"{name} is given twice: as {self._own[name]} and as {own}", "give it once")
+            self._own[name] = own
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._own)
+
+    def __len__(self) -> int:
+        return len(self._own)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own
+
+    def __getitem__(self, name: str) -> Array:
+        found: Array = self._arrays[self._own[name]]
+        return found
+
+
 def _json(path: str, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)

@@ -54,6 +54,26 @@ def test_what_a_program_compiles_is_shown(program: list[str], tmp_path: Path, cl
     assert again.exit_code == 2 and "holds files already" in again.stderr
 
 
+TORCH = r"""
+import os, shutil, sys
+source, folder = sys.argv[1], os.environ["TORCH_COMPILE_DEBUG_DIR"]
+assert os.environ["TORCH_COMPILE_DEBUG"] == "1" == os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"]
+shutil.copy(source + "/torch_trace.log.gz", os.environ["TORCH_TRACE"] + "/dedicated_log_torch_trace_x.log.gz")
+if "trace-only" not in sys.argv:
+    shutil.copytree(source + "/torch_compile_debug", folder + "/torch_compile_debug")
+"""
+INDUCTOR = Path(__file__).parent.parent / "data" / "inductor"
+
+
+@pytest.mark.parametrize("option", ["", "trace-only"])
+def test_what_torch_compiles_is_shown(option: str, tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "train.py").write_text(TORCH)
+    done = cli("capture", "--keep", tmp_path / "dumps", "--", sys.executable, tmp_path / "train.py", INDUCTOR, option)
+    assert done.exit_code == 0, done.stderr
+    assert "what the compiler did" in done.stdout and "graph break" in done.stdout and "CTL007" in done.stdout
+    assert ("as Inductor recorded them" in done.stdout) != bool(option) and f"the dumps are in {tmp_path / 'dumps'}" in done.stderr
+
+
 def test_a_program_that_fails_is_shown_and_said(program: list[str], cli: Cli) -> None:
     done = cli("capture", "--", *program, "fails")
     assert done.exit_code == 1 and "ended with status 7" in done.stderr and "jit_step" in done.stdout
@@ -68,7 +88,7 @@ def test_the_folder_is_gone_afterwards(program: list[str]) -> None:
 
 def test_a_program_without_dumps_is_refused(program: list[str], cli: Cli) -> None:
     done = cli("capture", *program, "nothing")
-    assert done.exit_code == 2 and "ended with status 3, and wrote no dump" in done.stderr and "jax" in done.stderr
+    assert done.exit_code == 2 and "ended with status 3, and wrote no dump" in done.stderr and "torch.compile" in done.stderr
     assert "no such program" in cli("capture", "--", "no-such-program-here").stderr
     with pytest.raises(UserError, match="no program to run"), capture([]):
         pass

@@ -299,3 +299,35 @@ def test_random_numbers_have_types_and_no_values() -> None:
     with pytest.raises(UserError) as refused:
         compile_module(made, {}, Options(threads=1), use_cache=False)
     assert "call eval()" in refused.value.findings[0].help
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("silu", [-0.142578125, -0.279296875, -0.232421875, 0.1728515625, 0.828125, 2.53125]),
+    ("gelu", [-0.004058837890625, -0.1259765625, -0.1689453125, 0.185546875, 0.953125, 2.6875]),
+    ("mish", [-0.1455078125, -0.306640625, -0.267578125, 0.208984375, 0.97265625, 2.6875]),
+    ("softplus", [0.048583984375, 0.2412109375, 0.404296875, 0.85546875, 1.390625, 2.765625]),
+    ("hardswish", [-0.0, -0.3671875, -0.267578125, 0.1650390625, 0.75390625, 2.5625]),
+])
+def test_activations_of_half_types_round_once(name: str, expected: list[float]) -> None:
+    """The values are torch's, bit by bit."""
+    x = np.array([-3.0, -1.3, -0.7, 0.3, 1.1, 2.7], ml_dtypes.bfloat16)
+    made = run(module('x: "bf16[6]"', f'y: "bf16[6]" = torch.ops.aten.{name}.default(x)\nreturn (y,)'), x=x)
+    assert made[0].astype(np.float64).tolist() == expected
+
+
+@pytest.mark.parametrize(("target", "reduction", "expected"), [
+    ([2, 0, 1], 1, 0.4677), ([2, -100, 1], 1, 0.4305), ([2, 0, 1], 0, [0.4782, 0.3457, 0.8132]),
+])
+def test_cross_entropy_with_class_weights_and_label_smoothing(target: list[int], reduction: int, expected: object) -> None:
+    """The values are torch's; a mean is by the weights of the targets."""
+    body = f'loss = torch.ops.aten.cross_entropy_loss.default(x, t, w, {reduction}, -100, 0.1)\nreturn (loss,)'
+    x = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75], [-2.0, 1.0, 0.125]], np.float32)
+    made = run(module('x: "f32[3, 3]", t: "i64[3]", w: "f32[3]"', body), x=x, t=np.array(target), w=np.array([0.5, 2.0, 1.0], np.float32))
+    np.testing.assert_allclose(made[0], expected, atol=5e-5)
+
+
+def test_rrelu_in_evaluation_gives_its_noise_back() -> None:
+    body = "r = torch.ops.aten.rrelu_with_noise_functional.default(x, n)\na = r[0]\nb = r[1]\nreturn (a, b)"
+    made = run(module('x: "f32[2, 3]", n: "f32[2, 3]"', body), x=X, n=X)
+    np.testing.assert_allclose(made[0], np.where(X > 0, X, X * (0.125 + 1 / 3) / 2), rtol=1e-6)
+    np.testing.assert_array_equal(made[1], X)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 import zipfile
 from io import BytesIO
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irscope import UserError, load
+from irscope import RunOptions, ShowOptions, UserError, load, show
 from irscope.api.running import run
 from irscope.diff.compare import compare
 from irscope.formats.detect import detect
@@ -18,6 +19,7 @@ from irscope.formats.export import print_module, read, sniff
 from irscope.formats.export.signature import Exported
 from irscope.formats.torchscript.attributes import Call
 from irscope.graph import Effect, Module, Node, Reading
+from irscope.ops.module_attributes import Interface
 from irscope.source import SourceText
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "export"
@@ -81,7 +83,89 @@ def test_the_signature_and_the_ranges_are_kept(form: str) -> None:
         ("BUFFER", "b_steps", "steps"), ("BUFFER", "b_scale", "scale"), ("CONSTANT_TENSOR", "c_shift", "shift"), ("USER_INPUT", "x", ""),
         ("USER_INPUT", "flip", "")]
     assert [p.persistent for p in exported.signature.inputs[2:4]] == [True, False]
-    assert exported.ranges == {"s77": ("2", "64")}
+    assert Interface.of(load(DATA / form).module()).ranges == {"s77": ("2", "64")}
+
+
+def test_a_call_is_known_as_its_user_writes_it() -> None:
+    interface = Interface.of(load(DATA / "net.pt2").module())
+    assert interface.input_paths == {"x": "x", "flip": "flip"} and interface.hints == {"s77": 3}
+    assert interface.result_paths == ("['z']", "['rest'][0]", "['rest'][1]", "['top']", "['n']")
+
+
+LEAF: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
+
+
+def tree(kind: str, context: Any, *children: Any) -> dict[str, Any]:
+    return {"type": kind, "context": context if isinstance(context, str) else json.dumps(context), "children_spec": list(children)}
+
+
+def called(positional: list[Any], keywords: dict[str, Any], names: list[str], **more: Any) -> Module:
+    """The archive as if ``x`` and ``flip`` were the leaves of these trees."""
+    call = tree("builtins.tuple", None, tree("builtins.tuple", None, *positional), tree("builtins.dict", list(keywords), *keywords.values()))
+
+    def change(record: Any) -> None:
+        held = record["graph_module"]
+        held["module_call_graph"][0]["signature"].update(in_spec=json.dumps([1, call]), forward_arg_names=names)
+        held.update(more)
+    return load(changed(change), name="net.pt2").module()
+
+
+@pytest.mark.parametrize(("positional", "keywords", "names", "expected"), [
+    ([tree("builtins.dict", ["a", 3], LEAF, tree("builtins.list", None, LEAF))], {}, ["d"], ["d['a']", "d[3][0]"]),
+    ([tree("Batch", [["ids", "mask"], []], LEAF, LEAF)], {}, ["b"], ["b.ids", "b.mask"]),
+    ([tree("collections.namedtuple", "src.Q", LEAF, LEAF)], {}, ["q"], ["q.a", "q.b"]),
+    ([LEAF], {"flag": LEAF}, [], ["args[0]", "flag"]),
+    ([tree("odd.Thing", "not JSON", LEAF, LEAF)], {}, ["t"], ["t[0]", "t[1]"]),
+])
+def test_inputs_are_known_by_their_place_in_the_call(positional: list[Any], keywords: dict[str, Any], names: list[str],
+                                                     expected: list[str]) -> None:
+    module = called(positional, keywords, names, treespec_namedtuple_fields={"src.Q": {"field_names": ["a", "b"]}})
+    assert list(Interface.of(module).input_paths.values()) == expected
+
+
+def test_trees_that_do_not_fit_tell_nothing() -> None:
+    assert Interface.of(called([LEAF], {}, ["x"])).input_paths == {}
+    odd = changed(lambda r: r["graph_module"]["module_call_graph"][0]["signature"].update(in_spec="[2, {}]"))
+    assert Interface.of(load(odd).module()).input_paths == {}
+
+
+def test_inputs_are_given_and_results_named_by_their_place_in_the_call(tmp_path: Path) -> None:
+    path = tmp_path / "net.pt2"
+    values, expected = arrays()
+    tree_of = [1, tree("builtins.tuple", None, tree("builtins.tuple", None, tree("builtins.dict", ["a", "flip"], LEAF, LEAF)),
+                       tree("builtins.dict", []))]
+    path.write_bytes(changed(lambda r: r["graph_module"]["module_call_graph"][0]["signature"].update(
+        in_spec=json.dumps(tree_of), forward_arg_names=["d"])))
+    result = run(path, inputs={"d['a']": values["x"]})
+    np.testing.assert_allclose(result.outputs[0], expected[0], rtol=1e-5)
+    assert result.label(1) == "out1 ['rest'][0]" and result.as_json()["outputs"][3]["path"] == "['top']"  # type: ignore[index]
+    with pytest.raises(UserError, match="x is given twice"):
+        run(path, inputs={"d['a']": values["x"], "x": values["x"]})
+
+
+@pytest.mark.parametrize("form", FORMS[:2])
+def test_sizes_outside_of_their_range_are_refused(form: str) -> None:
+    for call in (lambda: run(DATA / form, RunOptions(shapes={"x": (65, 4)})), lambda: show(DATA / form, ShowOptions(shapes={"x": (65, 4)})),
+                 lambda: run(DATA / form, inputs={"x": np.zeros((65, 4), np.float32)})):
+        with pytest.raises(UserError, match="dimension 0 of input x is 65, outside of the range of s77: 2 to 64"):
+            call()
+    assert "s77 2 to 64" in str(show(DATA / form))
+
+
+def test_inputs_agree_on_their_symbols() -> None:
+    text = PAIR.replace("OTHER", "s0")
+    x, y = np.zeros((2, 3), np.float32), np.zeros((1, 3), np.float32)
+    assert run(text, inputs={"x": x, "y": x}).outputs[0].shape == (2, 3)
+    with pytest.raises(UserError, match="s0 is 2 in input x, and 1 in dimension 0 of input y"):
+        run(text, inputs={"x": x, "y": y})
+    assert run(PAIR.replace("OTHER", "s1"), inputs={"x": x, "y": y}).outputs[0].shape == (2, 3)
+
+
+PAIR = """class GraphModule(torch.nn.Module):
+    def forward(self, x: "f32[s0, 3]", y: "f32[OTHER, 3]"):
+        add = torch.ops.aten.add.Tensor(x, y)
+        return (add,)
+"""
 
 
 def test_mutations_are_no_results() -> None:
@@ -305,15 +389,84 @@ def test_damaged_archives_are_refused(data: bytes, words: str) -> None:
     assert words in caught.value.message
 
 
-def hostile(path: str, body: bytes = b"x", flags: int = 0) -> bytes:
+def hostile(path: str, body: bytes = b"x", flags: int = 0, packing: int = zipfile.ZIP_DEFLATED) -> bytes:
     buffer = BytesIO(changed())
-    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(buffer, "a", packing) as made:
         made.writestr(path, body)
     data = buffer.getvalue()
     if flags:
         at = data.rfind(b"PK\x01\x02")
         data = data[:at + 8] + bytes([data[at + 8] | flags]) + data[at + 9:]
     return data
+
+
+SIZE, OFFSET = 24, 42
+"""Places in an entry of a zip's directory: the unpacked size, and the place of its data."""
+
+
+def patched(at: int, value: bytes) -> bytes:
+    """An archive with other bytes in the last entry of its directory."""
+    data = hostile("model/secret", packing=zipfile.ZIP_STORED)
+    begin = data.rfind(b"PK\x01\x02") + at
+    return data[:begin] + value + data[begin + len(value):]
+
+
+def doubled() -> bytes:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # zipfile's own words about the same path
+        return hostile("net/models/model.json", b"{}")
+
+
+def renamed_weight() -> bytes:
+    """A weight whose own header has another path than the directory."""
+    data = changed()
+    at = data.index(b"data/weights/weight_0")
+    return data[:at] + b"data/weights/weight_9" + data[at + len(b"data/weights/weight_9"):]
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    (patched(OFFSET, bytes(4)), "lies over another one"), (patched(OFFSET, b"\xff\xff\xff\x7f"), "reaches beyond its end"),
+    (patched(SIZE, b"\x09"), "is not packed, but the zip's directory says two sizes"), (patched(SIZE, b"\xff\xff\xff\x7f"), "unpacks to"),
+    (doubled(), "two entries with the path"),
+])
+def test_archives_whose_directory_lies_are_refused(data: bytes, words: str) -> None:
+    with pytest.raises(UserError) as caught:
+        load(data, name="net.pt2")
+    assert words in caught.value.message
+
+
+def test_a_weight_under_another_path_is_refused() -> None:
+    with pytest.raises(UserError, match="weight_0 is damaged: its header and the zip's directory name it differently"):
+        load(renamed_weight()).module().stored["p_inner_weight"]
+
+
+def test_archives_of_too_many_entries_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("irscope.formats.export.archive.MOST_ENTRIES", 5)
+    with pytest.raises(UserError, match=r"entries; a program has at most 5"):
+        load(changed(), name="net.pt2")
+
+
+@pytest.mark.parametrize("number", [3, 5, 7, 9])
+def test_other_major_versions_are_refused(number: int) -> None:
+    data = changed(lambda r: r.update(schema_version={"major": number, "minor": 1}, torch_version="2.4.0"))
+    with pytest.raises(UserError) as caught:
+        load(data, name="net.pt2")
+    assert f"schema version {number} (torch 2.4.0); irscope reads 8" in caught.value.message and "print(ep)" in caught.value.help
+
+
+@pytest.mark.parametrize("minor", [1, 20, 99])
+def test_all_minor_versions_of_the_known_major_are_read(minor: int) -> None:
+    assert load(changed(lambda r: r.update(schema_version={"major": 8, "minor": minor}))).ok
+
+
+def test_archives_of_the_first_layout_are_refused_by_name() -> None:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as made:
+        made.writestr("serialized_exported_program.json", "{}")
+        made.writestr("serialized_state_dict.pt", b"")
+    with pytest.raises(UserError, match="of an early torch") as caught:
+        load(buffer.getvalue(), name="net.pt2")
+    assert "torch.export.load" in caught.value.help
 
 
 @pytest.mark.parametrize(("data", "words"), [

@@ -91,6 +91,8 @@ class Archive:
         if len(header) < LOCAL_HEADER or header[:4] != b"PK\x03\x04":
             raise self.fault(f"{name} is damaged: its header is not where the zip's directory says")
         names, extra = struct.unpack("<HH", header[26:30])
+        if bytes(self.data[begin + LOCAL_HEADER:begin + LOCAL_HEADER + names]) != entry.orig_filename.encode():
+            raise self.fault(f"{name} is damaged: its header and the zip's directory name it differently")
         begin += LOCAL_HEADER + names + extra
         found = memoryview(self.data)[begin:begin + entry.file_size]
         if len(found) != entry.file_size:
@@ -98,15 +100,21 @@ class Archive:
         return found
 
     def _check(self, entries: list[zipfile.ZipInfo]) -> None:
-        """Refuse what no writer of torch makes: paths that climb, encryption, bombs, entries that lie over each other."""
+        """Refuse what no writer of torch makes: paths that climb or repeat, encryption, bombs, entries that lie over each other."""
+        seen: set[str] = set()
         for entry in entries:
             path = entry.filename
+            if path in seen:
+                raise self.fault(f"the archive has two entries with the path {path[:80]!r}: it is refused")
+            seen.add(path)
             if path.startswith(("/", "\\")) or ".." in path.replace("\\", "/").split("/") or ":" in path.partition("/")[0]:
                 raise self.fault(f"the path of the entry {path[:80]!r} leads out of the archive: it is refused")
             if entry.flag_bits & ENCRYPTED:
                 raise self.fault(f"the entry {path[:80]!r} is encrypted", "irscope reads no encrypted archives")
             if entry.file_size > LARGEST_RATIO * max(entry.compress_size, 64):
                 raise self.fault(f"the entry {path[:80]!r} of {entry.compress_size:,} bytes unpacks to {entry.file_size:,}: it is refused")
+            if entry.compress_type == zipfile.ZIP_STORED and entry.file_size != entry.compress_size:
+                raise self.fault(f"the entry {path[:80]!r} is not packed, but the zip's directory says two sizes: it is refused")
         end = 0
         for entry in sorted(entries, key=lambda e: e.header_offset):
             if entry.header_offset < end:

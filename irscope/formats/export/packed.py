@@ -1,16 +1,19 @@
 """From a .pt2 archive to a module: its graphs, signature, sizes, and the values that it holds."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irscope.formats.export.archive import Archive
 from irscope.formats.export.archive_provenance import ArchiveProvenance, call_stack
 from irscope.formats.export.archived import GraphReader
 from irscope.formats.export.dialect import EXPORT
 from irscope.formats.export.printer import write
+from irscope.formats.export.pytrees import call_paths
 from irscope.formats.export.records import BadRecord, Record, parse
 from irscope.formats.export.signature import Port, Signature, sign
 from irscope.formats.export.stored import StoredValues
 from irscope.formats.export.targets import Targets
-from irscope.graph import Module, Reading
+from irscope.graph import DynamicDim, Module, Node, Reading, TensorType
 from irscope.graph.collector import collector_paused
 from irscope.source import SourceText
 from irscope.source.files import Bytes
@@ -48,7 +51,8 @@ def _module(archive: Archive, source: SourceText) -> Module:
     signature.inputs = [Port(p.kind, param.name, p.target, p.persistent) for p, param in zip(signature.inputs, main.params, strict=True)]
     module.entry = main.name
     sign(module, signature)
-    module.attrs |= {"ranges": _ranges(program), "guards": _guards(program)}
+    module.attrs |= {"ranges": _ranges(program), "guards": _guards(program), "hints": _hints(graph, main.params)}
+    module.attrs |= call_paths(held, signature)
     module.stored = StoredValues(archive, signature)
     _place(module, reader)
     return module
@@ -149,3 +153,15 @@ def _ranges(program: Record) -> dict[str, tuple[str, str]]:
 
 def _guards(program: Record) -> tuple[str, ...]:
     return tuple(text for text in program.items("guards_code") if isinstance(text, str)) if program.has("guards_code") else ()
+
+
+def _hints(graph: Record, params: Sequence[Node]) -> dict[str, int]:
+    """The size that each symbol had when the program was exported, where an input has it as a size."""
+    values, hints = graph.record("tensor_values"), {}
+    for param in params:
+        if not isinstance(param.type, TensorType) or param.type.is_static or not values.has(param.name):
+            continue
+        for dim, size in zip(param.type.shape, values.record(param.name).records("sizes"), strict=True):
+            if isinstance(dim, DynamicDim) and dim.name.isidentifier() and (held := size.record("as_expr")).has("hint"):
+                hints[dim.name] = held.record("hint").number("as_int")
+    return hints

@@ -16,6 +16,7 @@ from irscope.formats.export.spelling import annotation, call_text, operand_text
 from irscope.formats.torchscript.attributes import Subgraph
 from irscope.graph import Graph, Module, Node, SourceLine
 from irscope.ops import hlo
+from irscope.ops.module_attributes import Interface
 from irscope.source.budget import tick
 
 Stack = Callable[[Node], Sequence[SourceLine]]
@@ -41,7 +42,7 @@ def write(module: Module, stack: Stack) -> tuple[str, dict[Node, int]]:
 
 
 def _ranges(module: Module) -> str:
-    return ", ".join(f"{symbol}: VR[{low}, {high}]" for symbol, (low, high) in Exported.of(module).ranges.items())
+    return ", ".join(f"{symbol}: VR[{low}, {high}]" for symbol, (low, high) in Interface.of(module).ranges.items())
 
 
 class _Writer:

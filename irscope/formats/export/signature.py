@@ -63,12 +63,10 @@ class Signature:
 
 
 class Exported(Attributes):
-    """What an exported program has beyond its graphs: ``ranges`` of symbols, and ``guards``, conditions on inputs as Python texts."""
+    """What an exported program has beyond its graphs and its interface (:class:`irscope.ops.module_attributes.Interface`)."""
 
     __slots__ = ()
     signature = attribute[Signature | None](None)
-    ranges = attribute[dict[str, tuple[str, str]]]({})
-    guards = attribute[tuple[str, ...]](())
 
 
 def sign(module: Module, signature: Signature) -> None:

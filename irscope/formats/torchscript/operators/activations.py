@@ -5,6 +5,7 @@ from math import pi, sqrt
 
 from irscope.formats.torchscript.abstract import ITSELF, Decision
 from irscope.formats.torchscript.operators import alias, operator
+from irscope.formats.torchscript.operators.wide import rounded_once
 from irscope.formats.torchscript.strides import Layout
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -44,6 +45,14 @@ def rrelu_with_noise(t: Torch, x: Node, noise: Node, lower: float, upper: float,
     return rrelu(t, x, lower, upper, training, generator)
 
 
+@operator("rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, "
+          "bool training=False, Generator? generator=None)")
+def rrelu_with_noise_functional(t: Torch, x: Node, noise: Node, lower: float, upper: float, training: bool,
+                                generator: object) -> tuple[Node, Node]:
+    """Beside the result the noise, which is written in training alone."""
+    return rrelu(t, x, lower, upper, training, generator), noise
+
+
 @operator("prelu(Tensor self, Tensor weight)", "_prelu_kernel(Tensor self, Tensor weight)")
 def prelu(t: Torch, x: Node, weight: Node) -> Node:
     n = t.shape(weight)[0] if t.rank(weight) else 1
@@ -55,6 +64,7 @@ def prelu(t: Torch, x: Node, weight: Node) -> Node:
 
 
 @operator("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)")
+@rounded_once
 def elu(t: Torch, x: Node, alpha: float, scale: float, input_scale: float) -> Node:
     tail = t.scale(t.unary("exponential-minus-one", t.scale(x, input_scale)), alpha * scale)
     return t.select(t.compare("GT", x, t.like(x, 0)), t.scale(x, scale), tail)
@@ -71,16 +81,19 @@ def celu(t: Torch, x: Node, alpha: float) -> Node:
 
 
 @operator("silu(Tensor self)")
+@rounded_once
 def silu(t: Torch, x: Node) -> Node:
     return t.mul(x, t.unary("logistic", x))
 
 
 @operator("mish(Tensor self)")
+@rounded_once
 def mish(t: Torch, x: Node) -> Node:
     return t.mul(x, t.unary("tanh", softplus(t, x, 1, 20)))
 
 
 @operator("softplus(Tensor self, Scalar beta=1, Scalar threshold=20)")
+@rounded_once
 def softplus(t: Torch, x: Node, beta: float, limit: float) -> Node:
     scaled = t.scale(x, beta)
     soft = t.scale(t.unary("log-plus-one", t.unary("exponential", scaled)), 1 / beta)
@@ -88,12 +101,14 @@ def softplus(t: Torch, x: Node, beta: float, limit: float) -> Node:
 
 
 @operator("log_sigmoid(Tensor self)")
+@rounded_once
 def log_sigmoid(t: Torch, x: Node) -> Node:
     tail = t.unary("log-plus-one", t.unary("exponential", t.unary("negate", t.unary("abs", x))))
     return t.sub(t.minimum(x, t.like(x, 0)), tail)
 
 
 @operator("gelu(Tensor self, *, str approximate=\"none\")")
+@rounded_once
 def gelu(t: Torch, x: Node, approximate: str) -> Node:
     half = t.scale(x, 0.5)
     if approximate == "tanh":
@@ -103,11 +118,13 @@ def gelu(t: Torch, x: Node, approximate: str) -> Node:
 
 
 @operator("hardsigmoid(Tensor self)")
+@rounded_once
 def hardsigmoid(t: Torch, x: Node) -> Node:
     return t.scale(hardtanh(t, t.plus(x, 3), 0, 6), 1 / 6)
 
 
 @operator("hardswish(Tensor self)")
+@rounded_once
 def hardswish(t: Torch, x: Node) -> Node:
     return t.mul(x, hardsigmoid(t, x))
 
@@ -125,6 +142,7 @@ def hardshrink(t: Torch, x: Node, bound: float) -> Node:
 
 
 @operator("glu(Tensor self, int dim=-1)")
+@rounded_once
 def glu(t: Torch, x: Node, dim: int) -> Node:
     d = t.dim(x, dim)
     half = t.shape(x)[d] // 2

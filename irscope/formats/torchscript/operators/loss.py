@@ -113,16 +113,23 @@ def cross_entropy(t: Torch, x: Node, y: Node, w: Node | None, reduction: int, ig
     plain = picked(t, log, y, w, reduction, ignored)
     if not smoothing:
         return plain
-    if w is not None:
-        raise ValueError("cross entropy with both class weights and label smoothing is not supported")
+    return t.add(t.scale(plain, 1 - smoothing), t.scale(_smooth(t, log, y, w, reduction, ignored), smoothing))
+
+
+def _smooth(t: Torch, log: Node, y: Node, w: Node | None, reduction: int, ignored: int) -> Node:
+    """The mean of the loss over all classes, each by its weight; the mean over rows is by the weights of their targets."""
+    d = 1 if t.rank(log) > 1 else 0
     valid = t.compare("NE", y, t.like(y, ignored))
-    spread = t.select(valid, t.unary("negate", t.mean(log, [d])), t.array(0, t.dtype(x)))
-    if reduction == 1:
-        dims = list(range(t.rank(spread)))
-        spread = t.div(t.sum(spread, dims), t.sum(t.convert(valid, t.dtype(x)), dims))
-    else:
-        spread = reduced(t, spread, reduction)
-    return t.add(t.scale(plain, 1 - smoothing), t.scale(spread, smoothing))
+    factor = None if w is None else t.reshape(w, (t.shape(w)[0], *(1,) * (t.rank(log) - d - 1)))
+    spread = t.unary("negate", t.mean(log if factor is None else t.mul(log, factor), [d]))
+    spread = t.select(valid, spread, t.array(0, t.dtype(log)))
+    if reduction != 1:
+        return reduced(t, spread, reduction)
+    counted = t.convert(valid, t.dtype(log))
+    if w is not None:
+        counted = t.mul(counted, t.take(w, t.select(valid, y, t.like(y, 0)), 0))
+    dims = list(range(t.rank(spread)))
+    return t.div(t.sum(spread, dims), t.sum(counted, dims))
 
 
 def _count(t: Torch, x: Node) -> int:

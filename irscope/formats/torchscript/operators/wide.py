@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
@@ -18,6 +20,14 @@ def computed(t: Torch, function: Callable[..., Node], *xs: Node, to: DType | Non
     kind = t.result_type(*xs)
     made = function(*(widened(t, x) for x in t.promote(*xs, to=kind)))
     return t.convert(made, to or kind)
+
+
+def rounded_once(function: Callable[..., Node]) -> Callable[..., Node]:
+    """Compute a function of one tensor in float32 where the tensor is of a half type."""
+    @wraps(function)
+    def wide(t: Torch, x: Node, *rest: Any) -> Node:
+        return t.convert(function(t, widened(t, x), *rest), t.dtype(x))
+    return wide
 
 
 def summed_to(t: Torch, grad: Node, shape: tuple[int, ...]) -> Node:

@@ -1,4 +1,4 @@
-"""Objects of a framework in the running program: what ``irscope.load`` asks of them, by what they can do, and never by an import.
+"""Programs of jax, and Keras models on jax: the HLO that they lower to.
 
     lowered = jax.jit(f).lower(x)    ->    its HLO, as lowered.as_text(dialect="hlo") prints it
 """
@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, cast, runtime_checkable
 
+from irscope.api.live.door import Arguments, Door, Dump, name_of
 from irscope.source import UserError
 
 ELIDED = "constant({...})"
@@ -73,7 +73,7 @@ class KerasModel(Protocol):
     def stateless_call(self, trainable: object, others: object, *args: object, **kwargs: object) -> tuple[object, object]: ...
 
 
-Live = Lowered | Compiled | Traced | Jitted | Exported | KerasModel
+JaxObject = Lowered | Compiled | Traced | Jitted | Exported | KerasModel
 
 
 class _Jax(Protocol):
@@ -91,46 +91,45 @@ class _TreeUtil(Protocol):
     def tree_unflatten(self, tree: object, leaves: Sequence[object]) -> tuple[Sequence[object], Mapping[str, object]]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """What a function is lowered for: arrays, or objects with a shape and a dtype."""
-
-    args: Sequence[object] = ()
-    kwargs: Mapping[str, object] | None = None
+def _lowered(lowered: Lowered, _: Arguments) -> Dump:
+    return _text_or_proto(_hlo_text(lowered), lambda: lowered.compiler_ir("hlo"))
 
 
-def dump_of(what: object, arguments: Arguments) -> str | bytes:
-    """The HLO of an object: its text, or its proto where the text elides constants. Raises UserError for other objects, and for functions
-    without arguments; errors of the framework while it lowers a function are the caller's."""
-    lowered = _lowered(what, arguments)
-    if isinstance(lowered, Lowered):
-        return _text_or_proto(_hlo_text(lowered), lambda: lowered.compiler_ir("hlo"))
-    if isinstance(lowered, Compiled):
-        return _text_or_proto(lowered.as_text(), lambda: _first_module(lowered.runtime_executable()))
-    raise UserError(f"an object of type {_name(what)} is no program that irscope can read", JIT)
+def _compiled(compiled: Compiled, _: Arguments) -> Dump:
+    return _text_or_proto(compiled.as_text(), lambda: _first_module(compiled.runtime_executable()))
 
 
-def _lowered(what: object, arguments: Arguments) -> object:
-    """The lowered or compiled program of an object; the object itself where it is one, or unknown."""
-    args, kwargs = arguments.args, arguments.kwargs or {}
-    if isinstance(what, Lowered | Compiled):
-        return what
-    if isinstance(what, Traced):
-        return what.lower()
-    if isinstance(what, Exported):
-        jax = _jax(what)
-        if not args and not kwargs:
-            args, kwargs = jax.tree_util.tree_unflatten(what.in_tree, what.in_avals)
-        return jax.jit(what.call).lower(*args, **kwargs)
-    if isinstance(what, KerasModel):
-        return _lower_keras(what, args)
-    if isinstance(what, Jitted):
-        if not args and not kwargs and not _takes_nothing(what):
-            raise UserError(f"{_name(what)} is a function: what it computes depends on its arguments", JIT)
-        return what.lower(*args, **kwargs)
-    if callable(what):
-        raise UserError(f"{_name(what)} is a Python function, which nothing has compiled", JIT)
-    return what
+def _traced(traced: Traced, arguments: Arguments) -> Dump:
+    return _made(traced.lower(), arguments)
+
+
+def _exported(exported: Exported, arguments: Arguments) -> Dump:
+    jax = _jax(exported)
+    args, kwargs = arguments.args, arguments.kwargs
+    if not arguments:
+        args, kwargs = jax.tree_util.tree_unflatten(exported.in_tree, exported.in_avals)
+    return _made(jax.jit(exported.call).lower(*args, **kwargs), arguments)
+
+
+def _keras(model: KerasModel, arguments: Arguments) -> Dump:
+    return _made(_lower_keras(model, arguments.args), arguments)
+
+
+def _jitted(function: Jitted, arguments: Arguments) -> Dump:
+    if not arguments and not _takes_nothing(function):
+        raise UserError(f"{name_of(function)} is a function: what it computes depends on its arguments", JIT)
+    return _made(function.lower(*arguments.args, **arguments.kwargs), arguments)
+
+
+DOORS = (Door(Lowered, _lowered), Door(Compiled, _compiled), Door(Traced, _traced), Door(Exported, _exported), Door(KerasModel, _keras),
+         Door(Jitted, _jitted))
+
+
+def _made(lowered: object, arguments: Arguments) -> Dump:
+    """The dump of what a program was lowered to."""
+    if not isinstance(lowered, Lowered):
+        raise UserError(f"an object of type {name_of(lowered)} is no program that irscope can read", JIT)
+    return _lowered(lowered, arguments)
 
 
 def _lower_keras(model: KerasModel, args: Sequence[object]) -> object:
@@ -161,14 +160,14 @@ def _hlo_text(lowered: Lowered) -> str | None:
         return str(printed()) if printed is not None else None
 
 
-def _text_or_proto(text: str | None, module: Callable[[], object]) -> str | bytes:
+def _text_or_proto(text: str | None, module: Callable[[], object]) -> Dump:
     if not text:
         raise UserError("the program has no text: this backend gives none for it", "lower it for the CPU: JAX_PLATFORMS=cpu")
     if ELIDED in text:
         serialized = getattr(module(), "as_serialized_hlo_module_proto", None)
         if serialized is not None:
-            return bytes(serialized())
-    return text
+            return Dump(bytes(serialized()))
+    return Dump(text)
 
 
 def _first_module(executable: object) -> object:
@@ -185,10 +184,5 @@ def _jax(what: object) -> _Jax:
     """The jax that the program has imported."""
     module = sys.modules.get("jax")
     if module is None:
-        raise UserError(f"an object of type {_name(what)} needs jax to become a program, and this program has not imported it", JIT)
+        raise UserError(f"an object of type {name_of(what)} needs jax to become a program, and this program has not imported it", JIT)
     return cast(_Jax, module)
-
-
-def _name(what: object) -> str:
-    kind = type(what)
-    return f"{kind.__module__.partition('.')[0]}'s {kind.__qualname__}" if kind.__module__ != "builtins" else kind.__qualname__
