@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import irscope
+from irscope.analysis.survey import Survey
 from irscope.api.options import RunOptions
+from irscope.expand import expand
 from irscope.source import UserError
 from tests.formats.onnx_models import BOOL, FLOAT, INT64, graph, model, node
 
@@ -126,6 +128,38 @@ def test_a_loop_without_a_bound() -> None:
     x = np.array([0.5, 0.5, 1], np.float32)
     (y,) = outputs(doubling("", "", stacks=False), x=x, limit=np.float32(50))
     np.testing.assert_allclose(y, x * 32)
+
+
+def test_a_loop_without_a_number_of_trips_may_carry_a_sequence() -> None:
+    """As torch's exporter writes an EmbeddingBag: the condition counts the rows."""
+    body = graph([node("SequenceInsert", ["rows", "x"], ["more"]), node("Add", ["i", "one"], ["next"]), node("Less", ["next", "three"], ["go"])],
+                 [("n", INT64, []), ("c", BOOL, []), ("i", INT64, [])], [("go", BOOL, []), ("more", FLOAT, None), ("next", INT64, [])])
+    sequence = helper.make_tensor_sequence_value_info
+    body.input.insert(2, sequence("rows", FLOAT, None))
+    body.output[1].CopyFrom(sequence("more", FLOAT, None))
+    data = model([node("SequenceEmpty", [], ["none"]), node("Loop", ["", "yes", "none", "zero"], ["rows_out", "count"], body=body),
+                  node("ConcatFromSequence", ["rows_out"], ["y"], axis=0)], [("x", FLOAT, [2, 3])], [("y", FLOAT, None)],
+                 {"yes": np.array(True), "zero": np.array(0), "one": np.array(1), "three": np.array(3)})
+    np.testing.assert_array_equal(outputs(data, x=X)[0], np.concatenate([X] * 3))
+
+
+def test_work_counts_every_trip_of_a_loop() -> None:
+    """Layers of up to 16 steps are unrolled, longer ones are loops: the work of a step is the same."""
+    w, r = np.ones((1, 4, 3), np.float32), np.ones((1, 4, 4), np.float32)
+
+    def flops(steps: int) -> float:
+        data = model([node("RNN", ["x", "w", "r"], ["y"], hidden_size=4)], [("x", FLOAT, [steps, 2, 3])], [("y", FLOAT, None)], {"w": w, "r": r})
+        return Survey(expand(irscope.load(data).module())).totals.flops
+
+    # A loop also counts its steps, and computes where each reads and writes.
+    assert flops(32) == pytest.approx(4 * flops(8), rel=0.1)
+
+
+def test_a_long_loop_counts_its_trips() -> None:
+    body = graph([node("Exp", ["s"], ["s2"]), node("Identity", ["c"], ["go"])],
+                 [("i", INT64, []), ("c", BOOL, []), ("s", FLOAT, [1000])], [("go", BOOL, []), ("s2", FLOAT, [1000])])
+    data = model([node("Loop", ["many", "", "x"], ["y"], body=body)], [("x", FLOAT, [1000])], [("y", FLOAT, None)], {"many": np.array(50)})
+    assert Survey(expand(irscope.load(data).module())).totals.flops >= 50 * 1000
 
 
 @pytest.mark.parametrize("engine", ["reference", "llvm"])
