@@ -17,8 +17,8 @@ def export(net: Net, folder: Path) -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    module = _Called(net.build(), list(net.inputs), net.library == "transformers").eval()
-    _liven(module)
+    module = Called(net.build(), list(net.inputs), net.library == "transformers").eval()
+    liven(module)
     arrays = [torch.from_numpy(given.draw(f"{net.name}/{name}")) for name, given in net.inputs.items()]
     with torch.no_grad():
         results = module(*arrays)
@@ -32,12 +32,12 @@ def export(net: Net, folder: Path) -> None:
     torch.save(weights, folder / "weights.pt")
     for name, graph in (("inlined", traced.inlined_graph), ("frozen", frozen.graph)):
         (folder / f"{name}.txt").write_text(str(graph) + "\n")
-        np.savez(folder / f"{name}.constants.npz", **_constants(graph))
+        np.savez(folder / f"{name}.constants.npz", **constants(graph))
         named = [value.debugName() for value in graph.inputs()][1:]
         np.savez(folder / f"{name}.inputs.npz", **{n: a.numpy() for n, a in zip(named, arrays, strict=True)})
 
 
-class _Called(torch.nn.Module):
+class Called(torch.nn.Module):
     """The net with its inputs by position and its results as a flat tuple of tensors."""
 
     def __init__(self, net: torch.nn.Module, names: list[str], keywords: bool) -> None:
@@ -61,7 +61,7 @@ def _tensors(result: Any) -> Iterator[torch.Tensor]:
             waiting.extend(reversed(part))
 
 
-def _liven(module: torch.nn.Module) -> None:
+def liven(module: torch.nn.Module) -> None:
     """Draws new values for weights that are all equal (scales of 1 or 1e-6, biases of 0, statistics), which would hide a fault."""
     with torch.no_grad():
         for name, value in [*module.named_parameters(), *module.named_buffers()]:
@@ -71,7 +71,7 @@ def _liven(module: torch.nn.Module) -> None:
                 value.uniform_(0.8, 1.2) if value.flatten()[0] == 1 else value.uniform_(-0.1, 0.1)
 
 
-def _constants(graph: Any) -> dict[str, np.ndarray[Any, Any]]:
+def constants(graph: Any) -> dict[str, np.ndarray[Any, Any]]:
     """The constants of a graph, by value name: its text has those of ten elements at most. Lists of several are given by place."""
     found: dict[str, np.ndarray[Any, Any]] = {}
     for node in graph.findAllNodes("prim::Constant"):

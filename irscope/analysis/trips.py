@@ -142,9 +142,13 @@ def _counter(node: Node) -> int | None:
 
 
 def _integer(node: Node) -> int | None:
-    text = Constant.of(node).literal.text if node.op is hlo.constant else None
+    """The integer that a constant is; one that no text states, because a loop was made here, has it as an array."""
+    if node.op is not hlo.constant:
+        return None
+    literal = Constant.of(node).literal
+    is_scalar = isinstance(literal.type, TensorType) and literal.type.shape == ()
     try:
-        return int(text) if text is not None else None
+        return int(literal.text if literal.text is not None else str(literal.value()) if is_scalar else "")
     except ValueError:
         return None
 

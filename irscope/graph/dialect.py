@@ -30,6 +30,7 @@ class Dialect:
     ``instruction``, ``computation`` and ``module`` are the format's terms for a node, a graph and a whole text.
     ``translate(builder, node, operands)`` appends what the format's own compiler makes of a node when it translates a text to HLO, and
     returns the node that has its value, or None where it makes the same primitive; None where texts are not translated.
+    ``scopes_vary``: some forms of a text state scopes and others do not; findings then do not depend on them.
     ``named_results``: each result of a node with several has a name of its own, under which machine output lists it.
     ``whole_text`` says how to get a text that elides nothing. ``styles`` are those that ``print_module(module, style, types)`` of the
     format writes; empty where it has one. ``no_program``: its texts record what a compiler made and cannot be run; this names what can.
@@ -44,6 +45,7 @@ class Dialect:
     default_policy: str = "irscope"
     scope_separator: str = "/"
     scope_ends_with_operator: bool = False
+    scopes_vary: bool = False
     instruction: str = "node"
     computation: str = "graph"
     module: str = "module"

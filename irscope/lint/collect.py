@@ -52,7 +52,8 @@ def _cut(context: Context, finding: Finding) -> Finding:
 def merged(context: Context, findings: Iterable[Finding]) -> list[Finding]:
     """One finding for each operator of the user's program: the one that saves most, with the sum of all savings.
 
-    The operator is identified by its line in the user's program and its scope; if the text names neither, each node is one operator.
+    The operator is identified by its line in the user's program and its scope, or by the line alone where other forms of the same program
+    state no scopes; if the text names neither, each node is one operator.
     """
     found: dict[object, list[Finding]] = {}
     for number, finding in enumerate(findings):
@@ -64,7 +65,7 @@ def _operator(context: Context, finding: Finding) -> object:
     if not isinstance(finding, RuleFinding) or finding.at is None:
         return None
     node = finding.at[1]
-    scope = context.view.operator_scope(node)
+    scope = () if context.module.dialect.scopes_vary else context.view.operator_scope(node)
     if finding.source_line and (scope or not in_library(finding.source_line)):
         return finding.severity, finding.source_line, scope
     return (finding.severity, id(written(node))) if scope or node.origin else None

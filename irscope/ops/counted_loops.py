@@ -18,9 +18,9 @@ def repeat(t: Tensors, count: Node, state: Sequence[Node], step: Step) -> list[N
     """
     index = TensorType(S64, ())
     types = TupleType((index, index, *(x.type for x in state)))
-    condition, inner, parts = _body("condition", types)
+    condition, inner, parts = _body(t, "condition", types)
     condition.root = inner.compare("LT", parts[0], parts[1])
-    body, inner, parts = _body("body", types)
+    body, inner, parts = _body(t, "body", types)
     after = [inner.plus(parts[0], 1), parts[1], *step(inner, parts[0], parts[2:])]
     body.root = inner.emit("tuple", after, type=types)
     start = t.emit("tuple", (t.array(0, S64), count, *state), type=types)
@@ -28,10 +28,11 @@ def repeat(t: Tensors, count: Node, state: Sequence[Node], step: Step) -> list[N
     return [t.part(made, i + 2) for i in range(len(state))]
 
 
-def _body(name: str, type: TupleType) -> tuple[Graph, Tensors, list[Node]]:
-    """A body over one tuple, and its parts."""
+def _body(outer: Tensors, name: str, type: TupleType) -> tuple[Graph, Tensors, list[Node]]:
+    """A body over one tuple, and its parts; what is computed in it stands for the nodes that the loop stands for."""
     graph = Graph(name)
     builder = Builder(graph)
+    builder.at = outer.builder.at
     t = Tensors(builder)
     state = builder.param(get("parameter"), type, "state")
     return graph, t, [t.part(state, i) for i in range(len(type.elements))]

@@ -13,7 +13,7 @@ Step = Callable[[Tensors, Node, list[Node]], Sequence[Node]]
 
 
 def counted(t: Tensors, trips: int, state: Sequence[Node], step: Step, name: str = "loop") -> list[Node]:
-    """``state`` after this many trips, as a ``while``.
+    """``state`` after this many trips, as a ``while``; ``notes["trips"]`` of its body is their number.
 
     A body is closed: the values that a trip reads are part of the state, and it returns those that it does not change. Types do not change.
     """
@@ -23,6 +23,7 @@ def counted(t: Tensors, trips: int, state: Sequence[Node], step: Step, name: str
     def inside(which: str) -> tuple[Graph, Tensors, list[Node]]:
         graph = Graph(f"{name}.{which}")
         builder = Builder(graph)
+        builder.at = t.builder.at
         whole = builder.param(get("parameter"), type, "state")
         inner = Tensors(builder)
         return graph, inner, [inner.part(whole, i) for i in range(len(start))]
@@ -31,6 +32,7 @@ def counted(t: Tensors, trips: int, state: Sequence[Node], step: Step, name: str
     body, inner, parts = inside("body")
     made = [inner.plus(parts[0], 1), *step(inner, parts[0], parts[1:])]
     body.root = inner.emit("tuple", made, type=type)
+    body.notes["trips"] = trips
     first = t.emit("tuple", start, type=type)
     last = t.emit("while", (first,), {}, (condition, body), type)
     return [t.part(last, i + 1) for i in range(len(state))]

@@ -147,6 +147,12 @@ class Tensors:
         """``x`` plus a number."""
         return x if value == 0 else self.add(x, self.array(value, self.dtype(x)))
 
+    def small_power(self, x: Node, exponent: float) -> Node | None:
+        """``x`` to a power as products, up to 3; None for other powers."""
+        if exponent not in (1, 2, 3):
+            return None
+        return x if exponent == 1 else self.mul(x, x) if exponent == 2 else self.mul(self.mul(x, x), x)
+
     def compare(self, direction: str, x: Node, y: Node) -> Node:
         """``direction`` is EQ NE LT LE GT GE."""
         x, y = self.together(x, y)

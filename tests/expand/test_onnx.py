@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import irscope
+from irscope.analysis.survey import Survey
 from irscope.api.options import RunOptions
+from irscope.expand import expand
 from irscope.source import UserError
 from tests.formats.onnx_models import BOOL, FLOAT, INT64, graph, model, node
 
@@ -128,6 +130,41 @@ def test_a_loop_without_a_bound() -> None:
     np.testing.assert_allclose(y, x * 32)
 
 
+def test_a_loop_without_a_number_of_trips_may_carry_a_sequence() -> None:
+    """As torch's exporter writes an EmbeddingBag: the condition counts the rows."""
+    body = graph([node("SequenceInsert", ["rows", "x"], ["more"]), node("Add", ["i", "one"], ["next"]), node("Less", ["next", "three"], ["go"])],
+                 [("n", INT64, []), ("c", BOOL, []), ("i", INT64, [])], [("go", BOOL, []), ("more", FLOAT, None), ("next", INT64, [])])
+    sequence = helper.make_tensor_sequence_value_info
+    body.input.insert(2, sequence("rows", FLOAT, None))
+    body.output[1].CopyFrom(sequence("more", FLOAT, None))
+    data = model([node("SequenceEmpty", [], ["none"]), node("Loop", ["", "yes", "none", "zero"], ["rows_out", "count"], body=body),
+                  node("ConcatFromSequence", ["rows_out"], ["y"], axis=0)], [("x", FLOAT, [2, 3])], [("y", FLOAT, None)],
+                 {"yes": np.array(True), "zero": np.array(0), "one": np.array(1), "three": np.array(3)})
+    np.testing.assert_array_equal(outputs(data, x=X)[0], np.concatenate([X] * 3))
+
+
+def test_work_counts_every_trip_of_a_loop() -> None:
+    """Layers of up to 16 steps are unrolled, longer ones are loops: the work of a step is the same."""
+    w, r = np.ones((1, 4, 3), np.float32), np.ones((1, 4, 4), np.float32)
+
+    def flops(steps: int) -> float:
+        data = model([node("RNN", ["x", "w", "r"], ["y"], hidden_size=4)], [("x", FLOAT, [steps, 2, 3])], [("y", FLOAT, None)], {"w": w, "r": r})
+        module = irscope.load(data).module()
+        expanded = Survey(expand(module)).totals.flops
+        assert Survey(module).totals.flops == pytest.approx(expanded, rel=0.05)
+        return expanded
+
+    # A loop also counts its steps, and computes where each reads and writes.
+    assert flops(32) == pytest.approx(4 * flops(8), rel=0.1)
+
+
+def test_a_long_loop_counts_its_trips() -> None:
+    body = graph([node("Exp", ["s"], ["s2"]), node("Identity", ["c"], ["go"])],
+                 [("i", INT64, []), ("c", BOOL, []), ("s", FLOAT, [1000])], [("go", BOOL, []), ("s2", FLOAT, [1000])])
+    data = model([node("Loop", ["many", "", "x"], ["y"], body=body)], [("x", FLOAT, [1000])], [("y", FLOAT, None)], {"many": np.array(50)})
+    assert Survey(expand(irscope.load(data).module())).totals.flops >= 50 * 1000
+
+
 @pytest.mark.parametrize("engine", ["reference", "llvm"])
 @pytest.mark.parametrize(("length", "backwards"), [(3, 0), (40, 0), (40, 1)])
 def test_scan(engine: str, length: int, backwards: int) -> None:
@@ -194,3 +231,11 @@ def test_a_recurrent_layer_stops_at_the_end_of_each_sequence(length: int, direct
             state, want[i] = np.where(on, new, state), np.where(on, new, 0)
         np.testing.assert_allclose(y[:, d], want, atol=1e-5)
         np.testing.assert_allclose(h[d], state, atol=1e-5)
+
+
+def test_small_powers_are_products() -> None:
+    for exponent, factors in ((2.0, 1), (3.0, 2)):
+        data = model([node("Pow", ["x", "n"], ["y"])], [("x", FLOAT, [2, 3])], [("y", FLOAT, None)], {"n": np.float32(exponent)})
+        ops = [n.op.name for n in expand(irscope.load(data).module()).main().nodes]
+        assert ops.count("multiply") == factors and "power" not in ops
+        np.testing.assert_allclose(outputs(data, x=X)[0], X**exponent)

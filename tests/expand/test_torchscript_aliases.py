@@ -160,3 +160,24 @@ def test_nothing_is_taken_from_an_empty_dimension(call: str, shape: tuple[int, .
         return (%y)
     """, "%x : Tensor, %none : Tensor")
     assert run(text, x=np.zeros(shape, np.float32), none=np.zeros(0, np.int64))[0].shape == result
+
+
+def test_a_write_into_a_slice_of_everything_is_no_copy() -> None:
+    """``x[:, 1] = y`` is a slice and a select in a trace."""
+    text = """
+graph(%x : Float(4, 6), %y : Float(4)):
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %end : int = prim::Constant[value=9223372036854775807]()
+  %no : bool = prim::Constant[value=0]()
+  %all : Float(4, 6) = aten::slice(%x, %zero, %zero, %end, %one)
+  %column : Float(4) = aten::select(%all, %one, %one)
+  %w : Float(4) = aten::copy_(%column, %y, %no)
+  return (%x)
+"""
+    y = np.ones(4, np.float32)
+    ops = [node.op.name for node in primitive(text, {"x": X, "y": y}).main().nodes]
+    assert ops.count("dynamic-update-slice") == 1
+    want = X.copy()
+    want[:, 1] = 1
+    np.testing.assert_array_equal(run(text, x=X, y=y)[0], want)

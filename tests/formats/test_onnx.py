@@ -140,7 +140,8 @@ def test_models_are_detected_by_their_outermost_fields() -> None:
 def test_scopes_come_from_names_and_from_the_metadata_of_exporters() -> None:
     newer = node("Neg", ["a"], ["b"])
     for key, value in (("pkg.torch.onnx.name_scopes", "['', 'layers.0', 'layers.0.attn', 'neg']"),
-                       ("pkg.torch.onnx.stack_trace", 'File "net.py", line 7, in forward\n    return -x')):
+                       ("pkg.torch.onnx.stack_trace", 'File "net.py", line 7, in forward\n    return -x'),
+                       ("pkg.torch.onnx.fx_node", "%neg : [num_users=1] = call_function[target=torch.ops.aten.neg.default]")):
         entry = newer.metadata_props.add()
         entry.key, entry.value = key, value
     older = node("Abs", ["x"], ["a"], name="/layers.1/mlp/Abs")
@@ -148,6 +149,7 @@ def test_scopes_come_from_names_and_from_the_metadata_of_exporters() -> None:
     found = named(module.main())
     assert [module.scope(found[name]) for name in "ab"] == ["layers.1/mlp", "layers/0/attn"]
     assert [str(line) for line in module.call_stack(found["b"])] == ["net.py:7"]
+    assert [module.raw(found[name]).get("fx_node", "")[:4] for name in "ab"] == ["", "%neg"]
     assert module.source.text[found["b"].loc:].startswith("b = Neg (a)")
 
 

@@ -54,13 +54,9 @@ def loop(program: Program, node: Node, values: Values) -> Values:
         start = first if first is not None else t.array(True, PRED)
         results = program.call(body, [number, start, *now, *captured])
         return truth(program, node, results[0]), results[1:1 + len(state)], results[1 + len(state):]
-    known = True if first is None else t.known(first)
-    if trips is not None and trips > UNROLLED and known is not None and bool(known) and all(isinstance(s, Node) for s in state):
-        made = _attempt(program, node, Rolled(node.name, trips, first, state), run)
-        if made is not None:
-            return made
-    if (trips is None and known is None) or (known is not None and trips is None):
-        made = _attempt(program, node, Rolled(node.name, -1, first, state), run)
+    long = trips is not None and trips > UNROLLED and _holds(program, first)
+    if (long or trips is None) and all(isinstance(s, Node) for s in state):
+        made = _attempt(program, node, Rolled(node.name, -1 if trips is None else trips, first, state), run)
         if made is not None:
             return made
     return _unrolled(program, node, trips, first, state, run)
@@ -163,7 +159,8 @@ def while_loop(program: Program, rolled: Rolled, trip: Trip) -> tuple[list[Node]
         asked = [t.own(test.part(types[0])), t.own(test.part(types[1]))]
         root = asked[1]
         if rolled.trips >= 0:
-            root = t.binary("and", t.compare("LT", asked[0], t.array(rolled.trips, S64)), root)
+            inside_bound = t.compare("LT", asked[0], t.array(rolled.trips, S64))
+            root = inside_bound if more is None and _holds(program, rolled.go) else t.binary("and", inside_bound, root)
     start = [index, t.here(go), *state, *(t.full(s.dims(), 0, s.dtype) for s in stacks), *(t.here(c) for c in body.captured)]
     whole = TupleType((*types, *stacks, *(c.type for c in body.captured)))
     # Parts were made in the order of their first use; in the tuple the captured values stand last.
@@ -179,6 +176,12 @@ def while_loop(program: Program, rolled: Rolled, trip: Trip) -> tuple[list[Node]
     made = t.emit("while", (t.tuple(start),), {}, (test.graph, body.graph), whole)
     final = [t.part(made, i) for i in range(n + len(stacks))]
     return final[2:n], final[n:], None if more is None and rolled.go is None else final[0]
+
+
+def _holds(program: Program, go: Node | None) -> bool:
+    """Whether the first condition is known to be true."""
+    known = True if go is None else program.t.known(go)
+    return known is not None and bool(known)
 
 
 # ---------------------------------------------------------------------- scan

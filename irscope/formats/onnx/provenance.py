@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from irscope.formats.onnx.package import Proto
 from irscope.graph import SourceLine
 
-SCOPES, STACK = "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.stack_trace"
+SCOPES, STACK, FX_NODE = "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.fx_node"
 """The metadata of torch.onnx."""
 FRAME = re.compile(r'File "([^"\n]+)", line (\d{1,9}), in (\S+)')
 MAX_TEXT = 10_000
@@ -22,17 +22,18 @@ MAX_TEXT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The scope of a node, and the lines of the user's program, innermost first."""
+    """The scope of a node, the lines of the user's program, innermost first, and the node of the exported program as FX prints it."""
 
     scope: str
     stack: tuple[SourceLine, ...] = ()
+    fx_node: str = ""
 
 
 def origin_of(proto: Proto) -> Origin:
     """What a NodeProto says of its origin."""
     metadata = {str(entry.key): str(entry.value) for entry in proto.metadata_props if len(entry.value) < MAX_TEXT}
     frames = [SourceLine(file, int(line), function=name) for file, line, name in FRAME.findall(metadata.get(STACK, ""))]
-    return Origin(_scope(metadata.get(SCOPES, "")) or _path(str(proto.name)), tuple(reversed(frames)))
+    return Origin(_scope(metadata.get(SCOPES, "")) or _path(str(proto.name)), tuple(reversed(frames)), metadata.get(FX_NODE, ""))
 
 
 def _scope(text: str) -> str:
@@ -67,5 +68,6 @@ class OnnxProvenance:
         return found.stack if found is not None else ()
 
     def raw(self, loc: int) -> Mapping[str, str]:
-        """ONNX keeps no attributes as raw text."""
-        return {}
+        """The node of the exported program that torch's exporter converted: ``%gelu : [num_users=1] = call_function[...](...)``."""
+        found = self._origins.get(loc)
+        return {"fx_node": found.fx_node} if found is not None and found.fx_node else {}

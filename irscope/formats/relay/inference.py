@@ -12,6 +12,7 @@ from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.declarations import Operator, declared
 from irscope.graph import UNKNOWN, Builder, DynamicDim, Graph, Kind, Node, TensorType, TupleType, Type
 from irscope.graph.types import Dim
+from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import get
 
@@ -89,7 +90,10 @@ def cost_of(node: Node) -> float:
 
 
 def flops_of(node: Node) -> float:
-    """FLOPs of a primitive."""
+    """FLOPs of a primitive; of a loop those of all its trips, where their number is known, else of one."""
+    if node.op is hlo.while_:
+        body = node.bodies[1]
+        return int(body.notes.get("trips", 1)) * sum(flops_of(inner) for inner in body.nodes)
     if node.op.cost is not None:
         return float(node.op.cost(node))
     if node.op.kind is Kind.ELEMENTWISE and isinstance(node.type, TensorType):

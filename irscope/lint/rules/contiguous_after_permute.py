@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.graph import TensorType
 from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.lint.torch_nodes import TURNS
@@ -13,6 +12,17 @@ ORDERED = sets.torchscript("view reshape _unsafe_view flatten view_as reshape_as
 """Who joins axes that were turned apart needs the elements in order: the copy is made in any case."""
 RETURNS = sets.hlo("tuple") | sets.torchscript("prim::TupleConstruct prim::ListConstruct")
 COPIES = sets.torchscript("contiguous clone")
+
+
+def _graph(turn: str, copy: str, last: str) -> str:
+    return f"""
+        class GraphModule(torch.nn.Module):
+            def forward(self, x: "f32[4, 8, 16]", w: "f32[4, 8, 8]"):
+                turned: "f32[4, 16, 8]" = torch.ops.aten.{turn}
+                copied: "f32[4, 16, 8]" = torch.ops.aten.{copy}
+                out: "f32[4, 16, 8]" = torch.ops.aten.{last}
+                return (out,)
+    """
 
 
 class ContiguousAfterPermute(Rule):
@@ -33,8 +43,7 @@ class ContiguousAfterPermute(Rule):
     """
 
     code, name, severity = "LAY004", "contiguous-after-permute", Severity.WARNING
-    formats = ("torchscript",)
-    dialect = TORCHSCRIPT
+    formats = ("torchscript", "export")
     bad = (
         Fixture.torchscript(
             """
@@ -55,8 +64,14 @@ class ContiguousAfterPermute(Rule):
         """,
             "3",
         ),
+        Fixture.fx(_graph("permute.default(x, [0, 2, 1])", "clone.default(turned, memory_format = torch.contiguous_format)",
+                          "bmm.default(copied, w)"), "copied"),
+        Fixture.fx(_graph("transpose.int(x, 1, 2)", "contiguous.default(turned)", "relu.default(copied)"), "copied"),
     )
     good = (
+        Fixture.fx(_graph("permute.default(x, [0, 2, 1])", "relu.default(turned)", "bmm.default(copied, w)")),
+        Fixture.fx(_graph("permute.default(x, [0, 2, 1])", "clone.default(turned, memory_format = torch.contiguous_format)",
+                          "reshape.default(copied, [4, 16, 8])")),
         Fixture.torchscript("""
             graph(%x : Float(4, 8, 16), %zero : int):
               %3 : Float(4, 8, 16) = aten::contiguous(%x, %zero)

@@ -37,15 +37,10 @@ def thresholded_relu(t: Onnx, a: Attributes, x: Node) -> Node:
     return t.select(t.compare("GT", x, t.like(x, a.alpha)), x, t.like(x, 0))
 
 
-def _exponential(t: Onnx, x: Node) -> Node:
-    """``exp(x) - 1`` of the negative part, so that it is finite where it is not used."""
-    return t.unary("exponential-minus-one", t.minimum(x, t.like(x, 0)))
-
-
 @operator("Elu(X; alpha=1.0)")
 def elu(t: Onnx, a: Attributes, x: Node) -> Node:
     """``x`` where it is not negative, else ``alpha (exp(x) - 1)``."""
-    return t.select(t.compare("LT", x, t.like(x, 0)), t.scale(_exponential(t, x), a.alpha), x)
+    return t.select(t.compare("LT", x, t.like(x, 0)), t.scale(t.unary("exponential-minus-one", x), a.alpha), x)
 
 
 @operator("Selu(X; alpha: float=None, gamma: float=None)")
@@ -54,7 +49,7 @@ def selu(t: Onnx, a: Attributes, x: Node) -> Node:
     old = a.version < 6
     alpha = a.alpha if a.alpha is not None else 1.6732 if old else 1.67326319217681884765625
     gamma = a.gamma if a.gamma is not None else 1.0507 if old else 1.05070102214813232421875
-    return t.scale(t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(_exponential(t, x), alpha)), gamma)
+    return t.scale(t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(t.unary("exponential-minus-one", x), alpha)), gamma)
 
 
 @operator("Celu(X; alpha=1.0)")

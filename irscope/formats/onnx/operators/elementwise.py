@@ -87,8 +87,12 @@ def div(t: Onnx, a: Attributes, x: Node, y: Node) -> Node:
 
 @operator("Pow(X, Y; axis: int=None, broadcast=0)")
 def power(t: Onnx, a: Attributes, x: Node, y: Node) -> Node:
-    """``x`` to the power ``y``, in the type of ``x``; the types may differ."""
-    dtype = t.dtype(x)
+    """``x`` to the power ``y``, in the type of ``x``; the types may differ. Small whole exponents become products."""
+    dtype, exponent = t.dtype(x), t.known(y)
+    if exponent is not None and exponent.size == 1 and t.rank(y) <= t.rank(x):
+        product = t.small_power(x, exponent.item())
+        if product is not None:
+            return product
     if dtype is not t.dtype(y):
         wide = t.dtype(y) if t.dtype(y).is_float and (not dtype.is_float or t.dtype(y).bits > dtype.bits) else dtype
         return t.convert(t.binary("power", t.convert(x, wide), t.convert(y, wide)), dtype)

@@ -102,12 +102,9 @@ def power(t: Torch, x: object, y: object) -> Node:
     dtype = t.result_type(x, y)
     if isinstance(y, int | float) and isinstance(x, Node):
         base = t.as_tensor(x, dtype)
-        if y == 1:
-            return base
-        if y == 2:
-            return t.mul(base, base)
-        if y == 3:
-            return t.mul(t.mul(base, base), base)
+        product = t.small_power(base, y)
+        if product is not None:
+            return product
         if dtype.is_float and y == 0.5:
             return t.unary("sqrt", base)
         if dtype.is_float and y == -0.5:

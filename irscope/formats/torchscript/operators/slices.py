@@ -27,6 +27,8 @@ def piece(t: Torch, d: int, start: int, limit: int, step: int = 1, drop: bool = 
         n = t.shape(new)[d]
         if n == 0:
             return base
+        if n == shape[d]:
+            return new  # all of the base, as torch.jit.trace writes x[:, i] = y
         if step == 1:
             return t.update_slice(base, new, [t.array(start if i == d else 0, S64) for i in range(len(shape))])
         low, high, interior = [0] * len(shape), [0] * len(shape), [0] * len(shape)

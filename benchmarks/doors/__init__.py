@@ -1,0 +1,1 @@
+"""One net through four doors: a ``.pt2`` archive, its printed program, TorchScript and ONNX."""

@@ -1,0 +1,39 @@
+"""Findings of one operator of the user's program become one finding."""
+from __future__ import annotations
+
+import irscope
+from irscope.api import LintOptions, lint
+from irscope.formats.export.provenance import TextProvenance
+
+TWICE = '''\
+class GraphModule(torch.nn.Module):
+    def forward(self, x: "f32[256, 256]"):
+        # File: {line} in forward, code: return a + f(x)
+        a: "f32[256, 256]" = torch.ops.aten.tanh.default(x)
+        b: "f32[256, 256]" = torch.ops.aten.tanh.default(x)
+        c: "f32[256, 256]" = torch.ops.aten.exp.default(x)
+        d: "f32[256, 256]" = torch.ops.aten.exp.default(x)
+        return (a, b, c, d)
+'''
+
+
+class Scoped(TextProvenance):
+    """As an archive has it: each node also has the path of its module."""
+
+    def scope(self, loc: int) -> str:
+        return "block"
+
+
+def duplicates(text: str, scoped: bool) -> list[str]:
+    reading = irscope.load(text)
+    if scoped:
+        reading.module().provenance = Scoped(text)
+    return [finding.node for finding in lint(reading, LintOptions(isolated=True, select=("ALG002",))).findings]
+
+
+def test_an_archive_has_the_findings_of_its_text() -> None:
+    """Archives have the path of the module of each node, and texts have not."""
+    for line, wanted in (("/src/net.py:3", 1), ("/site-packages/lib/norm.py:3", 2)):
+        text = TWICE.format(line=line)
+        assert len(duplicates(text, scoped=False)) == wanted
+        assert duplicates(text, scoped=True) == duplicates(text, scoped=False)
