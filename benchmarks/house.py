@@ -267,7 +267,7 @@ def _circles(edges: dict[str, set[str]]) -> list[list[str]]:
 # ---------------------------------------------------------------------- types, repetition
 
 def types(files: list[File], figures: Figures) -> None:
-    """``Any`` outside of the parsers of attributes, and names that several classes share."""
+    """``Any`` in every file, those that parse attributes too (an alias counts once), and names that several classes share."""
     classes = defaultdict(list)
     for file in files:
         for node in ast.walk(file.tree):
@@ -290,8 +290,6 @@ def equal_functions(files: list[File], figures: Figures) -> None:
                 if sum(isinstance(n, ast.stmt) for s in body for n in ast.walk(s)) >= 3:
                     found[ast.dump(node.args) + "".join(map(ast.dump, body))].append(f"{file.path}:{node.lineno} {node.name}")
     figures.places["equal functions"] = [", ".join(places) for places in found.values() if len(places) > 1]
-
-
 
 
 def measured(folder: Path) -> Figures:

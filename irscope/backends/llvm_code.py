@@ -13,7 +13,7 @@ _CHEAP = frozenset("add sub mul shl lshr ashr and or xor getelementptr insertele
 """Instructions that may be speculated out of a condition."""
 
 Typed = tuple[str, str]  # a type and a name or constant
-Lines = list[Any]  # str, and nested Lines that are filled later
+Lines = list[object]  # str, and nested Lines that are filled later
 
 
 @dataclass(slots=True)

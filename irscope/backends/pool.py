@@ -13,7 +13,6 @@ import os
 import sys
 import threading
 from functools import lru_cache
-from typing import Any
 
 from irscope.backends import cache, llvm_compile
 
@@ -63,7 +62,7 @@ class Pool:
         self.address = (ctypes.addressof(self._memory) + 63) // 64 * 64
         self._words = (ctypes.c_int64 * _WORDS).from_address(self.address)
         self._words[_SPIN] = 20_000 if threads <= available_threads() else 200
-        self._scratch: list[Any] = []
+        self._scratch: list[object] = []
         self._scratch_bytes = -1
         self.reserve(0)
         work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.addresses["irscope_work"])

@@ -5,7 +5,6 @@ Results are cached beside object code, by the texts of all candidates: a second 
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 
@@ -81,7 +80,7 @@ class Tuning:
 def alone(problem: Problem, way: Built) -> Program:
     """A program of one group only; its inputs and outputs are zeros in the arena, its packed weights are the real ones."""
     program = Program("alone")
-    slots: dict[Any, Slot] = {}
+    slots: dict[object, Slot] = {}
 
     def temp(like: Slot) -> Slot:
         if like not in slots:

@@ -38,7 +38,7 @@ def limited(command: click.Command) -> click.Command:
     ]
 
     @wraps(act)
-    def bounded(*args: object, limit_time: float, limit_memory: int | None, **given: object) -> Any:
+    def bounded(*args: object, limit_time: float, limit_memory: int | None, **given: object) -> object:
         from irscope.source.budget import Limits
         from irscope.source.memory import machine_memory
         from irscope.source.watchdog import end_process, watched

@@ -10,7 +10,7 @@ import click
 
 from irscope.api.options import Option
 
-F = Callable[..., Any]
+F = Callable[..., object]
 
 
 def options(**records: type[Any]) -> Callable[[F], F]:
@@ -36,7 +36,7 @@ def options(**records: type[Any]) -> Callable[[F], F]:
     return decorate
 
 
-def _option(each: Field[Any], hint: Any) -> Callable[[F], F]:
+def _option(each: Field[object], hint: object) -> Callable[[F], F]:
     """The click option of one field."""
     declared: Option = each.metadata["option"]
     flags = declared.flags or ("--" + each.name.replace("_", "-"),)
@@ -49,7 +49,7 @@ def _option(each: Field[Any], hint: Any) -> Callable[[F], F]:
         show_default=declared.shown and default not in (None, "", ()), callback=_callback(declared) if declared.parse else None)
 
 
-def _type(declared: Option, hint: Any) -> click.ParamType | type:  # type: ignore[type-arg]
+def _type(declared: Option, hint: object) -> click.ParamType | type:  # type: ignore[type-arg]
     """What click makes of the words."""
     plain = next((kind for kind in (int, float) if not declared.parse and (hint is kind or kind in get_args(hint))), str)
     if declared.file:
@@ -62,10 +62,10 @@ def _type(declared: Option, hint: Any) -> click.ParamType | type:  # type: ignor
     return bound(declared.least if declared.above is None else declared.above, declared.most, min_open=declared.above is not None)  # type: ignore[arg-type]
 
 
-def _callback(declared: Option) -> Callable[[click.Context, click.Parameter, Any], Any]:
+def _callback(declared: Option) -> Callable[[click.Context, click.Parameter, object], object]:
     """Converts the argument; a ValueError is a usage error."""
 
-    def parse(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
+    def parse(ctx: click.Context, param: click.Parameter, given: object) -> object:
         assert declared.parse is not None
         if given is None or (given == () and not declared.multiple):
             return given

@@ -1,8 +1,6 @@
 """A comparison as text, Markdown and JSON."""
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.diff.compare import METRICS, Change, Comparison, GraphPair
 from irscope.graph import Graph, Node
 
@@ -10,7 +8,7 @@ SHOWN = 40
 """Changes that are told of one pair of graphs; the rest is counted."""
 
 
-def as_json(comparison: Comparison, failed: list[str]) -> dict[str, Any]:
+def as_json(comparison: Comparison, failed: list[str]) -> dict[str, object]:
     """``{"same", "metrics", "ops", "graphs", "failed"}``."""
     before, after = comparison.cuts
     cut = {"cut": {"before": before and str(before), "after": after and str(after)}} if comparison.partial else {}
@@ -23,7 +21,7 @@ def as_json(comparison: Comparison, failed: list[str]) -> dict[str, Any]:
     }
 
 
-def _graph_json(pair: GraphPair) -> dict[str, Any]:
+def _graph_json(pair: GraphPair) -> dict[str, object]:
     return {"before": pair.before.name if pair.before else None, "after": pair.after.name if pair.after else None,
             "changes": [{"before": _node_json(c.before), "after": _node_json(c.after), "why": c.why or None} for c in pair.changes]}
 

@@ -12,7 +12,6 @@ wherever both ends are visible. The remaining bodies belong to ``while``, ``cond
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 from irscope.expand.bitcast import as_movement
 from irscope.expand.programs import inferred, torchscript
@@ -43,7 +42,7 @@ TAKEN_APART = CALLS | IDENTITIES | STRUCTURAL | STARTED.keys()
 """Operators of which none is left; tuples are, where only one end of them is seen."""
 
 
-def expand(module: Module, outline: bool = False, seen: Callable[[Node, Any], None] | None = None) -> Module:
+def expand(module: Module, outline: bool = False, seen: Callable[[Node, object], None] | None = None) -> Module:
     """The primitive graphs of what the entry runs, in a new module. Raises UserError when inlining would not end.
 
     A TorchScript program is run with the shapes in its text; UserError where they are not enough. ``outline``: the caller does not

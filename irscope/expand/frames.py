@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from irscope.expand.values import synthetic_part
 from irscope.graph import NO_ATTRS, UNKNOWN, Builder, Graph, Node, TupleType, Type
@@ -54,7 +53,7 @@ class Frame:
         self.graph.root = root
 
 
-def captures(node: Node, values: Sequence[Any]) -> list[list[Any]]:
+def captures(node: Node, values: Sequence[object]) -> list[list[object]]:
     """The values that each body of a node captures, out of those that the node captures for all of them."""
     taken, at = [], 0
     for body in node.bodies:

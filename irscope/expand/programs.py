@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from irscope.graph import Graph, Module, Type
 from irscope.lazy import LazyModule
@@ -19,7 +19,7 @@ __all__ = ["Inferred", "inferred", "torchscript"]
 class Inferred(Protocol):
     """The interface of a package that runs programs whose types are inferred."""
 
-    def run_program(self, module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, Any] | None = None,
+    def run_program(self, module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, object] | None = None,
                     partial: bool = False, measure: Callable[[Graph], int] | None = None) -> Module:
         """The primitive graph of what the entry computes. ``measure`` runs a graph whose result is one integer over the given inputs."""
 

@@ -39,7 +39,7 @@ class Builder:
             node.type = op.infer(node)
         return self.graph.add(node)
 
-    def copy(self, node: Node, operands: Sequence[Node], type: Type | None = None, attrs: Mapping[str, Any] | None = None,
+    def copy(self, node: Node, operands: Sequence[Node], type: Type | None = None, attrs: Mapping[str, object] | None = None,
              bodies: Iterable[Graph] | None = None) -> Node:
         """Append a copy of a node over other operands; it keeps what is not given, its name where that is free, and its place."""
         made = self.add(node.op, operands, node.attrs if attrs is None else attrs, type or node.type,

@@ -103,7 +103,7 @@ class Numbering:
         self._ops: dict[Op, int] = {}
         # Types and attributes are shared: their keys are computed once per object, which the table keeps alive.
         self._types: dict[int, tuple[Type, int]] = {}
-        self._attrs: dict[int, tuple[Mapping[str, Any], int]] = {}
+        self._attrs: dict[int, tuple[Mapping[str, object], int]] = {}
         self._unknown: set[int] = set()  # attributes with a value that the text elides, which many nodes share
         for graph in graphs:
             self._add(graph)

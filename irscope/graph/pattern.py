@@ -227,7 +227,7 @@ def _matches(term: Term, at: Any, bound: Bindings, look: _Look) -> Iterator[Bind
         del bound[name]
 
 
-def _all_match(terms: Sequence[Term], operands: Sequence[Any], bound: Bindings, look: _Look) -> Iterator[Bindings]:
+def _all_match(terms: Sequence[Term], operands: Sequence[object], bound: Bindings, look: _Look) -> Iterator[Bindings]:
     if len(terms) == 1:
         yield from _matches(terms[0], operands[0], bound, look)
         return

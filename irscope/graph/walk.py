@@ -95,7 +95,7 @@ def leaves_of(value: object, parts: Callable[[Any], Sequence[Any] | None]) -> li
 
     Raises BudgetExceeded where there are more than in any program: tuples that hold the previous one twice double with each line of text.
     """
-    out: list[Any] = []
+    out: list[object] = []
     stack = [value]
     while stack:
         top = stack.pop()

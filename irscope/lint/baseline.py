@@ -34,7 +34,7 @@ def _plain(name: str) -> str:
     return re.sub(r"(?:\.\d+)+$", "", name) if not name.isdigit() else ""
 
 
-def write_baseline(path: str, findings: Iterable[Finding], fusion: dict[str, dict[str, Any]] | None = None) -> None:
+def write_baseline(path: str, findings: Iterable[Finding], fusion: dict[str, dict[str, object]] | None = None) -> None:
     """Store the findings as accepted, each with its message for the reader of the file; ``fusion``: what the policy made of each file."""
     counted = Counter((fingerprint(f), f.code, f.message) for f in findings)
     rows = [{"fingerprint": print_, "code": code, "message": message, "count": n} for (print_, code, message), n in sorted(counted.items())]

@@ -32,7 +32,7 @@ class Demands:
     expect_dtype: str = ""
     where: str = ""
 
-    def over(self, more: dict[str, Any]) -> Demands:
+    def over(self, more: dict[str, object]) -> Demands:
         """These demands overridden by those in ``more`` (by field; None and empty values do not override)."""
         own = {field.name: getattr(self, field.name) for field in fields(self)}
         return Demands(**{**own, **{name: value for name, value in more.items() if value not in (None, "", ())}})

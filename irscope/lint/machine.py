@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from irscope.fusion import compiler_of
 from irscope.source import UserError, did_you_mean
@@ -100,7 +99,7 @@ def _built_in(name: str) -> Machine:
     return _read(tomllib.loads(path.read_text(encoding="utf-8")), name, name, None)
 
 
-def _read(given: dict[str, Any], name: str, where: str, base: Machine | None) -> Machine:
+def _read(given: dict[str, object], name: str, where: str, base: Machine | None) -> Machine:
     """The table of a file; what it does not say is that of ``base``."""
     known = ("title", "overlaps", "caches", "matrix_gflops", *PLAIN)
     for key in given:
@@ -136,7 +135,7 @@ def _read(given: dict[str, Any], name: str, where: str, base: Machine | None) ->
     )
 
 
-def _caches(given: dict[str, Any], where: str, sources: dict[str, str]) -> tuple[Cache, ...]:
+def _caches(given: dict[str, object], where: str, sources: dict[str, str]) -> tuple[Cache, ...]:
     rows = given.get("caches", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise UserError(f"{where}: caches is no list of tables", "[[caches]] with bytes and gbs")
@@ -149,7 +148,7 @@ def _caches(given: dict[str, Any], where: str, sources: dict[str, str]) -> tuple
     return tuple(sorted(found, key=lambda level: level.bytes))
 
 
-def _table(given: dict[str, Any], key: str, where: str) -> dict[str, Any]:
+def _table(given: dict[str, object], key: str, where: str) -> dict[str, object]:
     table = given.get(key, {})
     if not isinstance(table, dict):
         raise UserError(f"{where}: {key} is no table", f"[{key}] with f32 = 500.0 and others")

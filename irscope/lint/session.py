@@ -45,7 +45,7 @@ class Options:
     select: list[str] = field(default_factory=list)
     ignore: list[str] = field(default_factory=list)
     fail_on: Severity | None = None
-    demands: dict[str, Any] = field(default_factory=dict)
+    demands: dict[str, object] = field(default_factory=dict)
     baseline: str | None = None
     why: bool = False
     pair: tuple[str, str] | None = None

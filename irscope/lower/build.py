@@ -16,15 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from irscope.graph import DType, Graph
-from irscope.lazy import np
+from irscope.lazy import Array, np
 from irscope.lower.inline import evaluate
 from irscope.lower.register import ComplexReg, Reg
 from irscope.lower.statements import StatementBuilder
 from irscope.lower.tidy import tidy
-from irscope.lower.tile import Buffer, Declare, Expr, Kernel, Register
+from irscope.lower.tile import Buffer, Declare, Expr, Kernel, Register, Schedule
 from irscope.lower.view import View
 
 
@@ -32,7 +31,7 @@ class KernelBuilder(StatementBuilder):
     """Writes one kernel."""
 
     def finish(self, flops: float = 0.0, bytes: float = 0.0, origin: tuple[str, ...] = (),
-               schedule: dict[str, Any] | None = None) -> Kernel:
+               schedule: Schedule | None = None) -> Kernel:
         """The kernel, without the statements whose results are unused."""
         if len(self._scopes) != 1:
             raise ValueError(f"kernel {self.kernel.name} is finished inside a loop")
@@ -45,7 +44,7 @@ class KernelBuilder(StatementBuilder):
     # ---- buffers
 
     def buffer(self, name: str, dtype: DType, shape: Sequence[int], scope: str, elements: int | None = None,
-               data: Any = None) -> Buffer:
+               data: Array | None = None) -> Buffer:
         """Declare memory; ``elements`` exceeds the shape where there are halos or padding. The name is made unique."""
         shape = tuple(shape)
         buffer = Buffer(self._fresh(name), dtype, shape, scope, prod(shape) if elements is None else elements, data=data)
@@ -60,14 +59,14 @@ class KernelBuilder(StatementBuilder):
         """Memory private to the kernel, one copy for each chunk of ``par`` iterations, uninitialised."""
         return self.view(self.buffer("scratch", dtype, shape, "scratch"))
 
-    def table(self, values: Any, dtype: DType) -> View:
+    def table(self, values: Array | Sequence[complex], dtype: DType) -> View:
         """Constant data that is stored with the kernel."""
         array = np.ascontiguousarray(np.asarray(values, dtype=dtype.numpy()))
         return self.view(self.buffer("table", dtype, array.shape, "const", data=array))
 
     # ---- registers and bodies
 
-    def reg(self, dtype: DType, init: Any, lanes: int | None = None) -> Any:
+    def reg(self, dtype: DType, init: Expr | complex, lanes: int | None = None) -> Reg | ComplexReg:
         """A variable with ``get()`` and ``set(value)``; it has as many lanes as its first value."""
         first = init if isinstance(init, Expr) else self.const(init, dtype)
         if first.dtype is not dtype:
@@ -84,6 +83,6 @@ class KernelBuilder(StatementBuilder):
         self.emit(Declare(register, first))
         return Reg(self, register)
 
-    def inline(self, graph: Graph, args: Sequence[Any]) -> list[Any]:
+    def inline(self, graph: Graph, args: Sequence[Expr]) -> list[Expr]:
         """Evaluate a body on scalars (or on lanes): its result, or the leaves of its result tuple."""
         return evaluate(self, graph, args)

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from irscope.fusion.views import Strides
-from irscope.graph import DTYPES, Node
+from irscope.graph import DTYPES, DType, Node
 from irscope.graph.dtypes import S32, S64
+from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import Call
 from irscope.lower.points import Point, Trace
@@ -34,7 +35,7 @@ class Emission:
 
     # ---- points
 
-    def emit(self, points: Iterable[Point], index: Sequence[Any], values: Values, mask: Expr | None = None, lanes: int = 0,
+    def emit(self, points: Iterable[Point], index: Sequence[Index], values: Values, mask: Expr | None = None, lanes: int = 0,
              keep: bool = False) -> None:
         """Compute points at an index (one value per axis; on the vector axis, the first lane's).
 
@@ -46,7 +47,7 @@ class Emission:
             value = self._value(point, index, values, mask, lanes or self.lanes)
             values[point] = self.k.let(value) if keep and point.kind == "scalar" and not value.dtype.is_complex else value
 
-    def _value(self, point: Point, index: Sequence[Any], values: Values, mask: Expr | None, lanes: int) -> Any:
+    def _value(self, point: Point, index: Sequence[Index], values: Values, mask: Expr | None, lanes: int) -> Any:
         k, node = self.k, point.node
         match point.kind:
             case "constant":
@@ -72,12 +73,12 @@ class Emission:
                 self._places[point] = self.k.let(self._start(point, values))
 
     def _start(self, point: Point, values: Values) -> Expr:
-        at: Any = self.k.index(0)
+        at: Value = self.k.index(0)
         for arg, (stride, high) in zip(point.args, point.steps):
             at = at + clamped(self.k, values[arg], high) * stride
         return self.k.as_index(at)
 
-    def _count(self, point: Point, index: Sequence[Any], lanes: int) -> Expr:
+    def _count(self, point: Point, index: Sequence[Index], lanes: int) -> Expr:
         """The value of an iota at this index."""
         k, dtype = self.k, tensor_of(point.node).dtype
         first = self.place(point.walk, index)
@@ -88,7 +89,7 @@ class Emission:
         counted = k.splat(k.convert(first, whole), lanes) + k.lane(lanes, whole) * step
         return counted if whole is dtype else self._number(counted, dtype)
 
-    def _number(self, x: Expr, dtype: Any) -> Expr:
+    def _number(self, x: Expr, dtype: DType) -> Expr:
         if dtype.is_complex:
             part = DTYPES["f32" if dtype.bits == 64 else "f64"]
             return self.k.complex(self.k.convert(x, part), self.k.const(0, part))
@@ -96,9 +97,9 @@ class Emission:
 
     # ---- memory
 
-    def place(self, walk: Strides, index: Sequence[Any]) -> Expr:
+    def place(self, walk: Strides, index: Sequence[Index]) -> Expr:
         """The offset of a walk at an index; along the vector axis, of the first lane."""
-        at: Any = self.k.index(walk.offset)
+        at: Expr = self.k.index(walk.offset)
         for i, stride in zip(index, walk.strides):
             if stride and not (isinstance(i, int) and i == 0):
                 at = at + self.k.as_index(i) * stride
@@ -108,12 +109,12 @@ class Emission:
         """The stride of a walk from lane to lane."""
         return walk.strides[self.axis] if self.axis >= 0 and walk.shape[self.axis] > 1 else 0
 
-    def address(self, node: Node, walk: Strides, index: Sequence[Any], extra: Expr | None = None) -> Address:
+    def address(self, node: Node, walk: Strides, index: Sequence[Index], extra: Expr | None = None) -> Address:
         """The address of an input's or output's element under a walk at an index, plus ``extra`` elements."""
         at = self.call.views[node].origin + self.place(walk, index)
         return at if extra is None else at + extra
 
-    def load(self, node: Node, walk: Strides, index: Sequence[Any], mask: Expr | None, lanes: int, extra: Expr | None = None) -> Expr:
+    def load(self, node: Node, walk: Strides, index: Sequence[Index], mask: Expr | None, lanes: int, extra: Expr | None = None) -> Expr:
         """Load from that address: a vector, or one element where all lanes read the same."""
         k, step = self.k, self.step(walk)
         at = self.address(node, walk, index, extra)
@@ -126,7 +127,7 @@ class Emission:
             return k.shuffle(backwards, backwards, tuple(range(lanes - 1, -1, -1)))
         return at.gather(lanes, step, mask)
 
-    def store(self, output: tuple[Node, Strides], index: Sequence[Any], value: Expr, mask: Expr | None, lanes: int,
+    def store(self, output: tuple[Node, Strides], index: Sequence[Index], value: Expr, mask: Expr | None, lanes: int,
               extra: Expr | None = None) -> None:
         """Store a vector, or lane by lane where the elements are not contiguous, ``extra`` elements beyond the walk's offset."""
         k, (node, walk) = self.k, output

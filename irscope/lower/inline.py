@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.graph.node import Emitter
@@ -25,7 +25,7 @@ class NoScalarMeaning(Exception):
         self.graph, self.node, self.why = graph, node, why
 
 
-def evaluate(k: Arithmetic, graph: Graph, args: Sequence[Any]) -> Values:
+def evaluate(k: Arithmetic, graph: Graph, args: Sequence[Expr]) -> Values:
     """The leaves of a body's result. ``args`` are the leaves of its parameters, in order."""
     return _Evaluation(k).run(graph, list(args))
 

@@ -5,7 +5,6 @@ It checks what compiled code does not: an index outside its buffer, a read of un
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from irscope.lazy import Array, np
 from irscope.lower import scalar_ops
@@ -117,8 +116,8 @@ class _Run(Visitor):
         for buffer, array in self.memory.items():
             if array.ndim != 1 or array.size < buffer.elements or array.dtype != buffer.dtype.numpy():
                 raise ValueError(f"{buffer.name} is {array.dtype}{list(array.shape)}, not {buffer.dtype}[{buffer.elements}]")
-        self.variables: dict[Expr, Any] = {}
-        self.registers: dict[Register, Any] = {}
+        self.variables: dict[Expr, Array] = {}
+        self.registers: dict[Register, Array] = {}
 
     # ---- statements
 
@@ -180,7 +179,7 @@ class _Run(Visitor):
                 raise Misstep(f"{self.name}: {buffer.name}[{place}] is outside of {buffer.elements} elements")
         return taking
 
-    def read(self, buffer: Buffer, places: list[int], mask: Expr | None, var: Expr) -> Any:
+    def read(self, buffer: Buffer, places: list[int], mask: Expr | None, var: Expr) -> Array:
         taking = self.allowed(buffer, places, mask)
         unwritten = self.unwritten.get(buffer)
         if unwritten is not None and any(unwritten[p] for p, takes in zip(places, taking) if takes):
@@ -205,11 +204,11 @@ class _Run(Visitor):
 
     # ---- expressions
 
-    def value(self, root: Expr) -> Any:
+    def value(self, root: Expr) -> Array:
         """The value as an array with one element per lane."""
         return fold(root, {}, self.one)
 
-    def one(self, x: Expr, args: list[Any]) -> Any:
+    def one(self, x: Expr, args: list[Array]) -> Array:
         if x.op == "var":
             if x not in self.variables:
                 raise Misstep(f"{self.name}: {x.value} is used before it is known")
@@ -232,24 +231,24 @@ class _Run(Visitor):
         return scalar_ops.unary(kind, args[0], x.dtype) if kind in UNARY else scalar_ops.binary(kind, args[0], args[1], x.dtype)
 
 
-def _constant(x: Expr) -> Any:
+def _constant(x: Expr) -> Array:
     values = list(x.value) if x.lanes > 1 else [x.value]
     return scalar_ops.wrapped(values, x.dtype) if x.dtype.is_integer else np.array(values).astype(x.dtype.numpy())
 
 
-def _fma(x: Expr, a: Array, b: Array, c: Array) -> Any:
+def _fma(x: Expr, a: Array, b: Array, c: Array) -> Array:
     wide = np.longdouble if x.dtype.bits == 64 else np.float64
     with np.errstate(all="ignore"):
-        return (a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(x.dtype.numpy())
+        return np.asarray(a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(x.dtype.numpy())
 
 
-def _complex(x: Expr, real: Array, imag: Array) -> Any:
+def _complex(x: Expr, real: Array, imag: Array) -> Array:
     out = np.zeros(x.lanes, x.dtype.numpy())
     out.real, out.imag = real, imag
     return out
 
 
-def _scale2(x: Expr, value: Array, power: Array) -> Any:
+def _scale2(x: Expr, value: Array, power: Array) -> Array:
     with np.errstate(all="ignore"):
         return np.ldexp(value, np.clip(power, -10_000, 10_000).astype(np.int32))
 
@@ -260,11 +259,11 @@ def _bits(expr: Expr, x: Array) -> Array:
     return scalar_ops.wrapped([int(v) for v in same], to) if to.is_integer and to.bits < 8 else np.asarray(same)
 
 
-_RULES: dict[str, Callable[..., Any]] = {
+_RULES: dict[str, Callable[..., Array]] = {
     "const": _constant, "fma": _fma, "complex": _complex, "scale2": _scale2, "bitcast": _bits,
     "lane": lambda x: np.arange(x.lanes).astype(scalar_ops.register_type(x.dtype)),
     "splat": lambda x, value: np.repeat(value, x.lanes),
-    "select": lambda x, condition, yes, no: np.where(condition, yes, no),
+    "select": lambda x, condition, yes, no: np.asarray(np.where(condition, yes, no)),
     "convert": lambda x, value: scalar_ops.convert(value, x.args[0].dtype, x.dtype),
     "real": lambda x, value: value.real.copy(),
     "imag": lambda x, value: value.imag.copy(),

@@ -12,6 +12,7 @@ from irscope.graph.numbering import Numbering
 from irscope.lower.program import Slot
 from irscope.lower.storage import Storage
 from irscope.lower.templates import RIVALS, Arg, Built, Operand, Packed, Problem, Stage, Template, templates
+from irscope.lower.tile import Schedule
 from irscope.lower.work import MOST_PADDED, SMALL, operations, operations_of
 
 Tuner = Callable[[Problem, list[Built]], int]
@@ -56,7 +57,7 @@ class KernelCache:
         return f"{wanted}_{n}" if n else wanted
 
 
-def _made(template: Template, problem: Problem, match: object, schedule: dict[str, Any]) -> Built:
+def _made(template: Template[object], problem: Problem, match: object, schedule: Schedule) -> Built:
     schedule.setdefault("template", template.name)
     built = template.build(problem, match, schedule)
     for stage in built.stages:
@@ -74,10 +75,10 @@ def _is_repetitive(group: Group, built: Built) -> bool:
     return done > SMALL and done > MOST_PADDED * operations_of(group)
 
 
-Way = tuple[Template, Problem, Any, dict[str, Any]]
+Way = tuple[Template[Any], Problem, object, Schedule]
 
 
-def _ways(template: Template, problem: Problem, match: object, schedule: dict[str, Any]) -> Iterator[Way]:
+def _ways(template: Template[object], problem: Problem, match: object, schedule: Schedule) -> Iterator[Way]:
     """Other schedules of the template that accepts the group, and those of its rival."""
     for other in template.alternatives(problem, match, schedule):
         yield template, problem, match, other

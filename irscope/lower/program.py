@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from irscope.graph import DType
+from irscope.lazy import Array
 from irscope.lower.tile import Kernel
 from irscope.lower.traversal import walk
 
@@ -23,7 +23,7 @@ class Slot:
     scope: str
     number: int = -1
     offset: int = -1
-    data: Any = None
+    data: Array | None = None
     zeroed: bool = False
 
     @property

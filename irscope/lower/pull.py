@@ -17,6 +17,7 @@ from irscope.fusion.drafts import dims_of
 from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import Call
+from irscope.lower.statements import Scope
 from irscope.lower.templates import Problem
 from irscope.lower.tile import Expr
 from irscope.lower.values import is_scalar_constant, scalar_value, tensor_of
@@ -38,9 +39,9 @@ class Pull:
         self.call = Call(k)
         self.call.declare(problem)
         self.views = self.call.views
-        self._known: dict[tuple[Node, Index], tuple[Any, Any]] = {}
+        self._known: dict[tuple[Node, Index], tuple[Any, Scope]] = {}
         self._reshaped: dict[tuple[Index, tuple[int, ...]], tuple[Index, tuple[int, ...]]] = {}
-        self._mirrors: dict[tuple[Any, int], Any] = {}
+        self._mirrors: dict[tuple[Expr, int], Expr] = {}
 
     # ---- values
 
@@ -116,9 +117,9 @@ class Pull:
 
     def place(self, view: View, index: Index) -> tuple[Expr, int | None]:
         """An element's index in its buffer and the stride from lane to lane; (indices, None) when the lanes have no constant stride."""
-        base: Any = self.k.index(view.offset)
+        base: Expr = self.k.index(view.offset)
         step = 0
-        scattered: Any = None
+        scattered: Expr | None = None
         for i, stride, size in zip(index, view.strides, view.shape):
             if size == 1 or stride == 0:
                 continue
@@ -155,7 +156,7 @@ class Pull:
             return self.k.const(scalar_value(node), tensor_of(node).dtype)
         raise KeyError(f"%{node.name} is neither computed nor read by the kernel of {self.problem.group}")
 
-    def _moved(self, node: Node, at: Index) -> Sequence[Any]:
+    def _moved(self, node: Node, at: Index) -> Sequence[Expr]:
         """The index into its operand at which a view node reads its element."""
         match node.op:
             case hlo.broadcast:
@@ -171,7 +172,7 @@ class Pull:
                 turned = Reverse.of(node).dimensions
                 return [self._mirrored(i, n) if d in turned else i for d, (i, n) in enumerate(zip(at, dims_of(node)))]
 
-    def _mirrored(self, i: Any, n: int) -> Any:
+    def _mirrored(self, i: Expr, n: int) -> Expr:
         """An index from the other end of a dimension of ``n``. Mirrored twice, it is the original index again, as in :meth:`_reindexed`."""
         found = self._mirrors.get((i, n))
         if found is None:

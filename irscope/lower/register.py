@@ -1,9 +1,7 @@
 """Handles of variables of the generated code."""
 from __future__ import annotations
 
-from typing import Any
-
-from irscope.lower.statements import StatementBuilder
+from irscope.lower.statements import Scope, StatementBuilder
 from irscope.lower.tile import Assign, Expr, Register
 
 
@@ -15,7 +13,7 @@ class Reg:
     def __init__(self, builder: StatementBuilder, register: Register) -> None:
         self._builder = builder
         self.register = register
-        self._snapshot: tuple[Any, Expr] | None = None
+        self._snapshot: tuple[Scope, Expr] | None = None
 
     @property
     def now(self) -> Expr:
@@ -28,7 +26,7 @@ class Reg:
             self._snapshot = (scope, self._builder.let(self.now))
         return self._snapshot[1]
 
-    def set(self, value: object) -> None:
+    def set(self, value: Expr | complex) -> None:
         k, register = self._builder, self.register
         if not isinstance(value, Expr):
             value = k.const(value, register.dtype)
@@ -53,7 +51,7 @@ class ComplexReg:
     def get(self) -> Expr:
         return self._builder.complex(self.re.get(), self.im.get())
 
-    def set(self, value: Any) -> None:
+    def set(self, value: Expr | complex) -> None:
         k = self._builder
         re, im = (k.real(value), k.imag(value)) if isinstance(value, Expr) else (complex(value).real, complex(value).imag)
         self.re.set(re)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from irscope.graph import DType
 from irscope.lazy import Array, np
@@ -32,7 +31,7 @@ def binary(name: str, x: Array, y: Array, dtype: DType) -> Array:
 
 def compare(direction: str, x: Array, y: Array) -> Array:
     """A comparison; NaN is unequal to everything."""
-    function: Callable[..., Any] = {"EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater,
+    function: Callable[[Array, Array], Array] = {"EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater,
                                     "GE": np.greater_equal}[direction]
     return np.asarray(function(x, y))
 
@@ -60,7 +59,7 @@ def wrapped(values: list[int], dtype: DType) -> Array:
     return np.array(found, dtype=register_type(dtype))
 
 
-def register_type(dtype: DType) -> np.dtype[Any]:
+def register_type(dtype: DType) -> np.dtype[np.generic]:
     """The numpy type of a value: bytes for sub-byte integers."""
     if dtype.is_integer and dtype.bits < 8:
         return np.dtype(np.int8 if dtype.kind == "int" else np.uint8)
@@ -113,9 +112,9 @@ _INTEGER: dict[str, Callable[[int, int, int], int]] = {
 }
 
 
-def _float_unary(name: str, x: Array) -> Any:
+def _float_unary(name: str, x: Array) -> Array:
     wide = x.astype(np.float64) if x.dtype == np.float32 else x
-    simple: dict[str, Callable[[Any], Any]] = {
+    simple: dict[str, Callable[[Array], Array]] = {
         "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "round_even": np.rint, "exp": np.exp,
         "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "tanh": np.tanh, "sin": np.sin, "cos": np.cos, "tan": np.tan,
         "sinh": np.sinh, "cosh": np.cosh, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh,
@@ -129,19 +128,19 @@ def _float_unary(name: str, x: Array) -> Any:
     return simple[name](wide)
 
 
-def _erf(x: Array) -> Any:
+def _erf(x: Array) -> Array:
     return np.array([math.erf(v) for v in x.tolist()])
 
 
-def _float_binary(name: str, x: Array, y: Array) -> Any:
-    words: dict[str, Callable[[Any, Any], Any]] = {
+def _float_binary(name: str, x: Array, y: Array) -> Array:
+    words: dict[str, Callable[[Array, Array], Array]] = {
         "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "rem": np.fmod, "atan2": np.arctan2, "pow": np.power,
         "max": lambda a, b: _extreme(a, b, True), "min": lambda a, b: _extreme(a, b, False),
     }
     return words[name](x, y)
 
 
-def _extreme(a: Array, b: Array, largest: bool) -> Any:
+def _extreme(a: Array, b: Array, largest: bool) -> Array:
     """NaN where either is NaN; of two zeros, max returns the positive and min the negative one."""
     out = np.maximum(a, b) if largest else np.minimum(a, b)
     zeros = (a == 0) & (b == 0)

@@ -2,9 +2,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from irscope.graph.dtypes import PRED, S32, S64
 from irscope.lower.arithmetic import Arithmetic
@@ -32,7 +31,7 @@ class Scope:
     kind: str
     body: list[Stmt] = field(default_factory=list)
     barrier: bool = True
-    loads: dict[tuple[Any, ...], Expr] = field(default_factory=dict)
+    loads: dict[tuple[object, ...], Expr] = field(default_factory=dict)
     stored: set[Buffer] = field(default_factory=set)
     when: If | bool | None = None
 
@@ -50,11 +49,11 @@ class StatementBuilder(Arithmetic):
 
     # ---- statements
 
-    def loop(self, low: object, high: object, step: int = 1) -> Any:
+    def loop(self, low: object, high: object, step: int = 1) -> AbstractContextManager[Expr]:
         """``with k.loop(0, n) as i``: sequential iterations."""
         return self._loop(low, high, step, "for")
 
-    def par(self, low: object, high: object, step: int = 1) -> Any:
+    def par(self, low: object, high: object, step: int = 1) -> AbstractContextManager[Expr]:
         """``with k.par(0, n) as i``: independent iterations. Inside anything but ``par`` it is a plain loop."""
         return self._loop(low, high, step, "par" if all(s.kind in ("kernel", "par") for s in self._scopes) else "for")
 

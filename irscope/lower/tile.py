@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Protocol
 
 from irscope.fusion.views import Strides
 from irscope.graph import DType
+from irscope.graph.node import Value
+from irscope.lazy import Array
 
 
 @dataclass(slots=True, eq=False)
@@ -51,34 +53,34 @@ class Expr:
             raise ValueError("arithmetic on an expression that no builder made")
         return self.home
 
-    def _do(self, name: str, x: Any, y: Any) -> Expr:
+    def _do(self, name: str, x: Operand, y: Operand) -> Expr:
         return self._builder().binary(name, x, y)
 
-    def __add__(self, other: Any) -> Expr:
+    def __add__(self, other: Operand) -> Expr:
         return self._do("add", self, other)
 
-    def __radd__(self, other: Any) -> Expr:
+    def __radd__(self, other: Operand) -> Expr:
         return self._do("add", other, self)
 
-    def __sub__(self, other: Any) -> Expr:
+    def __sub__(self, other: Operand) -> Expr:
         return self._do("sub", self, other)
 
-    def __rsub__(self, other: Any) -> Expr:
+    def __rsub__(self, other: Operand) -> Expr:
         return self._do("sub", other, self)
 
-    def __mul__(self, other: Any) -> Expr:
+    def __mul__(self, other: Operand) -> Expr:
         return self._do("mul", self, other)
 
-    def __rmul__(self, other: Any) -> Expr:
+    def __rmul__(self, other: Operand) -> Expr:
         return self._do("mul", other, self)
 
-    def __truediv__(self, other: Any) -> Expr:
+    def __truediv__(self, other: Operand) -> Expr:
         return self._do("div", self, other)
 
-    def __and__(self, other: Any) -> Expr:
+    def __and__(self, other: Operand) -> Expr:
         return self._do("and", self, other)
 
-    def __or__(self, other: Any) -> Expr:
+    def __or__(self, other: Operand) -> Expr:
         return self._do("or", self, other)
 
     def __neg__(self) -> Expr:
@@ -87,18 +89,24 @@ class Expr:
     def __invert__(self) -> Expr:
         return self._builder().unary("not", self)
 
-    def __floordiv__(self, other: Any) -> Expr:
+    def __floordiv__(self, other: Operand) -> Expr:
         return self._do("floordiv", self, other)
 
-    def __mod__(self, other: Any) -> Expr:
+    def __mod__(self, other: Operand) -> Expr:
         return self._do("floormod", self, other)
+
+
+Operand = Value | complex
+"""What an operation takes: an expression of the same builder, or a number of Python, which becomes a constant of the other's type."""
+Schedule = dict[str, Any]
+"""The choices of a template, by name, as data for JSON: numbers, flags, and lists of them."""
 
 
 class Home(Protocol):
     """The interface that an expression needs of its builder."""
 
     def unary(self, name: str, x: Expr) -> Expr: ...
-    def binary(self, name: str, x: Any, y: Any) -> Expr: ...
+    def binary(self, name: str, x: Operand, y: Operand) -> Expr: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -126,7 +134,7 @@ class Buffer:
     scope: str
     elements: int
     align: int = 64
-    data: Any = None
+    data: Array | None = None
     layout: Strides | None = None
     room: tuple[tuple[int, int], ...] = ()
 
@@ -339,7 +347,7 @@ class Kernel:
     flops: float = 0.0
     bytes: float = 0.0
     origin: tuple[str, ...] = ()
-    schedule: dict[str, Any] = field(default_factory=dict)
+    schedule: Schedule = field(default_factory=dict)
     precision: str = "default"
 
     def params(self) -> list[Buffer]:

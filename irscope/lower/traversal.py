@@ -43,10 +43,10 @@ def visits(*kinds: type) -> Callable[[F], F]:
     return mark
 
 
-class _Functions(dict[type, Callable[..., Any]]):
+class _Functions(dict[type, Callable[..., object]]):
     """The function of each class; that of a base where a class has none."""
 
-    def __missing__(self, kind: type) -> Callable[..., Any]:
+    def __missing__(self, kind: type) -> Callable[..., object]:
         for base in kind.__mro__[1:]:
             if base in self:
                 self[kind] = self[base]
@@ -64,7 +64,7 @@ class Visitor:
         cls.functions = _Functions({kind: function for base in reversed(cls.__mro__) for function in vars(base).values()
                                     for kind in getattr(function, "kinds", ())})
 
-    def visit(self, node: object, *args: object) -> Any:
+    def visit(self, node: object, *args: object) -> object:
         """The result of the function of its class for a statement or step."""
         return self.functions[type(node)](self, node, *args)
 

@@ -1,8 +1,6 @@
 """The parts of a node's value: tensors, and tuples of them as flat lists."""
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.graph import TOKEN, Graph, Node, TensorType, TupleType, Type
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant, GetTupleElement
@@ -22,7 +20,7 @@ def is_scalar_constant(node: Node) -> bool:
     return node.op is hlo.constant and isinstance(node.type, TensorType) and node.type.elements == 1
 
 
-def scalar_value(node: Node) -> Any:
+def scalar_value(node: Node) -> object:
     """The one number of such a constant."""
     return Constant.of(node).literal.value().reshape(())[()]
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irscope.graph import DType
+from irscope.graph.node import Index
 from irscope.lower.statements import StatementBuilder
 from irscope.lower.tile import Buffer, Expr
 
@@ -34,7 +35,7 @@ class Address:
     def dtype(self) -> DType:
         return self.buffer.dtype
 
-    def __add__(self, elements: object) -> Address:
+    def __add__(self, elements: Index) -> Address:
         if isinstance(elements, int) and elements == 0:
             return self
         return Address(self.builder, self.buffer, self.index + elements)

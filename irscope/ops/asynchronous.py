@@ -22,7 +22,7 @@ from irscope.source import UserError
 CONTEXT = TensorType(U32, ())
 
 
-def blank(t: Type) -> Any:
+def blank(t: Type) -> object:
     """A value that nothing reads: zeros, or nothing for a token."""
     if isinstance(t, TupleType):
         return tuple(map(blank, t.elements))

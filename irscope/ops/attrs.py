@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from irscope.lazy import np
+from irscope.lazy import Array
 
 if TYPE_CHECKING:
 
@@ -124,10 +124,10 @@ class Literal:
     text: str | None = None
     elided: bool = False
     parse: Callable[[Literal], Any] | None = field(default=None, repr=False)
-    _value: Any = field(default=None, repr=False)
+    _value: object = field(default=None, repr=False)
 
     @staticmethod
-    def of(array: np.ndarray[Any, Any], type: Type) -> Literal:
+    def of(array: Array, type: Type) -> Literal:
         """A literal that holds ``array``."""
         return Literal(type, _value=array)
 

@@ -68,7 +68,7 @@ def over_arrays(run: Run, graph: Graph) -> Callable[[Sequence[Array]], Any]:
             return _spread(run(graph, arguments), np.broadcast_shapes(*(np.shape(a) for a in arguments)), graph.result().type)
         return whole
 
-    def one_by_one(arguments: Sequence[Array]) -> Any:
+    def one_by_one(arguments: Sequence[Array]) -> object:
         shape = np.broadcast_shapes(*(np.shape(a) for a in arguments))
         columns = [np.broadcast_to(a, shape).reshape(-1) for a in arguments]
         rows = [run(graph, [np.asarray(c[i]) for c in columns]) for i in range(len(columns[0]))]
@@ -76,14 +76,14 @@ def over_arrays(run: Run, graph: Graph) -> Callable[[Sequence[Array]], Any]:
     return one_by_one
 
 
-def _spread(value: Any, shape: tuple[int, ...], t: Type) -> Any:
+def _spread(value: Any, shape: tuple[int, ...], t: Type) -> object:
     """Broadcast a result that does not depend on every argument to full size."""
     if isinstance(t, TupleType):
         return tuple(_spread(v, shape, e) for v, e in zip(value, t.elements, strict=True))
     return np.broadcast_to(value, shape)
 
 
-def _gathered(rows: list[Any], shape: tuple[int, ...], t: Type) -> Any:
+def _gathered(rows: list[Any], shape: tuple[int, ...], t: Type) -> object:
     if isinstance(t, TupleType):
         return tuple(_gathered([r[i] for r in rows], shape, e) for i, e in enumerate(t.elements))
     assert isinstance(t, TensorType)

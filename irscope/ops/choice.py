@@ -1,8 +1,6 @@
 """Elementwise operators that compare and choose: compare, select, clamp, and map, which applies a computation to each element."""
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.graph import DTYPES, DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import F32, PRED
 from irscope.graph.node import Emitter, Run, Value
@@ -118,7 +116,7 @@ def _infer_clamp(node: Node) -> Type:
     return TensorType(dtype, x.shape)
 
 
-def _clamp(low: Any, x: Any, high: Any) -> Any:
+def _clamp(low: Array, x: Array, high: Array) -> Array:
     return numerics.minimum(numerics.maximum(x, low), high)
 
 

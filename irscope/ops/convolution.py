@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
-from typing import Any
+from typing import TypeVar
 
-from irscope.graph import Kind, Node, Op, TensorType, Type
-from irscope.graph.node import Emitter, Read, Run, Value
+from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
+from irscope.graph.node import Emitter, Index, Read, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Convolution
@@ -22,6 +22,7 @@ from irscope.ops.window import meeting, operand_place, window_of
 
 MAX_TAPS = 1 << 16
 """Window elements along a dimension up to which pairs are counted exactly: a hundred times those of any network."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +51,21 @@ class Conv:
         out_spatial = tuple(window.output_size(i, n) for i, n in enumerate(spatial))
         return Conv(dims, window, *_groups(node), lhs[dims.lhs_batch], spatial, out_spatial, rhs[dims.rhs_input], rhs[dims.rhs_output])
 
-    def result_index(self, index: Sequence[object]) -> tuple[Any, list[Any], Any]:
+    def result_index(self, index: Sequence[T]) -> tuple[T, list[T], T]:
         """Batch, spatial and feature part of an index into the result."""
         return index[self.dims.out_batch], [index[d] for d in self.dims.out_spatial], index[self.dims.out_feature]
 
-    def lhs_index(self, batch: object, spatial: Sequence[object], feature: object) -> list[Any]:
+    def lhs_index(self, batch: T, spatial: Sequence[T], feature: T) -> list[T]:
         """The index of an operand element."""
         return _ordered((self.dims.lhs_batch, *self.dims.lhs_spatial, self.dims.lhs_feature), (batch, *spatial, feature))
 
-    def rhs_index(self, spatial: Sequence[Any], feature: Any, output: Any) -> list[Any]:
+    def rhs_index(self, spatial: Sequence[Index], feature: Index, output: Index) -> list[Index]:
         """The index of a kernel element; ``spatial`` counts in the direction of the operand; this function applies reversal."""
         turned = [n - 1 - i if reverse else i for i, n, reverse in zip(spatial, self.window.size, self.window.rhs_reversal, strict=True)]
         return _ordered((*self.dims.rhs_spatial, self.dims.rhs_input, self.dims.rhs_output), (*turned, feature, output))
 
 
-def _ordered(dimensions: Sequence[int], values: Sequence[object]) -> list[Any]:
+def _ordered(dimensions: Sequence[int], values: Sequence[T]) -> list[T]:
     return [value for _, value in sorted(zip(dimensions, values, strict=True), key=lambda pair: pair[0])]
 
 
@@ -114,7 +115,7 @@ def _convolution_type(node: Node) -> Type:
     _check_groups(node, lhs, rhs)
     for i, d in enumerate(dims.rhs_spatial):
         infer.equal_dims(node, rhs.shape[d], window.size[i], f"dimension {d} of the kernel {rhs} and size {i} of the window")
-    shape: list[Any] = [0] * rank
+    shape: list[Dim] = [0] * rank
     batch = lhs.shape[dims.lhs_batch]
     groups = _groups(node)[1]
     shape[dims.out_batch] = batch // groups if isinstance(batch, int) else batch

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from irscope.graph import Kind, Node, Op, TupleType, Type
 from irscope.graph.dtypes import C64, C128, F64, S32
@@ -15,7 +14,7 @@ from irscope.ops.registry import declare
 from irscope.ops.schur import EPSILON, begin, complex_schur
 
 
-def _eig_reference(run: Run, node: Node, a: Array) -> Any:
+def _eig_reference(run: Run, node: Node, a: Array) -> object:
     values, right = np.linalg.eig(a.astype(np.complex128))
     left = np.swapaxes(np.linalg.inv(right), -1, -2).conj()
     vectors = []

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from irscope.graph import Builder, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U32
@@ -135,7 +134,7 @@ def _stays(node: Node) -> bool:
     return any(tuple(pair) == (0, 0) for pair in Collective.of(node).source_target_pairs)
 
 
-def _permuted(node: Node, operands: Sequence[object]) -> Any:
+def _permuted(node: Node, operands: Sequence[object]) -> object:
     if in_place(node):
         return operands[1]
     values = operands if _stays(node) else [np.zeros_like(x) for x in operands]

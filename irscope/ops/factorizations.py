@@ -6,7 +6,6 @@ that call LAPACK rely. Matrices are the last two dimensions, stacks of them the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from irscope.graph import Kind, Node, Op, TupleType, Type
 from irscope.graph.dtypes import S32, S64
@@ -33,7 +32,7 @@ from irscope.ops.registry import declare
 # ---------------------------------------------------------------- lu
 
 
-def _lu_reference(run: Run, node: Node, a: Array) -> Any:
+def _lu_reference(run: Run, node: Node, a: Array) -> object:
     work, rows, columns = np.array(a), a.shape[-2], a.shape[-1]
     steps = min(rows, columns)
     pivots, info = np.zeros((*a.shape[:-2], steps), np.int32), np.zeros(a.shape[:-2], np.int32)
@@ -105,7 +104,7 @@ lu = declare(Op(
 
 # ---------------------------------------------------------------- qr
 
-def reflected(x: Array) -> tuple[Any, Any, Array]:
+def reflected(x: Array) -> tuple[Array, Array, Array]:
     """LAPACK's larfg: the new first element, tau, and the rest of the vector."""
     alpha, rest = x[0], x[1:]
     square = float((rest.real ** 2 + rest.imag ** 2).sum())
@@ -115,7 +114,7 @@ def reflected(x: Array) -> tuple[Any, Any, Array]:
     return beta, (beta - alpha) / beta, rest / (alpha - beta)
 
 
-def _qr_reference(run: Run, node: Node, a: Array) -> Any:
+def _qr_reference(run: Run, node: Node, a: Array) -> object:
     work, steps = np.array(a), min(a.shape[-2:])
     taus = np.zeros((*a.shape[:-2], steps), a.dtype)
     with np.errstate(all="ignore"):

@@ -5,7 +5,6 @@ Reflections are those of :mod:`irscope.ops.factorizations`: vectors in the matri
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from irscope.graph import Kind, Node, Op, TupleType, Type
 from irscope.graph.dtypes import S32, S64
@@ -42,7 +41,7 @@ def _householder(m: Array, j: int, top: int) -> tuple[Array, Array]:
 
 # ---------------------------------------------------------------- pivoted-qr
 
-def _pivoted_qr_reference(run: Run, node: Node, a: Array, fixed: Array) -> Any:
+def _pivoted_qr_reference(run: Run, node: Node, a: Array, fixed: Array) -> object:
     work, steps, columns = np.array(a), min(a.shape[-2:]), a.shape[-1]
     taus, order = np.zeros((*a.shape[:-2], steps), a.dtype), np.zeros((*a.shape[:-2], columns), np.int32)
     with np.errstate(all="ignore"):
@@ -108,7 +107,7 @@ pivoted_qr = declare(Op(
 
 # ---------------------------------------------------------------- hessenberg
 
-def _hessenberg_reference(run: Run, node: Node, a: Array) -> Any:
+def _hessenberg_reference(run: Run, node: Node, a: Array) -> object:
     work, n = np.array(a), a.shape[-1]
     taus = np.zeros((*a.shape[:-2], max(n - 1, 0)), a.dtype)
     for batch in np.ndindex(*a.shape[:-2]):
@@ -164,7 +163,7 @@ hessenberg = declare(Op(
 
 # ---------------------------------------------------------------- tridiagonal
 
-def _tridiagonal_reference(run: Run, node: Node, a: Array) -> Any:
+def _tridiagonal_reference(run: Run, node: Node, a: Array) -> object:
     work, n = np.array(a), a.shape[-1]
     lead, part = a.shape[:-2], a.real.dtype
     diagonal, below, taus = np.zeros((*lead, n), part), np.zeros((*lead, max(n - 1, 0)), part), np.zeros((*lead, max(n - 1, 0)), a.dtype)
@@ -234,7 +233,7 @@ tridiagonal = declare(Op(
 
 # ---------------------------------------------------------------- tridiagonal-solve
 
-def _tridiagonal_solve_reference(run: Run, node: Node, lower: Array, diagonal: Array, upper: Array, b: Array) -> Any:
+def _tridiagonal_solve_reference(run: Run, node: Node, lower: Array, diagonal: Array, upper: Array, b: Array) -> object:
     n = diagonal.shape[-1]
     matrix = np.zeros((*diagonal.shape, n), b.dtype)
     i = np.arange(n)

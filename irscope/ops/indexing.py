@@ -273,7 +273,7 @@ def _joined(how: Indexed, batch: Sequence[object], inside: Sequence[object]) -> 
     return [next(inner) if d in how.window else next(outer) for d in range(len(batch) + len(inside))]
 
 
-def _scatter_reference(run: Run, node: Node, *arrays: Array) -> Any:
+def _scatter_reference(run: Run, node: Node, *arrays: Array) -> object:
     n = len(arrays) // 2
     operands, indices, updates = arrays[:n], arrays[n], arrays[n + 1:]
     how = Indexed.of(node, infer.array(node, 0), infer.array(node, n))

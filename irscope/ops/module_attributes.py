@@ -12,12 +12,12 @@ class HloModule(Attributes):
 
     __slots__ = ()
     is_scheduled = attribute[bool](False)
-    frontend_attributes = attribute[Any]("")
-    entry_computation_layout = attribute[Any](None)
+    frontend_attributes = attribute[object]("")
+    entry_computation_layout = attribute[object](None)
     input_output_alias = attribute[Any](None)
-    buffer_donor = attribute[Any](None)
-    num_partitions = attribute[Any](1)
-    replica_count = attribute[Any](1)
+    buffer_donor = attribute[object](None)
+    num_partitions = attribute[object](1)
+    replica_count = attribute[object](1)
 
 
 class Prepared(Attributes):

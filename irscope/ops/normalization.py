@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
 
 from irscope.graph import Builder, DType, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import F32, F64
@@ -152,7 +151,7 @@ def _expand_grad(builder: Builder, node: Node, operands: Sequence[Node], raw: Ra
 
 # ---- references
 
-def _parts(node: Node, *operands: Any) -> tuple[list[Any], tuple[int, ...], int]:
+def _parts(node: Node, *operands: Array) -> tuple[list[Array], tuple[int, ...], int]:
     """The operands in f64, per-feature values shaped to broadcast; the summed axes; the number of elements along them."""
     feature, x = BatchNorm.of(node).feature_index, operands[0]
     wide = [widen(o).astype(np.float64) for o in operands]
@@ -161,7 +160,7 @@ def _parts(node: Node, *operands: Any) -> tuple[list[Any], tuple[int, ...], int]
     return [w.reshape(shape) if w.ndim == 1 and (x.ndim > 1) else w for w in wide], axes, prod(x.shape[a] for a in axes)
 
 
-def _given(node: Node, *values: Any) -> Any:
+def _given(node: Node, *values: Array) -> object:
     """The results in their declared element types, per-feature values flattened."""
     leaves = [t for t in node.type.leaves() if isinstance(t, TensorType)]
     done = [rounded(np.reshape(v, t.dims()), t.dtype) for v, t in zip(values, leaves, strict=True)]

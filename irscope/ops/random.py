@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from irscope.graph import DType, Effect, Kind, Node, Op, TensorType, TupleType, Type, tensor
 from irscope.graph.dtypes import U32, U64
@@ -21,34 +21,36 @@ from irscope.ops.nests import below, guard, independent, split
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits
 
+W = TypeVar("W")
 
-class Words(Protocol):
+
+class Words(Protocol[W]):
     """Arithmetic of unsigned integers that wrap."""
 
-    def const(self, value: int) -> Any: ...
-    def add(self, x: object, y: object) -> Any: ...
-    def xor(self, x: object, y: object) -> Any: ...
-    def rotate(self, x: object, distance: int) -> Any: ...
-    def product(self, x: object, factor: int) -> tuple[Any, Any]: ...
+    def const(self, value: int) -> W: ...
+    def add(self, x: W, y: W) -> W: ...
+    def xor(self, x: W, y: W) -> W: ...
+    def rotate(self, x: W, distance: int) -> W: ...
+    def product(self, x: W, factor: int) -> tuple[W, W]: ...
 
 
 class ArrayWords:
     """Words as arrays of numpy."""
 
-    def const(self, value: int) -> Any:
-        return np.uint32(value)
+    def const(self, value: int) -> Array:
+        return np.asarray(np.uint32(value))
 
-    def add(self, x: Any, y: Any) -> Any:
+    def add(self, x: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):
-            return x + y
+            return np.asarray(x + y)
 
-    def xor(self, x: Any, y: Any) -> Any:
-        return x ^ y
+    def xor(self, x: Array, y: Array) -> Array:
+        return np.asarray(x ^ y)
 
-    def rotate(self, x: Any, distance: int) -> Any:
-        return (x << np.uint32(distance)) | (x >> np.uint32(32 - distance))
+    def rotate(self, x: Array, distance: int) -> Array:
+        return np.asarray((x << np.uint32(distance)) | (x >> np.uint32(32 - distance)))
 
-    def product(self, x: object, factor: int) -> tuple[Any, Any]:
+    def product(self, x: Array, factor: int) -> tuple[Array, Array]:
         whole = np.asarray(x, np.uint64) * np.uint64(factor)
         return (whole >> np.uint64(32)).astype(np.uint32), whole.astype(np.uint32)
 
@@ -59,25 +61,25 @@ class CodeWords:
     def __init__(self, k: Emitter) -> None:
         self.k = k
 
-    def const(self, value: int) -> Any:
+    def const(self, value: int) -> Value:
         return self.k.const(value, U32)
 
-    def add(self, x: object, y: object) -> Any:
+    def add(self, x: Value, y: Value) -> Value:
         return self.k.binary("add", x, y)
 
-    def xor(self, x: object, y: object) -> Any:
+    def xor(self, x: Value, y: Value) -> Value:
         return self.k.binary("xor", x, y)
 
-    def rotate(self, x: object, distance: int) -> Any:
+    def rotate(self, x: Value, distance: int) -> Value:
         up = self.k.binary("shl", x, self.const(distance))
         return self.k.binary("or", up, self.k.binary("shr_logical", x, self.const(32 - distance)))
 
-    def product(self, x: object, factor: int) -> tuple[Any, Any]:
+    def product(self, x: Value, factor: int) -> tuple[Value, Value]:
         whole = self.k.binary("mul", self.k.convert(x, U64), self.k.const(factor, U64))
         return self.k.convert(self.k.binary("shr_logical", whole, self.k.const(32, U64)), U32), self.k.convert(whole, U32)
 
 
-def three_fry(w: Words, counter: tuple[object, object], key: tuple[object, object]) -> tuple[Any, Any]:
+def three_fry(w: Words[W], counter: tuple[W, W], key: tuple[W, W]) -> tuple[W, W]:
     """Threefry2x32 with 20 rounds (Salmon et al. 2011)."""
     keys = [*key, w.xor(w.xor(w.const(0x1BD11BDA), key[0]), key[1])]
     x, y = w.add(counter[0], keys[0]), w.add(counter[1], keys[1])
@@ -90,7 +92,7 @@ def three_fry(w: Words, counter: tuple[object, object], key: tuple[object, objec
     return x, y
 
 
-def philox(w: Words, counter: Sequence[object], key: tuple[object, object]) -> list[Any]:
+def philox(w: Words[W], counter: Sequence[W], key: tuple[W, W]) -> list[W]:
     """Philox4x32 with 10 rounds (Salmon et al. 2011)."""
     a, b, c, d = counter
     low, high = key
@@ -197,7 +199,8 @@ def _philox_array(t: TensorType, state: Array) -> Array:
     with np.errstate(over="ignore"):
         low = start + blocks
         high = upper + (low < start).astype(np.uint64)
-    words = np.stack(philox(ArrayWords(), (*_pair(low), *_pair(high)), _pair(state[0])), -1).reshape(-1)
+    drawn: list[Array] = philox(ArrayWords(), (*_pair(low), *_pair(high)), _pair(state[0]))
+    words = np.stack(drawn, -1).reshape(-1)
     if t.dtype.bits == 64:
         words = words[0::2].astype(np.uint64) | (words[1::2].astype(np.uint64) << np.uint64(32))
     return _as_bits(words[:t.elements], t.dtype).reshape(t.dims())

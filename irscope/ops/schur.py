@@ -105,7 +105,7 @@ class _Deflation:
         self.left.set(self.left.get() - 1)
         self.low.set(self.high.get())
 
-        def coupled() -> Any:
+        def coupled() -> object:
             place = self.low.get()
             above = k.binary("max", place - 1, k.index(0))
             size = k.binary("add", taxicab(k, h.load(above, above)), taxicab(k, h.load(place, place)))
@@ -266,7 +266,7 @@ def _mirror(k: Emitter, reflector: tuple[list[Value], Value], span: Span, load: 
 
 # ---------------------------------------------------------------- schur
 
-def _schur_reference(run: Run, node: Node, a: Array) -> Any:
+def _schur_reference(run: Run, node: Node, a: Array) -> object:
     """By definition: an invariant subspace of one or two dimensions, an orthonormal basis that extends it, then the same for the rest."""
     lead, n, real = a.shape[:-2], a.shape[-1], a.dtype.kind != "c"
     wide = np.float64 if real else np.complex128

@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import ceil, log2
-from typing import Any
 
 from irscope.graph import DType, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import F32, F64, PRED, S32, S64
@@ -127,7 +126,7 @@ def _sort_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]
                 out.store(at(j), load(j))
 
 
-def _sort_reference(run: Run, node: Node, *arrays: Array) -> Any:
+def _sort_reference(run: Run, node: Node, *arrays: Array) -> object:
     if not arrays[0].ndim or not arrays[0].size:
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
     d = _dimension(node)
@@ -270,7 +269,7 @@ def _by_insertion(k: Emitter, dtype: DType, length: int, count: int, direction: 
     return chosen
 
 
-def _topk_reference(run: Run, node: Node, operand: Array) -> Any:
+def _topk_reference(run: Run, node: Node, operand: Array) -> object:
     t = infer.array(node, 0)
     if t.dtype.is_float:
         keys = total_order(convert(operand, F64 if t.dtype is F64 else F32))

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from irscope.graph import DType, Kind, Node, Op, TupleType, Type
 from irscope.graph.dtypes import C128, F64, PRED, S32, S64
@@ -92,7 +91,7 @@ def _ranks(k: Emitter, n: int, value: Callable[[Value], Value], place_of: View, 
 
 # ---------------------------------------------------------------- eigh
 
-def _eigh_reference(run: Run, node: Node, a: Array) -> Any:
+def _eigh_reference(run: Run, node: Node, a: Array) -> object:
     wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
     values, vectors = np.linalg.eigh(wide, "L" if Decomposition.of(node).lower else "U")
     return vectors.astype(a.dtype), values.astype(a.real.dtype), np.zeros(a.shape[:-2], np.int32)
@@ -155,7 +154,7 @@ eigh = declare(Op(
 
 # ---------------------------------------------------------------- svd
 
-def _svd_reference(run: Run, node: Node, a: Array) -> Any:
+def _svd_reference(run: Run, node: Node, a: Array) -> object:
     wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
     u, s, vt = np.linalg.svd(wide, full_matrices=Decomposition.of(node).full)
     return u.astype(a.dtype), s.astype(a.real.dtype), vt.astype(a.dtype), np.zeros(a.shape[:-2], np.int32)

@@ -9,7 +9,7 @@ from irscope.analysis.types import check_types
 from irscope.graph import Module, callees_first
 from irscope.source import UserError, did_you_mean
 
-KNOWN: dict[str, Callable[[Module], Any]] = {
+KNOWN: dict[str, Callable[[Module], object]] = {
     "types": check_types,
     "users": lambda module: {graph: graph.users() for graph in callees_first(module)},
     "levels": lambda module: {graph: levels(graph) for graph in callees_first(module)},
@@ -26,7 +26,7 @@ class Analyses:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self._results: dict[str, Any] = {}
+        self._results: dict[str, object] = {}
 
     def of(self, name: str) -> Any:
         """The result of an analysis for the current module. Raises UserError for an unknown name."""

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from irscope.analysis.soundness import Use
 from irscope.formats.relay.dialect import RELAY
@@ -47,7 +47,7 @@ class Pass:
     analyses: Analyses | None = None
     """What the manager knows of the module."""
 
-    def result_of(self, analysis: str, module: Module) -> Any:
+    def result_of(self, analysis: str, module: Module) -> object:
         """The result of an analysis, such as ``users``; computed once, however many passes request it before the module changes."""
         if self.analyses is None or self.analyses.module is not module:
             self.analyses = Analyses(module)

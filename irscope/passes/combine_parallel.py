@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from irscope.graph import Effect, Graph, Module, Node, TensorType
 from irscope.graph.rewrite import copy_node
@@ -65,7 +64,7 @@ class _Combining(GraphMutator):
         self.behind = _behind_layers(graph)
         self.early: dict[Node, Node] = {}
         self.place: dict[Node, tuple[Group, int]] = {}
-        found: dict[Any, list[Node]] = {}
+        found: dict[object, list[Node]] = {}
         for node in graph.nodes:
             key = _key(node, self.to_batch) if node.op in MEMBERS else None
             if key is not None:
@@ -157,7 +156,7 @@ def _behind_layers(graph: Graph) -> list[bool]:
     return behind
 
 
-def _key(node: Node, to_batch: bool) -> Any:
+def _key(node: Node, to_batch: bool) -> object:
     """A key that is equal for nodes that may be combined; None for nodes that may not."""
     if not isinstance(node.type, TensorType) or not node.type.is_static:
         return None

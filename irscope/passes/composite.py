@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from irscope.formats.hlo.dialect import HLO
 from irscope.formats.relay import structure
@@ -34,7 +33,7 @@ class Recipe:
 
     pattern: Pattern
     name: Callable[[Match], str]
-    marks: Callable[[Match], Mapping[str, Any]]
+    marks: Callable[[Match], Mapping[str, object]]
     copied: Callable[[Match, Node], bool] = lambda match, node: False
     least: int = 1
     """A match of fewer nodes is left alone."""

@@ -115,7 +115,7 @@ class _Converting(GraphMutator):
 
     def __init__(self, requests: Requests) -> None:
         self.requests = requests
-        self.plans: dict[Any, Plan | str] = {}
+        self.plans: dict[object, Plan | str] = {}
         """By operator, types, layouts and attributes: layers of a net are alike."""
         self.numbers: dict[Type, int] = {}
         self.number_of: dict[int, tuple[Type, int]] = {}

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from irscope.graph import UNKNOWN, Graph, Module, Node, Type
 from irscope.ops import TypeFault, get, hlo
@@ -78,7 +77,7 @@ class _Making(GraphMutator):
         if found is None:
             return None
         name, attributes = found
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         for at, key in attributes.items():
             value = self.known.of(operands[at]) if at < len(operands) else None
             if value is None or isinstance(value, list):
@@ -88,7 +87,7 @@ class _Making(GraphMutator):
             pairs = [flat[i:i + 2] for i in range(0, len(flat), 2)]
             values[key] = flat[0] if (name, key) in NUMBERS else pairs if key == "pad_width" else flat
         # The dynamic operators have the same attributes implicitly.
-        attrs: Mapping[str, Any] = {k: v for k, v in node.attrs.items() if k not in attributes.values()} | values
+        attrs: Mapping[str, object] = {k: v for k, v in node.attrs.items() if k not in attributes.values()} | values
         kept = [o for at, o in enumerate(operands) if at not in attributes]
         made = self.builder.add(get(name, "relay"), kept, attrs, node.type, name=node.name)
         made.type = _inferred(made)

@@ -97,10 +97,10 @@ def _expanded(node: Node, values: list[Value]) -> Value:
 
     try:
         made = built(operator, t, node.attrs, [taken(v, o.type) for v, o in zip(values, node.operands, strict=True)])
-        found = [t.known(part) for part in made] if isinstance(made, list) else t.known(made)
+        if isinstance(made, Node):
+            return t.known(made)
+        assert isinstance(made, list)
+        parts = [value for part in made if (value := t.known(part)) is not None]
     except TypeFault:
         return None
-    if isinstance(found, list):
-        parts = [part for part in found if part is not None]
-        return parts if len(parts) == len(found) else None
-    return found
+    return parts if len(parts) == len(made) else None

@@ -91,7 +91,7 @@ def operator_for(node: Node, data: Layout) -> Op:
     return get("nn.contrib_depthwise_conv2d_NCHWc" if _is_depthwise(node) else "nn.contrib_conv2d_NCHWc", "relay")
 
 
-def _kernel(node: Node, data: Layout, given: Mapping[str, Any]) -> str | None:
+def _kernel(node: Node, data: Layout, given: Mapping[str, object]) -> str | None:
     """The layout of weights for a layout of data: in packed ones both channel axes are split like the data."""
     plain = "".join(data.wholes)
     transposed = node.op in DECONVOLUTIONS

@@ -261,7 +261,7 @@ def sliced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> R
         places = [moved(a, was, here) for a in given.axes]
         return Ruled([here], [here], {**attrs, "axes": places}) if None not in places else None
     if given.slice_mode != "end":
-        stop: list[Any] = [-1] * len(shape)
+        stop: list[object] = [-1] * len(shape)
     else:
         stop = list(shape)
     n, strides = len(given.begin), list(given.strides or [1])

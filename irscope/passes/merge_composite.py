@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from irscope.graph import Module, Node
 from irscope.ops import hlo
@@ -50,7 +49,7 @@ class MergeComposite(RelayPass):
 
 
 def _recipe(name: str, pattern: Pattern) -> Recipe:
-    def marks(found: Match) -> dict[str, Any]:
+    def marks(found: Match) -> dict[str, object]:
         return {"Composite": name, "PartitionedFromPattern": "".join(_word(node) for node in reversed(found.inside))}
 
     def asked_for(found: Match, node: Node) -> bool:

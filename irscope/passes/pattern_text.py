@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from typing import Any
 
 from irscope.formats.relay.operators import declared, names
 from irscope.graph import Node
@@ -135,7 +134,7 @@ def _has(key: str, value: object) -> Callable[[Node], bool]:
     return holds
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> object:
     """A number, a list, a string with or without quotes."""
     try:
         return ast.literal_eval(text)

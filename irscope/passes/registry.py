@@ -72,7 +72,7 @@ def _defined(module: ModuleType) -> dict[str, type[Pass]]:
 
 def created(kind: type[Pass], options: str) -> Pass:
     """A pass with options such as ``max-depth=10,link-params``; they are the keyword parameters of its ``__init__``."""
-    given: dict[str, Any] = {}
+    given: dict[str, object] = {}
     known = options_of(kind)
     for part in split_outside(options):
         key, _, value = part.partition("=")
@@ -84,7 +84,7 @@ def created(kind: type[Pass], options: str) -> Pass:
     return kind(**given)
 
 
-def options_of(kind: type[Pass]) -> dict[str, Any]:
+def options_of(kind: type[Pass]) -> dict[str, object]:
     """The options of a pass and their defaults: numbers, words and switches."""
     parameters = signature(kind).parameters.values()
     return {p.name: p.default for p in parameters if isinstance(p.default, bool | int | float | str)}
@@ -106,7 +106,7 @@ def split_outside(text: str, mark: str = ",") -> list[str]:
     return [part for part in (*parts, text[begin:].strip()) if part]
 
 
-def _value(owner: str, key: str, text: str, default: Any) -> Any:
+def _value(owner: str, key: str, text: str, default: Any) -> object:
     """An option's text converted to the type of its default."""
     if isinstance(default, bool):
         if text.lower() not in ("true", "false", "yes", "no", "1", "0"):

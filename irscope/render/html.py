@@ -11,7 +11,6 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import astuple
 from importlib.resources import files
-from typing import Any
 
 from irscope.analysis.summary import summarise
 from irscope.analysis.survey import Survey
@@ -65,6 +64,6 @@ def _packed(text: str) -> str:
     return b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode("ascii")
 
 
-def _theme(theme: Theme) -> dict[str, Any]:
+def _theme(theme: Theme) -> dict[str, object]:
     return {"background": theme.background, "text": theme.text, "faint": theme.faint, "edge": theme.edge, "cluster": theme.cluster,
             "border": theme.cluster_border, "classes": {name: [c.fill, c.border, c.text] for name, c in theme.classes.items()}}

@@ -20,7 +20,7 @@ OF_ENTRY = ("depth", "width", "critical_nodes", "critical_share", "parameter_byt
 Chosen = tuple[Survey, Graph, set[Node] | None]
 
 
-def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen], more: Mapping[str, Any] | None = None) -> None:
+def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen], more: Mapping[str, object] | None = None) -> None:
     """Write one object for a text. Nodes are written one by one, so that a million of them need no memory.
 
     ``more`` are further keys, such as what a compiler recorded of a whole folder.
@@ -65,7 +65,7 @@ def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[
     yield "]}"
 
 
-def _graph(survey: Survey, graph: Graph) -> dict[str, Any]:
+def _graph(survey: Survey, graph: Graph) -> dict[str, object]:
     cut = survey.module.cut
     found = {"name": graph.name, "entry": graph is survey.entry, "times": survey.calls.times.get(graph, 0.0),
              "fused": graph in survey.calls.fused, "parameters": [p.name for p in graph.params],
@@ -75,8 +75,8 @@ def _graph(survey: Survey, graph: Graph) -> dict[str, Any]:
     return found
 
 
-def _node(survey: Survey, graph: Graph, node: Node) -> dict[str, Any]:
-    found: dict[str, Any] = {
+def _node(survey: Survey, graph: Graph, node: Node) -> dict[str, object]:
+    found: dict[str, object] = {
         "name": node.name, "op": node.op.name, "class": node.op.work, "type": str(node.type),
         "operands": [o.name for o in node.operands], "bytes": survey.costs.size(node.type),
     }
@@ -99,7 +99,7 @@ def _node(survey: Survey, graph: Graph, node: Node) -> dict[str, Any]:
     return found
 
 
-def _summary(summary: Summary) -> dict[str, Any]:
+def _summary(summary: Summary) -> dict[str, object]:
     return {
         "nodes": summary.n_nodes, "graphs": summary.n_graphs, "depth": summary.depth, "width": summary.width,
         "critical_nodes": summary.critical_nodes, "critical_share": summary.critical_share,
@@ -115,7 +115,7 @@ def _summary(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _value(value: Value) -> dict[str, Any]:
+def _value(value: Value) -> dict[str, object]:
     return {"name": value.name, "type": str(value.type), "bytes": value.bytes, **({"path": value.path} if value.path else {})}
 
 
@@ -134,14 +134,14 @@ def _tree(root: Section) -> Iterator[str]:
         stack.extend((", " if i else "", child) for i, child in reversed(list(enumerate(section.children))))
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding) -> dict[str, object]:
     place = finding.place()
     return {"code": finding.code, "name": finding.name, "severity": str(finding.severity), "message": finding.message,
             "line": place.line if place else None, "column": place.column if place else None, "node": finding.node or None,
             "help": finding.help or None}
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, bool | int | float | str) or value is None:
         return value
     if isinstance(value, tuple | list):
@@ -149,6 +149,6 @@ def _plain(value: object) -> Any:
     return str(value)[:2000]
 
 
-def _open(fields: dict[str, Any]) -> str:
+def _open(fields: dict[str, object]) -> str:
     """An object whose closing brace is still to come."""
     return json_text(json.dumps(fields, ensure_ascii=False))[:-1]

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 from irscope.analysis.classes import CLASSES, drawn_class
 from irscope.analysis.outline import Section
@@ -33,7 +32,7 @@ class _Words:
         return known
 
 
-def page_data(survey: Survey, findings: Sequence[Finding] = ()) -> dict[str, Any]:
+def page_data(survey: Survey, findings: Sequence[Finding] = ()) -> dict[str, object]:
     """The data of the page; the keys are read by ``page/model.js``."""
     maker = _Maker(survey)
     graphs = [maker.graph(graph) for graph in _graphs(survey)]
@@ -64,7 +63,7 @@ class _Maker:
         self.number = {graph: i for i, graph in enumerate(_graphs(survey))}
         self._type_numbers: dict[int, int] = {}
 
-    def graph(self, graph: Graph) -> dict[str, Any]:
+    def graph(self, graph: Graph) -> dict[str, object]:
         """The columns of one graph. Operands are told as distances back, which compress well."""
         survey, nodes = self.survey, graph.nodes
         folds = folding(graph, fold_parameters=len(graph.params) > 8)
@@ -105,7 +104,7 @@ class _Maker:
         texts = (text_of(o) for o in dict.fromkeys(node.operands) if folds[o.index] is Fold.TEXT)
         return [self.texts.number(text) for text in texts if text]
 
-    def _sections(self, graph: Graph) -> tuple[list[list[Any]], list[int], dict[str, int]]:
+    def _sections(self, graph: Graph) -> tuple[list[list[object]], list[int], dict[str, int]]:
         """The outline of a graph as rows, which row each node stands in, and for a node of a folded copy the node that is drawn for it.
 
         A row is (title, row of the parent, copies, nodes, FLOPs, bytes, main operators, whether a cost is unknown); a parent
@@ -114,7 +113,7 @@ class _Maker:
         survey = self.survey
         if graph not in survey.costs.graphs or graph in survey.calls.scalar:
             return [[graph.name, -1, 1, len(graph.nodes), 0, 0, "", 0]], [0] * len(graph.nodes), {}
-        rows: list[list[Any]] = []
+        rows: list[list[object]] = []
         section_of = [0] * len(graph.nodes)
         same_as: dict[str, int] = {}
         kinds = survey.kinds(graph)

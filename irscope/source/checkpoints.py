@@ -168,7 +168,7 @@ def _is_array(value: object) -> bool:
 
 def _leaves(value: object) -> Iterator[tuple[str, Any]]:
     """Tensors and placeholders of those that are not read, with their path: keys of dicts, attributes of modules, indices of lists."""
-    stack: list[tuple[str, Any]] = [("", value)]
+    stack: list[tuple[str, object]] = [("", value)]
     seen: set[int] = set()
     while stack:
         path, part = stack.pop()
@@ -182,7 +182,7 @@ def _leaves(value: object) -> Iterator[tuple[str, Any]]:
         stack.extend((f"{path}.{key}" if path else str(key), item) for key, item in reversed(entries))
 
 
-def _entries_of(part: Any) -> Iterator[tuple[Any, Any]]:
+def _entries_of(part: Any) -> Iterator[tuple[object, object]]:
     if isinstance(part, Thing):
         if not isinstance(part.state, Mapping):
             return

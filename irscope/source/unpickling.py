@@ -6,10 +6,11 @@ other object is kept as a name with its parts.
 from __future__ import annotations
 
 import pickletools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.lazy import ml_dtypes, np
+from irscope.lazy import Array, ml_dtypes, np
 
 DTYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32", "Short": "int16",
@@ -33,22 +34,22 @@ class Thing:
     """An object of an unknown class: its class, constructor arguments and attributes."""
 
     kind: Name
-    arguments: tuple[Any, ...]
+    arguments: tuple[object, ...]
     state: Any = None
 
 
 class Machine:
     """Runs a pickle over names: tensors and containers become values, everything else a Thing."""
 
-    def __init__(self, data: bytes, persistent: Any, tensor: Any) -> None:
+    def __init__(self, data: bytes, persistent: Callable[[Any], object], tensor: Callable[..., Array]) -> None:
         self.data = data
         self.persistent = persistent
         self.tensor = tensor
         self.stack: list[Any] = []
         self.marks: list[int] = []
-        self.memo: dict[int, Any] = {}
+        self.memo: dict[int, object] = {}
 
-    def run(self) -> Any:
+    def run(self) -> object:
         """The value at the end. Raises ValueError for an instruction that no torch file contains."""
         for opcode, argument, _ in pickletools.genops(self.data):
             name = opcode.name
@@ -71,27 +72,27 @@ class Machine:
         del self.stack[at:]
         return items
 
-    def _mark(self, _: Any) -> None:
+    def _mark(self, _: object) -> None:
         self.marks.append(len(self.stack))
 
-    def _proto(self, _: Any) -> None:
+    def _proto(self, _: object) -> None:
         """Ignore the version: the instructions are sufficient."""
 
     _frame = _proto
 
-    def _pop(self, _: Any) -> None:
+    def _pop(self, _: object) -> None:
         self.stack.pop()
 
-    def _dup(self, _: Any) -> None:
+    def _dup(self, _: object) -> None:
         self.stack.append(self.stack[-1])
 
-    def _tuple(self, _: Any) -> None:
+    def _tuple(self, _: object) -> None:
         self.stack.append(tuple(self._above_mark()))
 
-    def _list(self, _: Any) -> None:
+    def _list(self, _: object) -> None:
         self.stack.append(self._above_mark())
 
-    def _dict(self, _: Any) -> None:
+    def _dict(self, _: object) -> None:
         items = self._above_mark()
         self.stack.append(dict(zip(items[::2], items[1::2], strict=True)))
 
@@ -100,13 +101,13 @@ class Machine:
         del self.stack[-n:]
         self.stack.append(items)
 
-    def _tuple1(self, _: Any) -> None:
+    def _tuple1(self, _: object) -> None:
         self._last(1)
 
-    def _tuple2(self, _: Any) -> None:
+    def _tuple2(self, _: object) -> None:
         self._last(2)
 
-    def _tuple3(self, _: Any) -> None:
+    def _tuple3(self, _: object) -> None:
         self._last(3)
 
     def _put(self, key: int) -> None:
@@ -114,7 +115,7 @@ class Machine:
 
     _binput = _long_binput = _put
 
-    def _memoize(self, _: Any) -> None:
+    def _memoize(self, _: object) -> None:
         self.memo[len(self.memo)] = self.stack[-1]
 
     def _get(self, key: int) -> None:
@@ -125,31 +126,31 @@ class Machine:
     def _global(self, text: str) -> None:
         self.stack.append(Name(text.replace(" ", ".", 1)))
 
-    def _stack_global(self, _: Any) -> None:
+    def _stack_global(self, _: object) -> None:
         name, module = self.stack.pop(), self.stack.pop()
         self.stack.append(Name(f"{module}.{name}"))
 
-    def _binpersid(self, _: Any) -> None:
+    def _binpersid(self, _: object) -> None:
         self.stack.append(self.persistent(self.stack.pop()))
 
-    def _append(self, _: Any) -> None:
+    def _append(self, _: object) -> None:
         item = self.stack.pop()
         self.stack[-1].append(item)
 
-    def _appends(self, _: Any) -> None:
+    def _appends(self, _: object) -> None:
         items = self._above_mark()
         self.stack[-1].extend(items)
 
-    def _setitem(self, _: Any) -> None:
+    def _setitem(self, _: object) -> None:
         value, key = self.stack.pop(), self.stack.pop()
         self._entries(self.stack[-1])[_key(key)] = value
 
-    def _setitems(self, _: Any) -> None:
+    def _setitems(self, _: object) -> None:
         items = self._above_mark()
         self._entries(self.stack[-1]).update((_key(k), v) for k, v in zip(items[::2], items[1::2], strict=True))
 
     @staticmethod
-    def _entries(target: Any) -> dict[Any, Any]:
+    def _entries(target: object) -> dict[object, object]:
         """The dict that items are set in; an object of an unknown class keeps them as its attributes."""
         if isinstance(target, Thing):
             target.state = target.state if isinstance(target.state, dict) else {}
@@ -158,26 +159,26 @@ class Machine:
             raise ValueError(f"items of {type(target).__name__}")
         return target
 
-    def _additems(self, _: Any) -> None:
+    def _additems(self, _: object) -> None:
         items = self._above_mark()
         self.stack[-1].extend(items)
 
-    def _newobj(self, _: Any) -> None:
+    def _newobj(self, _: object) -> None:
         arguments, kind = self.stack.pop(), self.stack.pop()
         self.stack.append(Thing(kind, tuple(arguments)))
 
-    def _build(self, _: Any) -> None:
+    def _build(self, _: object) -> None:
         state = self.stack.pop()
         if isinstance(self.stack[-1], Thing):
             self.stack[-1].state = state
 
-    def _reduce(self, _: Any) -> None:
+    def _reduce(self, _: object) -> None:
         arguments, function = self.stack.pop(), self.stack.pop()
         if not isinstance(function, Name) or not isinstance(arguments, tuple):
             raise ValueError("a call of something other than a name")
         self.stack.append(self._called(function, arguments))
 
-    def _called(self, function: Name, arguments: tuple[Any, ...]) -> Any:
+    def _called(self, function: Name, arguments: tuple[Any, ...]) -> object:
         """The result of a known call; any other is only recorded."""
         match function.text:
             case "collections.OrderedDict":
@@ -204,18 +205,18 @@ class Machine:
         return Thing(function, arguments)
 
 
-def _resolved(stored: Any, metadata: tuple[Any, ...]) -> Any:
+def _resolved(stored: Array, metadata: tuple[object, ...]) -> object:
     """The numbers of a tensor that was saved as the conjugate or the negative of its storage."""
     noted = metadata[0] if metadata and isinstance(metadata[0], dict) else {}
     stored = stored.conj() if noted.get("conj") else stored
     return -stored if noted.get("neg") else stored
 
 
-def numpy_type(word: str) -> Any:
+def numpy_type(word: str) -> np.dtype[np.generic]:
     return np.dtype(word) if word in np.sctypeDict else np.dtype(getattr(ml_dtypes, word))
 
 
-def _numpy_array(thing: Any) -> Any:
+def _numpy_array(thing: object) -> Array:
     """A numpy array from the parts that numpy pickles: (version, sizes, element type, column order, bytes)."""
     if not isinstance(thing, Thing) or not thing.kind.text.endswith(".multiarray._reconstruct"):
         raise ValueError("an array that numpy did not write")
@@ -226,7 +227,7 @@ def _numpy_array(thing: Any) -> Any:
     return np.frombuffer(data, dtype).reshape(sizes, order="F" if by_columns else "C")
 
 
-def _dequantized(stored: Any, parameters: Any) -> Any:
+def _dequantized(stored: Array, parameters: Any) -> object:
     """The numbers that a quantised tensor stands for: (scheme, scale, zero point), or one of each per slice along an axis."""
     if len(parameters) == 3:
         _, scale, zero = parameters
@@ -241,13 +242,13 @@ LITERALS = frozenset((
     "BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1", "LONG4", "BINFLOAT", "FLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8",
     "UNICODE", "BINSTRING", "SHORT_BINSTRING", "STRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8",
 ))
-CONSTANTS: dict[str, Any] = {
+CONSTANTS: dict[str, Callable[[], object]] = {
     "NONE": lambda: None, "NEWTRUE": lambda: True, "NEWFALSE": lambda: False, "EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple,
     "EMPTY_SET": list,
 }
 
 
-def _key(value: Any) -> Any:
+def _key(value: object) -> object:
     """A dict key: lists and the like are not hashable."""
     if not isinstance(value, str | int | float | bool | tuple | None):
         raise ValueError(f"a {type(value).__name__} as a key")

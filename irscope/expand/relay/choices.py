@@ -26,7 +26,7 @@ KNOWN = "irscope compiles data types where the constructor of each value is know
 # ---------------------------------------------------------------------- data types
 
 
-def constructed(program: Program, node: Node, fields: list[Any]) -> Any:
+def constructed(program: Program, node: Node, fields: list[object]) -> object:
     """``Cons(%x, %l)``; a constructor without its fields is a function."""
     name = str(Named.of(node).name)
     wanted = program.constructors.get(name, len(fields))
@@ -35,14 +35,14 @@ def constructed(program: Program, node: Node, fields: list[Any]) -> Any:
     return made_by(program, node, Constructor(name, wanted), fields)
 
 
-def made_by(program: Program, node: Node, constructor: Constructor, fields: list[Any]) -> Data:
+def made_by(program: Program, node: Node, constructor: Constructor, fields: list[object]) -> Data:
     """The data that a constructor builds from its fields. Raises UserError for a wrong number of them."""
     if len(fields) != constructor.fields:
         raise UserError(f"{constructor.name} takes {constructor.fields} fields, and gets {len(fields)}{program.where(node)}")
     return Data(constructor.name, list(fields))
 
 
-def bound(program: Program, node: Node, values: list[Any]) -> Any:
+def bound(program: Program, node: Node, values: list[object]) -> Any:
     """The value that a pattern variable binds: the part of the scrutinee at ``attrs['path']``, ``Cons.1Cons.0``."""
     subject = values[0]
     for step in STEP.findall(str(Field.of(node).path)):
@@ -54,7 +54,7 @@ def bound(program: Program, node: Node, values: list[Any]) -> Any:
     return subject
 
 
-def match(program: Program, node: Node, values: list[Any]) -> Run:
+def match(program: Program, node: Node, values: list[object]) -> Run:
     """``match``: the operands are the scrutinee and the values that each arm captures."""
     subject, arguments = values[0], captures(node, values[1:])
     for body, inside in zip(node.bodies, arguments, strict=True):
@@ -99,7 +99,7 @@ def branch(program: Program, node: Node, values: list[Any]) -> Run:
     return _conditional(program, node, values[0], arguments)
 
 
-def truth(program: Program, node: Node, value: Any) -> Node:
+def truth(program: Program, node: Node, value: object) -> Node:
     """A condition, which is one bool. Raises UserError for anything else."""
     if isinstance(value, Node) and isinstance(value.type, TensorType) and value.type.dtype is PRED and not value.type.rank:
         return value
@@ -107,7 +107,7 @@ def truth(program: Program, node: Node, value: Any) -> Node:
     raise UserError(f"the condition is {what}, not bool{program.where(node)}")
 
 
-def tensors(program: Program, node: Node, value: Any) -> list[Node]:
+def tensors(program: Program, node: Node, value: object) -> list[Node]:
     """The leaves of a value that a choice or a loop passes on. Raises UserError where one is not a tensor."""
     try:
         return nodes_of(value)

@@ -35,7 +35,7 @@ from irscope.source.budget import require_nodes
 
 
 def run_program(
-    module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, Any] | None = None, partial: bool = False,
+    module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, object] | None = None, partial: bool = False,
     measure: Callable[[Graph], int] | None = None,
 ) -> Module:
     """The primitive graph of what the entry computes. Raises UserError, with the place, where it cannot be run.
@@ -50,7 +50,7 @@ def run_program(
 class Interpreter(Program):
     """Runs a program node by node; ``partial`` keeps operators without an expansion."""
 
-    def __init__(self, module: Module, inputs: Mapping[str, Type], constants: Mapping[str, Any], partial: bool) -> None:
+    def __init__(self, module: Module, inputs: Mapping[str, Type], constants: Mapping[str, object], partial: bool) -> None:
         super().__init__(module)
         self.inputs = inputs
         self.constants = constants
@@ -83,7 +83,7 @@ class Interpreter(Program):
             return [self._leaf(t, param, f"{param.name}.{i}") for i, t in enumerate(type.elements)]
         return self._leaf(type, param, param.name)
 
-    def _leaf(self, type: Type, param: Node, name: str) -> Any:
+    def _leaf(self, type: Type, param: Node, name: str) -> object:
         if isinstance(type, TupleType):
             return [self._leaf(t, param, f"{name}.{i}") for i, t in enumerate(type.elements)]
         if not isinstance(type, TensorType):
@@ -114,14 +114,14 @@ class Interpreter(Program):
                 value = end.value
         return value
 
-    def call(self, graph: Graph, arguments: list[Any]) -> Run:
+    def call(self, graph: Graph, arguments: list[object]) -> Run:
         """Run a graph. Its captures follow its own parameters."""
         if len(graph.params) != len(arguments):
             raise UserError(f"@{graph.name} takes {len(graph.params)} arguments, and gets {len(arguments)}")
         self.running.append(graph)
         if len(self.running) > MAX_DEPTH:
             raise UserError(f"{self.repeated()} calls itself more than {MAX_DEPTH} deep, and may never end")
-        values: dict[Node, Any] = dict(zip(graph.params, arguments, strict=True))
+        values: dict[Node, object] = dict(zip(graph.params, arguments, strict=True))
         yield from self.fill(graph, values)
         self.running.pop()
         return values[graph.result()]
@@ -153,27 +153,27 @@ class Interpreter(Program):
             return self._kept(node, values)
         return STRUCTURE.get(node.op, Interpreter.operator)(self, node, values)
 
-    def _function(self, node: Node, values: list[Any]) -> Function:
+    def _function(self, node: Node, values: list[object]) -> Function:
         made = Function(node.bodies[0], values)
         made.captured = [made if isinstance(v, Itself) else v for v in values]
         return made
 
-    def _ref(self, node: Node, values: list[Any]) -> Reference:
+    def _ref(self, node: Node, values: list[object]) -> Reference:
         return Reference(values[0], len(self.journals))
 
-    def _ref_read(self, node: Node, values: list[Any]) -> Any:
+    def _ref_read(self, node: Node, values: list[object]) -> object:
         return self._cell(node, values).value
 
-    def _ref_write(self, node: Node, values: list[Any]) -> list[Any]:
+    def _ref_write(self, node: Node, values: list[object]) -> list[object]:
         self.write(self._cell(node, values), values[1])
         return []
 
-    def _cell(self, node: Node, values: list[Any]) -> Reference:
+    def _cell(self, node: Node, values: list[object]) -> Reference:
         if isinstance(values[0], Reference):
             return values[0]
         raise UserError(f"{node.op.name} takes a reference, but gets {describe(values[0])}{self.where(node)}")
 
-    def _called(self, node: Node, values: list[Any]) -> Any:
+    def _called(self, node: Node, values: list[Any]) -> object:
         name = Call.of(node).callee
         if name is not None:
             if not node.bodies:
@@ -186,7 +186,7 @@ class Interpreter(Program):
             raise UserError(f"%{node.name} calls {describe(callee)}, which is not a function{self.where(node)}")
         return self.apply(node, callee, arguments)
 
-    def apply(self, node: Node, function: Function, arguments: list[Any]) -> Run:
+    def apply(self, node: Node, function: Function, arguments: list[object]) -> Run:
         """Apply a function to arguments; a tail-recursive one is a loop."""
         graph = function.graph
         loop = self._loop(function)
@@ -204,7 +204,7 @@ class Interpreter(Program):
             self.loops[function.graph] = loops.tail_loop(function)
         return self.loops[function.graph]
 
-    def _global(self, node: Node, values: list[Any]) -> Any:
+    def _global(self, node: Node, values: list[object]) -> object:
         name = str(Named.of(node).name)
         if name.startswith("%"):
             return Itself(name)
@@ -237,7 +237,7 @@ class Interpreter(Program):
         except TypeFault as fault:
             raise UserError(f"{fault.message}{self.where(node)}", fault.help) from None
 
-    def _kept(self, node: Node, values: list[Any]) -> Any:
+    def _kept(self, node: Node, values: list[object]) -> object:
         """A primitive of the text, copied, or an operator without an expansion."""
         operands = [self.whole(v) for v in values]
         if is_primitive(spelled(node.op)) and node.op is not hlo.parameter:
@@ -257,7 +257,7 @@ class Interpreter(Program):
             return node
         return [self.parts(self.t.part(node, i)) for i in range(len(node.type.elements))]
 
-    def _constant(self, node: Node) -> Any:
+    def _constant(self, node: Node) -> object:
         literal, meta = Constant.of(node).literal, Constant.of(node).meta
         key = node.name if meta is None else str(meta)
         if literal is None:

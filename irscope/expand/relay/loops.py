@@ -87,7 +87,7 @@ def _taken(body: Graph, node: Node) -> int:
     return len(node.operands) if node.op is structure.FUNCTION else int(body.notes.get("captures", 0))
 
 
-def run_loop(program: Program, node: Node, function: Function, loop: TailLoop, arguments: list[Any]) -> Run:
+def run_loop(program: Program, node: Node, function: Function, loop: TailLoop, arguments: list[object]) -> Run:
     """Unroll iterations while the condition is known; the rest becomes a ``while``."""
     state = list(arguments)
     for _ in range(MAX_TRIPS):
@@ -105,7 +105,7 @@ def run_loop(program: Program, node: Node, function: Function, loop: TailLoop, a
 class _Step:
     """One iteration: everything before the ``if``, then one of its branches."""
 
-    def __init__(self, program: Program, function: Function, loop: TailLoop, state: list[Any]) -> None:
+    def __init__(self, program: Program, function: Function, loop: TailLoop, state: list[object]) -> None:
         self.program, self.graph, self.loop = program, function.graph, loop
         own = self.graph.notes.get("own", len(self.graph.params))
         if len(state) != own:
@@ -120,7 +120,7 @@ class _Step:
     def condition(self) -> Node:
         return truth(self.program, self.loop.branch, self.values[self.loop.branch.operands[0]])
 
-    def _arguments(self, way: int) -> list[Any]:
+    def _arguments(self, way: int) -> list[object]:
         return captures(self.loop.branch, [self.values[o] for o in self.loop.branch.operands[1:]])[way]
 
     def outside(self) -> Run:
@@ -131,7 +131,7 @@ class _Step:
     def next(self) -> Run:
         """The arguments of the next iteration."""
         body = self.loop.branch.bodies[self.loop.again]
-        values: dict[Node, Any] = dict(zip(body.params, self._arguments(self.loop.again), strict=True))
+        values: dict[Node, object] = dict(zip(body.params, self._arguments(self.loop.again), strict=True))
         yield from self.program.fill(body, values, set(body.nodes) - {self.loop.call})
         operands = self.loop.call.operands
         return [values[o] for o in (operands if Call.of(self.loop.call).callee is not None else operands[1:])]
@@ -200,7 +200,7 @@ def _rolled(program: Program, node: Node, function: Function, loop: TailLoop, st
     return (yield last.outside())
 
 
-def _check(subject: str, where: str, before: tuple[Any, list[Type]], after: tuple[Any, list[Type]]) -> None:
+def _check(subject: str, where: str, before: tuple[object, list[Type]], after: tuple[object, list[Type]]) -> None:
     """Check that an iteration passes on the structure that it received: the same lists and data, with tensors of the same types."""
     other = unlike(before[0], after[0])
     if other is not None:

@@ -44,11 +44,11 @@ class Program(ABC):
         self.journals: list[Journal] = []
 
     @abstractmethod
-    def call(self, graph: Graph, arguments: list[Any]) -> Run:
+    def call(self, graph: Graph, arguments: list[object]) -> Run:
         """Run a graph. Its captures follow its own parameters."""
 
     @abstractmethod
-    def fill(self, graph: Graph, values: dict[Node, Any], wanted: Container[Node] | None = None) -> Run:
+    def fill(self, graph: Graph, values: dict[Node, object], wanted: Container[Node] | None = None) -> Run:
         """Compute the values of a graph's nodes that are not known yet, or of those in ``wanted``."""
 
     def repeated(self) -> str:

@@ -70,7 +70,7 @@ def flatten(value: object) -> list[Any]:
     return leaves_of(value, _parts)
 
 
-def _parts(value: object) -> list[Any] | None:
+def _parts(value: object) -> list[object] | None:
     return value if isinstance(value, list) else value.fields if isinstance(value, Data) else None
 
 

@@ -90,7 +90,7 @@ def _root(tensor: Tensor) -> Tensor:
     return Tensor(region=region)
 
 
-def lay_out(program: Program, node: Node, name: str, arguments: list[Any], made: object) -> None:
+def lay_out(program: Program, node: Node, name: str, arguments: list[object], made: object) -> None:
     """Set the layout of what an operator allocated: as the text states it, else by the rules of operators."""
     several = made if isinstance(made, list) else [made]
     types = node.type.elements if isinstance(node.type, TupleType) else [node.type]

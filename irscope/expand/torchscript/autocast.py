@@ -75,7 +75,7 @@ def region(program: Program, device: str, dtype: int | None, enabled: bool) -> I
         program.autocast = before
 
 
-def cast(program: Program, name: str, values: Sequence[Any]) -> list[Any]:
+def cast(program: Program, name: str, values: Sequence[object]) -> list[Any]:
     """The operands of an operator in the types in which a region runs it."""
     within = program.autocast
     assert isinstance(within, Autocast), "only operators of a region are cast"
@@ -90,7 +90,7 @@ def cast(program: Program, name: str, values: Sequence[Any]) -> list[Any]:
     return [_converted(program, value, kind) for value in values]
 
 
-def _tensors(values: Sequence[Any]) -> Iterator[Tensor]:
+def _tensors(values: Sequence[object]) -> Iterator[Tensor]:
     for value in values:
         if isinstance(value, Tensor):
             yield value
@@ -98,7 +98,7 @@ def _tensors(values: Sequence[Any]) -> Iterator[Tensor]:
             yield from (part for part in value if isinstance(part, Tensor))
 
 
-def _converted(program: Program, value: Any, kind: DType) -> Any:
+def _converted(program: Program, value: object, kind: DType) -> Any:
     """Half types and float32 are cast; float64 and integers are not."""
     if isinstance(value, list):
         return [_converted(program, part, kind) for part in value]

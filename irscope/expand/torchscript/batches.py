@@ -6,19 +6,17 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.higher_order import row
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import Handler, Program
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.formats.torchscript.higher_order import BATCHES
 from irscope.graph import Node, TensorType
-
-Handler = Callable[[Program, Node, list[Any]], Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +38,7 @@ def add_batch_dim(program: Program, node: Node, values: list[Any]) -> Rows:
     return Rows(Tensor(t.here(t.transpose(whole, order))), (*levels, level))
 
 
-def remove_batch_dim(program: Program, node: Node, values: list[Any]) -> Any:
+def remove_batch_dim(program: Program, node: Node, values: list[Any]) -> object:
     """``(x, level, rows, dimension)``"""
     t, (x, level, count, out) = program.t, values
     levels = x.levels if isinstance(x, Rows) else ()
@@ -56,7 +54,7 @@ def remove_batch_dim(program: Program, node: Node, values: list[Any]) -> Any:
     return Rows(made, rest) if rest else made
 
 
-def nothing(program: Program, node: Node, values: list[Any]) -> None:
+def nothing(program: Program, node: Node, values: list[object]) -> None:
     """The beginning or the end of a ``vmap``."""
 
 
@@ -68,12 +66,12 @@ NODES: dict[str, Handler] = {
 """The functions of ``vmap``, by their targets."""
 
 
-def has_rows(values: Sequence[Any]) -> bool:
+def has_rows(values: Sequence[object]) -> bool:
     """Whether an operand is a row."""
     return any(isinstance(v, Rows) or (isinstance(v, list) and has_rows(v)) for v in values)
 
 
-def apply(program: Program, node: Node, name: str, values: list[Any]) -> Any:
+def apply(program: Program, node: Node, name: str, values: list[object]) -> object:
     """An operator on rows: all of them at once where it is elementwise, else one after the other."""
     if name.endswith("_") and not name.endswith("__"):
         return _in_place(program, node, name, values)
@@ -90,7 +88,7 @@ def apply(program: Program, node: Node, name: str, values: list[Any]) -> Any:
     return _stacked(program, node, results, levels, counts)
 
 
-def _in_place(program: Program, node: Node, name: str, values: list[Any]) -> Any:
+def _in_place(program: Program, node: Node, name: str, values: list[object]) -> Any:
     """Writes all rows of the first operand."""
     target, made = values[0], apply(program, node, name[:-1], values)
     if not isinstance(target, Rows) or not isinstance(made, Rows) or made.levels != target.levels:
@@ -100,7 +98,7 @@ def _in_place(program: Program, node: Node, name: str, values: list[Any]) -> Any
     return target
 
 
-def _rows_in(values: Sequence[Any]) -> list[Rows]:
+def _rows_in(values: Sequence[object]) -> list[Rows]:
     return [found for v in values for found in ([v] if isinstance(v, Rows) else _rows_in(v) if isinstance(v, list) else [])]
 
 
@@ -114,7 +112,7 @@ def _spread(program: Program, value: Rows, levels: tuple[int, ...], rank: int) -
     return t.reshape(whole, (*first, *(1,) * (rank - len(own)), *own))
 
 
-def _aligned(program: Program, values: Sequence[Any], levels: tuple[int, ...]) -> list[Any]:
+def _aligned(program: Program, values: Sequence[object], levels: tuple[int, ...]) -> list[object]:
     """The operands with as many dimensions each, those of the levels first."""
     t = program.t
     rank = max(t.rank(v.get()) if isinstance(v, Tensor) else t.rank(v.whole.get()) - len(v.levels)
@@ -122,7 +120,7 @@ def _aligned(program: Program, values: Sequence[Any], levels: tuple[int, ...]) -
     return [Tensor(t.here(_spread(program, v, levels, rank))) if isinstance(v, Rows) else v for v in values]
 
 
-def _flattened(program: Program, value: Any, levels: tuple[int, ...], counts: tuple[int, ...]) -> Any:
+def _flattened(program: Program, value: object, levels: tuple[int, ...], counts: tuple[int, ...]) -> object:
     """An operand with one dimension for all levels."""
     if isinstance(value, list):
         return [_flattened(program, part, levels, counts) for part in value]
@@ -134,12 +132,12 @@ def _flattened(program: Program, value: Any, levels: tuple[int, ...], counts: tu
     return Rows(Tensor(t.here(t.reshape(full, (prod(counts), *own)))), levels[:1])
 
 
-def _at(program: Program, values: Sequence[Any], number: int) -> list[Any]:
+def _at(program: Program, values: Sequence[object], number: int) -> list[object]:
     """The operands of one row."""
     return [row(program, v.whole, number) if isinstance(v, Rows) else _at(program, v, number) if isinstance(v, list) else v for v in values]
 
 
-def _stacked(program: Program, node: Node, results: list[Any], levels: tuple[int, ...], counts: tuple[int, ...]) -> Any:
+def _stacked(program: Program, node: Node, results: list[Any], levels: tuple[int, ...], counts: tuple[int, ...]) -> object:
     """The results of all rows."""
     t = program.t
     if not results:

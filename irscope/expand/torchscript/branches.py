@@ -14,7 +14,7 @@ from irscope.graph import Node
 from irscope.graph.dtypes import F64, PRED, S64
 from irscope.source import UserError
 
-Body = Callable[[], list[Any]]
+Body = Callable[[], list[object]]
 """A branch: runs it, and returns its results."""
 
 

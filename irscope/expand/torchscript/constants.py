@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from itertools import count, takewhile
-from typing import Any
 
 from irscope.expand.torchscript.program import Program
 from irscope.expand.torchscript.weights import flat_weights, weight
@@ -26,7 +25,7 @@ def elided_constants(module: Module) -> list[Node]:
     return [node for node in constants if isinstance(value := Constant.of(node).value, TensorText) and value.elided]
 
 
-def constant(program: Program, node: Node) -> Any:
+def constant(program: Program, node: Node) -> object:
     """``prim::Constant``; the declared type decides what an int or a string means."""
     value, name = Constant.of(node).value, Constant.of(node).name
     if value is None:
@@ -43,7 +42,7 @@ def constant(program: Program, node: Node) -> Any:
     return _with_tensors(program, node, thaw(value))
 
 
-def _with_tensors(program: Program, node: Node, value: object) -> Any:
+def _with_tensors(program: Program, node: Node, value: object) -> object:
     """A constant list whose items are tensors."""
     if isinstance(value, list):
         return [_with_tensors(program, node, v) for v in value]
@@ -52,7 +51,7 @@ def _with_tensors(program: Program, node: Node, value: object) -> Any:
     return value
 
 
-def _tensor_constant(program: Program, node: Node, text: TensorText) -> Any:
+def _tensor_constant(program: Program, node: Node, text: TensorText) -> object:
     listed = text.text == "[<Tensors>]"
     if listed and f"{node.name}.0" in program.given.constants:
         return _listed(program, node)
@@ -136,7 +135,7 @@ def known(program: Program, array: Array, declared: Type) -> Tensor:
     return made
 
 
-def thaw(value: object) -> Any:
+def thaw(value: object) -> object:
     """An attribute as a mutable value: its lists become Python lists."""
     if isinstance(value, List):
         return [thaw(v) for v in value]

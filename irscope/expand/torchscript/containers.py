@@ -7,7 +7,7 @@ from typing import Any
 from irscope.expand.torchscript.program import Program
 from irscope.formats.torchscript.abstract import Maybe
 
-Container = list[Any] | dict[Any, Any]
+Container = list[object] | dict[object, object]
 Place = int | str
 """A container by its number, an attribute of an object by its path."""
 
@@ -66,7 +66,7 @@ class Contents:
         self.program.assigned.update(self.assigned)
 
 
-def _items(value: object) -> list[Any]:
+def _items(value: object) -> list[object]:
     if isinstance(value, list | tuple):
         return list(value)
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
 """Branches and loops: executed where the condition is known, else built as ``conditional`` and ``while``."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from irscope.expand.frames import captures
 from irscope.expand.torchscript.branches import Body, Raise, conditional
 from irscope.expand.torchscript.loops import Rolled, roll
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import Handler, Program
 from irscope.expand.torchscript.structure import has_tensor
 from irscope.formats.torchscript.abstract import Scalar, Tensor
 from irscope.graph import Node
@@ -21,14 +21,14 @@ NO_LIMIT = 1 << 62
 """As many trips as a text writes for a loop that has only a condition."""
 
 
-def branch(program: Program, node: Node, values: list[Any]) -> Any:
+def branch(program: Program, node: Node, values: list[object]) -> Any:
     """``prim::If``."""
     condition, captured = values[0], values[1:]
     bodies = [partial(program.call, body, arguments) for body, arguments in zip(node.bodies, captures(node, captured), strict=True)]
     return _results(node, chosen(program, node, condition, bodies, captured))
 
 
-def chosen(program: Program, node: Node, condition: Any, bodies: Sequence[Body], captured: Sequence[Any]) -> list[Any]:
+def chosen(program: Program, node: Node, condition: object, bodies: Sequence[Body], captured: Sequence[object]) -> list[Any]:
     """The results of the first body where the condition holds, else of the second."""
     known = _known(condition)
     if not isinstance(known, Scalar | Tensor):
@@ -37,7 +37,7 @@ def chosen(program: Program, node: Node, condition: Any, bodies: Sequence[Body],
     return conditional(program, node, flag, bodies, captured)
 
 
-def raising(program: Program, node: Node, values: list[Any]) -> Any:
+def raising(program: Program, node: Node, values: list[object]) -> object:
     """``prim::RaiseException``: an end of this way through the program."""
     raise Raise(str(values[0]) if values else "an exception")
 
@@ -73,11 +73,11 @@ def _known(value: Any) -> Any:
     return value.known.item() if isinstance(value, Tensor) and value.known is not None else value
 
 
-def _results(node: Node, got: Sequence[Any]) -> Any:
+def _results(node: Node, got: Sequence[object]) -> object:
     """One value, or the list of several."""
     if node.name.startswith("("):
         return list(got)
     return got[0] if got else None
 
 
-NODES: dict[str, Callable[[Program, Node, list[Any]], Any]] = {"prim::If": branch, "prim::Loop": loop, "prim::RaiseException": raising}
+NODES: dict[str, Handler] = {"prim::If": branch, "prim::Loop": loop, "prim::RaiseException": raising}

@@ -6,14 +6,14 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from irscope.expand.torchscript import autocast
 from irscope.expand.torchscript.control import MAX_UNROLLED, NO_LIMIT, chosen, repeated
 from irscope.expand.torchscript.loops import Rolled
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import Handlers, Program
 from irscope.formats.torchscript import higher_order as ops
 from irscope.formats.torchscript.abstract import FunctionRef, Scalar, Tensor, tensors
 from irscope.formats.torchscript.operators.slices import wrapped_place
@@ -22,17 +22,7 @@ from irscope.graph.dtypes import S64
 from irscope.ops.faults import TypeFault
 from irscope.source import UserError
 
-Handler = Callable[[Program, Node, list[Any]], Any]
-NODES: dict[str, Handler] = {}
-"""The functions that run nodes, by the names of their operators."""
-
-
-def taking(*names: str) -> Callable[[Handler], Handler]:
-    """Declare the function that runs nodes of these names."""
-    def enter(function: Handler) -> Handler:
-        NODES.update(dict.fromkeys(names, function))
-        return function
-    return enter
+NODES = Handlers()
 
 
 def graph_of(program: Program, value: object) -> Graph:
@@ -49,16 +39,16 @@ def results(node: Node, values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 and isinstance(node.type, TensorType) else list(values)
 
 
-@taking(ops.COND.name)
-def cond(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking(ops.COND.name)
+def cond(program: Program, node: Node, values: list[Any]) -> object:
     condition, first, second, *rest = values
     given = list(rest[0]) if rest else []
     bodies = [partial(program.call, graph_of(program, body), given) for body in (first, second)]
     return results(node, chosen(program, node, condition, bodies, given))
 
 
-@taking(ops.WHILE_LOOP.name)
-def while_loop(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking(ops.WHILE_LOOP.name)
+def while_loop(program: Program, node: Node, values: list[Any]) -> object:
     test, body = graph_of(program, values[0]), graph_of(program, values[1])
     carried, extra = list(values[2]), list(values[3]) if len(values) > 3 else []
 
@@ -90,7 +80,7 @@ def _rows(program: Program, node: Node, xs: Sequence[Tensor], carried: list[Any]
     count = t.shape(xs[0].get())[0] if xs else 0
     if count > MAX_UNROLLED:
         return _rolled(program, node, xs, carried, step)
-    made: list[list[Any]] = []
+    made: list[list[object]] = []
     for number in range(count):
         after = step(carried, [row(program, x, number) for x in xs])
         carried, own = list(after[:len(carried)]), after[len(carried):]
@@ -133,14 +123,14 @@ def _rolled(program: Program, node: Node, xs: Sequence[Tensor], carried: list[An
     return repeated(program, Rolled(node, trip, count - 1, True, [*first[:kept], *tables], xs))
 
 
-@taking(ops.MAP_IMPL.name)
-def map_rows(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking(ops.MAP_IMPL.name)
+def map_rows(program: Program, node: Node, values: list[Any]) -> object:
     body, xs, extra = graph_of(program, values[0]), list(values[1]), list(values[2]) if len(values) > 2 else []
     return results(node, _rows(program, node, tensors(xs), [], lambda carried, rows: program.call(body, [*rows, *extra])))
 
 
-@taking(ops.SCAN.name)
-def scan(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking(ops.SCAN.name)
+def scan(program: Program, node: Node, values: list[Any]) -> object:
     """Older releases write the dimension and whether to begin at the end before the other values."""
     body, carried, xs = graph_of(program, values[0]), list(values[1]), tensors(values[2])
     rest = values[3:]
@@ -150,7 +140,7 @@ def scan(program: Program, node: Node, values: list[Any]) -> Any:
     return results(node, _rows(program, node, xs, carried, lambda state, rows: program.call(body, [*state, *rows, *extra])))
 
 
-@taking(ops.ASSOCIATIVE_SCAN.name)
+@NODES.taking(ops.ASSOCIATIVE_SCAN.name)
 def associative_scan(program: Program, node: Node, values: list[Any]) -> Any:
     """The rows one after the other: the order of an associative operator is free."""
     t, body, xs = program.t, graph_of(program, values[0]), tensors(values[1])
@@ -171,7 +161,7 @@ def associative_scan(program: Program, node: Node, values: list[Any]) -> Any:
 # ---------------------------------------------------------------------- wrappers
 
 
-def _first_graph(values: Sequence[Any]) -> int:
+def _first_graph(values: Sequence[object]) -> int:
     """The place of the graph among the operands. Raises ValueError where there is none."""
     for place, value in enumerate(values):
         if isinstance(value, FunctionRef):
@@ -182,8 +172,8 @@ def _first_graph(values: Sequence[Any]) -> int:
 WRAPPED = ("wrap", "wrap_with_set_grad_enabled", "tag_activation_checkpoint", "wrap_activation_checkpoint", "run_const_graph")
 
 
-@taking(*(ops.WRAPPERS[name].name for name in WRAPPED))
-def wrapped(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking(*(ops.WRAPPERS[name].name for name in WRAPPED))
+def wrapped(program: Program, node: Node, values: list[object]) -> object:
     """A graph, run with what follows it."""
     at = _first_graph(values)
     given = values[at + 1:]
@@ -193,14 +183,14 @@ def wrapped(program: Program, node: Node, values: list[Any]) -> Any:
     return results(node, program.call(body, given[:len(body.params)]))
 
 
-@taking(ops.WRAPPERS["strict_mode"].name, ops.WRAPPERS["hints_wrapper"].name)
-def wrapped_tuple(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking(ops.WRAPPERS["strict_mode"].name, ops.WRAPPERS["hints_wrapper"].name)
+def wrapped_tuple(program: Program, node: Node, values: list[Any]) -> object:
     """A graph, and the tuple of its operands."""
     return results(node, program.call(graph_of(program, values[0]), list(values[1]) if len(values) > 1 else []))
 
 
-@taking(ops.WRAPPERS["invoke_subgraph"].name)
-def invoke_subgraph(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking(ops.WRAPPERS["invoke_subgraph"].name)
+def invoke_subgraph(program: Program, node: Node, values: list[object]) -> object:
     """A graph, the name of it, and its operands; in older releases a tuple of them."""
     given = values[2:]
     if len(given) == 1 and isinstance(given[0], list | tuple):
@@ -208,21 +198,21 @@ def invoke_subgraph(program: Program, node: Node, values: list[Any]) -> Any:
     return results(node, program.call(graph_of(program, values[0]), given))
 
 
-@taking(ops.WRAPPERS["wrap_with_autocast"].name)
-def wrap_with_autocast(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking(ops.WRAPPERS["wrap_with_autocast"].name)
+def wrap_with_autocast(program: Program, node: Node, values: list[Any]) -> object:
     """``(device, dtype, enabled, cache, graph, operands...)``"""
     device, dtype, enabled, _, body, *given = values
     with autocast.region(program, str(device), dtype, bool(enabled)):
         return results(node, program.call(graph_of(program, body), given))
 
 
-@taking(ops.WRAPPERS["_export_tracepoint"].name)
-def tracepoint(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking(ops.WRAPPERS["_export_tracepoint"].name)
+def tracepoint(program: Program, node: Node, values: list[object]) -> object:
     return list(values)
 
 
-@taking(ops.WITH_EFFECTS.name)
-def with_effects(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking(ops.WITH_EFFECTS.name)
+def with_effects(program: Program, node: Node, values: list[object]) -> object:
     """``(token, operator, operands...)``: the token, then the results."""
     token, name, *given = values
     if not isinstance(name, str):
@@ -231,8 +221,8 @@ def with_effects(program: Program, node: Node, values: list[Any]) -> Any:
     return [token, *(made if isinstance(made, list) else [] if made is None else [made])]
 
 
-@taking(ops.FLAT_APPLY.name)
-def flat_apply(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking(ops.FLAT_APPLY.name)
+def flat_apply(program: Program, node: Node, values: list[object]) -> object:
     """A function of Python that the text names, of which the one that indexes a tensor is supported."""
     for place, value in enumerate(values):
         if isinstance(value, str) and value.endswith(".ModIndex"):
@@ -240,8 +230,8 @@ def flat_apply(program: Program, node: Node, values: list[Any]) -> Any:
     raise ValueError("it calls a function of Python whose body is not in the text")
 
 
-@taking(ops.OUT_DTYPE.name)
-def out_dtype(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking(ops.OUT_DTYPE.name)
+def out_dtype(program: Program, node: Node, values: list[Any]) -> object:
     """``(operator, dtype, operands...)``: computed in the wider type."""
     name, dtype, *given = values
     if not isinstance(name, str):

@@ -1,8 +1,6 @@
 """The inputs of a program: tensors of given or declared types, numbers, and tuples or lists of them."""
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.expand.torchscript.program import Program
 from irscope.formats.torchscript.abstract import ModuleRef, Tensor
 from irscope.formats.torchscript.layouts import stated
@@ -10,10 +8,10 @@ from irscope.formats.torchscript.strides import Layout, contiguous
 from irscope.graph import NamedType, Node, TensorType, TupleType, Type
 from irscope.source import UserError
 
-_ABSENT: Any = object()
+_ABSENT: object = object()
 
 
-def input_value(program: Program, param: Node) -> Any:
+def input_value(program: Program, param: Node) -> object:
     """The abstract value of an input of the entry."""
     if isinstance(param.type, NamedType) and ("__torch__" in param.type.name or param.type.name == "PyObject"):
         return ModuleRef("", param.type.name)
@@ -40,7 +38,7 @@ def given_layout(declared: Type | None, node: Node) -> Layout:
     return stated(declared, shape) or contiguous(shape)
 
 
-def _structured(program: Program, param: Node) -> Any:
+def _structured(program: Program, param: Node) -> object:
     """A tuple or list of tensors: its parts are inputs named ``name.0``, ``name.1``."""
     parts, i = [], 0
     types = param.type.elements if isinstance(param.type, TupleType) else None

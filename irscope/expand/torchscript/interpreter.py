@@ -45,7 +45,7 @@ from irscope.source import UserError
 from irscope.source.budget import require_nodes
 
 
-def run_program(module: Module, given: Given, seen: Callable[[Node, Any], None] | None = None) -> Module:
+def run_program(module: Module, given: Given, seen: Callable[[Node, object], None] | None = None) -> Module:
     """The primitive graph of what the entry computes. Raises UserError, with the node, where it cannot be run.
 
     The parameters are the tensor inputs in order, then the weights in order of first use, by state-dict path. ``seen`` is called with each
@@ -63,7 +63,7 @@ def run_counted(module: Module, given: Given) -> tuple[Module, Counter[Node]]:
 class Interpreter(Program):
     """Runs a program node by node. ``seen`` is called with each node and its value."""
 
-    def __init__(self, module: Module, given: Given, seen: Callable[[Node, Any], None] | None = None) -> None:
+    def __init__(self, module: Module, given: Given, seen: Callable[[Node, object], None] | None = None) -> None:
         super().__init__(module, given)
         self.seen = seen
         self.depth = 0
@@ -97,7 +97,7 @@ class Interpreter(Program):
         self.made.entry = self.graph.name
         return self.made
 
-    def _leaf(self, value: Any) -> Node:
+    def _leaf(self, value: object) -> Node:
         if isinstance(value, weights.Wanted) and not value.solved:
             raise UserError(f"the program returns the weight {value.path!r}, whose shape the text does not say", "give it by --weights")
         if isinstance(value, Tensor):
@@ -125,12 +125,12 @@ class Interpreter(Program):
 
     # ------------------------------------------------------------------ graphs and nodes
 
-    def call(self, graph: Graph, arguments: Sequence[Any]) -> list[Any]:
+    def call(self, graph: Graph, arguments: Sequence[object]) -> list[Any]:
         """Run a graph; the results are those of its ``return``."""
         self.depth += 1
         if self.depth > 200:
             raise UserError(f"{graph.name} calls itself without end")
-        env: dict[Node, Any] = dict(zip(graph.params, arguments, strict=True))
+        env: dict[Node, object] = dict(zip(graph.params, arguments, strict=True))
         try:
             for node in graph.nodes:
                 if node not in env:
@@ -142,7 +142,7 @@ class Interpreter(Program):
         finally:
             self.depth -= 1
 
-    def _run_node(self, node: Node, env: dict[Node, Any]) -> None:
+    def _run_node(self, node: Node, env: dict[Node, object]) -> None:
         if node.op is hlo.get_tuple_element:
             several, index = env[node.operands[0]], GetTupleElement.of(node).index
             if not isinstance(several, list | tuple) or len(several) <= index:
@@ -162,7 +162,7 @@ class Interpreter(Program):
             env[node] = self._value(node, values)
 
     @contextmanager
-    def _faults_at(self, node: Node, values: Sequence[Any] = ()) -> Iterator[None]:
+    def _faults_at(self, node: Node, values: Sequence[object] = ()) -> Iterator[None]:
         """Turn faults of an operator with these values into UserErrors with its place."""
         try:
             yield
@@ -188,7 +188,7 @@ class Interpreter(Program):
                 return known
         return self.operator(node, name, values)
 
-    def _in_order(self, node: Node, name: str, values: list[Any]) -> list[Any]:
+    def _in_order(self, node: Node, name: str, values: list[object]) -> list[object]:
         """The operands in the order of the operator's schema, where the text passes some by keyword."""
         keywords = Call.of(node).keywords
         if not keywords:
@@ -241,10 +241,10 @@ class Interpreter(Program):
         found, keywords = overloads(name), Call.of(node).keywords
         if keywords and found is not None:
             values = in_order(found.choices, overload, values, keywords)
-        special: Callable[..., Any] | None = structure.NODES.get(name)
+        special: Callable[..., object] | None = structure.NODES.get(name)
         return special(self, node, values) if special is not None else self.operator(node, name, values)
 
-    def _size(self, value: Any) -> Any:
+    def _size(self, value: object) -> Any:
         """An int argument that the code depends on: one that depends on data is computed from the given inputs."""
         if isinstance(value, list):
             return [self._size(v) for v in value]
@@ -289,7 +289,7 @@ class Interpreter(Program):
         """Record an unknown operator and continue with the declared type, so that one message reports all of them."""
         self.missing.setdefault(node.op.name, []).append(node)
         types: Sequence[Type] = node.type.elements if isinstance(node.type, TupleType) else [node.type]
-        stands: list[Any] = []
+        stands: list[object] = []
         for declared in types:
             if not isinstance(declared, TensorType) or not declared.is_static:
                 self._say_missing()
@@ -297,7 +297,7 @@ class Interpreter(Program):
             stands.append(Tensor(self.t.full(declared.dims(), 0, declared.dtype)))
         return stands if isinstance(node.type, TupleType) else stands[0]
 
-    def _given_here(self, values: Sequence[Any]) -> str:
+    def _given_here(self, values: Sequence[object]) -> str:
         """The operands that the user passed: weights with their path, inputs whose element type differs from the text."""
         paths = {id(tensor): path for path, tensor in self.weights.items()}
         differences = []
@@ -319,14 +319,14 @@ def _is_parameter(param: Node) -> bool:
     return isinstance(param.type, TorchTensorType) and param.type.requires_grad
 
 
-def _plain_operands(name: str, values: Sequence[Any]) -> bool:
+def _plain_operands(name: str, values: Sequence[object]) -> bool:
     """Whether this is an operator of lists: no operand but the items is a tensor."""
     if name in ("aten::add", "aten::add_", "aten::mul"):
         return isinstance(values[0], list) and isinstance(values[1], list | int)
     return not isinstance(values[0], int | float)
 
 
-def results_of(graph: Graph, env: Mapping[Node, Any]) -> list[Any]:
+def results_of(graph: Graph, env: Mapping[Node, object]) -> list[object]:
     """The values that a graph returns."""
     root = graph.result()
     if root.synthetic and root.op is hlo.tuple:

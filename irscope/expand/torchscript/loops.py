@@ -30,7 +30,7 @@ class State:
     ``doubts`` has the outer storages whose values are unknown after an iteration, and why: a later iteration must not read them.
     """
 
-    def __init__(self, carried: list[Any], held: dict[Place, Any], touched: list[Storage], doubts: dict[Storage, str]) -> None:
+    def __init__(self, carried: list[object], held: dict[Place, object], touched: list[Storage], doubts: dict[Storage, str]) -> None:
         self.carried = carried
         self.held = held
         self.touched = touched

@@ -56,7 +56,7 @@ def _counted(value: Any) -> str:
     return f"a {type(value).__name__} of {len(value)}"
 
 
-def _one_sided(value: object, on_second: bool) -> Any:
+def _one_sided(value: object, on_second: bool) -> object:
     """A value that only one of the ways sets, and that is used only after it."""
     if isinstance(value, list | tuple):
         return type(value)([_one_sided(v, on_second) for v in value])
@@ -76,7 +76,7 @@ def _optional(a: object, b: object) -> Maybe:
     return Maybe(unified(first, second), value)
 
 
-def _parts(value: object) -> tuple[Any, Any]:
+def _parts(value: object) -> tuple[object, object]:
     """Whether the value is present, and the value."""
     if isinstance(value, Maybe):
         return value.present, value.value
@@ -106,7 +106,7 @@ def filled(value: object, parts: Sequence[object]) -> Any:
     return _filled(value, remaining)
 
 
-def _filled(value: Any, parts: Iterator[Any]) -> Any:
+def _filled(value: Any, parts: Iterator[Any]) -> object:
     if isinstance(value, Slot):
         return next(parts)
     if not slots(value):

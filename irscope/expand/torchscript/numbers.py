@@ -28,7 +28,7 @@ def are_numbers(values: Sequence[object]) -> bool:
 def arithmetic(program: Program, node: Node, name: str, values: Sequence[object]) -> Any:
     """The result of an operator on them: a number that depends on data."""
     t = program.t
-    tensors: list[Any] = []
+    tensors: list[object] = []
     for value in values:
         x = value.node if isinstance(value, Scalar) else t.array(value, DTYPES[type(value).__name__])
         tensors.append(Tensor(t.convert(x, F64) if name in IN_FLOAT else x))

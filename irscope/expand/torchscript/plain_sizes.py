@@ -84,7 +84,7 @@ def _joined(values: Sequence[object]) -> None:
         _require_elements(len(values[0]) * len(values[1]) + sum(len(v) for v in values[1] if isinstance(v, str)), "joining texts")
 
 
-_MEASURES: dict[str, Callable[[Sequence[Any]], None]] = {
+_MEASURES: dict[str, Callable[[Sequence[object]], None]] = {
     "aten::mul": _repeated, "aten::pow": _power, "aten::__lshift__": _shifted, "aten::factorial": _factorial, "aten::rjust": _padded,
     "aten::ljust": _padded, "aten::center": _padded, "aten::zfill": _padded,
     "aten::percentFormat": _formatted, "aten::replace": _replaced, "aten::join": _joined,

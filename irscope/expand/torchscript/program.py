@@ -54,7 +54,7 @@ class Program(ABC):
         self.t = FramedTorch(self.graph)
         if given.measure is not None:
             self.t.measure = self._measured
-        self.attributes: dict[str, Any] = {}
+        self.attributes: dict[str, object] = {}
         self.assigned: set[str] = set()
         self.missing: dict[str, list[Node]] = {}
         self.runs: Counter[Node] = Counter()
@@ -63,7 +63,7 @@ class Program(ABC):
         self.autocast: object = None
 
     @abstractmethod
-    def call(self, graph: Graph, arguments: Sequence[Any]) -> list[Any]:
+    def call(self, graph: Graph, arguments: Sequence[object]) -> list[Any]:
         """Run a graph; the results are those of its ``return``."""
 
     @abstractmethod
@@ -110,3 +110,18 @@ class Program(ABC):
         place = self.module.source.place(node.loc) if node.loc >= 0 else None
         at = f"{self.module.source.name}:{place}: " if place else ""
         return Misfit(f"{at}%{node.name} = {node.op.name}: {message}{self.where(node)}", help)
+
+
+Handler = Callable[[Program, Node, list[Any]], object]
+"""Runs a node on the values of its operands."""
+
+
+class Handlers(dict[str, Handler]):
+    """The functions that run nodes, by the names of their operators."""
+
+    def taking(self, *names: str) -> Callable[[Handler], Handler]:
+        """Declare the function that runs nodes of these names."""
+        def enter(function: Handler) -> Handler:
+            self.update(dict.fromkeys(names, function))
+            return function
+        return enter

@@ -16,7 +16,7 @@ UNKNOWN: Any = object()
 """No operator on plain values has this name or takes these values."""
 
 
-def compute(name: str, values: Sequence[Any]) -> Any:
+def compute(name: str, values: Sequence[object]) -> object:
     """The result of an operator none of whose operands is a tensor, or UNKNOWN when it is an operator that makes tensors."""
     function = VALUES.get(name)
     if function is None:
@@ -82,7 +82,7 @@ def _known(array: Any) -> Tensor:
     return Tensor(known=array)
 
 
-def _float_type(values: Sequence[Any]) -> Any:
+def _float_type(values: Sequence[object]) -> Any:
     """float64 only where a float64 tensor takes part: a quotient of integers is float32."""
     for value in values:
         if isinstance(value, Tensor) and value.known is not None and value.known.dtype.kind == "f" and not value.number:
@@ -90,7 +90,7 @@ def _float_type(values: Sequence[Any]) -> Any:
     return np.dtype(np.float32)
 
 
-def _div(a: Any, b: Any, mode: str | None = None) -> Any:
+def _div(a: Any, b: Any, mode: str | None = None) -> object:
     if mode == "floor":
         return math.floor(a / b) if isinstance(a, float) or isinstance(b, float) else a // b
     if mode == "trunc":
@@ -98,11 +98,11 @@ def _div(a: Any, b: Any, mode: str | None = None) -> Any:
     return a / b
 
 
-def _scaled_add(a: Any, b: Any, alpha: Any = 1) -> Any:
+def _scaled_add(a: Any, b: Any, alpha: Any = 1) -> object:
     return a + b * alpha if alpha != 1 else a + b
 
 
-def _scaled_sub(a: Any, b: Any, alpha: Any = 1) -> Any:
+def _scaled_sub(a: Any, b: Any, alpha: Any = 1) -> object:
     return a - b * alpha
 
 
@@ -126,37 +126,37 @@ READ: dict[str, Callable[[Any], Any]] = {
 SAME = frozenset(("aten::detach", "aten::contiguous", "aten::to", "aten::cpu", "aten::alias", "aten::lift_fresh"))
 
 
-def _append(values: list[Any], item: Any) -> list[Any]:
+def _append(values: list[object], item: object) -> list[Any]:
     values.append(item)
     return values
 
 
-def _set_item(container: Any, key: Any, item: Any) -> Any:
+def _set_item(container: Any, key: Any, item: Any) -> object:
     container[key] = item
     return container
 
 
-def _extend(values: list[Any], more: list[Any]) -> list[Any]:
+def _extend(values: list[object], more: list[object]) -> list[object]:
     values.extend(more)
     return values
 
 
-def _insert(values: list[Any], at: int, item: Any) -> list[Any]:
+def _insert(values: list[object], at: int, item: object) -> list[object]:
     values.insert(at, item)
     return values
 
 
-def _pop_item(values: dict[Any, Any]) -> Any:
+def _pop_item(values: dict[object, object]) -> object:
     """torch takes the first one."""
     key = next(iter(values))
     return key, values.pop(key)
 
 
-def _sort(values: list[Any], reverse: bool = False) -> None:
+def _sort(values: list[object], reverse: bool = False) -> None:
     values.sort(reverse=reverse)
 
 
-def _format(template: str, *values: Any) -> str:
+def _format(template: str, *values: object) -> str:
     """Each ``{}`` is a value, as in torch; everything else in braces is text. Not str.format, whose fields may access attributes."""
     first, *rest = template.split("{}")
     if len(rest) > len(values):
@@ -164,20 +164,20 @@ def _format(template: str, *values: Any) -> str:
     return first + "".join(f"{value}{part}" for value, part in zip(values, rest, strict=False))
 
 
-def _is(a: Any, b: Any) -> bool:
+def _is(a: object, b: object) -> bool:
     return a is b or (a is None and b is None)
 
 
-def _copy_list(values: Any) -> Any:
+def _copy_list(values: object) -> object:
     return list(values) if isinstance(values, list) else dict(values) if isinstance(values, dict) else values
 
 
-def _named(owner: Any, names: str) -> dict[str, Callable[..., Any]]:
+def _named(owner: object, names: str) -> dict[str, Callable[..., Any]]:
     """Operators that are functions of Python under the same name."""
     return {f"aten::{name}": getattr(owner, name) for name in names.split()}
 
 
-VALUES: dict[str, Callable[..., Any]] = {
+VALUES: dict[str, Callable[..., object]] = {
     **_named(operator, "mul pow neg floordiv eq ne lt le gt ge __and__ __or__ __xor__ __not__ __lshift__ __rshift__ __getitem__ "
                        "__contains__"),
     **_named(math, "floor ceil sqrt exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh log2 log10 log1p expm1 erf "

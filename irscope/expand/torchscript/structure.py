@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from irscope.expand.torchscript import python_values
 from irscope.expand.torchscript.constants import constant, known
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import Handler, Handlers, Program
 from irscope.expand.torchscript.weights import flat_weights, weight
 from irscope.formats.torchscript.abstract import UNINITIALIZED, FunctionRef, Maybe, ModuleRef, Scalar, Tensor, tensor
 from irscope.formats.torchscript.attributes import CallMethod, ConstantChunk, GetAttr, IsInstance, Subgraph, TupleSlice
@@ -25,7 +25,7 @@ def flatten(value: object) -> list[Any]:
     return leaves_of(value, _parts)
 
 
-def _parts(value: object) -> Sequence[Any] | None:
+def _parts(value: object) -> Sequence[object] | None:
     """The parts of a value: for an Optional, its presence and its value; for None, nothing."""
     if isinstance(value, list | tuple):
         return value
@@ -36,11 +36,11 @@ def _parts(value: object) -> Sequence[Any] | None:
     return () if value is None else None
 
 
-def rebuild(value: object, leaves: Sequence[object]) -> Any:
+def rebuild(value: object, leaves: Sequence[object]) -> object:
     """``value`` with other leaves (the inverse of :func:`flatten`)."""
     remaining = iter(leaves)
 
-    def walk(part: object) -> Any:
+    def walk(part: object) -> object:
         if isinstance(part, list):
             return [walk(p) for p in part]
         if isinstance(part, tuple):
@@ -107,20 +107,11 @@ def describe(value: object) -> str:
 
 
 IS_NOT, SCALAR_TENSOR = torchscript("__isnot__"), torchscript("scalar_tensor")
-NODES: dict[str, Callable[[Program, Node, list[Any]], Any]] = {}
+NODES = Handlers()
 
 
-def node(*names: str) -> Callable[[Callable[[Program, Node, list[Any]], Any]], Callable[[Program, Node, list[Any]], Any]]:
-    """Declare the function that runs nodes of these names."""
-    def enter(function: Callable[[Program, Node, list[Any]], Any]) -> Callable[[Program, Node, list[Any]], Any]:
-        for name in names:
-            NODES[name] = function
-        return function
-    return enter
-
-
-@node("prim::GetAttr")
-def _get_attr(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking("prim::GetAttr")
+def _get_attr(program: Program, node: Node, values: list[object]) -> object:
     """An object, a weight, or a value that a SetAttr stored."""
     owner, name = values[0], str(GetAttr.of(node).name)
     if not isinstance(owner, ModuleRef):
@@ -143,8 +134,8 @@ def _get_attr(program: Program, node: Node, values: list[Any]) -> Any:
     return value
 
 
-@node("fx::get_attr")
-def _module_attribute(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking("fx::get_attr")
+def _module_attribute(program: Program, node: Node, values: list[object]) -> object:
     """A subgraph, or a tensor of the module by its name."""
     attribute = Subgraph.of(node)
     if attribute.callee:
@@ -154,8 +145,8 @@ def _module_attribute(program: Program, node: Node, values: list[Any]) -> Any:
     return weight(program, attribute.name, node)
 
 
-@node("prim::SetAttr")
-def _set_attr(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking("prim::SetAttr")
+def _set_attr(program: Program, node: Node, values: list[Any]) -> object:
     owner = values[0]
     if not isinstance(owner, ModuleRef):
         raise program.fault(node, f"SetAttr of {describe(owner)}")
@@ -165,44 +156,44 @@ def _set_attr(program: Program, node: Node, values: list[Any]) -> Any:
     return None
 
 
-node("prim::Constant", "prim::ConstantMKLDNNTensor")(lambda program, node, values: constant(program, node))
-node("prim::ListConstruct")(lambda program, node, values: list(values))
-node("prim::TupleConstruct")(lambda program, node, values: tuple(values))
-node("prim::DictConstruct")(lambda program, node, values: dict(zip(values[::2], values[1::2], strict=True)))
-node("prim::TupleIndex")(lambda program, node, values: values[0][values[1]])
-node("prim::TupleSlice")(lambda program, node, values: tuple(values[0][TupleSlice.of(node).beg:TupleSlice.of(node).end]))
-node("prim::CreateObject")(lambda program, node, values: ModuleRef(f"%{node.name}", str(node.type)))
-node("prim::RequiresGradCheck", "prim::TypeCheck")(lambda program, node, values: [*values, True])
-node("prim::Load", "prim::AutogradZero", "prim::profile", "prim::profile_ivalue", "aten::wait", "prim::awaitable_wait")(
+NODES.taking("prim::Constant", "prim::ConstantMKLDNNTensor")(lambda program, node, values: constant(program, node))
+NODES.taking("prim::ListConstruct")(lambda program, node, values: list(values))
+NODES.taking("prim::TupleConstruct")(lambda program, node, values: tuple(values))
+NODES.taking("prim::DictConstruct")(lambda program, node, values: dict(zip(values[::2], values[1::2], strict=True)))
+NODES.taking("prim::TupleIndex")(lambda program, node, values: values[0][values[1]])
+NODES.taking("prim::TupleSlice")(lambda program, node, values: tuple(values[0][TupleSlice.of(node).beg:TupleSlice.of(node).end]))
+NODES.taking("prim::CreateObject")(lambda program, node, values: ModuleRef(f"%{node.name}", str(node.type)))
+NODES.taking("prim::RequiresGradCheck", "prim::TypeCheck")(lambda program, node, values: [*values, True])
+NODES.taking("prim::Load", "prim::AutogradZero", "prim::profile", "prim::profile_ivalue", "aten::wait", "prim::awaitable_wait")(
     lambda program, node, values: values[0] if values else None)
-node("prim::data")(lambda program, node, values: program.operator(node, "aten::detach", values))
-node("prim::dtype")(lambda program, node, values: NUMBERS[program.t.dtype(tensor(values[0]).get()).name])
-node("prim::shape")(lambda program, node, values: list(program.t.shape(tensor(values[0]).get())))
-node("prim::rangelist")(lambda program, node, values: list(range(values[0])))
+NODES.taking("prim::data")(lambda program, node, values: program.operator(node, "aten::detach", values))
+NODES.taking("prim::dtype")(lambda program, node, values: NUMBERS[program.t.dtype(tensor(values[0]).get()).name])
+NODES.taking("prim::shape")(lambda program, node, values: list(program.t.shape(tensor(values[0]).get())))
+NODES.taking("prim::rangelist")(lambda program, node, values: list(range(values[0])))
 
 
-@node("prim::ListUnpack", "prim::TupleUnpack")
-def _unpack(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking("prim::ListUnpack", "prim::TupleUnpack")
+def _unpack(program: Program, node: Node, values: list[Any]) -> object:
     parts = list(values[0])
     names = node.name.startswith("(")
     return parts if names else parts[0]
 
 
-@node("aten::_unwrap_optional")
-def _unwrapped_surely(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking("aten::_unwrap_optional")
+def _unwrapped_surely(program: Program, node: Node, values: list[object]) -> object:
     if values[0] is None:
         raise ValueError("it unwraps None")
     return _unwrapped(program, node, values)
 
 
-@node("prim::unchecked_cast", "prim::unchecked_unwrap_optional")
-def _unwrapped(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking("prim::unchecked_cast", "prim::unchecked_unwrap_optional")
+def _unwrapped(program: Program, node: Node, values: list[object]) -> object:
     """The value of an Optional; where data decides whether it is None, the value of the other case."""
     return values[0].value if isinstance(values[0], Maybe) else values[0]
 
 
-@node("aten::__is__", "aten::__isnot__")
-def _identity(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking("aten::__is__", "aten::__isnot__")
+def _identity(program: Program, node: Node, values: list[object]) -> object:
     """Whether a value is None, or the same as another."""
     a, b = values if not isinstance(values[1], Maybe) else (values[1], values[0])
     if isinstance(a, Maybe) and b is None:
@@ -212,8 +203,8 @@ def _identity(program: Program, node: Node, values: list[Any]) -> Any:
     return python_values.compute(node.op.name, values)
 
 
-@node("prim::isinstance")
-def _isinstance(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking("prim::isinstance")
+def _isinstance(program: Program, node: Node, values: list[object]) -> object:
     words = str(IsInstance.of(node).types)
     value = values[0]
     kinds = {"Tensor": Tensor, "int": int, "float": float, "bool": bool, "str": str, "List": list, "Tuple": tuple, "Dict": dict}
@@ -231,11 +222,11 @@ ALWAYS: tuple[tuple[object, str], ...] = (
 )
 """The results of nodes that do not depend on their operands."""
 for _value, _names in ALWAYS:
-    node(*_names.split())(lambda program, node, values, always=_value: always)  # type: ignore[misc]
+    NODES.taking(*_names.split())(lambda program, node, values, always=_value: always)  # type: ignore[misc]
 
 
-@node("prim::NumToTensor", "aten::scalar_tensor", "prim::TupleToTensor")
-def _num_to_tensor(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking("prim::NumToTensor", "aten::scalar_tensor", "prim::TupleToTensor")
+def _num_to_tensor(program: Program, node: Node, values: list[Any]) -> object:
     value = values[0]
     if isinstance(value, Scalar):
         return Tensor(program.t.here(value.node))
@@ -246,8 +237,8 @@ def _num_to_tensor(program: Program, node: Node, values: list[Any]) -> Any:
     return known(program, np.asarray(value), TensorType(dtype, ()))
 
 
-def _number(kind: str) -> Callable[[Program, Node, list[Any]], Any]:
-    def read(program: Program, node: Node, values: list[Any]) -> Any:
+def _number(kind: str) -> Handler:
+    def read(program: Program, node: Node, values: list[object]) -> Any:
         """A number out of a tensor: known now, or one that depends on data."""
         value = values[0]
         known = python_values.fold_known(node.op.name, values)
@@ -270,15 +261,15 @@ DTYPE_OF = {"int": S64, "float": F64, "bool": PRED}
 for _number_names, _kind in ((("aten::Int", "aten::IntImplicit"), "int"), (("aten::Float", "aten::FloatImplicit"), "float"),
                       (("aten::Bool", "aten::is_nonzero"), "bool"),
                       (("aten::item", "aten::ScalarImplicit", "aten::_local_scalar_dense"), "")):
-    node(*_number_names)(_number(_kind))
+    NODES.taking(*_number_names)(_number(_kind))
 
 
 MOST_ITEMS = 4096
 """Tensors with more elements are not taken apart into numbers."""
 
 
-@node("prim::tolist")
-def _to_list(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking("prim::tolist")
+def _to_list(program: Program, node: Node, values: list[Any]) -> object:
     """A tensor as nested lists of numbers that depend on data."""
     t, x = program.t, tensor(values[0]).get()
     count = math.prod(t.shape(x))
@@ -287,15 +278,15 @@ def _to_list(program: Program, node: Node, values: list[Any]) -> Any:
     dtype = t.dtype(x)
     kind = "bool" if dtype is PRED else "int" if dtype.is_integer else "float"
     flat = t.convert(t.reshape(x, (count,)), DTYPE_OF[kind])
-    level: list[Any] = [Scalar(t.reshape(t.slice_dim(flat, 0, i, i + 1), ()), kind) for i in range(count)]
+    level: list[object] = [Scalar(t.reshape(t.slice_dim(flat, 0, i, i + 1), ()), kind) for i in range(count)]
     for d in reversed(range(1, t.rank(x))):
         size = t.shape(x)[d]
         level = [level[i * size:(i + 1) * size] for i in range(math.prod(t.shape(x)[:d]))]
     return level if t.shape(x) else level[0]
 
 
-@node("prim::PythonOp", "prim::CallFunction")
-def _python(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking("prim::PythonOp", "prim::CallFunction")
+def _python(program: Program, node: Node, values: list[object]) -> object:
     name = getattr(values[0], "name", "") if values else ""
     target = program.module.graphs.get(name)
     if target is not None:
@@ -305,8 +296,8 @@ def _python(program: Program, node: Node, values: list[Any]) -> Any:
                     "print traced.inlined_graph, or script the function so that its graph is printed")
 
 
-@node("prim::CallMethod")
-def _call_method(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking("prim::CallMethod")
+def _call_method(program: Program, node: Node, values: list[object]) -> object:
     owner, method = values[0], str(CallMethod.of(node).name)
     if not isinstance(owner, ModuleRef):
         raise UserError(f"%{node.name} calls {method} on a value that is not a module of the text{program.where(node)}")
@@ -319,15 +310,15 @@ def _call_method(program: Program, node: Node, values: list[Any]) -> Any:
                     "print traced.inlined_graph, or all graphs under '# method NAME' lines")
 
 
-@node("prim::DifferentiableGraph", "prim::TensorExprGroup", "prim::FunctionalGraph", "prim::FusionGroup", "prim::CudaFusionGroup",
+@NODES.taking("prim::DifferentiableGraph", "prim::TensorExprGroup", "prim::FunctionalGraph", "prim::FusionGroup", "prim::CudaFusionGroup",
       "prim::FallbackGraph", "prim::StaticSubgraph", "prim::LlgaFusionGroup", "prim::oneDNNFusionGroup", "prim::fork")
-def _group(program: Program, node: Node, values: list[Any]) -> Any:
+def _group(program: Program, node: Node, values: list[object]) -> object:
     if not node.bodies:
         raise UserError(f"%{node.name} is a group whose graph is not in the text", "print the whole text, with its 'with ... = graph('")
     got = program.call(node.bodies[0], values)
     return got if node.name.startswith("(") else got[0]
 
 
-@node("prim::ConstantChunk")
-def _constant_chunk(program: Program, node: Node, values: list[Any]) -> Any:
+@NODES.taking("prim::ConstantChunk")
+def _constant_chunk(program: Program, node: Node, values: list[object]) -> object:
     return program.operator(node, "aten::chunk", [values[0], ConstantChunk.of(node).chunks, ConstantChunk.of(node).dim])

@@ -106,7 +106,7 @@ def nearest(path: str, known: Sequence[str]) -> str:
     return did_you_mean(path, known) or f"the file has {shown}; torch.save(model.state_dict(), 'w.pt') of the traced model gives all"
 
 
-def settle(program: Program, node: Node, name: str, values: Sequence[Any]) -> None:
+def settle(program: Program, node: Node, name: str, values: Sequence[object]) -> None:
     """Infer the shapes of the weights among the operands of an operator. Raises UserError for one that they do not determine."""
     wanted = [(i, v) for i, v in enumerate(values) if isinstance(v, Wanted) and not v.solved]
     if name in GATES and len(values) > 7 and isinstance(values[2], list):
@@ -130,7 +130,7 @@ def _dtype(node: Node, name: str) -> Any:
     return declared.dtype if declared.dtype.is_float or name in SAME or name in RESHAPING else F32
 
 
-def _shape(value: Any) -> Shape | None:
+def _shape(value: object) -> Shape | None:
     """The shape of a known operand."""
     if not isinstance(value, Tensor) or (isinstance(value, Wanted) and not value.solved):
         return None
@@ -154,7 +154,7 @@ class Asked:
     result: Shape | None
 
 
-def solved(program: Program, node: Node, name: str, values: Sequence[Any], place: int) -> Shape | None:
+def solved(program: Program, node: Node, name: str, values: Sequence[object], place: int) -> Shape | None:
     """The shape of operand ``place``; None where nothing determines it."""
     plain = name.rstrip("_") if name.startswith("aten::") and not name.endswith("__") else name
     rule = RULES.get(plain)

@@ -14,7 +14,7 @@ MAX_ELEMENTS = 1 << 31
 """The maximal size of the array of one constant."""
 
 
-def array_of(text: str, type: Type) -> Any:
+def array_of(text: str, type: Type) -> object:
     """The array of a checked literal text, in logical order whatever the layout; tuples give tuples."""
     if "/" in text:
         text = COMMENT.sub(" ", text)
@@ -24,13 +24,13 @@ def array_of(text: str, type: Type) -> Any:
     return _in_tuples(leaves, type)
 
 
-def _in_tuples(leaves: Any, type: Type) -> Any:
+def _in_tuples(leaves: Any, type: Type) -> object:
     if isinstance(type, TupleType):
         return tuple(_in_tuples(leaves, element) for element in type.elements)
     return next(leaves)
 
 
-def _array(values: Any, type: Type) -> Any:
+def _array(values: Any, type: Type) -> object:
     if not isinstance(type, TensorType):
         raise ValueError(f"a constant of type {type} has no array")
     dims = type.dims()

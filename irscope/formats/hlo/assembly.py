@@ -94,9 +94,9 @@ class Assembly:
         self.ops = ops
         self.tables: dict[str, dict[str, Entry]] = {}
         self.tails: set[str] = set()
-        self.numbers: dict[str, dict[str, Any]] = {}
+        self.numbers: dict[str, dict[str, object]] = {}
         self.values: dict[tuple[str, str], Any] = {}
-        self.literals: dict[tuple[int, str], dict[str, Any]] = {}
+        self.literals: dict[tuple[int, str], dict[str, object]] = {}
         self.scopes: list[Scope] = []
         self.missing: dict[str, Graph] = {}
         self.async_starts: dict[Graph, Node] = {}

@@ -80,7 +80,7 @@ def read_attributes(assembly: Assembly, cursor: Cursor, head: Head) -> Attribute
     return found
 
 
-def _state_order(values: dict[str, Any]) -> None:
+def _state_order(values: dict[str, object]) -> None:
     """XLA writes ``order=TOTAL`` since 2026, and ``type=TOTALORDER`` before: one attribute for both."""
     if values.pop("order", "") == "TOTAL":
         values["type"] = "TOTALORDER"

@@ -1,8 +1,6 @@
 """Reads one instruction with the cursor: accepts every form of HLO, and reports every fault with its place."""
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.formats.hlo.assembly import UNDEFINED, Assembly
 from irscope.formats.hlo.asynchronous import check_chain, wrap
 from irscope.formats.hlo.attributes import Head, read_attributes
@@ -246,7 +244,7 @@ def _constant(assembly: Assembly, cursor: Cursor, head: Head, type: Type) -> Nod
     if not cursor.sees("("):
         cursor.refuse("expected '(' before the value of the constant")
     cursor.next()
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     if type is UNKNOWN:
         _step_over_literal(cursor)
         values["literal"] = Literal(type, "{...}", True)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from irscope.formats.hlo.assembly import Assembly
 from irscope.formats.hlo.devices import ints
@@ -120,7 +119,7 @@ def _attribute(assembly: Assembly, cursor: Cursor, seen: set[str]) -> None:
     assembly.module.attrs.setdefault(name, value)
 
 
-def _value(cursor: Cursor, kind: str, types: TypeTable, faults: Faults) -> Any:
+def _value(cursor: Cursor, kind: str, types: TypeTable, faults: Faults) -> object:
     begin = cursor.at
     if kind == "bool":
         return bool_list(cursor)[0] if not cursor.sees("{") else cursor.refuse("expected true or false", MODULE_ATTRIBUTE)
@@ -143,7 +142,7 @@ def _value(cursor: Cursor, kind: str, types: TypeTable, faults: Faults) -> Any:
     return cursor.text[begin:cursor.at].rstrip()
 
 
-def _layout(cursor: Cursor, types: TypeTable) -> tuple[tuple[Any, ...], Any]:
+def _layout(cursor: Cursor, types: TypeTable) -> tuple[tuple[object, ...], object]:
     cursor.expect("{", "before the entry computation layout", MODULE_ATTRIBUTE)
     params = tuple(types.read(cursor) for _ in cursor.items("()", "the types of the parameters", MODULE_ATTRIBUTE))
     cursor.expect("->", "before the type of the result", MODULE_ATTRIBUTE)

@@ -204,7 +204,7 @@ def _operands(assembly: Assembly, inside: str) -> tuple[Node, ...]:
     return tuple(operands)
 
 
-def _leaf(assembly: Assembly, count: int, begin: int, inside: str, type: Type, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+def _leaf(assembly: Assembly, count: int, begin: int, inside: str, type: Type, attrs: Mapping[str, object]) -> Mapping[str, object]:
     """The attributes of a parameter (one object for each number) or of a constant (one for each type and short text of a value)."""
     if count == PARAMETER:
         if NUMBER.fullmatch(inside) is None:

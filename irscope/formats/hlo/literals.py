@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 import re
 from math import prod
-from typing import Any
 
 from irscope.formats.hlo.arrays import array_of
 from irscope.formats.hlo.faults import LIMIT, LITERAL, Refused
@@ -37,7 +36,7 @@ class TextLiteral(Literal):
         return self._source[self._begin:self._end]
 
 
-def parse_literal(literal: Literal) -> Any:
+def parse_literal(literal: Literal) -> object:
     """The array (or tuple of arrays) of a literal's text."""
     return array_of(literal.text or "", literal.type)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from irscope.formats.hlo.devices import int_lists, ints, read_groups
 from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, Faults, Refused
@@ -20,7 +19,7 @@ FLOAT_MAX = 3.4028234663852886e38
 MAX_SIZES = 1000  # characters of one token such as 3x3: a longer one is not a window size
 
 
-def read_value(kind: str, cursor: Cursor, types: TypeTable) -> Any:
+def read_value(kind: str, cursor: Cursor, types: TypeTable) -> object:
     """Step over the value of an attribute and return it. Raises Refused where it does not have the form of its kind."""
     words = WORDS.get(kind)
     if words is not None:
@@ -207,7 +206,7 @@ def _aliasing(cursor: Cursor, types: TypeTable) -> tuple[tuple[tuple[int, ...], 
     return tuple(pairs)
 
 
-def _types(cursor: Cursor, types: TypeTable) -> tuple[Any, ...]:
+def _types(cursor: Cursor, types: TypeTable) -> tuple[object, ...]:
     return tuple(types.read(cursor) for _ in cursor.items("{}", "the types", ATTRIBUTE_VALUE))
 
 
@@ -236,7 +235,7 @@ def _domain(cursor: Cursor, types: TypeTable) -> str:
     return cursor.text[begin:cursor.at].rstrip()
 
 
-READERS: dict[str, Callable[[Cursor, TypeTable], Any]] = {
+READERS: dict[str, Callable[[Cursor, TypeTable], object]] = {
     "int": _int, "int32": _int32, "bool": _bool, "float": _float, "string": _string, "slices": _slices, "padding": _padding,
     "window": _window, "dim_labels": _dim_labels, "precisions": _precisions, "aliasing": _aliasing, "types": _types,
     "result_accuracy": _result_accuracy, "braces": _braces, "domain": _domain, "ints": lambda cursor, types: ints(cursor),
@@ -254,7 +253,7 @@ RANGE = re.compile(r"\[(\d+):(\d+)(?::(\d+))?\]", re.ASCII)
 SMALL_INT = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
-def quick_value(kind: str, text: str) -> Any:
+def quick_value(kind: str, text: str) -> object:
     """The value of an attribute as compilers print it; None for a value that only the cursor can check."""
     if kind == "ints":
         m = INTS.fullmatch(text)

@@ -94,7 +94,7 @@ class Reshape(Attributes):
     """Sizes and codes of the new shape."""
 
     __slots__ = ()
-    newshape = attribute[Any](None)
+    newshape = attribute[object](None)
     allowzero = attribute[bool](False)
 
 
@@ -113,7 +113,7 @@ class Pad(Attributes):
     """Padding before and after each dimension, and its value."""
 
     __slots__ = ()
-    pad_width = attribute[Any](None)
+    pad_width = attribute[object](None)
     pad_value = attribute[float](0.0)
     pad_mode = attribute[str]("constant")
 
@@ -144,5 +144,5 @@ class DeviceCopy(Attributes):
     """The devices that a value is copied from and to."""
 
     __slots__ = ()
-    src_virtual_device = attribute[Any](None)
-    dst_virtual_device = attribute[Any](None)
+    src_virtual_device = attribute[object](None)
+    dst_virtual_device = attribute[object](None)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from irscope.formats.relay import declarations
 from irscope.formats.relay.cursor import Cursor
 from irscope.formats.relay.dialect import RELAY
 from irscope.formats.syntax import SyntaxFault
-from irscope.graph import Graph, Module, Reading, Type
+from irscope.graph import Graph, Module, Node, Reading, Type
 from irscope.ops import all_ops
 from irscope.ops.attrs import Literal
 from irscope.source import Finding, Severity, SourceText, did_you_mean
@@ -45,8 +44,8 @@ class Context:
         self.module = Module(name or source.name.rpartition("/")[2] or "relay", RELAY, source=source)
         self.graphs: list[Graph] = []
         self.constructors: dict[str, int] = {}
-        self.calls: list[Any] = []
-        self.bodies: list[tuple[Any, list[str]]] = []
+        self.calls: list[Node] = []
+        self.bodies: list[tuple[Node, list[str]]] = []
         self.note_types: dict[str, Type] = {}
         self.loose = False
         """Whether bindings outside functions are being read."""

@@ -269,7 +269,7 @@ class Cursor:
 
     def _sequence(self) -> Any:
         close = OPEN[self.word]
-        items: list[Any] = []
+        items: list[object] = []
         begin = self.at
         self.at += 1
         if close == ")" and self.kind == "ident" and self.texts[self.at + 1] == ")" and self.kinds[self.at + 2] in ("number", "ident"):
@@ -294,7 +294,7 @@ class Cursor:
     def _dict(self) -> Any:
         begin = self.at
         self.at += 1
-        found: dict[Any, Any] = {}
+        found: dict[object, object] = {}
         while not self.take("}"):
             key = unquoted(self._any_ident())
             if not (self.take("=") or self.take(":")):

@@ -46,11 +46,11 @@ class Operator:
         """The names of its attributes, in the order in which they are printed."""
         return tuple(a.name for a in self.attributes)
 
-    def bound(self, given: Mapping[str, Any]) -> Attributes:
+    def bound(self, given: Mapping[str, object]) -> Attributes:
         """The attributes of a call, with defaults; a string without a name is the next attribute that takes a word."""
         return Attributes(**bind_attributes(self.attributes, given))
 
-    def checked(self, types: Sequence[Type], given: Mapping[str, Any]) -> Attributes:
+    def checked(self, types: Sequence[Type], given: Mapping[str, object]) -> Attributes:
         """The attributes of a call whose operands have these types, with defaults. Raises TypeFault for a mismatch."""
         check_operands(self.name, self.takes, types)
         values = bind_attributes(self.attributes, given)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from irscope.formats.relay import structure
 from irscope.formats.relay.cursor import unquoted
@@ -243,11 +242,11 @@ class Expressions(Functions):
             self.context.bodies.append((made, body_names(attrs)))
         return made
 
-    def _arguments(self) -> tuple[list[Node], dict[str, Any]]:
+    def _arguments(self) -> tuple[list[Node], dict[str, object]]:
         """``(a, b, key=value)``."""
         self.expect("(")
         operands: list[Node] = []
-        attrs: dict[str, Any] = {}
+        attrs: dict[str, object] = {}
         while not self.take(")"):
             if self.kind == "ident" and self.texts[self.at + 1] == "=" and self.texts[self.at + 1] != "==":
                 self.attribute(attrs)
@@ -267,7 +266,7 @@ class Expressions(Functions):
         """An operand; bindings may precede it in parentheses."""
         return self.expression()
 
-    def attribute(self, attrs: dict[str, Any]) -> None:
+    def attribute(self, attrs: dict[str, object]) -> None:
         """``axis=1``."""
         key = self.word
         if key in attrs:

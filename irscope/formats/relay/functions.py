@@ -56,7 +56,7 @@ class Functions(Statements):
             graph.notes["captured"] = self.names.pop().captured
         self.context.graphs.append(graph)
 
-    def _parameter_or_attribute(self, attrs: dict[str, Any]) -> None:
+    def _parameter_or_attribute(self, attrs: dict[str, object]) -> None:
         if self.kind == "local":
             name, at = self.word, self.offset
             self.at += 1

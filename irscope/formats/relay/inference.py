@@ -20,7 +20,7 @@ TRIED = (5040, 10080)
 """Trial sizes of an open dimension: most numbers divide them, and no model has exactly these two."""
 
 _cache: dict[Any, Type | TypeFault] = {}
-_costs: dict[Any, float] = {}
+_costs: dict[object, float] = {}
 
 
 def infer_node(node: Node) -> Type:
@@ -78,7 +78,7 @@ def cost_of(node: Node) -> float:
     if found is None:
         graph = Graph("probe")
         t = Relay(Builder(graph))
-        sizes = {d: 1 for o in node.operands for leaf in o.type.leaves() if isinstance(leaf, TensorType) for d in leaf.shape
+        sizes: dict[Dim, int] = {d: 1 for o in node.operands for leaf in o.type.leaves() if isinstance(leaf, TensorType) for d in leaf.shape
                  if not isinstance(d, int)}
         values = [_operand(t, closed(o.type, sizes), o) for o in node.operands]
         try:
@@ -112,7 +112,7 @@ def trial_sizes(opened: Sequence[Dim], base: int) -> dict[Dim, int]:
     return {d: base * (i + 1) for i, d in enumerate(dict.fromkeys(opened))}
 
 
-def closed(type: Type, sizes: Mapping[Any, int]) -> Type:
+def closed(type: Type, sizes: Mapping[Dim, int]) -> Type:
     """The type with sizes for its open dimensions."""
     if isinstance(type, TupleType):
         return TupleType(tuple(closed(e, sizes) for e in type.elements))
@@ -128,7 +128,7 @@ def _tried(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, obje
     return type_of(built(operator, t, attrs, values))
 
 
-def built(operator: Operator, t: Relay, attrs: Mapping[str, object], values: Sequence[object]) -> Any:
+def built(operator: Operator, t: Relay, attrs: Mapping[str, object], values: Sequence[object]) -> object:
     """The expansion of a call. Raises TypeFault, which names the operator, for operands and attributes that do not fit."""
     assert operator.build is not None
     try:
@@ -142,7 +142,7 @@ def _named(name: str, fault: TypeFault) -> TypeFault:
     return fault if name in fault.message else TypeFault(f"{name}: {fault.message}", fault.help)
 
 
-def _operand(t: Any, type: Type, node: Node) -> Any:
+def _operand(t: Relay, type: Type, node: Node) -> object:
     if isinstance(type, TupleType):
         return [_operand(t, e, node) for e in type.elements]
     if node.op.name == "constant" and not node.attrs["literal"].elided and isinstance(type, TensorType) and type.rank < 2:

@@ -117,5 +117,5 @@ def _regular(value: Any) -> bool:
     return all(isinstance(v, int | float) for v in level)
 
 
-def _array(value: Any, dtype: Any) -> Any:
+def _array(value: Any, dtype: Any) -> object:
     return np.asarray(value, dtype.numpy())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from math import prod
-from typing import Any
 
 from irscope.formats.relay.types import dtype_named
 
@@ -20,7 +19,7 @@ SCRIPT_ALLOCATION = re.compile(r'(\w+) = T\.(?:allocate|alloc_buffer)\([\[(]([\d
 SCRIPT_BUFFER = re.compile(r'(\w+)(?:: T\.Buffer| = T\.match_buffer)\([^()]*\(([\d, ]*)\), "(\w+)"')
 
 
-def facts_of(text: str) -> dict[str, Any]:
+def facts_of(text: str) -> dict[str, object]:
     """Loops as (variable, extent, kind), allocations as (name, dtype, shape, scope, bytes), buffers as (name, dtype, shape)."""
     loops = [(m[1], m[3], m[4] or "serial") for m in LOOP.finditer(text)]
     for m in SCRIPT_LOOP.finditer(text):

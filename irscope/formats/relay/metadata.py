@@ -113,7 +113,7 @@ def decode(raw: bytes) -> Literal:
     dtype: DType = DTYPES["pred" if (code, bits) == (1, 1) else f"{KINDS[code]}{bits}"]
     type = TensorType(dtype, tuple(shape))
 
-    def parse(literal: Literal) -> Any:
+    def parse(literal: Literal) -> object:
         return np.frombuffer(data, dtype.numpy()).reshape(shape)
 
     return Literal(type, None, False, parse)

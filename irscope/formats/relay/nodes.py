@@ -30,7 +30,7 @@ class Nodes(Cursor):
 
         def function(self, graph: Graph, closed_over: bool) -> None: ...
 
-        def attribute(self, attrs: dict[str, Any]) -> None: ...
+        def attribute(self, attrs: dict[str, object]) -> None: ...
 
     def begin(self, context: Context) -> None:
         """Prepare for the tokens of a text."""
@@ -54,13 +54,13 @@ class Nodes(Cursor):
         place = self.offsets[max(0, self.at - 1)] if offset < 0 else offset
         return self.names.add(Node(op, f"{op.name}.{self.counter}", type, operands, attrs, (), place, synthetic=synthetic))
 
-    def caller(self, op: Op, operands: tuple[Node, ...], attrs: Mapping[str, Any], bodies: Sequence[Graph], offset: int) -> Node:
+    def caller(self, op: Op, operands: tuple[Node, ...], attrs: Mapping[str, object], bodies: Sequence[Graph], offset: int) -> Node:
         """Append a node that has bodies."""
         node = self.node(op, operands, attrs, offset=offset)
         node.bodies = tuple(bodies)
         return node
 
-    def bound(self, op: Op, word: str, operands: tuple[Node, ...], attrs: Mapping[str, Any]) -> Node:
+    def bound(self, op: Op, word: str, operands: tuple[Node, ...], attrs: Mapping[str, object]) -> Node:
         """Append a synthetic node to which a name of the text is bound."""
         node = self.node(op, operands, attrs, synthetic=True)
         node.name = unquoted(word[1:])

@@ -54,7 +54,7 @@ def written(node: Node) -> dict[str, Any]:
     return {key: _plain(value) for key, value in node.attrs.items() if key not in LEFT_OUT}
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, Window):
         return {name: list(getattr(value, name)) for name in WINDOW}
     if isinstance(value, list | tuple):
@@ -64,7 +64,7 @@ def _plain(value: object) -> Any:
     return str(value)
 
 
-def _constant(node: Node) -> dict[str, Any]:
+def _constant(node: Node) -> dict[str, object]:
     literal = node.attrs["literal"]
     if literal.elided:
         return {"elided": True}
@@ -78,7 +78,7 @@ def _constant(node: Node) -> dict[str, Any]:
 # ---------------------------------------------------------------------- reading
 
 
-def read_attributes(op: Op, attrs: Mapping[str, object], type: Type) -> dict[str, Any]:
+def read_attributes(op: Op, attrs: Mapping[str, object], type: Type) -> dict[str, object]:
     """The attributes of a text in the graph's form."""
     if op.name == "constant":
         return {"literal": _literal(attrs, type)}
@@ -90,7 +90,7 @@ def body_names(attrs: Mapping[str, Any]) -> list[str]:
     return [str(name)[1:].strip('"') for name in attrs.get("bodies", ()) if isinstance(name, Raw)]
 
 
-def _parsed(key: str, value: object) -> Any:
+def _parsed(key: str, value: object) -> object:
     if key == "window" and isinstance(value, dict):
         if not all(isinstance(value.get(name), list | tuple) for name in WINDOW):
             raise ValueError(f"a window has the lists {', '.join(WINDOW)}")
@@ -101,7 +101,7 @@ def _parsed(key: str, value: object) -> Any:
     return _tuples(value)
 
 
-def _tuples(value: object) -> Any:
+def _tuples(value: object) -> object:
     return tuple(_tuples(v) for v in value) if isinstance(value, list | tuple) else value
 
 
@@ -111,7 +111,7 @@ def _literal(attrs: Mapping[str, object], type: Type) -> Literal:
     return Literal(type, None, False, lambda literal: _array(attrs, type.dtype, type.dims()))
 
 
-def _array(attrs: Mapping[str, Any], dtype: DType, shape: tuple[int, ...]) -> Any:
+def _array(attrs: Mapping[str, Any], dtype: DType, shape: tuple[int, ...]) -> object:
     if "data" in attrs:
         return np.frombuffer(base64.b64decode(attrs["data"]), dtype.numpy()).reshape(shape)
     return np.asarray(attrs["value"], dtype.numpy()).reshape(shape)

@@ -38,23 +38,27 @@ RANK = re.compile(r"(\d)(?:-(\d))?d(\+?)$")
 MANY = 1 << 30
 
 
-def _is_int(value: Any) -> bool:
+def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(map(_is_int, value))
 
 
 def _from(least: int) -> Callable[[Any], bool]:
     return lambda value: _is_int(value) and value >= least
 
 
-def _list(item: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _list(item: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, list) and all(map(item, value))
 
 
-KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+KINDS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "int": ("a whole number", _is_int),
     "size": ("a whole number from 1", _from(1)),
     "number": ("a number", _is_number),
@@ -67,7 +71,7 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "places": ("a list of whole numbers", _list(lambda value: value is None or _is_int(value))),
     "axes": ("a whole number, or a list of them", lambda value: _is_int(value) or _list(_is_int)(value)),
     "numbers": ("a list of numbers", _list(_is_number)),
-    "pairs": ("a list of pairs of whole numbers", _list(lambda value: _list(_is_int)(value) and len(value) == 2)),
+    "pairs": ("a list of pairs of whole numbers", _list(_is_pair)),
     "any": ("a value", lambda value: True),
 }
 """What an attribute may be: how it is called in messages, and the test."""
@@ -96,7 +100,7 @@ NAMED = {
 KIND_OF = {name: kind for kind, names in NAMED.items() for name in names.split()}
 
 
-def _is_open(value: Any) -> bool:
+def _is_open(value: object) -> bool:
     """Whether a value, or a part of it, is a placeholder: ``?``, an object in the metadata table."""
     return isinstance(value, Raw) or (isinstance(value, list) and any(map(_is_open, value)))
 
@@ -145,7 +149,7 @@ class Attribute:
         return cls(name, not equals, default, kind or _kind(name, default))
 
 
-def _kind(name: str, default: Any) -> str:
+def _kind(name: str, default: object) -> str:
     match default:
         case bool():
             return "bool"
@@ -209,7 +213,7 @@ def _dimensions(least: int, most: int) -> str:
     return f"{least} dimension{'s' if least != 1 else ''}" if least == most else f"{least} to {most} dimensions"
 
 
-def bind_attributes(attributes: Sequence[Attribute], given: Mapping[str, Any]) -> dict[str, Any]:
+def bind_attributes(attributes: Sequence[Attribute], given: Mapping[str, object]) -> dict[str, object]:
     """Values by name, with defaults. A string without a name is the next attribute that takes a word."""
     values = {a.name: a.default for a in attributes}
     kinds = {a.name: a.kind for a in attributes}
@@ -222,12 +226,12 @@ def bind_attributes(attributes: Sequence[Attribute], given: Mapping[str, Any]) -
     return values
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Lists for tuples, inside too: a text may write either."""
     return [_plain(v) for v in value] if isinstance(value, list | tuple) else value
 
 
-def check_attributes(name: str, attributes: Sequence[Attribute], values: Mapping[str, Any]) -> None:
+def check_attributes(name: str, attributes: Sequence[Attribute], values: Mapping[str, object]) -> None:
     """Raise TypeFault for an attribute that is missing or not of its kind."""
     for attribute in attributes:
         value = values[attribute.name]
@@ -245,7 +249,7 @@ def check_attributes(name: str, attributes: Sequence[Attribute], values: Mapping
             raise TypeFault(f"{attribute.name} of {name} is an element type, got {_told(str(value))}", did_you_mean(str(value), NAMES))
 
 
-def _told(value: Any) -> str:
+def _told(value: object) -> str:
     """An attribute's value as text."""
     match value:
         case Raw():

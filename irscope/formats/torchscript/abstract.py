@@ -15,7 +15,7 @@ from typing import Any
 
 from irscope.formats.torchscript.strides import Layout, Place, contiguous
 from irscope.graph import Node, TensorType
-from irscope.lazy import np
+from irscope.lazy import Array
 from irscope.ops.faults import TypeFault
 from irscope.source import UserError
 
@@ -191,7 +191,7 @@ class Tensor:
 
     __slots__ = ("known", "number", "region")
 
-    def __init__(self, node: Node | None = None, known: np.ndarray[Any, Any] | None = None, make: Callable[[], Node] | None = None,
+    def __init__(self, node: Node | None = None, known: Array | None = None, make: Callable[[], Node] | None = None,
                  layout: Layout | None = None, region: Region | None = None) -> None:
         self.region = region or Region(Storage(node, make), layout)
         self.known = known
@@ -254,7 +254,7 @@ class Scalar:
 class Maybe:
     """An Optional that is None depending on data: ``present`` is a number (bool), ``value`` is meaningless where it is false."""
 
-    present: Any
+    present: object
     value: Any
 
 

@@ -15,7 +15,7 @@ from irscope.graph import TensorType, Type
 from irscope.graph.dtypes import PRED, U8
 
 Shape = tuple[int, ...]
-Rule = Callable[[Sequence[Any], Shape], "Layout | None"]
+Rule = Callable[[Sequence[object], Shape], "Layout | None"]
 
 
 def stated(declared: Type | None, shape: Shape) -> Layout | None:

@@ -224,7 +224,7 @@ class _Reader:
             groups.append((head[0], node))
         return node
 
-    def _add(self, scope: Scope, results: list[tuple[str, Type]], op: Op, operands: tuple[Node, ...], attrs: Mapping[str, Any],
+    def _add(self, scope: Scope, results: list[tuple[str, Type]], op: Op, operands: tuple[Node, ...], attrs: Mapping[str, object],
              loc: int) -> Node:
         graph = scope.graph
         if len(results) == 1:
@@ -291,7 +291,7 @@ class _Reader:
                 self._declared()
             cursor.take(",")
 
-    def _attributes(self) -> Mapping[str, Any]:
+    def _attributes(self) -> Mapping[str, object]:
         """``[key=value, ...]`` after an operator; each distinct text is parsed once."""
         if not self.cursor.sees("["):
             return NO_ATTRS

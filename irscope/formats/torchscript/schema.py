@@ -104,11 +104,11 @@ def parse_schema(text: str) -> Schema:
     return Schema(name, overload, tuple(arguments), text)
 
 
-def bind(schema: Schema, values: Sequence[object], loose: bool = True) -> list[Any] | None:
+def bind(schema: Schema, values: Sequence[object], loose: bool = True) -> list[object] | None:
     """The arguments of a call: values in order, defaults for the rest; None when they do not fit."""
     if len(values) > len(schema.arguments):
         return None
-    bound: list[Any] = []
+    bound: list[object] = []
     for i, argument in enumerate(schema.arguments):
         if i < len(values):
             if not loose and (argument.type, type(values[i])) in (("bool", int), ("int", bool)):
@@ -126,7 +126,7 @@ def bind(schema: Schema, values: Sequence[object], loose: bool = True) -> list[A
     return bound
 
 
-def in_order(choices: Sequence[Overload], overload: str | None, values: Sequence[Any], keywords: Sequence[str]) -> list[Any]:
+def in_order(choices: Sequence[Overload], overload: str | None, values: Sequence[object], keywords: Sequence[str]) -> list[object]:
     """The arguments of a call in the order of the schema, the last of them passed by these keywords; defaults stand between them.
 
     Raises ValueError where no schema has the keywords.
@@ -145,7 +145,7 @@ def in_order(choices: Sequence[Overload], overload: str | None, values: Sequence
 _REFUSED = object()
 
 
-def _accept(argument: Argument, value: object) -> Any:
+def _accept(argument: Argument, value: object) -> object:
     if value is None:
         return None if argument.optional or argument.type in ANYTHING else _REFUSED
     if argument.is_list:
@@ -159,7 +159,7 @@ def _accept(argument: Argument, value: object) -> Any:
     return _one(argument.type, value)
 
 
-def _one(type: str, value: object) -> Any:
+def _one(type: str, value: object) -> object:
     if type == "Tensor":
         return value if isinstance(value, Tensor) else _REFUSED
     if type in ANYTHING:
@@ -185,7 +185,7 @@ def _one(type: str, value: object) -> Any:
     return value if isinstance(value, ModuleRef) else _REFUSED
 
 
-def _default(text: str | None) -> Any:
+def _default(text: str | None) -> object:
     if text is None or text == "None":
         return None
     words = {"True": True, "False": False, "[]": [], "contiguous_format": 0, "Mean": 1, "inf": float("inf"), "-inf": float("-inf")}

@@ -4,10 +4,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from irscope.formats.torchscript.types import parse_type, split_commas
-from irscope.lazy import np
+from irscope.lazy import Array, np
 
 INT = re.compile(r"[+-]?\d+$")
 FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf|nan)$", re.IGNORECASE)
@@ -28,7 +27,7 @@ class TensorText:
     text: str
     elided: bool
 
-    def array(self) -> np.ndarray[Any, Any]:
+    def array(self) -> Array:
         """The elements that the text shows, as float64 or complex128, in the shape that it shows (a scalar for braces).
 
         Raises ValueError where the values are elided or of unknown form.
@@ -48,7 +47,7 @@ class Opaque:
 
 
 @lru_cache(maxsize=50_000)
-def parse_value(text: str) -> Any:
+def parse_value(text: str) -> object:
     """The Python value of an attribute's text; lists are tuples of the marker :class:`List`.
 
     ``True`` and ``1`` both represent booleans: the type of the node decides. Any other text becomes an :class:`Opaque`.
@@ -73,7 +72,7 @@ def parse_value(text: str) -> Any:
     return _structured(bare)
 
 
-def _structured(bare: str) -> Any:
+def _structured(bare: str) -> object:
     if bare.startswith("annotate(") and bare.endswith(")"):
         inner = split_commas(bare[len("annotate("):-1])
         return parse_value(inner[-1]) if len(inner) > 1 else Opaque(bare)
@@ -94,13 +93,13 @@ def _structured(bare: str) -> Any:
     return Opaque(bare)
 
 
-class List(tuple[Any, ...]):
+class List(tuple[object, ...]):
     """A list in an attribute (a tuple, because attributes are shared and never change)."""
 
     __slots__ = ()
 
 
-def _braces(bare: str) -> Any:
+def _braces(bare: str) -> object:
     parts = split_commas(bare[1:-1])
     pairs = [_colon(part) for part in parts]
     if parts and all(pair is not None for pair in pairs):
@@ -156,7 +155,7 @@ def unescape(text: str) -> str:
     return out.decode("utf-8", "replace")
 
 
-def _element(text: str) -> Any:
+def _element(text: str) -> object:
     text = text.strip()
     if text.startswith("("):
         re_, im = text[1:-1].split(",")
@@ -164,7 +163,7 @@ def _element(text: str) -> Any:
     return float(text)
 
 
-def _printed_array(text: str) -> np.ndarray[Any, Any]:
+def _printed_array(text: str) -> Array:
     """A tensor printed with its elements: ``scale *`` prefixes and slice headers ``(1,.,.) =`` are understood."""
     found = TENSOR_TAIL.search(text)
     if found is None:

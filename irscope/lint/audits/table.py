@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
 
 from irscope.graph import Module
 from irscope.source import UserError, did_you_mean
@@ -59,11 +58,11 @@ def write_audits(files: list[FileAudit], format: str) -> str:
     return "\n\n".join(write(file, table) for file in files for table in file.tables)
 
 
-def _as_dict(file: FileAudit) -> dict[str, Any]:
+def _as_dict(file: FileAudit) -> dict[str, object]:
     return {"file": file.file, "findings": [], "edges": [], "audits": [_table_dict(table) for table in file.tables]}
 
 
-def _table_dict(table: Table) -> dict[str, Any]:
+def _table_dict(table: Table) -> dict[str, object]:
     return {"audit": table.audit, "title": table.title, "columns": table.columns, "rows": table.rows, "notes": table.notes}
 
 

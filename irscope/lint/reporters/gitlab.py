@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
 
 from irscope.lint.baseline import fingerprint
 from irscope.lint.report import FileReport, Report
@@ -26,7 +25,7 @@ def write(report: Report) -> str:
     return json.dumps(issues, indent=1)
 
 
-def _issue(file: FileReport, finding: Finding, print_: str, earlier: int) -> dict[str, Any]:
+def _issue(file: FileReport, finding: Finding, print_: str, earlier: int) -> dict[str, object]:
     place, user = finding.place(), user_line(finding)
     if user is not None and user.inside:
         path, line = user.file, user.line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from irscope.lint.edges import Edge
 from irscope.lint.report import FileReport, Report, Statistic
@@ -13,21 +12,21 @@ from irscope.source import Finding, Step
 
 def write(report: Report) -> str:
     """``{"version": 1, "files": [{"file", "findings", "edges"}]}``; ``lint/report.schema.json`` has every key."""
-    worth: dict[str, Any] = {"version": 1, "files": [as_dict(file) for file in report.files]}
+    worth: dict[str, object] = {"version": 1, "files": [as_dict(file) for file in report.files]}
     if report.statistics:
         worth["statistics"] = [statistic_dict(row) for row in report.by_rule()]
     return json.dumps(worth, indent=1)
 
 
-def statistic_dict(row: Statistic) -> dict[str, Any]:
+def statistic_dict(row: Statistic) -> dict[str, object]:
     """What one rule found in all files."""
     names = {"code": row.code, "name": row.name, "severity": str(row.severity)}
     return {**names, "count": row.count, "files": row.files, "saves": row.saves}
 
 
-def as_dict(file: FileReport) -> dict[str, Any]:
+def as_dict(file: FileReport) -> dict[str, object]:
     """One file of the report."""
-    worth: dict[str, Any] = {"file": file.file, "findings": [finding_dict(f) for f in file.findings]}
+    worth: dict[str, object] = {"file": file.file, "findings": [finding_dict(f) for f in file.findings]}
     worth["edges"] = [edge_dict(e) for e in file.edges]
     if file.policy:
         worth["policy"] = file.policy
@@ -38,7 +37,7 @@ def as_dict(file: FileReport) -> dict[str, Any]:
     return worth
 
 
-def stages_dict(worth: Stages) -> dict[str, Any]:
+def stages_dict(worth: Stages) -> dict[str, object]:
     """What fusion is worth: a row a column of the table, times in microseconds, traffic in bytes."""
     rows = [
         {"name": one.name, "dispatches": one.dispatches, "launches": one.launches, "bytes": one.traffic, "us": round(one.us, 3)}
@@ -47,7 +46,7 @@ def stages_dict(worth: Stages) -> dict[str, Any]:
     return {"machine": worth.machine, "policy": worth.policy, "stages": rows, "lifted": worth.lifted, "sources": worth.sources}
 
 
-def finding_dict(finding: Finding) -> dict[str, Any]:
+def finding_dict(finding: Finding) -> dict[str, object]:
     """A finding with the keys of the contract; ``source`` is the user's own program line."""
     place = finding.place()
     return {
@@ -68,7 +67,7 @@ def finding_dict(finding: Finding) -> dict[str, Any]:
     }
 
 
-def step_dict(finding: Finding, step: Step) -> dict[str, Any]:
+def step_dict(finding: Finding, step: Step) -> dict[str, object]:
     """One operator on the path of a finding."""
     place = finding.source.place(step.offset) if finding.source is not None and step.offset >= 0 else None
     return {
@@ -81,10 +80,10 @@ def step_dict(finding: Finding, step: Step) -> dict[str, Any]:
     }
 
 
-def edge_dict(edge: Edge) -> dict[str, Any]:
+def edge_dict(edge: Edge) -> dict[str, object]:
     """An edge with the keys of the contract, what goes over it, what that costs, and the kernel of one that was asked for and is fused."""
     verdict, kernel = edge.verdict, edge.kernel
-    worth: dict[str, Any] = {
+    worth: dict[str, object] = {
         "computation": verdict.graph.name,
         "producer": verdict.producer.name,
         "consumer": verdict.consumer.name,

@@ -28,7 +28,7 @@ def write(report: Report) -> str:
     codes = sorted({finding.code for _, finding in shown})
     places = {code: number for number, code in enumerate(codes)}
     names = {finding.code: finding.name for _, finding in shown}
-    run: dict[str, Any] = {
+    run: dict[str, object] = {
         "tool": {
             "driver": {"name": "irscope", "version": __version__, "rules": [_rule(code, names[code]) for code in codes]},
         },
@@ -46,10 +46,11 @@ def _saved(finding: Finding) -> float:
     return finding.saves.get("us", 0.0) if finding.saves else 0.0
 
 
-def _rule(code: str, name: str) -> dict[str, Any]:
+def _rule(code: str, name: str) -> dict[str, object]:
     """What the run says of a rule; what readers report has no page of its own."""
     rule = next((rule for rule in all_documented() if rule.code == code), None)
-    described: dict[str, Any] = {"id": code, "name": name, "shortDescription": {"text": rule.title() if rule else name.replace("-", " ")}}
+    title = rule.title() if rule else name.replace("-", " ")
+    described: dict[str, object] = {"id": code, "name": name, "shortDescription": {"text": title}}
     if rule is not None:
         described["fullDescription"] = {"text": "\n\n".join(section.text for section in rule.sections()[:2])}
         text = "\n\n".join(f"## {section.heading}\n{section.text}" for section in rule.sections())
@@ -106,7 +107,7 @@ def _in_dump(file: FileReport, finding: Finding) -> dict[str, Any]:
     return _named({"physicalLocation": {"artifactLocation": {"uri": uri(file.file)}, "region": region}}, finding)
 
 
-def _named(location: dict[str, Any], finding: Finding) -> dict[str, Any]:
+def _named(location: dict[str, object], finding: Finding) -> dict[str, object]:
     if finding.node:
         location["logicalLocations"] = [{"name": finding.node, "fullyQualifiedName": f"{finding.graph}/{finding.node}", "kind": "member"}]
     return location

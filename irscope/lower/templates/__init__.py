@@ -33,13 +33,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from irscope.fusion import Group
 from irscope.graph import DType, Node
-from irscope.lazy import np
+from irscope.lazy import Array
 from irscope.lower.storage import LayoutConstraint, Storage
-from irscope.lower.tile import Kernel
+from irscope.lower.tile import Kernel, Schedule
 
 TEMPLATES: tuple[str, ...] = (
     "attention", "winograd", "depthwise", "convolution", "contraction", "window",
@@ -64,7 +64,7 @@ class Problem:
     group: Group
     ins: dict[Node, Storage]
     outs: dict[Node, Storage]
-    constants: dict[Node, np.ndarray[Any, Any]] = field(default_factory=dict)
+    constants: dict[Node, Array] = field(default_factory=dict)
     name: str = "kernel"
     lanes: int = 16
     threads: int = 1
@@ -127,8 +127,8 @@ class Packed:
 
     node: Node
     dtype: DType
-    key: tuple[Any, ...]
-    make: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
+    key: tuple[object, ...]
+    make: Callable[[Array], Array]
 
 
 Arg = Operand | Packed
@@ -149,8 +149,11 @@ class Built:
     stages: list[Stage]
 
 
-class Template(ABC):
-    """The interface of the ``TEMPLATE`` in each module of this folder."""
+M = TypeVar("M")
+
+
+class Template(ABC, Generic[M]):
+    """The interface of the ``TEMPLATE`` in each module of this folder. ``M`` describes the work: ``match`` returns it."""
 
     name: ClassVar[str]
 
@@ -159,19 +162,19 @@ class Template(ABC):
         return {}
 
     @abstractmethod
-    def match(self, problem: Problem) -> Any | None:
+    def match(self, problem: Problem) -> M | None:
         """The template's own description of the work, or None when it refuses the group."""
 
-    def schedule(self, problem: Problem, match: Any) -> dict[str, Any]:
+    def schedule(self, problem: Problem, match: M) -> Schedule:
         """The choices by rule."""
         return {}
 
-    def alternatives(self, problem: Problem, match: Any, schedule: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def alternatives(self, problem: Problem, match: M, schedule: Schedule) -> list[Schedule]:
         """Schedules that may be faster than the one by rule, the most promising first."""
         return []
 
     @abstractmethod
-    def build(self, problem: Problem, match: Any, schedule: dict[str, Any]) -> Built:
+    def build(self, problem: Problem, match: M, schedule: Schedule) -> Built:
         """The kernels."""
 
 
@@ -180,6 +183,6 @@ RIVALS = {"winograd": "convolution"}
 
 
 @cache
-def templates() -> tuple[Template, ...]:
+def templates() -> tuple[Template[object], ...]:
     """The templates in order of precedence."""
     return tuple(import_module(f"{__name__}.{name}").TEMPLATE for name in TEMPLATES)

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
+
+from irscope.graph.node import Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Axis:
     out: int = -1
     step: int = 1
 
-    def walk(self, index: list[Any], i: Any) -> list[Any]:
+    def walk(self, index: list[Index], i: Index) -> list[Index]:
         """An index into the result after ``i`` steps along the axis."""
         return [x + i * self.step if d == self.out else x for d, x in enumerate(index)]
 

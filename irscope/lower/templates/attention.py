@@ -7,15 +7,16 @@
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from irscope.fusion.attention import RowSoftmax, softmax_of
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Node
 from irscope.graph.dtypes import F32
+from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule, Machine, Size, choose_tile, machine_of
 from irscope.lower.storage import Storage
@@ -23,9 +24,9 @@ from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.affine import Affine, Axis
 from irscope.lower.templates.dots import packing
 from irscope.lower.templates.epilogue import Epilogue
-from irscope.lower.templates.nest import PACKERS, Nest
+from irscope.lower.templates.nest import PACKERS, Finish, Nest
 from irscope.lower.templates.pack import Strip
-from irscope.lower.tile import Expr
+from irscope.lower.tile import Expr, Schedule
 from irscope.lower.view import Address
 from irscope.ops.attributes import Dot
 from irscope.ops.contraction import DotDims
@@ -67,7 +68,7 @@ class Panel:
     packed: bool
 
 
-class Attention(Template):
+class Attention(Template[Work]):
     """The attention template: see the module."""
 
     name = "attention"
@@ -91,7 +92,7 @@ class Attention(Template):
         return Work(Side(first.anchor, DotDims.of(first.anchor), problem.ins[q], problem.ins[k]),
                     Side(last.anchor, DotDims.of(last.anchor), None, problem.ins[v]), softmax, shape[:count], shape[count:-1], shape[-1])
 
-    def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
+    def schedule(self, problem: Problem, match: Work) -> Schedule:
         machine, lanes = machine_of(problem.lanes), problem.lanes
         queries, depth = match.rows[-1], _depth(match)
         block = _block(queries, match.keys, machine)
@@ -99,7 +100,7 @@ class Attention(Template):
         value = choose_tile(Size(block, dims_of(match.values.dot)[-1], match.keys), machine, lanes)
         return {"block": block, "score_rows": score[0], "score_vectors": score[1], "value_rows": value[0], "value_vectors": value[1]}
 
-    def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
+    def build(self, problem: Problem, match: Work, schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, lanes=problem.lanes, tuned=True, precision=problem.precision)
         writer = _Writer(k, problem, match, schedule)
         writer.write()
@@ -110,7 +111,7 @@ class Attention(Template):
 class _Writer:
     """Emits the loops of one kernel."""
 
-    def __init__(self, k: KernelBuilder, problem: Problem, work: Work, schedule: dict[str, Any]) -> None:
+    def __init__(self, k: KernelBuilder, problem: Problem, work: Work, schedule: Schedule) -> None:
         self.k, self.work, self.schedule, self.lanes = k, work, schedule, problem.lanes
         self.rank = len(work.batches) + len(work.rows) + 1
         self.epilogue = Epilogue(k, problem, self.rank - 1)
@@ -126,7 +127,7 @@ class _Writer:
         k, work = self.k, self.work
         q, keys, v = self.q, self.keys, self.v
         with ExitStack() as stack:
-            index: list[Any] = []
+            index: list[Index] = []
             at_q, at_k, at_v = q.origin, keys.origin, v.origin
             for number, size in enumerate(work.batches):
                 i = stack.enter_context(k.par(0, size))
@@ -174,7 +175,7 @@ class _Writer:
                 for a, b in zip(side.dims.lhs_contracting, side.dims.rhs_contracting)]
         return column, sorted(sums, key=lambda axis: -abs(axis.lhs))
 
-    def _block(self, index: list[Any], at_q: Address, panels: list[Panel], at_v: Address, rows: int) -> None:
+    def _block(self, index: list[Index], at_q: Address, panels: list[Panel], at_v: Address, rows: int) -> None:
         work, s = self.work, self.schedule
         side = work.scores
         assert side.left is not None
@@ -188,11 +189,11 @@ class _Writer:
             self._softmax(r)
         self._weigh(index, at_v, rows)
 
-    def _scored(self, index: list[Any], first: int) -> Any:
+    def _scored(self, index: list[Index], first: int) -> Finish:
         """Returns the finish function for scores: applies the pointwise work before the softmax and stores to the block's memory."""
         k, softmax = self.k, self.work.softmax
 
-        def finish(value: object, at: list[Any], mask: Expr | None) -> None:
+        def finish(value: Expr, at: list[Index], mask: Expr | None) -> None:
             where = [*index[:-1], index[-1] + at[-2], self.epilogue.lanes(at[-1] + first, self.lanes)]
             self.epilogue.mask = mask
             self.epilogue.give(self.work.scores.dot, where, value)
@@ -203,7 +204,7 @@ class _Writer:
 
         return finish
 
-    def _softmax(self, row: Any) -> None:
+    def _softmax(self, row: Index) -> None:
         """Replace a row of scores by exponentials, and store their sum."""
         k, lanes = self.k, self.lanes
         vectors = -(-self.work.keys // lanes)
@@ -223,7 +224,7 @@ class _Writer:
         top = k.let(k.reduce("max", _tree(k, "max", [h.get() for h in highest])))
         sums = [k.reg(F32, k.splat(k.const(0, F32), lanes)) for _ in range(chains)]
 
-        def exponential(at: object, c: int) -> None:
+        def exponential(at: Expr, c: int) -> None:
             e = k.unary("exp", k.binary("sub", (base + at).load(lanes), top))
             (base + at).store(e)
             sums[c].set(k.binary("add", sums[c].get(), e))
@@ -231,7 +232,7 @@ class _Writer:
         self._sweep(vectors, chains, exponential)
         total.store(k.reduce("add", _tree(k, "add", [s.get() for s in sums])))
 
-    def _sweep(self, vectors: int, chains: int, work: Any) -> None:
+    def _sweep(self, vectors: int, chains: int, work: Callable[[Expr, int], None]) -> None:
         """Emit ``work(element, chain)`` for every vector of a row, several chains at a time."""
         k, lanes = self.k, self.lanes
         whole = vectors // chains * chains
@@ -241,7 +242,7 @@ class _Writer:
         for v in range(whole, vectors):
             work(k.index(v * lanes), v - whole)
 
-    def _weigh(self, index: list[Any], at_v: Address, rows: int) -> None:
+    def _weigh(self, index: list[Index], at_v: Address, rows: int) -> None:
         """Emit the second product over a block of exponentials; each result is divided by the sum of its row."""
         k, work, s = self.k, self.work, self.schedule
         side = work.values
@@ -251,7 +252,7 @@ class _Writer:
         affine = Affine([row, column, sums])
         tile = ContractionSchedule(min(s["value_rows"], rows), s["value_vectors"], pack="none" if column.rhs == 1 else "gather")
 
-        def finish(value: object, at: list[Any], mask: Expr | None) -> None:
+        def finish(value: Expr, at: list[Index], mask: Expr | None) -> None:
             where = [*index[:-1], index[-1] + at[-2], at[-1]]
             result = k.binary("div", value, (self.totals + at[-2]).load())
             if work.softmax.empty is not None:
@@ -262,7 +263,7 @@ class _Writer:
         Nest(k, affine, self.scores, at_v, F32, self.lanes, self.rank, tile, finish, False).write()
 
 
-def _tree(k: KernelBuilder, operation: str, values: list[Any]) -> Any:
+def _tree(k: KernelBuilder, operation: str, values: list[Expr]) -> Expr:
     while len(values) > 1:
         values = [k.binary(operation, a, b) for a, b in zip(values[::2], values[1::2])] + values[len(values) // 2 * 2:]
     return values[0]

@@ -3,12 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import row_major
 from irscope.graph import DType, Node, TensorType
-from irscope.lazy import np
+from irscope.lazy import Array, np
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule, machine_of
 from irscope.lower.templates import Built, Packed, Problem, Template
@@ -21,6 +20,7 @@ from irscope.lower.templates.micro import computing_type, sum_type
 from irscope.lower.templates.nest import Nest
 from irscope.lower.templates.pack import panels
 from irscope.lower.templates.relayout import Edges
+from irscope.lower.tile import Schedule
 from irscope.ops import hlo
 from irscope.ops.contraction import DotDims
 
@@ -47,7 +47,7 @@ class Work:
     edges: Edges | None = None
 
 
-class Contraction(Template):
+class Contraction(Template[Work]):
     """The template for matrix products: see the module."""
 
     name = "contraction"
@@ -63,7 +63,7 @@ class Contraction(Template):
             return None
         return _any_work(problem, anchor) or _relaid(problem, anchor)
 
-    def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
+    def schedule(self, problem: Problem, match: Work) -> Schedule:
         dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
         if match.lane is not None:
             return {"by": "batches"}
@@ -72,14 +72,14 @@ class Contraction(Template):
         pack = packing(match.affine, match.right in problem.constants, dtype, machine)
         return choose(match.affine, pack, dtype, machine, problem.threads).data()
 
-    def alternatives(self, problem: Problem, match: Work, schedule: Mapping[str, object]) -> list[dict[str, Any]]:
+    def alternatives(self, problem: Problem, match: Work, schedule: Schedule) -> list[Schedule]:
         """Other tiles and loop orders."""
         if match.lane is not None or match.inner:
             return []
         dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
         return [s.data() for s in alternatives(match.affine, ContractionSchedule.of(schedule), dtype, machine, problem.threads)]
 
-    def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
+    def build(self, problem: Problem, match: Work, schedule: Schedule) -> Built:
         anchor, dtype = problem.group.anchor, sum_type(problem.group)
         assert anchor is not None
         lanes = machine_of(problem.lanes).lanes(dtype)
@@ -110,7 +110,7 @@ def packed_operand(work: Work, schedule: ContractionSchedule, dtype: DType, lane
     shape = (*outer, -(-columns[work.column] // width), *sums, width)
     order, column = work.order, work.column
 
-    def make(array: Any) -> Any:
+    def make(array: Array) -> Array:
         joined = array.transpose(order).reshape(*batches, *sums, *columns)
         first = len(batches) + len(sums)
         joined = np.moveaxis(joined, first + column, -1)

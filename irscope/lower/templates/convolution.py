@@ -5,9 +5,8 @@ in the nest's order and then copied. Inside a net neither happens, since produce
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
@@ -25,6 +24,7 @@ from irscope.lower.templates.micro import computing_type, sum_type
 from irscope.lower.templates.nest import Nest
 from irscope.lower.templates.pack import panels
 from irscope.lower.templates.relayout import Edges
+from irscope.lower.tile import Schedule
 from irscope.ops import hlo
 
 FEW = 4
@@ -48,7 +48,7 @@ class Work:
     lane: Axis | None = None
 
 
-class Convolution(Template):
+class Convolution(Template[Work]):
     """The template for convolutions: see the module."""
 
     name = "convolution"
@@ -81,20 +81,20 @@ class Convolution(Template):
         along, lanes = flipped.affine.of("column")[-1].size, machine_of(problem.lanes).lanes(sum_type(problem.group))
         return by_groups if _filled(by_groups.lane.size, lanes) > _filled(along, lanes) else flipped
 
-    def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
+    def schedule(self, problem: Problem, match: Work) -> Schedule:
         dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
         if match.lane is not None:
             return {"by": "groups"}
         return choose(match.affine, packing(match.affine, match.fixed, dtype, machine), dtype, machine, problem.threads).data()
 
-    def alternatives(self, problem: Problem, match: Work, schedule: Mapping[str, object]) -> list[dict[str, Any]]:
+    def alternatives(self, problem: Problem, match: Work, schedule: Schedule) -> list[Schedule]:
         """Other tiles and loop orders."""
         if match.lane is not None:
             return []
         dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
         return [s.data() for s in alternatives(match.affine, ContractionSchedule.of(schedule), dtype, machine, problem.threads)]
 
-    def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
+    def build(self, problem: Problem, match: Work, schedule: Schedule) -> Built:
         dtype, geometry, edges = sum_type(problem.group), match.geometry, match.edges
         chosen = ContractionSchedule.of({"rows": 1, "vectors": 1, **schedule})
         lanes = machine_of(problem.lanes).lanes(dtype)

@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from irscope.graph import DType
-from irscope.lazy import np
+from irscope.graph.node import Index
+from irscope.lazy import Array, np
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import Machine, machine_of
 from irscope.lower.templates import Built, Packed, Problem, Template
@@ -16,10 +16,10 @@ from irscope.lower.templates.depthwise_nest import DepthwiseNest
 from irscope.lower.templates.epilogue import Epilogue
 from irscope.lower.templates.geometry import Geometry
 from irscope.lower.templates.micro import sum_type
-from irscope.lower.tile import Expr
+from irscope.lower.tile import Expr, Schedule
 from irscope.lower.view import Address, View
 
-Tap = Callable[[Any, int, Expr | None], Expr]
+Tap = Callable[[Index, int, Expr | None], Expr]
 
 MAX_TAPS = 49
 """Windows up to 7 x 7; larger ones go as grouped contractions."""
@@ -33,7 +33,7 @@ class Work:
     between: Between
 
 
-class Depthwise(Template):
+class Depthwise(Template[Work]):
     """The template for depthwise convolutions: see the module."""
 
     name = "depthwise"
@@ -51,10 +51,10 @@ class Depthwise(Template):
         between = between_edges(problem, geometry, channels_last=True)
         return Work(geometry, between) if between is not None and are_channels_last(between, geometry) else None
 
-    def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
+    def schedule(self, problem: Problem, match: Work) -> Schedule:
         return {"pixels": _pixels(match.geometry, machine_of(problem.lanes))}
 
-    def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
+    def build(self, problem: Problem, match: Work, schedule: Schedule) -> Built:
         geometry, edges, dtype = match.geometry, match.between.edges, sum_type(problem.group)
         conv, dims, window = geometry.conv, geometry.conv.dims, geometry.conv.window
         lanes = machine_of(problem.lanes).lanes(dtype)
@@ -88,7 +88,7 @@ def _in_place(k: KernelBuilder, geometry: Geometry, weights: View, dtype: DType,
     down, across = ((-1 if turned else 1) * weights.strides[d] for d, turned in zip(dims.rhs_spatial, geometry.conv.window.rhs_reversal))
     apart, first = weights.strides[dims.rhs_output], geometry.first_weight(weights)
 
-    def tap(channel: Any, number: int, mask: Expr | None) -> Expr:
+    def tap(channel: Index, number: int, mask: Expr | None) -> Expr:
         y, x = divmod(number, geometry.conv.window.size[1])
         place = first + (channel * apart + (y * down + x * across))
         return k.convert(place.load(lanes, mask) if apart == 1 else place.gather(lanes, apart, mask), dtype)
@@ -100,7 +100,7 @@ def _packed(geometry: Geometry, padded: int, dtype: DType) -> Packed:
     """The taps, [window y][window x][channel], zero beyond the last channel."""
     numpy_type = dtype.numpy()
 
-    def make(array: Any) -> Any:
+    def make(array: Array) -> Array:
         taps = geometry.arranged(array, (0, 1, -1))[:, :, :, 0, 0]  # [channel, y, x]
         out = np.zeros((*taps.shape[1:], padded), numpy_type)
         out[..., :taps.shape[0]] = np.moveaxis(taps, 0, -1)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from irscope.graph import DType
+from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.templates.shares import stepped
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 
-Finish = Callable[[Any, tuple[Any, Any, Any, Any], Expr | None], None]
+Finish = Callable[[Expr, tuple[Index, Index, Index, Index], Expr | None], None]
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class DepthwiseNest:
 
     k: KernelBuilder
     source: Address
-    tap: Callable[[Any, int, Expr | None], Expr]
+    tap: Callable[[Index, int, Expr | None], Expr]
     strides: tuple[int, int, int]
     results: tuple[int, int, int]
     channels: int
@@ -50,7 +50,7 @@ class DepthwiseNest:
                 for x, pixels in stepped(k, self.results[2], self.pixels, False):
                     self._pixels(w, (n, y, x, c), pixels, mask)
 
-    def _pixels(self, w: list[Expr], first: tuple[Any, Any, Any, Any], pixels: int, mask: Expr | None) -> None:
+    def _pixels(self, w: list[Expr], first: tuple[Index, Index, Index, Index], pixels: int, mask: Expr | None) -> None:
         k, strides, (n, y, x, c) = self.k, self.strides, first
         base = self.source + (n * strides[0] + y * (self.step[0] * strides[1]) + x * (self.step[1] * strides[2]) + c)
         total: list[Expr | None] = [None] * pixels

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS, Chain, Repeat, Strides, seen_through
 from irscope.graph import Node, TensorType
+from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.pull import Pull
 from irscope.lower.templates import Problem
@@ -71,7 +71,7 @@ class Epilogue(Pull):
         self.axis = axis
         self.mask: Expr | None = None
 
-    def __call__(self, value: Any, index: Sequence[Any], mask: Expr | None = None) -> None:
+    def __call__(self, value: Expr, index: Sequence[Index], mask: Expr | None = None) -> None:
         """The anchor's value at ``index``, or its values from there along the axis; ``mask`` says which of them exist."""
         anchor = self.problem.group.anchor
         assert anchor is not None and isinstance(anchor.type, TensorType)
@@ -83,10 +83,10 @@ class Epilogue(Pull):
         for output in self.problem.group.outputs:
             self.store(output, at, self.k.splat(self.value(output, at), value.lanes), mask)
 
-    def of_image(self, dims: ConvDims) -> Callable[[Any, Sequence[Any], Expr | None], None]:
+    def of_image(self, dims: ConvDims) -> Callable[[Expr, Sequence[Index], Expr | None], None]:
         """The same for a convolution: takes a value, its batch, spatial indices and feature, and a mask."""
-        def finish(value: object, place: Sequence[object], mask: Expr | None) -> None:
-            index: list[Any] = [None] * len(place)
+        def finish(value: Expr, place: Sequence[Index], mask: Expr | None) -> None:
+            index: list[Index] = [0] * len(place)
             for d, i in zip((dims.out_batch, *dims.out_spatial, dims.out_feature), place, strict=True):
                 index[d] = i
             self(value, index, mask)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from math import prod
-from typing import Any
 
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Kind, Node, TensorType
@@ -17,6 +16,7 @@ from irscope.lower.program import Slot
 from irscope.lower.pull import Pull
 from irscope.lower.storage import Storage
 from irscope.lower.templates import Built, Operand, Problem, Template
+from irscope.lower.tile import Schedule
 from irscope.lower.values import leaf_paths, path_to
 from irscope.lower.view import View
 from irscope.ops.costs import result_elements
@@ -25,7 +25,7 @@ MOST_AGAIN = 4
 """How often an operator that sums over many elements may be computed, element by element, for each of its own elements."""
 
 
-class Generic(Template):
+class Generic(Template[str]):
     """The template for groups that no faster template accepts."""
 
     name = "generic"
@@ -38,10 +38,10 @@ class Generic(Template):
                 return "nest"
         return None if _repeats_loops(problem) else "element"
 
-    def schedule(self, problem: Problem, match: str) -> dict[str, Any]:
+    def schedule(self, problem: Problem, match: str) -> Schedule:
         return {"template": self.name, "form": match}
 
-    def build(self, problem: Problem, match: str, schedule: dict[str, Any]) -> Built:
+    def build(self, problem: Problem, match: str, schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
         pull = Pull(k, problem)
         if match == "nest":

@@ -2,11 +2,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from irscope.fusion.views import row_major
 from irscope.graph import Node
-from irscope.lazy import np
+from irscope.lazy import Array, np
 from irscope.lower.storage import LayoutConstraint, Storage
 from irscope.lower.templates.affine import Affine, Axis
 from irscope.lower.view import Address, View
@@ -133,7 +132,7 @@ class Geometry:
         turned = [(n, d) for n, d, reverse in zip(window.size, dims.rhs_spatial, window.rhs_reversal) if reverse]
         return rhs.origin + sum((n - 1) * rhs.strides[d] for n, d in turned)
 
-    def arranged(self, array: np.ndarray[Any, Any], order: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    def arranged(self, array: Array, order: tuple[int, ...]) -> Array:
         """A constant kernel as [group, sums in ``order``, outputs of the group], each tap in the operand's order."""
         conv, dims = self.conv, self.conv.dims
         turned = tuple(d for d, reverse in zip(dims.rhs_spatial, conv.window.rhs_reversal) if reverse)

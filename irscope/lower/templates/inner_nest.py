@@ -4,20 +4,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
 from irscope.graph import DType
+from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.templates.affine import Affine, Axis
 from irscope.lower.templates.micro import Tile, inner_products
 from irscope.lower.templates.shares import stepped
+from irscope.lower.tile import Expr, Schedule
 from irscope.lower.view import Address
 
 TILE = 16
 """Accumulators of a tile: enough chains to hide the latency of an fma, few enough for 16 registers with operands beside them."""
 
 
-def inner_schedule(affine: Affine) -> dict[str, Any]:
+def inner_schedule(affine: Affine) -> Schedule:
     """Rows of a tile: as many as keep the accumulators in registers."""
     columns = max(1, affine.size("column"))
     return {"rows": min(8, max(1, TILE // columns), max(1, affine.size("row")))}
@@ -34,7 +35,7 @@ class InnerNest:
     dtype: DType
     lanes: int
     rank: int
-    finish: Callable[[Any, list[Any]], None]
+    finish: Callable[[Expr, list[Index]], None]
     rows: int
 
     def write(self) -> None:
@@ -42,7 +43,7 @@ class InnerNest:
         k, affine = self.k, self.affine
         *before, last = affine.of("row") or [Axis("row", 1, 0, 0)]
         with ExitStack() as stack:
-            index: list[Any] = [k.index(0) for _ in range(self.rank)]
+            index: list[Index] = [k.index(0) for _ in range(self.rank)]
             lhs, rhs = self.lhs, self.rhs
             for axis in [*affine.of("batch"), *before]:
                 i = stack.enter_context(k.par(0, axis.size))
@@ -50,7 +51,7 @@ class InnerNest:
             for i, height in stepped(k, last.size, self.rows):
                 self._tile(lhs + i * last.lhs, rhs, last.walk(index, i), last, height)
 
-    def _tile(self, lhs: Address, rhs: Address, index: list[Any], last: Axis, height: int) -> None:
+    def _tile(self, lhs: Address, rhs: Address, index: list[Index], last: Axis, height: int) -> None:
         k = self.k
         columns: list[tuple[int, list[tuple[Axis, int]]]] = [(0, [])]
         for axis in self.affine.of("column"):

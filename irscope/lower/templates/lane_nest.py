@@ -11,9 +11,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
 
 from irscope.graph import DType
+from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.templates.affine import Affine, Axis
 from irscope.lower.templates.micro import DEPTH_BLOCK, total_type
@@ -44,7 +44,7 @@ class LaneNest:
     dtype: DType
     lanes: int
     rank: int
-    finish: Callable[[Any, list[Any], Expr | None], None]
+    finish: Callable[[Expr, list[Index], Expr | None], None]
 
     def write(self) -> None:
         """Emit all loops."""
@@ -92,11 +92,11 @@ class LaneNest:
 class _Place:
     """An index into the result, and the addresses that belong to it."""
 
-    index: list[Any]
+    index: list[Index]
     lhs: Address
     rhs: Address
 
-    def moved(self, axis: Axis, i: Any) -> _Place:
+    def moved(self, axis: Axis, i: Index) -> _Place:
         """After ``i`` steps along an axis."""
         return _Place(axis.walk(self.index, i), self.lhs + i * axis.lhs, self.rhs + i * axis.rhs)
 

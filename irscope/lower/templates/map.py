@@ -8,23 +8,24 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
 
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS
+from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import Call
 from irscope.lower.emission import Emission, Values, width
 from irscope.lower.points import Point, Trace, merged, reordered, trace
 from irscope.lower.pull import Pull
 from irscope.lower.templates import Built, Problem, Template
+from irscope.lower.tile import Expr, Schedule
 from irscope.ops import hlo
 
 BLOCK = 4096
 """Elements of one unit of work where there is a single loop to divide among threads."""
 
 
-class Map(Template):
+class Map(Template[Trace | str]):
     """The template for groups without reductions."""
 
     name = "map"
@@ -38,13 +39,13 @@ class Map(Template):
             return merged(ordered(traced))
         return "pull" if _can_pull(problem) else None
 
-    def schedule(self, problem: Problem, match: Trace | str) -> dict[str, Any]:
+    def schedule(self, problem: Problem, match: Trace | str) -> Schedule:
         if isinstance(match, str):
             return {"form": "pull", "lanes": problem.lanes}
         longest = match.space[-1] if match.space else 1
         return {"form": "points", "lanes": width(longest, problem.lanes), "block": BLOCK}
 
-    def build(self, problem: Problem, match: Trace | str, schedule: dict[str, Any]) -> Built:
+    def build(self, problem: Problem, match: Trace | str, schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
         if isinstance(match, str):
             call = _build_pull(k, problem, schedule["lanes"])
@@ -70,7 +71,7 @@ def _build_points(k: KernelBuilder, problem: Problem, match: Trace, lanes: int, 
     if not axes:
         _store(e, match, [], values, None, 1)
         return e.call
-    index: list[Any] = []
+    index: list[Index] = []
     with ExitStack() as loops:
         for axis in range(axes - 1):
             index.append(loops.enter_context(k.par(0, match.space[axis])))
@@ -78,7 +79,7 @@ def _build_points(k: KernelBuilder, problem: Problem, match: Trace, lanes: int, 
         n = match.space[-1]
         whole, rest = n // lanes * lanes, n % lanes
 
-        def body(i: Any, mask: Any = None) -> None:
+        def body(i: Index, mask: Expr | None = None) -> None:
             inner = dict(values)
             e.emit(levels[axes], [*index, i], inner, mask)
             _store(e, match, [*index, i], inner, mask, lanes)
@@ -103,7 +104,7 @@ def _build_points(k: KernelBuilder, problem: Problem, match: Trace, lanes: int, 
     return e.call
 
 
-def _store(e: Emission, match: Trace, index: list[Any], values: Values, mask: Any, lanes: int) -> None:
+def _store(e: Emission, match: Trace, index: list[Index], values: Values, mask: Expr | None, lanes: int) -> None:
     for node, point, walk in match.outputs:
         e.store((node, walk), index, values[point], mask, lanes)
 

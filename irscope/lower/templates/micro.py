@@ -13,18 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
 from irscope.fusion import Group
 from irscope.graph import DType, Node, TensorType
 from irscope.graph.dtypes import F32, F64, PRED, S32, S64
+from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
+from irscope.lower.register import ComplexReg, Reg
 from irscope.lower.templates.affine import Axis
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 from irscope.ops.nests import blocks
 
-Accumulators = list[list[Any]]
+Accumulators = list[list[Reg | ComplexReg]]
 
 DEPTH_BLOCK = 1 << 11
 """Products that one f32 accumulator takes where a sum is cut into blocks, whose totals are kept in f64 (:func:`total_type`)."""
@@ -82,7 +83,7 @@ def sum_type(group: Group) -> DType:
     return dtype
 
 
-def accumulate(k: KernelBuilder, tile: Tile, dtype: DType, begin: Callable[[int, int], Any] | None = None) -> Accumulators:
+def accumulate(k: KernelBuilder, tile: Tile, dtype: DType, begin: Callable[[int, int], Expr] | None = None) -> Accumulators:
     """Run a tile over its sum axes; returns the accumulators, by row and vector. ``begin(row, vector)`` is their initial value (zero)."""
     zero = k.const(0, dtype)
     acc = [[k.reg(dtype, begin(r, v) if begin else k.splat(zero, tile.lanes)) for v in range(tile.vectors)] for r in range(len(tile.rows))]
@@ -114,7 +115,7 @@ def total_type(dtype: DType, depth: int) -> DType | None:
     return F64 if dtype is F32 and depth > LONG_DEPTH else None
 
 
-def inner_products(k: KernelBuilder, tile: Tile, columns: Sequence[int], dtype: DType) -> list[list[Any]]:
+def inner_products(k: KernelBuilder, tile: Tile, columns: Sequence[int], dtype: DType) -> list[list[Expr]]:
     """The tile for two operands that are contiguous along the one sum axis: lanes walk it, and are summed at the end.
 
     ``columns`` are offsets of the right operand, as ``rows`` are of the left. Returns one-lane values, by row and column.
@@ -125,7 +126,7 @@ def inner_products(k: KernelBuilder, tile: Tile, columns: Sequence[int], dtype: 
     acc = [[k.reg(dtype, zero) for _ in columns] for _ in tile.rows]
     totals = [[k.reg(wide, k.splat(k.const(0, wide), lanes)) for _ in columns] for _ in tile.rows] if wide is not None else []
 
-    def step(at: Any, mask: Expr | None) -> None:
+    def step(at: Index, mask: Expr | None) -> None:
         right = [k.convert((tile.rhs + at + c).load(lanes, mask), dtype) for c in columns]
         for r, offset in enumerate(tile.rows):
             left = k.convert((tile.lhs + at + offset).load(lanes, mask), dtype)

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
 
 from irscope.graph import DType
+from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule
 from irscope.lower.templates.affine import Affine, Axis
@@ -17,7 +17,7 @@ from irscope.lower.templates.shares import stepped
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 
-Finish = Callable[[Any, list[Any], Expr | None], None]
+Finish = Callable[[Expr, list[Index], Expr | None], None]
 """``finish(value, index, mask)``: stores the result at a logical index, lanes along the column axis, after any epilogue."""
 
 
@@ -77,7 +77,7 @@ class Nest:
 
     # ---- writing
 
-    def _par(self, low: object, high: object, step: int = 1) -> Any:
+    def _par(self, low: object, high: object, step: int = 1) -> AbstractContextManager[Expr]:
         return (self.k.par if self.parallel else self.k.loop)(low, high, step)
 
     def write(self) -> None:
@@ -96,7 +96,7 @@ class Nest:
     def _rows_then_panels(self) -> None:
         k, s = self.k, self.schedule
         *before, last = self.rows
-        zero: list[Any] = [k.index(0) for _ in range(self.rank)]
+        zero: list[Index] = [k.index(0) for _ in range(self.rank)]
         with ExitStack() as stack:
             index, lhs, rhs = self._enter_outer(stack)
             for axis in before:
@@ -107,10 +107,10 @@ class Nest:
                 for j, columns in stepped(k, self.column.size, self.width, False):
                     self._panel(index, lhs, rhs, j, columns, rows)
 
-    def _enter_outer(self, stack: ExitStack) -> tuple[list[Any], Address, Address]:
+    def _enter_outer(self, stack: ExitStack) -> tuple[list[Index], Address, Address]:
         """Open loops over batches and outer columns; returns (index of the result, left address, right address)."""
         k = self.k
-        index: list[Any] = [k.index(0) for _ in range(self.rank)]
+        index: list[Index] = [k.index(0) for _ in range(self.rank)]
         lhs, rhs = self.lhs, self.rhs
         batches = self.affine.of("batch")
         packed = self.schedule.pack == "load"
@@ -126,8 +126,8 @@ class Nest:
                 rhs = rhs + i * axis.rhs
         return index, lhs, rhs
 
-    def _panel(self, index: list[Any], lhs: Address, rhs: Address, j: Any, columns: int,
-               rows: tuple[Address, list[Any], int] | None) -> None:
+    def _panel(self, index: list[Index], lhs: Address, rhs: Address, j: Index, columns: int,
+               rows: tuple[Address, list[Index], int] | None) -> None:
         """Emit one panel of columns, from ``j`` on: over all rows, or over the one tile ``rows`` (address, index, height)."""
         k, s, lanes = self.k, self.schedule, self.lanes
         vectors, rest = -(-columns // lanes), columns % lanes
@@ -158,11 +158,11 @@ class Nest:
         panel, sums = PACKERS[self.schedule.pack](self.k, Strip(tile.rhs, tile.sums, self.column, columns, tile.lanes))
         return replace(tile, rhs=panel, sums=sums)
 
-    def _row_tiles(self) -> Iterator[tuple[Any, list[Any], int, int, Any]]:
+    def _row_tiles(self) -> Iterator[tuple[Expr, list[Index], int, int, Expr]]:
         """(left address, index, across, height, number) of tiles that cover all rows; a loop is open while each is emitted."""
         k, s = self.k, self.schedule
         *before, second, last = [Axis("row", 1, 0, 0), *self.rows]
-        zero: list[Any] = [k.index(0) for _ in range(self.rank)]
+        zero: list[Index] = [k.index(0) for _ in range(self.rank)]
         with ExitStack() as stack:
             base, where, number = k.index(0), zero, k.index(0)
             per_group = -(-last.size // s.rows)
@@ -183,20 +183,20 @@ class Nest:
         *_, second, last = [Axis("row", 1, 0, 0), *self.rows]
         return [o * second.lhs + i * last.lhs for o in range(across) for i in range(height)]
 
-    def _tile(self, tile: Tile, index: list[Any], across: int, height: int, mask: Expr | None) -> None:
+    def _tile(self, tile: Tile, index: list[Index], across: int, height: int, mask: Expr | None) -> None:
         acc = accumulate(self.k, tile, self.dtype)
         for r, row in enumerate(acc):
             for v, register in enumerate(row):
                 self._out(register.get(), index, divmod(r, height), v, tile.vectors, mask)
 
-    def _out(self, value: object, index: list[Any], row: tuple[int, int], vector: int, vectors: int, mask: Expr | None) -> None:
+    def _out(self, value: Expr, index: list[Index], row: tuple[int, int], vector: int, vectors: int, mask: Expr | None) -> None:
         """Pass one vector of a tile whose first element is at ``index`` to ``finish``."""
         *_, second, last = [Axis("row", 1, 0, 0), *self.rows]
         where = last.walk(second.walk(index, self.k.index(row[0])), self.k.index(row[1]))
         where = self.column.walk(where, self.k.index(vector * self.lanes))
         self.finish(value, where, mask if vector == vectors - 1 else None)
 
-    def _blocked(self, tile: Tile, at: list[Any], mask: Expr | None, pack: int) -> None:
+    def _blocked(self, tile: Tile, at: list[Index], mask: Expr | None, pack: int) -> None:
         """Emit the summed axis in blocks: results stay in scratch memory until all blocks are summed.
 
         A block continues the accumulated sum; where the sum is long, it starts from zero and is added to a total in f64.
@@ -208,7 +208,7 @@ class Nest:
         partial = k.scratch(kept, (prod(a.size for a in self.rows), tile.vectors * lanes)).origin
         width = tile.vectors * lanes
 
-        def place(number_of_row: Any, vector: int) -> Address:
+        def place(number_of_row: Index, vector: int) -> Address:
             address: Address = partial + (number_of_row * width + vector * lanes)
             return address
 
@@ -226,7 +226,7 @@ class Nest:
                     if s.prefetch:
                         here.ahead = self._ahead(block, unpacked, sums[0].size * sums[0].rhs, number)
 
-                    def before(r: int, v: int, rows: list[Any] = rows) -> Expr:
+                    def before(r: int, v: int, rows: list[Index] = rows) -> Expr:
                         return place(rows[r], v).load(lanes)
 
                     acc = accumulate(k, here, self.dtype, None if long else before)
@@ -241,14 +241,14 @@ class Nest:
                     value = k.convert(place(rows[r], v).load(lanes), self.dtype)
                     self._out(value, self._joined(where, at), divmod(r, height), v, tile.vectors, mask)
 
-    def _row_numbers(self, where: list[Any], across: int, height: int) -> list[Any]:
+    def _row_numbers(self, where: list[Index], across: int, height: int) -> list[Index]:
         """The rows of a tile, counted through all row axes."""
         first = self.k.index(0)
         for axis in self.rows:
             first = first * axis.size + (where[axis.out] // axis.step if axis.out >= 0 else 0)
         return [first + (o * self.rows[-1].size + i) for o in range(across) for i in range(height)]
 
-    def _ahead(self, tile: Tile, unpacked: Tile, next_panel: int, number: Any) -> Ahead:
+    def _ahead(self, tile: Tile, unpacked: Tile, next_panel: int, number: Index) -> Ahead:
         """The prefetches of tile ``number`` of a panel: its share of the next panel.
 
         Panels that were packed before the run are contiguous. One that will be copied is ``next_panel`` elements further, in rows
@@ -262,7 +262,7 @@ class Nest:
         return Ahead(address, [prod(sizes[i + 1:]) * line * lines for i in range(len(sizes))], lines)
 
     @staticmethod
-    def _joined(a: list[Any], b: list[Any]) -> list[Any]:
+    def _joined(a: list[Index], b: list[Index]) -> list[Index]:
         """Two indices along different dimensions, combined."""
         return [x + y for x, y in zip(a, b)]
 

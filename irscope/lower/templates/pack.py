@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
 
-from irscope.lazy import np
+from irscope.graph.node import Index
+from irscope.lazy import Array, np
 from irscope.lower.build import KernelBuilder
 from irscope.lower.templates.affine import Axis
 from irscope.lower.tile import Expr
@@ -55,7 +55,7 @@ class Strip:
         return room, in_panel(self.sums, self.width)
 
 
-def panels(array: np.ndarray[Any, Any], outer: int, width: int, dtype: Any) -> np.ndarray[Any, Any]:
+def panels(array: Array, outer: int, width: int, dtype: np.dtype[np.generic]) -> Array:
     """A constant operand in panels, flat. Its axes are: ``outer`` batches, the sum axes, and last the columns; any view of them will do."""
     *shape, columns = array.shape
     whole, rest = divmod(columns, width)
@@ -69,12 +69,12 @@ def panels(array: np.ndarray[Any, Any], outer: int, width: int, dtype: Any) -> n
     return out.reshape(-1)
 
 
-def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
     """Zeros aligned to 64 bytes, as compiled code requires of constants, so that it uses them without a copy."""
     size = prod(shape) * np.dtype(dtype).itemsize
     memory = np.zeros(size + 64, np.uint8)
     start = -memory.__array_interface__["data"][0] % 64
-    made: np.ndarray[Any, Any] = memory[start:start + size].view(dtype).reshape(shape)
+    made: Array = memory[start:start + size].view(dtype).reshape(shape)
     return made
 
 
@@ -114,7 +114,7 @@ def pack_transpose(k: KernelBuilder, strip: Strip) -> Packed:
     source, lanes, width, size = strip.source, strip.lanes, strip.width, prod(a.size for a in strip.sums)
     room = strip.room(k)
 
-    def square(at: Any, v: int, rows: int) -> None:
+    def square(at: Index, v: int, rows: int) -> None:
         steps = None if rows == lanes else k.first_lanes(rows, lanes)
         have = min(lanes, strip.columns - v * lanes)
         lines = [(source + (v * lanes + c) * strip.column.rhs + at).load(lanes, steps) if c < have

@@ -6,20 +6,20 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from math import prod
-from typing import Any
 
+from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, width
 from irscope.lower.points import Trace, lies_across, merged, trace
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.rows import operation_of
-from irscope.lower.tile import Expr
+from irscope.lower.tile import Expr, Schedule
 from irscope.lower.values import tensor_of
 from irscope.ops import hlo
 from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
 
 
-class Reduction(Template):
+class Reduction(Template[Trace]):
     """Groups of kind ``reduction`` with one result, and sums over rows whose elements are strided."""
 
     name = "reduction"
@@ -36,12 +36,12 @@ class Reduction(Template):
         found = merged(traced)
         return found if found.rows and (group.kind == "reduction" or lies_across(found)) else None
 
-    def schedule(self, problem: Problem, match: Trace) -> dict[str, Any]:
+    def schedule(self, problem: Problem, match: Trace) -> Schedule:
         kept = match.space[match.rows - 1]
         lanes = width(kept, problem.lanes)
         return {"lanes": lanes, "vectors": max(1, min(4, kept // lanes))}
 
-    def build(self, problem: Problem, match: Trace, schedule: dict[str, Any]) -> Built:
+    def build(self, problem: Problem, match: Trace, schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
         reduction = _Reduction(k, problem, match, schedule["lanes"], schedule["vectors"])
         reduction.write()
@@ -68,7 +68,7 @@ class _Reduction:
         """Emit the whole kernel."""
         k, rows, space = self.k, self.rows, self.match.space
         values: Values = {}
-        index: list[Any] = []
+        index: list[Index] = []
         self._emit(0, index, values)
         self.e.starts(values)
         with ExitStack() as loops:
@@ -86,13 +86,13 @@ class _Reduction:
             if rest:
                 self._block(index, k.index(n - rest), 1, k.first_lanes(rest, self.lanes), values)
 
-    def _emit(self, level: int, index: list[Any], values: Values) -> None:
+    def _emit(self, level: int, index: list[Index], values: Values) -> None:
         self.e.emit([p for p in self.before if p.level == level], self._full(index), values, lanes=1, keep=True)
 
-    def _full(self, index: list[Any]) -> list[Any]:
+    def _full(self, index: list[Index]) -> list[Index]:
         return [*index, *([0] * (len(self.match.space) - len(index)))]
 
-    def _block(self, index: list[Any], j: Any, count: int, mask: Expr | None, values: Values) -> None:
+    def _block(self, index: list[Index], j: Index, count: int, mask: Expr | None, values: Values) -> None:
         """Emit several vectors of results: the reduction of their elements, then the epilogue."""
         k, lanes = self.k, self.lanes
         node = self.reduce.node

@@ -5,18 +5,20 @@ compute and used by a later pass is kept in a row of scratch memory, which stays
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import nan, prod
-from typing import Any
 
 from irscope.graph import DType, Node, Op, TensorType
 from irscope.graph.dtypes import F32, F64, PRED
+from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, width
 from irscope.lower.points import Point, Trace, lies_across, merged, trace
+from irscope.lower.register import ComplexReg, Reg
 from irscope.lower.templates import Built, Problem, Template
-from irscope.lower.tile import Buffer, Expr
+from irscope.lower.tile import Buffer, Expr, Schedule
 from irscope.lower.values import tensor_of
 from irscope.ops import hlo
 from irscope.ops.bodies import COMBINERS, combiner, identity
@@ -26,9 +28,11 @@ COSTLY = 8
 """Simple operations per element from which on a value is kept for the next pass instead of being recomputed."""
 MAX_SCRATCH = 1 << 18
 """Bytes of kept rows."""
+At = Callable[[Sequence[Index], int, Expr | None, int], None]
+"""Emits the work at an index of the row: the index, the register to sum into, the mask, and the lanes."""
 
 
-class Rows(Template):
+class Rows(Template[Trace]):
     """Groups of kind ``rows``."""
 
     name = "rows"
@@ -40,13 +44,13 @@ class Rows(Template):
         found = merged(traced) if traced is not None else None
         return None if found is None or lies_across(found) else found
 
-    def schedule(self, problem: Problem, match: Trace) -> dict[str, Any]:
+    def schedule(self, problem: Problem, match: Trace) -> Schedule:
         columns = match.space[-1] if len(match.space) > match.rows else 1
         simple = all(operation_of(p.node) is not None for p in match.points if p.kind == "reduce")
         lanes = width(columns, problem.lanes) if simple else 1
         return {"lanes": lanes, "sums": 4 if columns >= 4 * lanes and lanes > 1 else 1}
 
-    def build(self, problem: Problem, match: Trace, schedule: dict[str, Any]) -> Built:
+    def build(self, problem: Problem, match: Trace, schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
         rows = _Rows(k, problem, match, schedule["lanes"], schedule["sums"])
         rows.write()
@@ -63,9 +67,9 @@ class Sum:
     point: Point
     operation: str | None
     dtype: DType
-    registers: list[Any]
-    nan: Any = None
-    total: Any = None
+    registers: list[Reg | ComplexReg]
+    nan: Reg | ComplexReg | None = None
+    total: Reg | ComplexReg | None = None
 
 
 class _Rows:
@@ -87,7 +91,7 @@ class _Rows:
         values: Values = {}
         self.e.emit(self._at_level(0), [0] * self.axes, values, lanes=1, keep=True)
         self.e.starts(values)
-        index: list[Any] = []
+        index: list[Index] = []
         with ExitStack() as loops:
             for axis in range(match.rows):
                 index.append(loops.enter_context(k.par(0, match.space[axis])))
@@ -107,7 +111,7 @@ class _Rows:
 
     # ---- one pass over the row
 
-    def _pass(self, number: int, index: list[Any], values: Values) -> None:
+    def _pass(self, number: int, index: list[Index], values: Values) -> None:
         """Emit one pass over the row: the reductions whose operands are known, and full outputs that are ready."""
         match = self.match
         rows = [p for p in match.points if not self._is_full(p) and p.stage == number and p not in values and p.kind != "reduce"]
@@ -121,7 +125,7 @@ class _Rows:
         body, keep = self._needed(wanted, number)
         sums = [self._begin(p, values) for p in reduces]
 
-        def at(place: list[Any], slot: int, mask: Expr | None, lanes: int) -> None:
+        def at(place: Sequence[Index], slot: int, mask: Expr | None, lanes: int) -> None:
             inner = dict(values)
             flat = self._flat(place)
             for point, buffer in self.kept.items():
@@ -138,7 +142,7 @@ class _Rows:
         for one in sums:
             values[one.point] = self._end(one, values)
 
-    def _loops(self, at: Any, unroll: int, totals: list[Sum]) -> None:
+    def _loops(self, at: At, unroll: int, totals: list[Sum]) -> None:
         """Emit loops over a row, in blocks where sums have totals: after each block the registers are added to them."""
         if not self.columns:
             at([], 0, None, 1)
@@ -149,7 +153,7 @@ class _Rows:
             for one in totals:
                 self._add_block(one)
 
-    def _block(self, at: Any, unroll: int, first: list[Any], extents: list[int]) -> None:
+    def _block(self, at: At, unroll: int, first: Sequence[Value], extents: list[int]) -> None:
         """Emit one block of a row: vectors along its last axis, several at a time where registers work in parallel."""
         k, lanes, n = self.k, self.lanes, extents[-1]
         with ExitStack() as loops:
@@ -167,8 +171,8 @@ class _Rows:
             if n % lanes:
                 at([*outer, first[-1] + whole], 0, k.first_lanes(n % lanes, lanes), lanes)
 
-    def _flat(self, place: list[Any]) -> Any:
-        flat: Any = self.k.index(0)
+    def _flat(self, place: Sequence[Index]) -> Expr:
+        flat: Expr = self.k.index(0)
         for i, n in zip(place, self.columns):
             flat = flat * n + i
         return flat
@@ -239,8 +243,9 @@ class _Rows:
 
     def _add_block(self, one: Sum) -> None:
         """Add the registers of a block to the total, and reset them to zero."""
-        k = self.k
-        one.total.set(k.binary("add", one.total.get(), k.convert(self._joined(one), one.total.get().dtype)))
+        k, total = self.k, one.total
+        assert total is not None
+        total.set(k.binary("add", total.get(), k.convert(self._joined(one), total.get().dtype)))
         for register in one.registers:
             register.set(k.splat(k.const(0, one.dtype), self.lanes))
 
@@ -304,13 +309,13 @@ def operation_of(node: Node) -> str | None:
     return COMBINERS[op]
 
 
-def _neutral(op: Op, dtype: DType) -> Any:
+def _neutral(op: Op, dtype: DType) -> complex:
     """The identity of the operation."""
-    value = identity(op, dtype.numpy())
-    return value.item() if hasattr(value, "item") else value
+    value: complex = identity(op, dtype.numpy()).item()
+    return value
 
 
-def _tail_identity(op: Op, dtype: DType) -> Any:
+def _tail_identity(op: Op, dtype: DType) -> complex:
     """The value of masked-off lanes in a tail: the identity, but -0 for sums of floats, which is an identity too.
 
     Masked-off lanes are loaded as 0, and a quotient of two such lanes is NaN. Where the processor has no AVX, LLVM 22.1 takes the quotient

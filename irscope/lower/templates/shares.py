@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from irscope.lower.build import KernelBuilder
+from irscope.lower.tile import Expr
 
 
-def stepped(k: KernelBuilder, size: int, step: int, parallel: bool = True, last_apart: bool = False) -> Iterator[tuple[Any, int]]:
+def stepped(k: KernelBuilder, size: int, step: int, parallel: bool = True, last_apart: bool = False) -> Iterator[tuple[Expr, int]]:
     """(position, width) of whole steps and of the remainder; the loop over them is open while each is emitted.
 
     ``last_apart``: the last step is emitted separately, at a known position, even if it is a whole one.

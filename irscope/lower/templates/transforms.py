@@ -7,9 +7,8 @@ three bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from irscope.lazy import np
+from irscope.lazy import Array, np
 from irscope.lower.build import KernelBuilder
 from irscope.lower.tile import Expr
 
@@ -54,9 +53,9 @@ def both_sides(k: KernelBuilder, matrix: Matrix, square: Sequence[Sequence[Expr]
     return [[combination(k, matrix[j], line) for j in range(columns)] for line in half]
 
 
-def weights(w: np.ndarray[Any, Any], m: int) -> np.ndarray[Any, Any]:
+def weights(w: Array, m: int) -> Array:
     """``G w G^T`` of windows [3, 3, inputs, outputs]: [(m + 2)^2, inputs, outputs], summed in double where that is cheap."""
     g = np.array(WEIGHT[m], np.float64)
     transform = np.einsum("ai,bj->abij", g, g).reshape((m + 2) ** 2, 9).astype(w.dtype)
-    made: np.ndarray[Any, Any] = transform @ np.ascontiguousarray(w).reshape(9, -1)
+    made: Array = transform @ np.ascontiguousarray(w).reshape(9, -1)
     return made.reshape((m + 2) ** 2, w.shape[2], w.shape[3])

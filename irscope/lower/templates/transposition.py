@@ -7,21 +7,22 @@ Sixteen contiguous vectors of x are loaded, transposed by four rounds of shuffle
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
 
+from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values
 from irscope.lower.points import Point, Trace, merged, trace
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.map import ordered
 from irscope.lower.templates.pack import transposed
+from irscope.lower.tile import Expr, Schedule
 from irscope.lower.values import tensor_of
 
 SMALLEST = 4
 """Squares of fewer lanes gain nothing over single elements."""
 
 
-class Transposition(Template):
+class Transposition(Template[tuple[Trace, int]]):
     """Maps with loads that are contiguous along another axis than the results."""
 
     name = "transposition"
@@ -42,14 +43,14 @@ class Transposition(Template):
             return None
         return found, axis
 
-    def schedule(self, problem: Problem, match: tuple[Trace, int]) -> dict[str, Any]:
+    def schedule(self, problem: Problem, match: tuple[Trace, int]) -> Schedule:
         found, axis = match
         lanes = problem.lanes
         while lanes > min(found.space[-1], found.space[axis]):
             lanes //= 2
         return {"lanes": lanes}
 
-    def build(self, problem: Problem, match: tuple[Trace, int], schedule: dict[str, Any]) -> Built:
+    def build(self, problem: Problem, match: tuple[Trace, int], schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
         squares = _Squares(k, problem, *match, schedule["lanes"])
         squares.write()
@@ -84,7 +85,7 @@ class _Squares:
         self.e.emit([p for p in self.rest if p.level == 0], [0] * len(space), values, lanes=1, keep=True)
         self.e.starts(values)
         with ExitStack() as loops:
-            index: list[Any] = [0] * len(space)
+            index: list[Index] = [0] * len(space)
             for d in range(self.last):
                 if d != self.axis:
                     index[d] = loops.enter_context(k.par(0, space[d]))
@@ -95,14 +96,14 @@ class _Squares:
             index[-1] = self._begin(b, space[-1])
             self._square(index, values)
 
-    def _begin(self, number: Any, size: int) -> Any:
+    def _begin(self, number: Value, size: int) -> Value:
         """Where a square begins along an axis."""
         begin = number * self.lanes
         return begin if size % self.lanes == 0 else self.k.binary("min", self.k.as_index(begin), self.k.index(size - self.lanes))
 
-    def _square(self, index: list[Any], values: Values) -> None:
+    def _square(self, index: list[Index], values: Values) -> None:
         k = self.k
-        turned: dict[Point, list[Any]] = {}
+        turned: dict[Point, list[Expr]] = {}
         for point in self.across:
             at, step = self.e.address(point.node, point.walk, index), point.walk.strides[-1]
             lines = [(at + row * step).load(self.lanes) for row in range(self.lanes)]

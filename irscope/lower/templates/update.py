@@ -2,20 +2,21 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
 
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import Strides
 from irscope.graph import Node
+from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, width
 from irscope.lower.points import Point, Trace, level_of, merged
 from irscope.lower.templates import Built, Problem, Template
+from irscope.lower.tile import Expr, Schedule
 from irscope.lower.values import is_scalar_constant
 from irscope.ops.nests import clamped
 
 
-class Update(Template):
+class Update(Template[Trace]):
     """Groups of kind ``update``: the inputs are the update and its start indices; the output's memory already holds the array."""
 
     name = "update"
@@ -33,10 +34,10 @@ class Update(Template):
         out = problem.outs[node]
         return merged(Trace(shape, len(shape), points, [(node, points[-1], Strides(shape, out.strides))]))
 
-    def schedule(self, problem: Problem, match: Trace) -> dict[str, Any]:
+    def schedule(self, problem: Problem, match: Trace) -> Schedule:
         return {"lanes": width(match.space[-1] if match.space else 1, problem.lanes)}
 
-    def build(self, problem: Problem, match: Trace, schedule: dict[str, Any]) -> Built:
+    def build(self, problem: Problem, match: Trace, schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True)
         lanes, axes = schedule["lanes"], len(match.space)
         e = Emission(k, problem, match, lanes, axes - 1)
@@ -45,12 +46,12 @@ class Update(Template):
         e.emit(starts, [0] * axes, values, lanes=1, keep=True)
         node, _, walk = match.outputs[0]
         out, size = problem.outs[node], dims_of(node.operands[1])
-        at: Any = k.index(0)
+        at: Value = k.index(0)
         for start, stride, whole, part in zip(starts, out.strides, out.shape, size):
             at = at + clamped(k, values[start], whole - part) * stride
         place = k.let(k.as_index(at))
 
-        def body(index: list[Any], mask: Any = None) -> None:
+        def body(index: list[Index], mask: Expr | None = None) -> None:
             inner = dict(values)
             e.emit([load], index, inner, mask)
             e.store((node, walk), index, inner[load], mask, lanes, place)

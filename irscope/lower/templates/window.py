@@ -13,18 +13,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
 
 from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Node, Op, TensorType
+from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import width
 from irscope.lower.schedule import machine_of
 from irscope.lower.storage import LayoutConstraint
 from irscope.lower.templates import Built, Problem
 from irscope.lower.templates.epilogue import Epilogue, walks
-from irscope.lower.tile import Expr
+from irscope.lower.tile import Expr, Schedule
 from irscope.lower.view import Address
 from irscope.ops import hlo
 from irscope.ops.attributes import Windowed
@@ -86,12 +86,12 @@ class Windows:
                 return Work(window, axis, combiner(anchor.bodies[0]) in IDEMPOTENT and _all_meet(window, dims_of(operand), dims_of(anchor)))
         return None
 
-    def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
+    def schedule(self, problem: Problem, match: Work) -> Schedule:
         assert problem.group.anchor is not None and isinstance(problem.group.anchor.type, TensorType)
         type = problem.group.anchor.type
         return {"vectors": 4, "lanes": width(type.dims()[match.axis], machine_of(problem.lanes).lanes(type.dtype))}
 
-    def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
+    def build(self, problem: Problem, match: Work, schedule: Schedule) -> Built:
         anchor, lanes = problem.group.anchor, schedule["lanes"]
         assert anchor is not None
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
@@ -119,7 +119,7 @@ class _Nest:
         k, axis = self.k, self.work.axis
         order = sorted((d for d in range(len(self.shape)) if d != axis), key=lambda d: -abs(self.source.strides[d]))
         with ExitStack() as stack:
-            index: list[Any] = [k.index(0)] * len(self.shape)
+            index: list[Index] = [k.index(0)] * len(self.shape)
             for place, d in enumerate(order):
                 index[d] = stack.enter_context((k.par if place < 2 else k.loop)(0, self.shape[d]))
             places = [self._place(index, tap) for tap in self.taps]
@@ -133,7 +133,7 @@ class _Nest:
             if first < channels:
                 self._vectors(index, places, k.index(first), 1, k.first_lanes(channels - first, self.lanes))
 
-    def _place(self, index: list[Any], tap: tuple[int, ...]) -> tuple[Address, Expr | None]:
+    def _place(self, index: list[Index], tap: tuple[int, ...]) -> tuple[Address, Expr | None]:
         """The address of a tap of a window (clamped to the image), and whether it is in the image (None: always)."""
         k, window, shape = self.k, self.work.window, self.source.shape
         base = self.source.origin
@@ -152,10 +152,10 @@ class _Nest:
             base = base + at * self.source.strides[d]
         return base, inside
 
-    def _vectors(self, index: list[Any], places: list[tuple[Address, Expr | None]], c: Any, vectors: int, mask: Expr | None) -> None:
+    def _vectors(self, index: list[Index], places: list[tuple[Address, Expr | None]], c: Index, vectors: int, mask: Expr | None) -> None:
         k = self.k
-        totals: list[Any] = [k.splat(self.init, self.lanes) for _ in range(vectors)]
-        odd: list[Any] = [k.compare("NE", total, total) for total in totals]
+        totals: list[Expr] = [k.splat(self.init, self.lanes) for _ in range(vectors)]
+        odd: list[Expr] = [k.compare("NE", total, total) for total in totals]
         for base, inside in places:
             for v in range(vectors):
                 value = (base + (c + v * self.lanes)).load(self.lanes, mask)

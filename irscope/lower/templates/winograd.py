@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 from irscope.fusion import Group
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32
+from irscope.lazy import Array
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule, Machine, Size, choose_tile, machine_of
 from irscope.lower.storage import LayoutConstraint
@@ -23,6 +23,7 @@ from irscope.lower.templates.micro import sum_type
 from irscope.lower.templates.pack import panels
 from irscope.lower.templates.transforms import weights
 from irscope.lower.templates.winograd_nest import Image, WinogradNest
+from irscope.lower.tile import Schedule
 from irscope.ops import hlo
 
 MIN_CHANNELS = 16
@@ -42,7 +43,7 @@ class Work:
     m: int
 
 
-class Winograd(Template):
+class Winograd(Template[Work]):
     """The template for Winograd convolutions: see the module."""
 
     name = "winograd"
@@ -66,7 +67,7 @@ class Winograd(Template):
         between = between_edges(problem, geometry, m, channels_last=True)
         return Work(geometry, between, m) if between is not None and are_channels_last(between, geometry) else None
 
-    def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
+    def schedule(self, problem: Problem, match: Work) -> Schedule:
         conv, machine = match.geometry.conv, machine_of(problem.lanes)
         block = _block_rows(match.geometry, match.m, machine)
         tiles = block * ceil(conv.out_spatial[1] / match.m)
@@ -81,7 +82,7 @@ class Winograd(Template):
         tile = ContractionSchedule(rows, vectors, pack="load", prefetch=prefetch)
         return {"m": match.m, "block_rows": block, "groups": groups, **tile.data()}
 
-    def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
+    def build(self, problem: Problem, match: Work, schedule: Schedule) -> Built:
         geometry, edges, dtype, lanes = match.geometry, match.between.edges, sum_type(problem.group), problem.lanes
         conv, dims, m = geometry.conv, geometry.conv.dims, schedule["m"]
         chosen = ContractionSchedule.of(schedule)
@@ -130,7 +131,7 @@ def _packed(geometry: Geometry, m: int, width: int, dtype: DType) -> tuple[Packe
     numpy_type = dtype.numpy()
     shape = ((m + 2) ** 2, ceil(geometry.conv.outputs / width), geometry.conv.features, width)
 
-    def make(array: Any) -> Any:
+    def make(array: Array) -> Array:
         return panels(weights(geometry.arranged(array, (0, 1, -1))[0].astype(numpy_type, copy=False), m), 1, width, numpy_type)
 
     return Packed(geometry.rhs, dtype, ("winograd", geometry.conv, m, width, dtype.name), make), shape

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from irscope.graph import DType
+from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule
 from irscope.lower.templates.affine import Affine, Axis
@@ -21,7 +21,7 @@ from irscope.lower.templates.transforms import INPUT, OUTPUT, both_sides
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 
-Finish = Callable[[Any, tuple[Any, Any, Any, Any], Expr | None], None]
+Finish = Callable[[Expr, tuple[Index, Index, Index, Index], Expr | None], None]
 """``finish(value, (image, y, x, channel), mask)``, lanes along the channels."""
 
 
@@ -92,7 +92,7 @@ class WinogradNest:
                 self._multiply(transformed, products, rows * self.across, g)
                 self._backward(products, n, y, rows, g)
 
-    def _forward(self, transformed: Address, n: Any, y: Any, rows: int) -> None:
+    def _forward(self, transformed: Address, n: Index, y: Index, rows: int) -> None:
         k, m, image, lanes = self.k, self.m, self.image, self.lanes
         plane, pitch = self.tiles * self.pitch[0], self.pitch[0]
         with k.loop(0, rows) as ty, k.loop(0, self.across) as tx:
@@ -104,27 +104,27 @@ class WinogradNest:
                 for p, value in enumerate(v for line in both_sides(k, INPUT[m], d, m + 2, m + 2) for v in line):
                     (to + (channel + p * plane)).store(value)
 
-    def _multiply(self, transformed: Address, products: Address, tiles: int, g: Any) -> None:
+    def _multiply(self, transformed: Address, products: Address, tiles: int, g: Index) -> None:
         pitch_in, pitch_out = self.pitch
         own = self.outputs // self.groups
         affine = Affine([Axis("batch", self.planes, self.tiles * pitch_in, 1, 0), Axis("row", tiles, pitch_in, 0, 1),
                          Axis("column", own, 0, 1, 2), Axis("sum", self.inputs, 1, 1)])
 
-        def keep(value: object, index: list[Any], mask: Expr | None) -> None:
+        def keep(value: Expr, index: list[Index], mask: Expr | None) -> None:
             # Whole vectors: the elements beyond the last channel are zero, and there is room for them.
             (products + (index[0] * (self.tiles * pitch_out) + index[1] * pitch_out + index[2])).store(value)
 
         Nest(self.k, affine, transformed, self.weights + g * (own * self.inputs), self.dtype, self.lanes, 3, self.schedule, keep,
              parallel=False, packed_columns=self.outputs).write()
 
-    def _backward(self, products: Address, n: object, y: object, rows: int, g: object) -> None:
+    def _backward(self, products: Address, n: Index, y: Expr, rows: int, g: Index) -> None:
         k, m = self.k, self.m
         for rows_first, rows_count, high in self._parts(y, rows, self.height, self.down):
             for first, count, wide in _split(self.across, self.width - (self.across - 1) * m, m):
                 with k.loop(rows_first, rows_first + rows_count) as ty, k.loop(first, first + count) as tx:
                     self._one_back(products, (n, y, ty, tx), high, wide, g)
 
-    def _parts(self, y: Any, rows: int, height: int, down: int) -> list[tuple[int, int, int]]:
+    def _parts(self, y: Expr, rows: int, height: int, down: int) -> list[tuple[int, int, int]]:
         """(first, count, results high) of the tile rows of a block; the image's last row of tiles may be cut off."""
         left = height - (down - 1) * self.m
         only = y.constant is not None and y.constant + rows == down
@@ -132,7 +132,7 @@ class WinogradNest:
             return [(0, rows, self.m)]
         return _split(rows, left, self.m)
 
-    def _one_back(self, products: Address, at: tuple[Any, Any, Any, Any], high: int, wide: int, g: Any) -> None:
+    def _one_back(self, products: Address, at: tuple[Index, Index, Index, Index], high: int, wide: int, g: Index) -> None:
         k, m, lanes, (n, y, ty, tx) = self.k, self.m, self.lanes, at
         plane, pitch = self.tiles * self.pitch[1], self.pitch[1]
         base = products + (ty * self.across + tx) * pitch
@@ -153,7 +153,7 @@ def _split(count: int, last: int, m: int) -> list[tuple[int, int, int]]:
     return [(0, count, m)] if last == m else [p for p in ((0, count - 1, m), (count - 1, 1, last)) if p[1]]
 
 
-def _channels(k: KernelBuilder, channels: int, lanes: int) -> Iterator[tuple[Any, Expr | None]]:
+def _channels(k: KernelBuilder, channels: int, lanes: int) -> Iterator[tuple[Expr, Expr | None]]:
     """(first channel, mask) of each vector of channels; a loop is open while a whole one is emitted."""
     whole = channels // lanes * lanes
     if whole:

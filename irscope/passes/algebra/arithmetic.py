@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import frexp, isfinite
-from typing import Any
 
 from irscope.analysis.identities import IDENTITIES
 from irscope.graph import DType, Node, TensorType
@@ -107,7 +106,7 @@ def before_reshaping(s: Simplifier, d: Node) -> Node | None:
 
 
 def _is(node: Node, value: float) -> bool:
-    found: Any = scalar_of(node)
+    found: object = scalar_of(node)
     return found is not None and bool(found == value)
 
 

@@ -107,8 +107,9 @@ def _widths(padded: Node, layout: str) -> list[tuple[int, int]] | None:
 
 def _sides(d: Node) -> Sequence[Sequence[int]]:
     width = Pad.of(d).pad_width
-    plain = isinstance(width, list) and all(isinstance(side, list) and len(side) == 2 for side in width)
-    return width if plain else [[1, 1]]
+    if isinstance(width, list) and all(isinstance(side, list) and len(side) == 2 for side in width):
+        return width
+    return [[1, 1]]
 
 
 RULES: RelayRules = OpTable(

@@ -21,7 +21,7 @@ SAME_IS = {"EQ": True, "GE": True, "LE": True, "NE": False, "GT": False, "LT": F
 
 
 def _is(node: Node, value: float) -> bool:
-    found: Any = scalar_of(node)
+    found: object = scalar_of(node)
     return found is not None and bool(found == value)
 
 

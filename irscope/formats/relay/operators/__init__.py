@@ -31,7 +31,7 @@ FAMILIES = {
 }  # fmt: skip
 """The class of work (``Op.work``) of what a file declares; that of the kind where a file is not named here."""
 F = TypeVar("F", bound=Callable[..., Any])
-Infer = Callable[..., Any] | None
+Infer = Callable[..., object] | None
 
 _loaded = False
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.formats.relay.algebra import Relay, shape_text
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.creation import one_hot
@@ -85,7 +83,7 @@ def strided_slice(t: Relay, a: Attributes, x: Node, begin: Node, end: Node, stri
 
 
 @operator("dyn.topk(data, k; k=None, axis=-1, ret_type='both', is_ascend=False, dtype='int32')", values=True)
-def topk(t: Relay, a: Attributes, x: Node, k: Node) -> Any:
+def topk(t: Relay, a: Attributes, x: Node, k: Node) -> object:
     """``topk`` with k as an operand."""
     return top(t, x, t.single(k, "k"), a)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
@@ -26,12 +24,12 @@ def argsort(t: Relay, a: Attributes, x: Node) -> Node:
 
 
 @operator("topk(data; k=1, axis=-1, ret_type='both', is_ascend=False, dtype='int32')", work="reduction")
-def topk(t: Relay, a: Attributes, x: Node) -> Any:
+def topk(t: Relay, a: Attributes, x: Node) -> object:
     """The first k elements in sorted order, their indices, or both."""
     return top(t, x, a.k, a)
 
 
-def top(t: Relay, x: Node, k: object, a: Attributes) -> Any:
+def top(t: Relay, x: Node, k: object, a: Attributes) -> object:
     """``topk`` for a known ``k``; less than 1 means all."""
     if k is not None and not isinstance(k, int):
         raise TypeFault("k is left open")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
@@ -131,7 +130,7 @@ def _require_columns(have: int, *wanted: int) -> None:
 
 @operator("vision.non_max_suppression(data: 3d, valid_count, indices, max_output_size, iou_threshold; force_suppress=False, top_k=-1, "
           "coord_start=2, score_index=1, id_index=0, return_indices=True, invalid_to_bottom=False)")
-def non_max_suppression(t: Relay, a: Attributes, x: Node, valid: Node, indices: Node, most: Node, threshold: Node) -> Any:
+def non_max_suppression(t: Relay, a: Attributes, x: Node, valid: Node, indices: Node, most: Node, threshold: Node) -> object:
     """The boxes that no better one of their class overlaps; the others are -1."""
     b, n, _ = t.shape(x)
     counted_in = first_ones(t, t.convert(t.reshape(valid, (b,)), S32), n)

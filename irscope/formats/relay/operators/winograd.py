@@ -47,7 +47,7 @@ def matrices(tile: int, kernel: int) -> tuple[Any, Any, Any]:
     # The sign of the first factor may be on either side; TVM puts it with the data.
     factor = np.array([abs(scale[0]), *scale[1:], 1.0])
 
-    def powers(columns: int) -> Any:
+    def powers(columns: int) -> object:
         last = np.zeros((1, columns))
         last[0, -1] = 1
         return np.concatenate([np.power.outer(np.array(points, float), np.arange(columns)), last])

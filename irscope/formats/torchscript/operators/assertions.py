@@ -31,7 +31,7 @@ def nothing(program: Program, *rest: object) -> None:
           "_functional_assert_scalar(Scalar self, str assert_msg, Tensor dep_token)",
           "_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token)",
           "_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token)", style="raw")
-def token(program: Program, *rest: Any) -> Tensor:
+def token(program: Program, *rest: object) -> Tensor:
     """The token that it takes: an order of effects, without a value."""
     last = rest[-1]
     assert isinstance(last, Tensor), "the schema ends with a tensor"
@@ -53,12 +53,12 @@ def sink_tokens(program: Program, tokens: object) -> None:
 
 
 @operator("sym_size(Tensor self)")
-def sym_sizes(t: Torch, x: Node) -> Any:
+def sym_sizes(t: Torch, x: Node) -> object:
     return list(t.shape(x))
 
 
 @operator("sym_numel(Tensor self)", work="free")
-def sym_numel(t: Torch, x: Node) -> Any:
+def sym_numel(t: Torch, x: Node) -> object:
     return prod(t.shape(x))
 
 

@@ -22,7 +22,7 @@ from irscope.graph.dtypes import PRED, S64
 def _copying(schema: str, function: Callable[..., Any]) -> None:
     """``permute_copy`` copies the view of ``permute``."""
     @operator(schema)
-    def copied(t: Torch, x: Node, *rest: object) -> Any:
+    def copied(t: Torch, x: Node, *rest: object) -> object:
         made = function(t, x, *rest)
         return [part.read(x) for part in made] if isinstance(made, list) else made.read(x)
 
@@ -220,7 +220,7 @@ def _unpooled(t: Torch, x: Node, places: Node, size: list[int]) -> Node:
 
 
 @operator("equal(Tensor self, Tensor other)", work="elementwise")
-def equal(t: Torch, x: Node, y: Node) -> Any:
+def equal(t: Torch, x: Node, y: Node) -> object:
     """Whether sizes and all elements are equal."""
     if t.shape(x) != t.shape(y):
         return False

@@ -183,7 +183,7 @@ def tensor(t: Torch, value: object, dtype: int | None, device: object, grad: obj
 
 @operator("tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
           "as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None)")
-def tensor_list(t: Torch, data: list[Any], dtype: int | None, device: object, grad: object = False) -> Node:
+def tensor_list(t: Torch, data: list[object], dtype: int | None, device: object, grad: object = False) -> Node:
     array = np.asarray(data)
     default = F32 if array.dtype.kind == "f" else t.result_type(*array.reshape(-1).tolist()) if array.size else F32
     return t.array(array, t.dtype_number(dtype, default))

@@ -49,7 +49,7 @@ def _each_pair(name: str, of: str) -> None:
     tensor = [f"_foreach_{name}.Tensor(Tensor[] self, Tensor other{alpha})"] if name in ("add", "mul", "div") else []
 
     @operator(f"_foreach_{name}.Scalar(Tensor[] self, Scalar {scalar})", *tensor)
-    def every(t: Torch, xs: list[Node], y: Any, factor: Any = 1) -> list[Node]:
+    def every(t: Torch, xs: list[Node], y: object, factor: object = 1) -> list[Node]:
         return [pair(t, x, y, factor) for x in xs]
 
 
@@ -60,7 +60,7 @@ for _name, _of in BINARY.items():
 
 
 @operator("_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent)")
-def powers(t: Torch, base: Any, xs: list[Node]) -> list[Node]:
+def powers(t: Torch, base: object, xs: list[Node]) -> list[Node]:
     power: Callable[..., Node] = function_of("aten::pow", *HOME)
     return [power(t, base, x) for x in xs]
 
@@ -88,13 +88,13 @@ for _name in ("addcmul", "addcdiv"):
 
 
 @operator("_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight)")
-def lerps(t: Torch, xs: list[Node], ys: list[Node], weight: Any) -> list[Node]:
+def lerps(t: Torch, xs: list[Node], ys: list[Node], weight: object) -> list[Node]:
     return [arithmetic.lerp(t, x, y, weight) for x, y in zip(xs, ys, strict=True)]
 
 
 @operator("_foreach_lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights)",
           "_foreach_lerp.ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight)")
-def lerps_each(t: Torch, xs: list[Node], ys: list[Node], weights: list[Any]) -> list[Node]:
+def lerps_each(t: Torch, xs: list[Node], ys: list[Node], weights: list[object]) -> list[Node]:
     return [arithmetic.lerp(t, x, y, w) for x, y, w in zip(xs, ys, weights, strict=True)]
 
 
@@ -109,7 +109,7 @@ def vector_norms(t: Torch, xs: list[Node], order: Any, dtype: int | None) -> lis
 
 
 @operator("_foreach_powsum.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None)")
-def power_sums(t: Torch, xs: list[Node], order: Any, dtype: int | None) -> list[Node]:
+def power_sums(t: Torch, xs: list[Node], order: object, dtype: int | None) -> list[Node]:
     sums = []
     for x in xs:
         size = t.unary("abs", t.convert(x, t.dtype_number(dtype, t.dtype(x))))

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
-from typing import Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.grids import REFLECTION, ZEROS
@@ -104,7 +103,7 @@ def _weights(t: Torch, parts: list[Node], corner: tuple[int, ...], without: int 
           "grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
           "bool align_corners, bool[2] output_mask)")
 def grid_sampler_backward(t: Torch, grad: Node, x: Node, grid: Node, mode: int, padding: int, corners: bool,
-                          wanted: list[bool]) -> Any:
+                          wanted: list[bool]) -> object:
     if mode not in (BILINEAR, NEAREST):
         raise ValueError("the gradient of bicubic sampling is not supported")
     rank = t.rank(x) - 2

@@ -3,13 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
-from typing import Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
-from irscope.lazy import np
+from irscope.lazy import Array, np
 
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2
@@ -22,7 +21,7 @@ def affine_grid(t: Torch, theta: Node, size: list[int], corners: bool) -> Node:
         raise ValueError("affine grids are for images and volumes: four or five sizes")
     n, spatial = size[0], size[2:]
 
-    def axis(count: int) -> np.ndarray[Any, Any]:
+    def axis(count: int) -> Array:
         at = np.linspace(-1, 1, count) if count > 1 else np.zeros(1)
         return at if corners else at * (count - 1) / count
     places = np.meshgrid(*map(axis, spatial), indexing="ij")

@@ -263,10 +263,10 @@ def scatter_reduce(t: Torch, x: Node, dim: int, index: Node, source: Node, reduc
     return averaged(t, scattered(t, base, dim, index, source, combine), touched, reduce, include_self)
 
 
-def reduction(t: Torch, x: Node, reduce: str) -> tuple[str, Any]:
+def reduction(t: Torch, x: Node, reduce: str) -> tuple[str, object]:
     """The combining operator, and its neutral element."""
     dtype = t.dtype(x)
-    ways: dict[str, tuple[str, Any]] = {
+    ways: dict[str, tuple[str, object]] = {
         "sum": ("add", 0), "prod": ("multiply", 1), "amax": ("maximum", dtype.lowest), "amin": ("minimum", dtype.highest),
         "mean": ("add", 0),
     }

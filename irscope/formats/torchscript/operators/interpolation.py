@@ -10,7 +10,7 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S32, S64, U8
-from irscope.lazy import np
+from irscope.lazy import Array, np
 
 NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)), "linear": ("linear", (1,)),
          "bilinear": ("linear", (2,)),
@@ -23,7 +23,7 @@ SUPPORTS = {"linear_aa": 1, "cubic_aa": 2, "lanczos_aa": 3}
 """How far the filters of antialiased resizing reach, in elements of the coarser grid."""
 
 
-def positions(have: int, want: int, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
+def positions(have: int, want: int, align: bool, scale: float | None) -> Array:
     """The position in the input of the centre of each result element (ATen's area_pixel_compute_source_index)."""
     at = np.arange(want, dtype=np.float64)
     if align:
@@ -60,7 +60,7 @@ def resize(t: Torch, x: Node, d: int, want: int, how: Resampling, scale: float |
     return product_along(t, x, d, t.array(matrix, t.dtype(x)))
 
 
-def _of_bytes(t: Torch, x: Node, d: int, matrix: np.ndarray[Any, Any]) -> Node:
+def _of_bytes(t: Torch, x: Node, d: int, matrix: Array) -> Node:
     """Sum bytes in fixed point (ATen's int16 weights): as many bits as the largest weight leaves, rounded to nearest."""
     bits = next(b for b in range(22) if int(0.5 + matrix.max() * (1 << b + 1)) >= 1 << 15)
     whole = np.trunc(matrix * (1 << bits) + np.copysign(0.5, matrix)).astype(np.int32)
@@ -69,7 +69,7 @@ def _of_bytes(t: Torch, x: Node, d: int, matrix: np.ndarray[Any, Any]) -> Node:
     return t.convert(t.minimum(t.maximum(total, t.like(total, 0)), t.like(total, 255)), U8)
 
 
-def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
+def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> Array:
     """f64[have, want]: the weight of each input element in each result element."""
     if mode in SUPPORTS:
         return _filtered_band(have, want, mode, align, scale)
@@ -89,7 +89,7 @@ def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> n
     return matrix
 
 
-def _filtered_band(have: int, want: int, mode: str, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
+def _filtered_band(have: int, want: int, mode: str, align: bool, scale: float | None) -> Array:
     """The weights of a filter as wide as the coarser of the two grids requires (ATen's _compute_indices_min_size_weights_aa)."""
     step = ((have - 1) / (want - 1) if want > 1 else 0.0) if align else 1 / scale if scale else have / want
     stretch = max(step, 1.0)
@@ -104,7 +104,7 @@ def _filtered_band(have: int, want: int, mode: str, align: bool, scale: float | 
     return matrix
 
 
-def _filter(mode: str, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _filter(mode: str, x: Array) -> Array:
     """Triangle; cubic convolution with A = -0.5 (Keys 1981); sinc in a window of sinc (Lanczos)."""
     x = np.abs(x)
     if mode == "linear_aa":

@@ -73,19 +73,20 @@ def divisors(t: Torch, total: Node, shape: tuple[int, ...], pool: Pool, count_pa
 def _pools(n: int) -> None:
     @operator(f"max_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0, int[{n}] dilation=1, "
               "bool ceil_mode=False)")
-    def plain_max(t: Torch, x: Node, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> Node:
+    def plain_max(t: Torch, x: Node, kernel: object, stride: object, padding: object, dilation: object, ceil: bool) -> Node:
         return max_pool(t, x, Pool(n, kernel, stride, padding, dilation, ceil))
 
     @operator(f"max_pool{n}d_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0, int[{n}] dilation=1, "
               "bool ceil_mode=False)")
-    def with_indices(t: Torch, x: Node, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> tuple[Node, Node]:
+    def with_indices(t: Torch, x: Node, kernel: object, stride: object, padding: object, dilation: object, ceil: bool) -> tuple[Node, Node]:
         pool = Pool(n, kernel, stride, padding, dilation, ceil)
         return max_pool(t, x, pool), _indices(t, x, pool)
 
     rest = ", bool ceil_mode=False, bool count_include_pad=True" + (", int? divisor_override=None" if n > 1 else "")
 
     @operator(f"avg_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0{rest})")
-    def average(t: Torch, x: Node, kernel: Any, stride: Any, padding: Any, ceil: bool, count: bool, divisor: int | None = None) -> Node:
+    def average(t: Torch, x: Node, kernel: object, stride: object, padding: object, ceil: bool, count: bool,
+                divisor: int | None = None) -> Node:
         return avg_pool(t, x, Pool(n, kernel, stride, padding, ceil=ceil), count, divisor)
 
     @operator(f"adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)", f"_adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)")
@@ -109,7 +110,7 @@ def _flat_index(t: Torch, x: Node, n: int) -> Node:
     return t.broadcast_to(t.reshape(t.iota((prod(plane),), 0, S64), plane), shape)
 
 
-def _windows(t: Torch, x: Node, n: int, starts: list[list[tuple[int, int, int]]], fill: Any) -> list[Node]:
+def _windows(t: Torch, x: Node, n: int, starts: list[list[tuple[int, int, int]]], fill: object) -> list[Node]:
     """The elements at each position of the window, as tensors of the result's size, with ``fill`` outside."""
     out = []
     stack: list[tuple[int, Node]] = [(0, x)]
@@ -201,7 +202,7 @@ def _adaptive_indices(t: Torch, x: Node, flat: Node, n: int, size: tuple[int | N
 
 
 @operator("lp_pool2d(Tensor self, Scalar norm_type, int[2] kernel_size, int[2] stride=[], bool ceil_mode=False)")
-def lp_pool2d(t: Torch, x: Node, p: float, kernel: Any, stride: Any, ceil: bool) -> Node:
+def lp_pool2d(t: Torch, x: Node, p: float, kernel: object, stride: object, ceil: bool) -> Node:
     pool = Pool(2, kernel, stride, ceil=ceil)
     mean = avg_pool(t, t.binary("power", x, t.like(x, p)), pool, True, None)
     total = t.scale(t.maximum(mean, t.like(mean, 0)), prod(pool.kernel))

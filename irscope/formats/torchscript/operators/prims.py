@@ -44,17 +44,17 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return [(name, of or name) for name, _, of in (word.partition("=") for word in text.split())]
 
 
-def _unary(name: str, function: Callable[..., Any]) -> None:
+def _unary(name: str, function: Callable[..., object]) -> None:
     @operator(f"{name}(Tensor self)", namespace=SPACE)
     def one(t: Torch, x: Node) -> Any:
         return function(t, x)
 
 
-def _binary(name: str, function: Callable[..., Any]) -> None:
+def _binary(name: str, function: Callable[..., object]) -> None:
     scaled = name in ("add", "sub")
 
     @operator(f"{name}(Tensor self, Tensor other)", namespace=SPACE)
-    def two(t: Torch, x: Node, y: Node) -> Any:
+    def two(t: Torch, x: Node, y: Node) -> object:
         return function(t, x, y, 1) if scaled else function(t, x, y)
 
 

@@ -33,7 +33,7 @@ def addmm_in(t: Torch, x: Node, a: Node, b: Node, dtype: int, beta: Any, alpha: 
 
 
 @operator("_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False)")
-def addmm_activation(t: Torch, x: Node, a: Node, b: Node, beta: Any, alpha: Any, by_gelu: bool) -> Node:
+def addmm_activation(t: Torch, x: Node, a: Node, b: Node, beta: object, alpha: object, by_gelu: bool) -> Node:
     y = addmm(t, x, a, b, beta, alpha)
     return gelu(t, y, "none") if by_gelu else t.maximum(y, t.like(y, 0))
 

@@ -157,11 +157,11 @@ def _spread(name: str, root: bool, mean: bool) -> None:
         return made(t, x, None, int(unbiased), False)
 
     @operator(f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)")
-    def over_dim(t: Torch, x: Node, dim: Any, unbiased: bool, keep: bool) -> Node | tuple[Node, Node]:
+    def over_dim(t: Torch, x: Node, dim: object, unbiased: bool, keep: bool) -> Node | tuple[Node, Node]:
         return made(t, x, dim, int(unbiased), keep)
 
     @operator(f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)")
-    def over_correction(t: Torch, x: Node, dim: Any, correction: float | None, keep: bool) -> Node | tuple[Node, Node]:
+    def over_correction(t: Torch, x: Node, dim: object, correction: float | None, keep: bool) -> Node | tuple[Node, Node]:
         return made(t, x, dim, 1 if correction is None else correction, keep)
 
 

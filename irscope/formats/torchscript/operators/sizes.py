@@ -3,14 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import NUMBERS, Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
 
-ANSWERS: dict[str, Callable[[Torch, Node], Any]] = {
+ANSWERS: dict[str, Callable[[Torch, Node], object]] = {
     "size(Tensor self)": lambda t, x: list(t.shape(x)),
     "dim(Tensor self)": lambda t, x: t.rank(x),
     "len.Tensor(Tensor t)": lambda t, x: t.shape(x)[0],
@@ -26,17 +25,17 @@ for _schema, _answer in ANSWERS.items():
 
 
 @operator("size.int(Tensor self, int dim)", "sym_size.int(Tensor self, int dim)")
-def size_dim(t: Torch, x: Node, dim: int) -> Any:
+def size_dim(t: Torch, x: Node, dim: int) -> object:
     return t.shape(x)[t.dim(x, dim)]
 
 
 @operator("is_same_size(Tensor self, Tensor other)")
-def is_same_size(t: Torch, x: Node, other: Node) -> Any:
+def is_same_size(t: Torch, x: Node, other: Node) -> object:
     return t.shape(x) == t.shape(other)
 
 
 @operator("get_device(Tensor self)")
-def get_device(t: Torch, x: Node) -> Any:
+def get_device(t: Torch, x: Node) -> object:
     """The number of a graphics processor; -1 of the CPU."""
     return -1
 
@@ -48,6 +47,6 @@ def shape_as_tensor(t: Torch, x: Node) -> Node:
 
 @operator("result_type.Tensor(Tensor tensor, Tensor other)", "result_type.Scalar(Tensor tensor, Scalar other)",
           "result_type.Scalar_Tensor(Scalar scalar, Tensor tensor)")
-def result_type(t: Torch, x: object, y: object) -> Any:
+def result_type(t: Torch, x: object, y: object) -> object:
     """torch's number of the common element type."""
     return NUMBERS[t.result_type(x, y).name]

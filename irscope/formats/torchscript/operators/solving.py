@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate, real_type
@@ -53,7 +52,7 @@ def triangular(t: Torch, a: Node, b: Node, lower: bool, *, unit: bool = False, t
     return _triangular(t, a, b, {"left_side": True, "lower": lower, "unit_diagonal": unit, "transpose_a": transpose})
 
 
-def _triangular(t: Torch, a: Node, b: Node, attrs: dict[str, Any]) -> Node:
+def _triangular(t: Torch, a: Node, b: Node, attrs: dict[str, object]) -> Node:
     a, b = batched(t, a, b)
     if 0 in t.shape(b):
         return b

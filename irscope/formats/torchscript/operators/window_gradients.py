@@ -37,7 +37,7 @@ def avg_pool_gradient(t: Torch, grad: Node, x: Node, pool: Pool, count_padding: 
 def _average(n: int) -> None:
     @operator(f"avg_pool{n}d_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, int[{n}] stride, int[{n}] padding, "
               "bool ceil_mode, bool count_include_pad, int? divisor_override)")
-    def backward(t: Torch, grad: Node, x: Node, kernel: Any, stride: Any, padding: Any, ceil: bool, count: bool,
+    def backward(t: Torch, grad: Node, x: Node, kernel: object, stride: object, padding: object, ceil: bool, count: bool,
                  divisor: int | None) -> Node:
         return avg_pool_gradient(t, grad, x, Pool(n, kernel, stride, padding, ceil=ceil), count, divisor)
 
@@ -73,7 +73,8 @@ def at_places(t: Torch, grad: Node, x: Node, places: Node, n: int) -> Node:
 def _largest(n: int) -> None:
     @operator(f"max_pool{n}d_with_indices_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, int[{n}] stride, "
               f"int[{n}] padding, int[{n}] dilation, bool ceil_mode, Tensor indices)")
-    def backward(t: Torch, grad: Node, x: Node, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, places: Node) -> Node:
+    def backward(t: Torch, grad: Node, x: Node, kernel: object, stride: object, padding: object, dilation: object, ceil: bool,
+                 places: Node) -> Node:
         return at_places(t, grad, x, places, n)
 
     @operator(f"adaptive_max_pool{n}d_backward(Tensor grad_output, Tensor self, Tensor indices)")
@@ -82,7 +83,7 @@ def _largest(n: int) -> None:
 
     @operator(f"fractional_max_pool{n}d_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, int[{n}] output_size, "
               "Tensor indices)")
-    def fractional(t: Torch, grad: Node, x: Node, kernel: Any, size: Any, places: Node) -> Node:
+    def fractional(t: Torch, grad: Node, x: Node, kernel: object, size: object, places: Node) -> Node:
         return at_places(t, grad, x, places, n)
 
 
@@ -92,12 +93,12 @@ for _n in (2, 3):
 # ---------------------------------------------------------------------- linear maps of single dimensions
 
 
-def _along(t: Torch, g: Node, d: int, matrix: Any) -> Node:
+def _along(t: Torch, g: Node, d: int, matrix: object) -> Node:
     """The product of a dimension with a constant matrix."""
     return product_along(t, g, d, t.array(matrix, t.dtype(g)))
 
 
-def _picking(places: Sequence[int], n: int) -> Any:
+def _picking(places: Sequence[int], n: int) -> object:
     """The matrix that adds element i to ``places[i]`` of ``n``."""
     matrix = np.zeros((len(places), n))
     np.add.at(matrix, (np.arange(len(places)), np.asarray(places, np.int64)), 1)
