@@ -1,6 +1,7 @@
 """Objects of a framework in the running program: what ``irscope.load`` asks of them, by what they can do, and never by an import.
 
-    lowered = jax.jit(f).lower(x)    ->    its HLO, as lowered.as_text(dialect="hlo") prints it
+    lowered = jax.jit(f).lower(x)             ->    its HLO, as lowered.as_text(dialect="hlo") prints it
+    exported = export.export(jax.jit(f))(x)   ->    its StableHLO, as exported.mlir_module() prints it; with args, the HLO for them
 """
 from __future__ import annotations
 
@@ -82,13 +83,7 @@ class _Jax(Protocol):
     @property
     def jit(self) -> Callable[[Callable[..., object]], Jitted]: ...
     @property
-    def tree_util(self) -> _TreeUtil: ...
-    @property
     def ShapeDtypeStruct(self) -> Callable[[tuple[int, ...], str], object]: ...
-
-
-class _TreeUtil(Protocol):
-    def tree_unflatten(self, tree: object, leaves: Sequence[object]) -> tuple[Sequence[object], Mapping[str, object]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +95,11 @@ class Arguments:
 
 
 def dump_of(what: object, arguments: Arguments) -> str | bytes:
-    """The HLO of an object: its text, or its proto where the text elides constants. Raises UserError for other objects, and for functions
-    without arguments; errors of the framework while it lowers a function are the caller's."""
+    """The HLO of an object: its text, or its proto where the text elides constants; of an exported program without arguments the
+    StableHLO, which has the sizes that it leaves open. Raises UserError for other objects, and for functions without arguments; errors of
+    the framework while it lowers a function are the caller's."""
+    if isinstance(what, Exported) and not arguments.args and not arguments.kwargs:
+        return what.mlir_module()
     lowered = _lowered(what, arguments)
     if isinstance(lowered, Lowered):
         return _text_or_proto(_hlo_text(lowered), lambda: lowered.compiler_ir("hlo"))
@@ -118,10 +116,7 @@ def _lowered(what: object, arguments: Arguments) -> object:
     if isinstance(what, Traced):
         return what.lower()
     if isinstance(what, Exported):
-        jax = _jax(what)
-        if not args and not kwargs:
-            args, kwargs = jax.tree_util.tree_unflatten(what.in_tree, what.in_avals)
-        return jax.jit(what.call).lower(*args, **kwargs)
+        return _jax(what).jit(what.call).lower(*args, **kwargs)
     if isinstance(what, KerasModel):
         return _lower_keras(what, args)
     if isinstance(what, Jitted):
