@@ -86,7 +86,8 @@ class Exported:
     in_tree = "tree"
 
     def mlir_module(self) -> str:
-        return "module {}"
+        return ("module @jit_f {\n  func.func public @main(%arg0: tensor<?xf32>) -> tensor<?xf32> {\n"
+                "    %0 = stablehlo.tanh %arg0 : tensor<?xf32>\n    return %0 : tensor<?xf32>\n  }\n}\n")
 
     def call(self, *args: object, **kwargs: object) -> object:
         return args
@@ -112,14 +113,19 @@ def test_a_function_is_lowered_for_its_arguments() -> None:
     assert "args=(x, y)" in error.value.help
 
 
-def test_an_exported_program_is_lowered_by_the_jax_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exported_program_is_read_as_its_stablehlo() -> None:
+    reading = irscope.load(Exported())
+    assert reading.format == "stablehlo" and ops(reading) == ["parameter", "tanh"]
+    assert str(reading.module().main().params[0].type) == "f32[?]"
+
+
+def test_an_exported_program_is_lowered_for_arguments_by_the_jax_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[tuple[object, ...]] = []
-    jax = SimpleNamespace(jit=lambda call: Jitted(taken), tree_util=SimpleNamespace(tree_unflatten=lambda tree, leaves: (leaves, {})))
-    monkeypatch.setitem(sys.modules, "jax", jax)
-    assert ops(irscope.load(Exported())) == ["parameter", "negate"] and taken == [("a", "b")]
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(jit=lambda call: Jitted(taken)))
+    assert ops(irscope.load(Exported(), args=("a", "b"))) == ["parameter", "negate"] and taken == [("a", "b")]
     monkeypatch.delitem(sys.modules, "jax")
     with pytest.raises(UserError, match="has not imported it"):
-        irscope.load(Exported())
+        irscope.load(Exported(), args=("a", "b"))
 
 
 def test_a_keras_model_has_its_variables_as_inputs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from irscope.diff.identities import RULES
 from irscope.diff.states import with_plain_states
 from irscope.expand import expand
-from irscope.graph import UNKNOWN, Builder, Module, Node, rewrite_module
+from irscope.graph import UNKNOWN, Builder, Module, Node, callees_first, rewrite_module
 from irscope.ops import infer
 from irscope.passes import pass_named
 from irscope.passes.algebra.arithmetic import POINTWISE
@@ -31,15 +31,20 @@ def normal_form(module: Module) -> Module:
         module = rewrite_module(module, module.dialect.translate)
     plain = PlainConstants()
     for _ in range(ROUNDS):
-        before = sum(len(graph.nodes) for graph in module.graphs.values())
+        before = _size(module)
         module = rewritten(module, Simplifier(RULES, is_static_tensor, POINTWISE).rule)
         module = _folded(module)
         for name in PASSES:
             module = pass_named(name).run(module)
         module = with_plain_states(rewrite_module(module, plain.rule))
-        if sum(len(graph.nodes) for graph in module.graphs.values()) == before:
+        if _size(module) == before:
             break
     return pass_named("remove-dead").run(pass_named("share-equal").run(module))
+
+
+def _size(module: Module) -> int:
+    """The number of nodes, regions included."""
+    return sum(len(graph.nodes) for graph in callees_first(module))
 
 
 def _folded(module: Module) -> Module:

@@ -2,8 +2,8 @@
 
     while((x, 0, n)) of which x stays as it is, and n is read by nothing    ->    while((0, x))
 
-A part that nothing reads is dropped, a constant that a loop carries unchanged is one inside it, and the others stand in the order in which
-the results need them.
+A part that nothing reads is dropped, a constant that a loop carries unchanged is one inside it, of parts that carry one value unchanged the
+first stays, and the others stand in the order in which the results need them.
 """
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _States:
         return None
 
     def _loop(self, builder: Builder, node: Node, state: Node) -> Node | None:
-        condition, body = (self.became[graph] for graph in node.bodies)
+        condition, body = (_shared(self.became[graph], state, self.became[node.bodies[1]]) for graph in node.bodies)
         if any(_reads_whole(graph) for graph in (condition, body)) or body.result().op is not hlo.tuple:
             return None
         constants = {i: part for i, part in _constants(state).items() if _is_kept(body, i)}
@@ -145,6 +145,24 @@ def _is_kept(body: Graph, index: int) -> bool:
     """Whether the body of a loop returns a part of its state as it came."""
     part = body.result().operands[index]
     return part.op is hlo.get_tuple_element and part.operands[0] is body.params[0] and GetTupleElement.of(part).index == index
+
+
+def _shared(graph: Graph, state: Node, body: Graph) -> Graph:
+    """A graph that reads the first of the parts of its state that a loop over ``body`` carries unchanged from one value."""
+    if state.op is not hlo.tuple or body.result().op is not hlo.tuple:
+        return graph
+    first: dict[Node, int] = {}
+    same = {i: first.setdefault(part, i) for i, part in enumerate(state.operands) if _is_kept(body, i)}
+    if all(i == j for i, j in same.items()):
+        return graph
+    param = graph.params[0]
+
+    def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
+        if node.op is not hlo.get_tuple_element or node.operands[0] is not param:
+            return None
+        index = GetTupleElement.of(node).index
+        return builder.add(hlo.get_tuple_element, operands, {"index": same.get(index, index)}, node.type)
+    return see_through(rewrite(graph, rule), graph)
 
 
 def _picked(builder: Builder, state: Node, order: Order) -> Node:

@@ -237,6 +237,55 @@ def test_unknown_opcodes_are_kept() -> None:
     assert dict(got.module().raw(node))["odd"] == "{1,{2}}"
 
 
+ANY_ORDER = """HloModule m
+
+ENTRY main {
+  p = f32[4] parameter(0)
+  z = f32[] constant(0)
+  c = f32[4] call(p), to_apply=twice
+  ROOT r = f32[] reduce(c, z), dimensions={0}, to_apply=add
+}
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+
+twice {
+  a = f32[4] parameter(0)
+  n = f32[4] map(a), dimensions={0}, to_apply=half
+  ROOT t = f32[4] add(a, n)
+}
+
+half {
+  a = f32[] parameter(0)
+  ROOT n = f32[] negate(a)
+}
+"""
+
+
+def test_a_computation_may_be_printed_after_its_callers() -> None:
+    got = reading(ANY_ORDER)
+    module = got.module()
+    assert got.ok and not got.findings and module.entry == "main"
+    assert list(module.graphs) == ["half", "twice", "add", "main"]
+    assert [body for node in module.main().nodes for body in node.bodies] == [module.graphs["twice"], module.graphs["add"]]
+    assert all(graph.root is not None and "missing" not in graph.notes for graph in module.graphs.values())
+    assert module.graphs["half"].loc == ANY_ORDER.index("half {")
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("negate(a)", "map(a), dimensions={}, to_apply=half", "%n calls half, which calls half: HLO has no recursion"),
+    ("ROOT n = f32[] negate(a)", "z = f32[4] broadcast(a), dimensions={}\n  c = f32[4] call(z), to_apply=twice\n  ROOT n = f32[] negate(a)",
+     "%c calls twice, which calls half: HLO has no recursion"),
+    ("to_apply=half", "to_apply=third", "there is no computation third in the text"),
+])
+def test_computations_that_call_their_callers_or_are_missing(old: str, new: str, message: str) -> None:
+    got = reading(ANY_ORDER.replace(old, new))
+    assert got.ok and [(f.code, f.message) for f in got.findings] == [("HLO006", message)]
+
+
 def test_a_fragment_without_its_callee_is_read() -> None:
     got = reading(MODULE[MODULE.index("ENTRY"):])
     assert got.ok and [f.code for f in got.findings] == ["HLO006"]

@@ -251,3 +251,28 @@ def test_translation_removes_what_jaxlib_removes() -> None:
 def test_rules_say_that_sizes_are_open() -> None:
     assert [(f.code, f.help) for f in lint([OPEN]).findings] == [("SHL035", "--shape x=8,3 binds them")]
     assert lint([OPEN], LintOptions(shapes={"x": (3, 2)})).findings == []
+
+
+QUANTISED = """\
+!q = !quant.uniform<i8:f32, 2.0:15>
+func.func private @f(%arg0: tensor<2x!q>) -> tensor<2x!q> {
+  %0 = stablehlo.add %arg0, %arg0 : tensor<2x!q>
+  return %0 : tensor<2x!q>
+}
+func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.uniform_quantize %arg0 : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, 2.0:15>>
+  %1 = stablehlo.uniform_dequantize %0 : (tensor<2x!quant.uniform<i8:f32, 2.0:15>>) -> tensor<2xf32>
+  %2 = stablehlo.negate %1 : tensor<2xf32>
+  return %2 : tensor<2xf32>
+}
+"""
+
+
+def test_operations_on_quantised_types_are_named_and_stay_opaque() -> None:
+    reading = reading_of(QUANTISED)
+    assert reading.ok and {finding.code for finding in reading.findings} == {"SHL034"}
+    told = [(reading.source.place(finding.offset).line, finding.message.split(" is ")[0]) for finding in reading.findings]
+    assert told == [(3, "'stablehlo.add'"), (7, "'stablehlo.uniform_quantize'"), (8, "'stablehlo.uniform_dequantize'")]
+    assert all("--stablehlo-legalize-quant-to-math" in finding.help for finding in reading.findings)
+    with pytest.raises(UserError, match="cannot run"):
+        run(reading)

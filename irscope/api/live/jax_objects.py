@@ -1,11 +1,12 @@
 """Programs of jax, and Keras models on jax: the HLO that they lower to.
 
-    lowered = jax.jit(f).lower(x)    ->    its HLO, as lowered.as_text(dialect="hlo") prints it
+    lowered = jax.jit(f).lower(x)             ->    its HLO, as lowered.as_text(dialect="hlo") prints it
+    exported = export.export(jax.jit(f))(x)   ->    its StableHLO, as exported.mlir_module() prints it; with args, the HLO for them
 """
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, cast, runtime_checkable
 
 from irscope.api.live.door import Arguments, Door, Dump, name_of
@@ -54,10 +55,6 @@ class Jitted(Protocol):
 class Exported(Protocol):
     """``jax.export.export(jax.jit(f))(x)``."""
 
-    @property
-    def in_avals(self) -> Sequence[object]: ...
-    @property
-    def in_tree(self) -> object: ...
     def mlir_module(self) -> str: ...
     def call(self, *args: object, **kwargs: object) -> object: ...
 
@@ -82,13 +79,7 @@ class _Jax(Protocol):
     @property
     def jit(self) -> Callable[[Callable[..., object]], Jitted]: ...
     @property
-    def tree_util(self) -> _TreeUtil: ...
-    @property
     def ShapeDtypeStruct(self) -> Callable[[tuple[int, ...], str], object]: ...
-
-
-class _TreeUtil(Protocol):
-    def tree_unflatten(self, tree: object, leaves: Sequence[object]) -> tuple[Sequence[object], Mapping[str, object]]: ...
 
 
 def _lowered(lowered: Lowered, _: Arguments) -> Dump:
@@ -104,11 +95,10 @@ def _traced(traced: Traced, arguments: Arguments) -> Dump:
 
 
 def _exported(exported: Exported, arguments: Arguments) -> Dump:
-    jax = _jax(exported)
-    args, kwargs = arguments.args, arguments.kwargs
+    """The StableHLO, which has the sizes that an exported program leaves open; with arguments, the HLO for them."""
     if not arguments:
-        args, kwargs = jax.tree_util.tree_unflatten(exported.in_tree, exported.in_avals)
-    return _made(jax.jit(exported.call).lower(*args, **kwargs), arguments)
+        return Dump(exported.mlir_module())
+    return _made(_jax(exported).jit(exported.call).lower(*arguments.args, **arguments.kwargs), arguments)
 
 
 def _keras(model: KerasModel, arguments: Arguments) -> Dump:

@@ -73,6 +73,13 @@ class Scope:
         return name
 
 
+class Awaited(NamedTuple):
+    """A computation that is called before its definition; the graph has a note ``missing`` until it is defined. ``span`` is the call's."""
+
+    graph: Graph
+    span: Span
+
+
 ReadNested = Callable[["Assembly", Cursor, str], Graph]
 """Reads ``{ instructions }`` at a cursor as a computation of a name."""
 
@@ -98,7 +105,7 @@ class Assembly:
         self.values: dict[tuple[str, str], Any] = {}
         self.literals: dict[tuple[int, str], dict[str, object]] = {}
         self.scopes: list[Scope] = []
-        self.missing: dict[str, Graph] = {}
+        self.awaited: dict[str, Awaited] = {}
         self.async_starts: dict[Graph, Node] = {}
         self.entry_at = self.aliases_at = -1
         self.entry = ""
@@ -135,9 +142,15 @@ class Assembly:
 
     def open(self, name: str, at: int) -> Scope:
         """Begin a computation."""
-        scope = Scope(Graph(name, loc=at))
+        scope = Scope(self._awaited(name) or Graph(name))
+        scope.graph.loc = at
         self.scopes.append(scope)
         return scope
+
+    def _awaited(self, name: str) -> Graph | None:
+        """The graph that calls of a computation have, where this is its definition."""
+        graph = self.awaited[name].graph if name in self.awaited and not self.scopes else None
+        return graph if graph is not None and graph.notes.get("missing") and not graph.nodes else None
 
     def close(self) -> Graph:
         """End the innermost computation: check duplicate names, parameters, root and result."""
@@ -180,6 +193,7 @@ class Assembly:
                             Span(graph.loc, len(graph.name), graph=graph.name), "", (Note("it is first defined here", known.loc),))
             graph.name = self.module.fresh_name(graph.name)
         self.module.graphs[graph.name] = graph
+        graph.notes.pop("missing", None)
         if is_entry:
             if self.module.entry:
                 self.faults.add(ENTRY_OR_ROOT, "a module has one ENTRY, and this is the second", Span(at, 5, graph=graph.name), "",

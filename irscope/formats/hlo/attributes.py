@@ -11,13 +11,13 @@ from irscope.formats.hlo.faults import (
     LIMIT,
     MISPLACED_ATTRIBUTE,
     MISSING_ATTRIBUTE,
-    MISSING_COMPUTATION,
     REPEATED_ATTRIBUTE,
     TRUNCATED,
     UNKNOWN_ATTRIBUTE,
     Refused,
     Span,
 )
+from irscope.formats.hlo.forward import awaited
 from irscope.formats.hlo.lexer import Cursor, braces
 from irscope.formats.hlo.opcodes import COMMON, KNOWN_ATTRIBUTES, OPCODES, RAW_KINDS, Opcode
 from irscope.formats.hlo.raw import bool_list, check_raw, step_over_value
@@ -135,19 +135,7 @@ def _computation(assembly: Assembly, cursor: Cursor, name: str) -> Graph:
     at, length = cursor.at, cursor.after - cursor.at
     called = cursor.name("the name of a computation")
     graph = assembly.module.graphs.get(called)
-    return graph if graph is not None else _missing(assembly, called, at, length)
-
-
-def _missing(assembly: Assembly, name: str, at: int, length: int) -> Graph:
-    """An empty graph without a root, for a computation that the text does not define (yet)."""
-    graph = assembly.missing.get(name)
-    if graph is None:
-        graph = assembly.missing[name] = Graph(name, notes={"missing": True})
-        later = re.compile(rf"^[ \t]*(?:ENTRY[ \t]+)?%?{re.escape(name)}[ \t]*[({{]", re.MULTILINE).search(assembly.text, at)
-        note = (Note("it is defined later, here; a computation must precede its callers", later.end() - 1 - len(name)),) if later else ()
-        near = did_you_mean(name, assembly.module.graphs)
-        assembly.tell(MISSING_COMPUTATION, f"there is no computation {name} before this one", Span(at, length), near, note)
-    return graph
+    return graph if graph is not None else awaited(assembly, called, at, length)
 
 
 def _computations(assembly: Assembly, cursor: Cursor, owner: str) -> tuple[Graph, ...]:

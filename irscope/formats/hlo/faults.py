@@ -12,7 +12,7 @@ UNKNOWN_OPCODE = Fault("HLO003", "unknown-opcode", "HLO has no such opcode. The 
 UNDEFINED_OPERAND = Fault("HLO004", "undefined-operand", "An operand names no earlier instruction of its computation.")
 DUPLICATE_NAME = Fault("HLO005", "duplicate-name", "Two instructions of a computation, or two computations of a module, have one name.")
 # XLA refuses it, but users cut single computations out of dumps, and the rest of such a text is readable.
-MISSING_COMPUTATION = Fault("HLO006", "missing-computation", "A called computation is not defined in the text (before its caller).",
+MISSING_COMPUTATION = Fault("HLO006", "missing-computation", "A called computation is not defined in the text, or calls its caller.",
                             refuses=False)
 UNKNOWN_ATTRIBUTE = Fault("HLO007", "unknown-attribute",
                           "An attribute that irscope does not know, perhaps of a newer XLA. It is kept as text.", Severity.WARNING,

@@ -7,6 +7,7 @@ from irscope.formats.hlo.assembly import Assembly
 from irscope.formats.hlo.body import read_computation, read_nested, read_printed
 from irscope.formats.hlo.careful import read_instruction, read_right_side
 from irscope.formats.hlo.faults import LIMIT, LOSSY_PRINT, NO_MODULE, SYNTAX, TEXT_AROUND, TRUNCATED, Faults, Refused, Span
+from irscope.formats.hlo.forward import finish_awaited
 from irscope.formats.hlo.header import check_aliases, read_header
 from irscope.formats.hlo.lexer import BLANKS, Cursor
 from irscope.formats.hlo.provenance import HloProvenance
@@ -109,6 +110,7 @@ class _Reader:
         if assembly is None:
             return
         module = assembly.finish()
+        finish_awaited(assembly)
         check_aliases(assembly)
         mark_cut(assembly, len(self.text) if end is None else end)
         if not module.name:

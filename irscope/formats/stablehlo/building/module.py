@@ -24,6 +24,7 @@ from irscope.formats.stablehlo.building import (
 from irscope.formats.stablehlo.building.faults import OPERATION_TYPE, RECURSION, RETURN_TYPE, UNKNOWN_CALLEE, UNSUPPORTED
 from irscope.formats.stablehlo.building.names import module_attributes, region_name
 from irscope.formats.stablehlo.building.order import callees_first, inner_first
+from irscope.formats.stablehlo.building.quantised import check_not_quantised
 from irscope.formats.stablehlo.building.raw import RawAttributes, raw_of
 from irscope.formats.stablehlo.building.regions import INSIDE, scalars
 from irscope.formats.stablehlo.building.scope import Inner, Scope, result_type
@@ -196,10 +197,11 @@ class _Program:
     def _built(self, scope: Scope, operation: Operation, made: int) -> bool:
         """Build an operation by its row in the table; returns whether it could be built."""
         build = BUILDERS.get(operation.name)
-        if build is None or (operation.regions and operation not in self.inside):
-            self._opaque(scope, operation)
-            return False
         try:
+            check_not_quantised(operation)
+            if build is None or (operation.regions and operation not in self.inside):
+                self._opaque(scope, operation)
+                return False
             build(Work(self, scope, operation, self.inside.get(operation, NO_REGIONS)))
         except TypeFault as fault:
             self._tell(fault, operation)
