@@ -54,9 +54,11 @@ class Evidence:
     def _nodes(self, finding: Finding) -> list[Node]:
         """The nodes of the text that a finding is about, in the order of the text."""
         edit = finding.edit if isinstance(finding, RuleFinding) else None
-        texts = [finding.message, *(note.text for note in finding.notes)]
-        names = [finding.node, *(name for text in texts for name in _NAME.findall(text))]
-        found = [self.context.view.find(finding.graph, name) for name in names]
+        found: list[Node | None] = list(finding.about) if isinstance(finding, RuleFinding) else []
+        if not found:
+            texts = [finding.message, *(note.text for note in finding.notes)]
+            names = [finding.node, *(name for text in texts for name in _NAME.findall(text))]
+            found = [self.context.view.find(finding.graph, name) for name in names]
         found += [written(node) for node in (edit.nodes if edit is not None else ())]
         nodes = list(dict.fromkeys(node for node in found if node is not None and node in self._places))
         if len(nodes) == 1:

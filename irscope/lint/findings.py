@@ -14,12 +14,14 @@ class RuleFinding(Finding):
     """A finding with the data to estimate its savings.
 
     ``at`` is the node with its graph; ``edit`` the change that fixes it, if one is known; ``timed`` whether it is about time: then its
-    severity applies only if the fix saves enough.
+    severity applies only if the fix saves enough. ``about`` are the nodes of the text that it names, where they were looked up already:
+    graphs of one text may use a name twice.
     """
 
     at: tuple[Graph, Node] | None = None
     edit: Edit | None = None
     timed: bool = True
+    about: tuple[Node, ...] = ()
 
     def with_severity(self, severity: Severity | None) -> RuleFinding:
         """The finding with another severity than its rule's; None leaves that."""

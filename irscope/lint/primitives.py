@@ -11,7 +11,9 @@ from irscope.analysis.values import written
 from irscope.graph import Kind, Node
 from irscope.lint.collect import found_by
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Rule, place_of
+from irscope.lint.view import ModuleView
 from irscope.source import Finding, Note
 
 WORK = (Kind.ELEMENTWISE, Kind.REDUCTION, Kind.CONTRACTION, Kind.OPAQUE)
@@ -28,46 +30,54 @@ def lint_primitives(context: Context, rules: Iterable[type[Rule]]) -> list[Findi
     if context.view.primitive is None:
         return []
     inner = context.inner
-    origins = {node.name: written(node) for graph in inner.view.graphs for node in graph.nodes}
     works = Counter(written(node) for graph in inner.view.array_graphs for node in graph.nodes if node.op.kind in WORK)
     found: dict[tuple[str, str, int], Finding] = {}
     for rule in rules:
         for finding in found_by(inner, rule):
-            if not context.module.dialect.primitive and not rule.inside and _is_the_operators_own(finding, origins, works):
+            if not context.module.dialect.primitive and not rule.inside and _is_the_operators_own(finding, inner.view, works):
                 continue
-            named_finding = _in_names_of_text(context, finding, origins)
+            named_finding = _in_names_of_text(context, finding, inner.view)
             found.setdefault((named_finding.code, named_finding.node, named_finding.offset), named_finding)
     return list(found.values())
 
 
-def _is_the_operators_own(finding: Finding, origins: dict[str, Node], works: Counter[Node]) -> bool:
+def _is_the_operators_own(finding: Finding, view: ModuleView, works: Counter[Node]) -> bool:
     """Whether all that a finding names are primitives of one operator of the text that computes in several steps, or several of one."""
-    names = {finding.node, *_NAME.findall(finding.message)}
-    names.update(name for note in finding.notes for name in _NAME.findall(note.text))
-    known = {name for name in names if name in origins}
-    involved = {origins[name] for name in known}
-    return len(involved) == 1 and (len(known) > 1 or works[involved.pop()] > 1)
+    named = _named(finding, view)
+    involved = {written(node) for node in named}
+    return len(involved) == 1 and (len(named) > 1 or works[involved.pop()] > 1)
 
 
-def _in_names_of_text(context: Context, finding: Finding, origins: dict[str, Node]) -> Finding:
+def _named(finding: Finding, view: ModuleView) -> list[Node]:
+    """The nodes that a finding names, its own first."""
+    texts = (finding.message, *(note.text for note in finding.notes))
+    names = dict.fromkeys([finding.node, *(name for text in texts for name in _NAME.findall(text))])
+    return [node for name in names if (node := view.find(finding.graph, name)) is not None]
+
+
+def _in_names_of_text(context: Context, finding: Finding, view: ModuleView) -> Finding:
     """The finding in the names of the text."""
     module = context.module
 
-    def named(match: re.Match[str]) -> str:
-        node = origins.get(match[1])
-        return f"%{node.name}" if node is not None else match[0]
+    def in_text(match: re.Match[str]) -> str:
+        node = view.find(finding.graph, match[1])
+        return f"%{written(node).name}" if node is not None else match[0]
 
-    node = origins.get(finding.node)
-    if node is None or node.loc < 0:
+    own = view.find(finding.graph, finding.node)
+    if own is None or written(own).loc < 0:
         return finding
+    node = written(own)
     offset, length = place_of(module, node)
-    return replace(
+    made = replace(
         finding,
-        message=_NAME.sub(named, finding.message),
-        help=_NAME.sub(named, finding.help),
-        notes=tuple(Note(_NAME.sub(named, note.text), note.offset) for note in finding.notes),
+        message=_NAME.sub(in_text, finding.message),
+        help=_NAME.sub(in_text, finding.help),
+        notes=tuple(Note(_NAME.sub(in_text, note.text), note.offset) for note in finding.notes),
         node=node.name,
         graph=context.view.graph_of[node].name if node in context.view.graph_of else finding.graph,
         offset=offset,
         length=length,
     )
+    if isinstance(made, RuleFinding):
+        made.about = tuple(dict.fromkeys(map(written, _named(finding, view))))
+    return made

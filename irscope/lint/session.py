@@ -67,10 +67,17 @@ def _open_sizes(module: Module) -> Finding:
 
 
 def _translated(module: Module, readable: bool) -> Module:
-    """The module that the compiler of its format begins with: what a translation removes costs nothing."""
+    """The module that the compiler of its format begins with: what a translation removes costs nothing.
+
+    It takes the place of the text: its nodes have no origin, as those that a reader makes.
+    """
     if module.dialect.translate is None or not readable or not soundness(module).allows(Use.PASSES):
         return module
-    return Translate().run(module)
+    made = Translate().run(module)
+    for graph in made.graphs.values():
+        for node in graph.nodes:
+            node.origin = ()
+    return made
 
 
 class Session:

@@ -4,7 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.graph import Builder, Module, Node, TensorType, rewrite_module
+from irscope.graph import Builder, Effect, Graph, Module, Node, Op, TensorType, rewrite_module
+from irscope.graph.rewrite import Rule, copy_node
+from irscope.graph.walk import post_order
 from irscope.lazy import np
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
@@ -15,6 +17,8 @@ from irscope.passes.base import Pass, rewritten
 from irscope.passes.fold_constants import FoldConstants
 from irscope.passes.remove_dead import RemoveDead
 
+USED = Op("used", effect=Effect.CONTROL, known=False)
+"""Keeps its operand while rules are applied."""
 ROUNDS = 4
 """How often the rules are applied at most."""
 
@@ -26,7 +30,7 @@ class Translate(Pass):
         p = f32[2] multiply(x, b)                       ->       ROOT n = f32[2] negate(x)
         ROOT n = f32[2] negate(p)
 
-    What is left is what XLA's pipeline begins with. Modules in other dialects stay unchanged.
+    What is left is what XLA's pipeline begins with, in the post-order in which XLA prints it. Modules in other dialects stay unchanged.
     """
 
     name = "translate"
@@ -34,14 +38,61 @@ class Translate(Pass):
     def run(self, module: Module) -> Module:
         if module.dialect.translate is None:
             return module
-        module = rewrite_module(module, module.dialect.translate)
+        module = rewrite_module(module, Translation(module.dialect.translate).rule, keep_dead=True)
+        for graph in module.graphs.values():
+            _use_calls(graph)
         for _ in range(ROUNDS):
             before = sum(len(graph.nodes) for graph in module.graphs.values())
-            module = rewritten(module, Simplifier(RULES, is_static_tensor).rule)
+            module = rewritten(module, Simplifier(RULES, _is_operation).rule)
             module = RemoveDead().run(FoldConstants().run(rewrite_module(module, PlainConstants().rule)))
             if sum(len(graph.nodes) for graph in module.graphs.values()) == before:
                 break
+        for graph in module.graphs.values():
+            _put_in_post_order(graph)
         return module
+
+
+def _is_operation(node: Node) -> bool:
+    """Whether a node is an operation of the text: jaxlib simplifies those, and translates one into several instructions afterwards.
+
+    The iota in front of a broadcast says what the operation counts.
+    """
+    return (not node.synthetic or node.op is hlo.iota) and is_static_tensor(node)
+
+
+def _use_calls(graph: Graph) -> None:
+    """Mark calls as used: to jaxlib a called function may have effects, so that calls stay whose results nothing uses."""
+    for node in [node for node in graph.nodes if node.op is hlo.call]:
+        graph.add(Node(USED, "", node.type, (node,), synthetic=True))
+
+
+def _put_in_post_order(graph: Graph) -> None:
+    """Order nodes as XLA prints computations: from each value that nothing uses, operands first. Marks of calls are dropped."""
+    graph.nodes = [node for node in graph.nodes if node.op is not USED]
+    for index, node in enumerate(graph.nodes):
+        node.index = index
+    unused = [node for node, users in zip(graph.nodes, graph.users(), strict=True) if not users]
+    graph.nodes = post_order(unused, lambda node: node.operands)
+    for index, node in enumerate(graph.nodes):
+        node.index = index
+
+
+class Translation:
+    """Applies the translation of a dialect; equal constants of a graph become one, as MLIR's folding makes them."""
+
+    def __init__(self, translate: Rule) -> None:
+        self.translate = translate
+        self.constants: dict[tuple[Graph, str, bytes], Node] = {}
+
+    def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
+        """The equal constant before, or what the dialect's translation makes of another node."""
+        literal = Constant.of(node).known if node.op is hlo.constant else None
+        if literal is None:
+            return self.translate(builder, node, operands)
+        key = builder.graph, str(node.type), np.asarray(literal.value()).tobytes()
+        if key not in self.constants:
+            self.constants[key] = copy_node(builder, node, operands)
+        return self.constants[key]
 
 
 class PlainConstants:

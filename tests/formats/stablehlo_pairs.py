@@ -6,10 +6,10 @@ findings?
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from pathlib import Path
 
-from irscope.api import diff, lint
+from benchmarks.stablehlo_lint import findings
+from irscope.api import diff, load
 
 PAIRS = Path(__file__).parent.parent / "data" / "stablehlo" / "pairs"
 
@@ -24,16 +24,16 @@ def is_same(text: Path) -> bool:
     return diff(str(text), str(text.with_suffix(".hlo"))).same
 
 
-def findings(text: Path) -> Counter[str]:
-    """How often each rule finds something."""
-    return Counter(finding.code for finding in lint([str(text)]).findings)
+def is_judged_alike(text: Path) -> bool:
+    """Whether a text and its translation have the same findings."""
+    return findings(load(text)) == findings(load(text.with_suffix(".hlo")))
 
 
 def main(folder: Path) -> int:
     """Print the pairs that differ; returns the exit status."""
     found = pairs_in(folder)
     different = [text for text in found if not is_same(text)]
-    unlike = [text for text in found if findings(text) != findings(text.with_suffix(".hlo"))]
+    unlike = [text for text in found if not is_judged_alike(text)]
     for what, texts in (("another graph", different), ("other findings", unlike)):
         for text in texts:
             print(f"{text}: {what}")

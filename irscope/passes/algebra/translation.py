@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.analysis.identities import IDENTITIES
-from irscope.graph import Node
+from irscope.graph import Node, TensorType
 from irscope.lazy import np
 from irscope.ops import get, hlo
-from irscope.ops.attributes import Broadcast, Compare, Concatenate, Iota, Reduce, Reverse, Transpose
+from irscope.ops.attributes import Broadcast, Compare, Concatenate, Iota, Reduce, Reverse, Slice, Transpose
 from irscope.passes.algebra.arithmetic import Maker
 from irscope.passes.algebra.simplifier import Rule, Rules, Simplifier, dims_of, is_static, of, scalar_of
 
@@ -167,6 +167,31 @@ def _same_type(s: Simplifier, node: Node) -> Node | None:
     return x if dims_of(x) == dims_of(node) and not any(any(widths) for widths in attrs) else None
 
 
+def _slice_of_concatenate(s: Simplifier, node: Node) -> Node | None:
+    """A slice of a concatenation is one of the operands that it overlaps."""
+    x = node.operands[0]
+    if x.op is not hlo.concatenate or not of(node).elements:
+        return None
+    axis, ranges = Concatenate.of(x).axis, list(Slice.of(node).slice)
+    begin, end, step = ranges[axis]
+    kept: list[Node] = []
+    first = place = 0
+    for operand in x.operands:
+        behind = place + dims_of(operand)[axis]
+        if behind > begin and place < end:
+            if not kept:
+                first = place
+            kept.append(operand)
+        place = behind
+    if len(kept) == len(x.operands):
+        return None
+    ranges[axis] = begin - first, end - first, step
+    size = sum(dims_of(operand)[axis] for operand in kept)
+    shape = (*dims_of(x)[:axis], size, *dims_of(x)[axis + 1:])
+    joined = kept[0] if len(kept) == 1 else s.make(hlo.concatenate, kept, TensorType(of(x).dtype, shape), x.attrs)
+    return s.make(hlo.slice, (joined,), node.type, {"slice": tuple(ranges)})
+
+
 def _reduce(s: Simplifier, node: Node) -> Node | None:
     """A reduction over no dimensions."""
     return node.operands[0] if not Reduce.of(node).dimensions and len(node.operands) == 2 and is_static(node.operands[0]) else None
@@ -186,7 +211,8 @@ def _rules() -> Rules:
     for op, rule in ((hlo.compare, _compare), (hlo.concatenate, _concatenate), (hlo.concatenate, _nested_concatenate), (hlo.iota, _iota),
                      (hlo.reverse, _reverse), (hlo.dynamic_slice, _slice_of_known_start), (hlo.dynamic_update_slice, _update),
                      (hlo.convert, _convert), (hlo.reshape, _reshape), (hlo.transpose, _transpose), (hlo.broadcast, _broadcast),
-                     (hlo.slice, _same_type), (hlo.pad, _same_type), (hlo.reduce, _reduce)):
+                     (hlo.slice, _same_type), (hlo.slice, _slice_of_concatenate),
+                     (hlo.pad, _same_type), (hlo.reduce, _reduce)):
         rules.setdefault(op, []).append(rule)
     return rules
 
