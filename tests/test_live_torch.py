@@ -167,6 +167,15 @@ def test_a_compiled_function_is_called_once_and_traced(torch: SimpleNamespace) -
         irscope.load(compiled(log))
 
 
+def test_a_compiled_module_is_no_module_to_export(torch: SimpleNamespace) -> None:
+    class Optimized(FakeModule):
+        dynamo_ctx = None
+
+        def __call__(self, x: object) -> None:
+            logging.getLogger("torch.__trace").debug(COMPILED)
+    assert irscope.load(Optimized(), args=(5,)).format == "inductor"
+
+
 def test_what_was_compiled_before_is_compiled_again(torch: SimpleNamespace) -> None:
     calls: list[object] = []
 

@@ -25,7 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compile-and-run": ("irscope.cli.compile_and_run:command", "Compile to native code, run, check and time."),
     "opt": ("irscope.cli.opt:command", "Run passes over a graph and print the result."),
     "diff": ("irscope.cli.diff:command", "Compare two graphs, whatever their names and order."),
-    "capture": ("irscope.cli.capture:command", "Run a program and show what XLA or torch.compile compiled for it."),
+    "capture": ("irscope.cli.capture:command", "Run a program and show what XLA or torch compiled for it."),
     "rule": ("irscope.cli.rule:command", "Explain a lint rule."),
     "list": ("irscope.cli.list:command", "What irscope knows: operators, rules, formats, targets, ..."),
     "check": ("irscope.cli.check:command", "Run the checks that a pyproject.toml configures."),

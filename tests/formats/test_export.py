@@ -125,8 +125,12 @@ def test_inputs_are_known_by_their_place_in_the_call(positional: list[Any], keyw
 
 def test_trees_that_do_not_fit_tell_nothing() -> None:
     assert Interface.of(called([LEAF], {}, ["x"])).input_paths == {}
-    odd = changed(lambda r: r["graph_module"]["module_call_graph"][0]["signature"].update(in_spec="[2, {}]"))
-    assert Interface.of(load(odd).module()).input_paths == {}
+    long = tree("builtins.dict", ["k" * 600], LEAF)
+    one = tree("builtins.tuple", None, LEAF)
+    for spec in ([2, LEAF], [1, one], [1, tree("builtins.tuple", None, one, tree("builtins.dict", [], LEAF))], [1, 7], {}, "x",
+                 [1, tree("builtins.tuple", None, tree("builtins.tuple", None, long, LEAF), tree("builtins.dict", []))]):
+        odd = changed(lambda r, spec=spec: r["graph_module"]["module_call_graph"][0]["signature"].update(in_spec=json.dumps(spec)))
+        assert Interface.of(load(odd).module()).input_paths == {}
 
 
 def test_inputs_are_given_and_results_named_by_their_place_in_the_call(tmp_path: Path) -> None:

@@ -38,10 +38,10 @@ class ExportedProgram(Protocol):
 
 @runtime_checkable
 class OptimizedModule(Protocol):
-    """``torch.compile(model)``."""
+    """``torch.compile(model)``. A protocol sees no submodules, so it is known by the context in which it calls the model."""
 
     @property
-    def _orig_mod(self) -> object: ...
+    def dynamo_ctx(self) -> object: ...
     def __call__(self, *args: object, **kwargs: object) -> object: ...
 
 

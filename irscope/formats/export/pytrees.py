@@ -17,6 +17,8 @@ PROTOCOL = 1
 """The version of torch's format (torch/utils/_pytree.py), which comes first."""
 DICTS = ("builtins.dict", "collections.OrderedDict")
 NAMED_TUPLE = "collections.namedtuple"
+LONGEST = 500
+"""The maximal length of a path."""
 WITHOUT_VALUE = ("as_none", "as_string")
 """Kinds of constants that a run does not give."""
 
@@ -66,11 +68,14 @@ def _tree(spec: str) -> Record:
 
 def _arguments(tree: Record, names: Sequence[str], fields: Fields) -> list[str]:
     """The leaves of a call: a tuple of the positional arguments, and a dict of the others."""
-    positional, keywords = tree.records("children_spec")
+    parts = list(tree.records("children_spec"))
+    keys = _listed(parts[1]) if len(parts) == 2 else []
+    if len(parts) != 2 or len(keys) != len(parts[1].items("children_spec")):
+        raise BadRecord("the pytree is none of a call")
     found: list[str] = []
-    for i, child in enumerate(positional.records("children_spec")):
+    for i, child in enumerate(parts[0].records("children_spec")):
         found += _leaves(child, names[i] if i < len(names) else f"args[{i}]", fields)
-    for key, child in zip(_listed(keywords), keywords.records("children_spec"), strict=True):
+    for key, child in zip(keys, parts[1].records("children_spec"), strict=True):
         found += _leaves(child, str(key), fields)
     return found
 
@@ -82,6 +87,8 @@ def _leaves(tree: Record, prefix: str, fields: Fields) -> list[str]:
     while stack:
         tick()
         node, path = stack.pop()
+        if len(path) > LONGEST:  # a long key would be in the path of every leaf below it
+            raise BadRecord(f"a path in the pytree is longer than {LONGEST}")
         if not node.has("type"):
             found.append(path)
             continue
