@@ -1,7 +1,7 @@
 """The attributes of modules, as typed records: ``HloModule.of(module).is_scheduled``."""
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from irscope.graph.attributes import Attributes, attribute
@@ -21,9 +21,13 @@ class HloModule(Attributes):
 
 
 class Prepared(Attributes):
-    """The attributes that preparation for a run adds: arrays that became numbers, inputs that are weights, simulated devices."""
+    """The attributes that preparation for a run adds: arrays that became numbers, inputs that are weights, simulated devices.
+
+    ``symbols`` are the values of symbolic sizes that are bound by given shapes.
+    """
 
     __slots__ = ()
     consumed = attribute[Collection[str]](())
     weights = attribute[Collection[str]](())
     partitions = attribute[int](1)
+    symbols = attribute[Mapping[str, int]]({})
