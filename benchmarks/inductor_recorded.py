@@ -11,14 +11,15 @@ so that the other pairs are easy. Misses are listed by cause: a node that was no
 from __future__ import annotations
 
 import argparse
-import ast
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 
 import irscope
-from irscope.expand import expand
+from irscope.expand import bind_types, expand
 from irscope.fleet import compile_folder
 from irscope.fleet.compile_record import GraphRecord, read_record
 from irscope.fleet.dump_folder import read_folder
@@ -29,10 +30,15 @@ from irscope.fusion.inductor.policy import POLICY
 from irscope.fusion.inductor.report import written
 from irscope.fusion.logs.events import Operation
 from irscope.fusion.logs.torch_replay import matched
+from irscope.graph import DynamicDim, Module, TensorType
 from irscope.source import UserError
 
 LIKE = 0.3
 """The share of common nodes of the graph from which two operations are the same one."""
+
+
+SIZE = 32
+"""For symbolic sizes."""
 
 
 @dataclass
@@ -92,15 +98,17 @@ def _graphs(path: Path) -> Iterator[tuple[str, Tally | str]]:
 
 
 def judged(graph: GraphRecord, text: str, run: FusionRun | None) -> Tally:
-    """The pairs of one graph; ``run`` is the log of its fusion, which lists the loops as they were lowered.
+    """The pairs of one graph; ``run`` is the log of its fusion, which lists the loops as they were lowered, but no symbolic sizes.
 
     Raises UserError where irscope does not plan the graph.
     """
-    prepared = POLICY.prepared(expand(irscope.load(text).module(), outline=True).main())
+    module = irscope.load(text).module()
+    made = sized(module)
+    prepared = POLICY.prepared(expand(made, outline=True).main())
     scheduler = prepared.scheduler
     nodes = [leaf for node in graph.before for leaf in node.leaves()]
     listed = [operation_of(node) for node in nodes]
-    if run is not None:
+    if run is not None and made is module:
         listed = [Operation(c.name, c.kind, c.sizes, c.origins) for c in run.candidates]
     names = aligned(listed, scheduler.kernels)
     scheduler.run()
@@ -115,6 +123,13 @@ def judged(graph: GraphRecord, text: str, run: FusionRun | None) -> Tally:
         cause = "" if right else "not aligned" if None in homes else "fused by the policy alone" if predicted else "fused by Inductor alone"
         tally.add(Tally(1, int(right), int(loops), int(right and loops), Counter([cause] if cause else [])))
     return tally
+
+
+def sized(module: Module) -> Module:
+    """The module with a size for each of its symbols: the policy plans static shapes."""
+    shapes = {p.name: tuple(SIZE if isinstance(n, DynamicDim) else n for n in p.type.shape)
+              for p in module.main().params if isinstance(p.type, TensorType) and not p.type.is_static}
+    return bind_types(module, shapes) if shapes else module
 
 
 def aligned(operations: list[Operation], kernels: list[Kernel]) -> dict[str, str]:
@@ -158,17 +173,20 @@ def operation_of(node: SchedulerNode) -> Operation:
     if any(dep.mode for dep in node.writes):
         return Operation(node.name, "scatter", _sizes(node, 0))
     layout = node.outputs[0].layout if node.outputs else None
-    sizes = tuple(s for s in layout.size if isinstance(s, int)) if layout is not None and not layout.mutates else _sizes(node, 0)
+    sizes = numbers(layout.size) if layout is not None and not layout.mutates else _sizes(node, 0)
     return Operation(node.name, "pointwise", sizes)
 
 
 def _sizes(node: SchedulerNode, group: int) -> tuple[int, ...]:
     """One group of ``sizes = ([32], [128])``."""
-    try:
-        found = ast.literal_eval(node.fields.get("sizes", ""))
-        return tuple(s for s in found[group] if isinstance(s, int))
-    except (ValueError, SyntaxError, IndexError, TypeError):
-        return ()
+    groups = [text.split(",") for text in re.findall(r"\[([^\[\]]*)\]", node.fields.get("sizes", ""))]
+    return numbers(groups[group]) if group < len(groups) else ()
+
+
+def numbers(sizes: Iterable[object]) -> tuple[int, ...]:
+    """Sizes with :data:`SIZE` for their symbols; those that are no products are left out."""
+    factors = [re.sub(r"\bs\d+\b", str(SIZE), str(size)).strip().split("*") for size in sizes]
+    return tuple(prod(map(int, one)) for one in factors if all(factor.isdigit() for factor in one))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-Tensor = torch.Tensor
+Tensor = Any
+"""A tensor of torch."""
 
 
 class Recommender(nn.Module):

@@ -10,11 +10,10 @@ LISTED = 8
 """Operators that are named for one of the exported program."""
 Found = dict[str, dict[str, Form]]
 EXPORTERS = {"traced": "TorchScript (`torch.jit.trace`)", "onnx": "ONNX (`torch.onnx.export(dynamo=True)`)"}
-KNOWN = {
-    "traced": {"findings ALG003 parameter": "parameters that nothing uses are not in the graph",
-               "findings FUS009": "the rule is about TorchScript's own fuser",
+KNOWN: dict[str, dict[str, str]] = {
+    "traced": {"findings FUS009": "the rule is about TorchScript's own fuser",
                "numbers": "a trace keeps Python's numbers as tensors of float64, and their conversions are FLOPs"},
-    "onnx": {"findings ALG003 parameter": "parameters that nothing uses are not in the graph"},
+    "onnx": {},
 }
 """Differences that come from no operator, by how they begin, with the reason."""
 HEAD = """# One net through four doors
@@ -114,7 +113,8 @@ def page(found: Found) -> str:
     for name, exporter in EXPORTERS.items():
         lines.append(OPERATORS.format(exporter=exporter).rstrip("\n"))
         lines += _operators(found, name)
-        lines += ["", "Beside these:", *(f"- {known}: {reason}." for known, reason in KNOWN[name].items())]
+        if KNOWN[name]:
+            lines += ["", "Beside these:", *(f"- {known}: {reason}." for known, reason in KNOWN[name].items())]
     return "\n".join(lines) + "\n"
 
 

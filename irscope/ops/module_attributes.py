@@ -21,12 +21,16 @@ class HloModule(Attributes):
 
 
 class Prepared(Attributes):
-    """The attributes that preparation for a run adds: arrays that became numbers, inputs that are weights, simulated devices."""
+    """The attributes that preparation for a run adds: arrays that became numbers, inputs that are weights, simulated devices.
+
+    ``symbols`` are the values of symbolic sizes that are bound by given shapes.
+    """
 
     __slots__ = ()
     consumed = attribute[Collection[str]](())
     weights = attribute[Collection[str]](())
     partitions = attribute[int](1)
+    symbols = attribute[Mapping[str, int]]({})
 
 
 class Interface(Attributes):

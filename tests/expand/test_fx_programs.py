@@ -10,6 +10,7 @@ import pytest
 from irscope.api import load
 from irscope.backends.model import compile_module, ports_of
 from irscope.backends.opening import Bindings, opened
+from irscope.expand import bind_types, expand
 from irscope.lower.options import Options
 from irscope.source import UserError
 from tests.lower.whole import reference
@@ -331,3 +332,23 @@ def test_rrelu_in_evaluation_gives_its_noise_back() -> None:
     made = run(module('x: "f32[2, 3]", n: "f32[2, 3]"', body), x=X, n=X)
     np.testing.assert_allclose(made[0], np.where(X > 0, X, X * (0.125 + 1 / 3) / 2), rtol=1e-6)
     np.testing.assert_array_equal(made[1], X)
+
+
+SYMBOLS = '''\
+class <lambda>(torch.nn.Module):
+    def forward(self, arg0_1: "Sym(s77)", arg1_1: "f32[s77, 4]", arg2_1: "f32[s77]"):
+        view: "f32[s77, 1]" = torch.ops.aten.view.default(arg2_1, [arg0_1, 1]);  arg2_1 = arg0_1 = None
+        mul: "f32[s77, 4]" = torch.ops.aten.mul.Tensor(arg1_1, view);  arg1_1 = view = None
+        return (mul,)
+'''
+
+
+def test_symbols_have_the_sizes_of_the_inputs() -> None:
+    """Graphs of torch.compile take their symbolic sizes as further inputs."""
+    read = load(SYMBOLS).module()
+    bound = expand(bind_types(read, {"arg1_1": (3, 4)}), outline=True)
+    assert [str(p.type) for p in bound.main().params] == ["f32[3,4]", "f32[3]"]
+    x, y = np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(3, dtype=np.float32)
+    np.testing.assert_array_equal(run(SYMBOLS, arg1_1=x, arg2_1=y)[0], x * y[:, None])
+    with pytest.raises(UserError, match="arg0_1 is a number"):
+        expand(read)

@@ -1,25 +1,56 @@
 """The inputs of a program: tensors of given or declared types, numbers, and tuples or lists of them."""
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from irscope.expand.torchscript.program import Program
+from irscope.formats.export.types import SymbolType
 from irscope.formats.torchscript.abstract import ModuleRef, Tensor
 from irscope.formats.torchscript.layouts import stated
 from irscope.formats.torchscript.strides import Layout, contiguous
-from irscope.graph import NamedType, Node, TensorType, TupleType, Type
+from irscope.graph import DynamicDim, NamedType, Node, TensorType, TupleType, Type
+from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError
 
 _ABSENT: object = object()
 
 
-def input_value(program: Program, param: Node) -> object:
-    """The abstract value of an input of the entry."""
+def input_values(program: Program, params: Sequence[Node]) -> list[object]:
+    """The abstract values of the inputs of the entry. Symbols of sizes have the values that the given shapes give them."""
+    symbols = {**Prepared.of(program.module).symbols, **bound_symbols(params, program.given.inputs)}
+    return [_input_value(program, param, symbols) for param in params]
+
+
+def bound_symbols(params: Sequence[Node], given: Mapping[str, object]) -> dict[str, int]:
+    """``{"s77": 32}`` where an input is declared as ``f32[s77, 4]`` and given as ``f32[32, 4]``."""
+    found: dict[str, int] = {}
+    for param in params:
+        value = given.get(param.name)
+        if isinstance(value, TensorType) and isinstance(param.type, TensorType) and value.rank == param.type.rank:
+            found |= {dim.name: size for dim, size in zip(param.type.shape, value.dims(), strict=True)
+                      if isinstance(dim, DynamicDim) and dim.name.isidentifier()}
+    return found
+
+
+def _implied(type: Type, symbols: Mapping[str, int]) -> object:
+    """What the sizes of other inputs say of an input: its type, or the number that it is."""
+    if isinstance(type, SymbolType):
+        return symbols.get(type.expression, _ABSENT)
+    if isinstance(type, TensorType):
+        shape = [symbols.get(dim.name, dim) if isinstance(dim, DynamicDim) else dim for dim in type.shape]
+        if all(isinstance(dim, int) for dim in shape):
+            return TensorType(type.dtype, tuple(shape))
+    return _ABSENT
+
+
+def _input_value(program: Program, param: Node, symbols: Mapping[str, int]) -> object:
     if isinstance(param.type, NamedType) and ("__torch__" in param.type.name or param.type.name == "PyObject"):
         return ModuleRef("", param.type.name)
     value = program.given.inputs.get(param.name, _ABSENT)
     if isinstance(param.type, TupleType) or (isinstance(param.type, NamedType) and param.type.name.endswith("[]")):
         return _structured(program, param)
-    if value is _ABSENT and isinstance(param.type, TensorType) and param.type.is_static:
-        value = TensorType(param.type.dtype, param.type.shape)
+    if value is _ABSENT:
+        value = _implied(param.type, symbols)
     if value is _ABSENT:
         if not isinstance(param.type, TensorType) and str(param.type).rstrip("?") in ("int", "float", "bool"):
             raise UserError(f"the input %{param.name} is a number ({param.type}) that is not given",

@@ -74,7 +74,7 @@ class Interpreter(Program):
         main = self.module.main()
         if main.root is None:
             raise UserError(f"{main.name} has no result", "the text may be cut off, or an error precedes its return")
-        arguments = [inputs.input_value(self, p) for p in main.params]
+        arguments = inputs.input_values(self, main.params)
         try:
             results = self.call(main, arguments)
         except branches.Raise as raised:

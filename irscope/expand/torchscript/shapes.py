@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from irscope.expand.frames import NotAround
+from irscope.expand.torchscript.inputs import bound_symbols
 from irscope.expand.torchscript.interpreter import Interpreter
 from irscope.expand.torchscript.program import Given, Misfit
 from irscope.expand.torchscript.weights import Wanted
@@ -41,7 +42,9 @@ def with_shapes(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: M
         if shape is None or not all(isinstance(d, int) for d in shape):
             raise UserError(f"the text does not say the shape of input {name}, whose element type is given", f"add --shape {name}=...")
         given[param.name] = TensorType(DTYPES[dtypes[name]] if name in dtypes else own.dtype if own is not None else F32, shape)
-    return _retyped(module, types_of_run(module, Given(given)))
+    made = _retyped(module, types_of_run(module, Given(given)))
+    made.attrs["symbols"] = bound_symbols(params, given)
+    return made
 
 
 def types_of_run(module: Module, given: Given) -> dict[Node, Type]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from irscope.graph import Graph, Node, TensorType, bytes_of, live
 from irscope.lint import Context, Findings, Fixture, Rule, counted, saving
 from irscope.ops import hlo
+from irscope.ops.module_attributes import Prepared
 from irscope.source import Severity
 
 CHEAP = hlo.named("constant iota tuple get-tuple-element broadcast parameter")
@@ -17,7 +18,8 @@ class DeadCode(Rule):
 
     ## What it does
     Reports the last node of each unused subgraph, with the number of nodes that only it needs. Reports unused parameters as information,
-    all in one finding; ignores constants and unused tuple elements.
+    all in one finding; ignores constants, unused tuple elements, and parameters and buffers that an exported program keeps with it (tied
+    weights, counters of batches).
 
     ## Why is this bad?
     The work is wasted if no later pass removes it, and it often indicates a mistake: a forgotten output, a disconnected branch.
@@ -73,6 +75,23 @@ class DeadCode(Rule):
         ),
     )
     good = (
+        Fixture.fx("""
+            ExportedProgram:
+                class GraphModule(torch.nn.Module):
+                    def forward(self, b_norm_num_batches_tracked: "i64[]", x: "f32[8]"):
+                        tanh: "f32[8]" = torch.ops.aten.tanh.default(x)
+                        return (tanh,)
+
+            Graph signature:
+                # inputs
+                b_norm_num_batches_tracked: BUFFER target='norm.num_batches_tracked' persistent=True
+                x: USER_INPUT
+
+                # outputs
+                tanh: USER_OUTPUT
+
+            Range constraints: {}
+        """),
         Fixture.hlo("""
             ENTRY e {
               p = f32[8] parameter(0)
@@ -137,7 +156,9 @@ class DeadCode(Rule):
 
     def _parameters(self, context: Context, entry: Graph) -> Findings:
         """One finding for the parameters of the program that nothing uses."""
-        unused = [p for p in entry.params if not context.view.users(p, entry) and p is not entry.root and isinstance(p.type, TensorType)]
+        state = Prepared.of(context.module).weights
+        unused = [p for p in entry.params if not context.view.users(p, entry) and p is not entry.root and isinstance(p.type, TensorType)
+                  and p.name not in state]
         if unused:
             names = ", ".join(f"%{p.name}" for p in unused[:LISTED])
             more = f" and {len(unused) - LISTED} more" if len(unused) > LISTED else ""
