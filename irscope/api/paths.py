@@ -1,6 +1,10 @@
 """Checks of path arguments before anything is read."""
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+
+from irscope.fleet.files import find_files
 from irscope.source import UserError
 
 
@@ -16,3 +20,9 @@ def path_of(given: str) -> str:
     if given != "-" and "\n" in given:
         raise UserError(f"{given.splitlines()[0][:60]!r}... is no path", "give a text by standard input: irscope COMMAND - < FILE")
     return given
+
+
+def files_of(paths: Iterable[str]) -> list[str]:
+    """The paths, and the dumps in those that are folders."""
+    given = list(paths)
+    return [*given, *find_files(path for path in given if os.path.isdir(path)).files]

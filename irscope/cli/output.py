@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, cast
 
+from irscope.api.paths import files_of
 from irscope.cli.errors import wants_colour
 from irscope.cli.streams import Guarded, program_text
 from irscope.source.writing import writing
@@ -43,7 +44,7 @@ def opened(path: str, inputs: Iterable[str] = (), verbatim: bool = False) -> Ite
         yield program_text() if verbatim else sys.stdout
         sys.stdout.flush()  # what is said on standard error next stands behind it
         return
-    with writing(path, _files(inputs)) as stream:
+    with writing(path, files_of(inputs)) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         try:
             yield text if verbatim else cast(TextIO, Guarded(text, colour=False))
@@ -52,19 +53,11 @@ def opened(path: str, inputs: Iterable[str] = (), verbatim: bool = False) -> Ite
             text.detach()
 
 
-def _files(inputs: Iterable[str]) -> list[str]:
-    """The inputs; a folder stands for the dumps in it."""
-    from irscope.fleet.files import find_files
-
-    given = list(inputs)
-    return [*given, *find_files(path for path in given if os.path.isdir(path)).files]
-
-
 def write_bytes(path: str, data: bytes, inputs: Iterable[str] = ()) -> None:
     """Write a file whole, or to standard output."""
     if path == "-":
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    with writing(path, _files(inputs)) as stream:
+    with writing(path, files_of(inputs)) as stream:
         stream.write(data)

@@ -51,6 +51,6 @@ def command(paths: tuple[str, ...], output: StatsOutput, request: StatsOptions) 
                 stream.writelines(line + "\n" for line in folder_timelines(path, paint_for(stream)))
     if counted.skipped:
         say(f"{plural(len(counted.skipped), 'file')} in folders skipped: no dumps")
-    if write.failed and len(counted) > 1:
-        say(f"{write.failed} of {len(counted)} files are not ok")
+    if write.failed:
+        say(f"{write.failed} of {plural(len(counted), 'file')} not ok")
     return USAGE if write.failed else OK

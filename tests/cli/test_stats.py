@@ -51,7 +51,7 @@ def test_all_good_is_status_0_and_a_table_has_sums(files: dict[str, Path], cli: 
 def test_folders_are_searched(files: dict[str, Path], cli: Cli) -> None:
     result = cli("stats", files["fused.hlo"].parent, "--format", "jsonl")
     assert len(result.stdout.splitlines()) == 4
-    assert "2 of 4 files are not ok" in result.stderr
+    assert "2 of 4 files not ok" in result.stderr
 
 
 def test_standard_input_and_output_files(files: dict[str, Path], tmp_path: Path, cli: Cli) -> None:
