@@ -170,7 +170,8 @@ def _report_joined(plan: Plan) -> Plan:
 
 
 def marked(module: Module, computation: Computation) -> Computation:
-    """The computation, with its Triton kernels marked among the custom fusions."""
+    """The computation, with its Triton kernels marked among the custom fusions, and the scopes of its nodes."""
+    computation.scopes = module.scope
     for instruction in computation.instructions:
         if instruction.kind == "kCustom" and instruction.node is not None:
             _mark_triton(instruction, str(module.raw(instruction.node).get("backend_config", "")).replace(" ", ""))

@@ -140,14 +140,14 @@ def test_a_part_of_two_dimensions_that_become_one_has_no_simple_shape() -> None:
 
 
 def test_of_two_that_gain_alike_the_younger_goes_first() -> None:
-    """Names of one stem are numbered as they are made; those of other stems stand where the text has them."""
+    """Names of one stem are numbered as they are made; operands are older than their users where the numbers allow it."""
     text = """x = f32[8] parameter(0)
         mul.4 = f32[8] multiply(x, x)
         add.2 = f32[8] add(mul.4, x)
         mul.3 = f32[8] multiply(add.2, x)
         ROOT add.1 = f32[8] add(mul.3, x)"""
     main, _ = computation(text, "")
-    assert [i.name for i in by_age(main.post_order())] == ["x", "mul.3", "add.1", "mul.4", "add.2"]
+    assert [i.name for i in by_age(main, main.post_order())] == ["x", "add.1", "add.2", "mul.3", "mul.4"]
 
 
 def test_a_part_of_a_part_is_a_part_of_the_whole_however_often_it_is_cut() -> None:
@@ -158,3 +158,18 @@ def test_a_part_of_a_part_is_a_part_of_the_whole_however_often_it_is_cut() -> No
         if instruction.op is hlo.slice and place is not None:
             place = below(instruction, 0, place)
     assert place == (Cut(Root(0), 3006, 6),)
+
+
+def test_what_passes_made_is_younger_than_the_program() -> None:
+    """A function that was inlined, a free number that a pass gave, and an instruction that has the name of its opcode come later."""
+    text = """x = f32[8] parameter(0)
+        neg.2 = f32[8] negate(x), metadata={op_name="jit(f)/jit(g)/neg"}
+        multiply.7 = f32[8] multiply(neg.2, x), metadata={op_name="jit(f)/div"}
+        mul.31 = f32[8] multiply(multiply.7, x), metadata={op_name="jit(f)/mul"}
+        mul.1 = f32[8] multiply(mul.31, x), metadata={op_name="jit(f)/mul"}
+        mul.30 = f32[8] multiply(x, x), metadata={op_name="jit(f)/mul"}
+        ROOT add.20 = f32[8] add(mul.1, mul.30), metadata={op_name="jit(f)/add"}"""
+    main, _ = computation(text, "")
+    scopes = {"neg.2": "jit(f)/jit(g)/neg", "multiply.7": "jit(f)/div"}
+    main.scopes = lambda node: scopes.get(node.name, f"jit(f)/{node.name.partition('.')[0]}")
+    assert [i.name for i in by_age(main, main.post_order())] == ["x", "mul.30", "mul.31", "add.20", "neg.2", "multiply.7", "mul.1"]

@@ -1,29 +1,142 @@
-"""The order in which instructions of a text were created, by their names: of producers with equal gain XLA fuses the youngest."""
+"""The order in which XLA made the instructions of a text, from their names: of producers with equal gain it fuses the youngest.
+
+A dump does not print the numbers that XLA gives instructions (``unique_id``). What it prints was compared with these numbers in the protos
+of the same passes (jaxlib 0.10.2 and 0.12.0.1): the instructions of the program are the oldest, in the order of the program. Then come
+those of functions that were inlined, those that simplification made, those of layout assignment, and kernels. XLA numbers the instructions
+of one stem (``mul.3``, ``mul.4``) as it makes them; a name that is made later takes the lowest free number.
+"""
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from enum import IntEnum
+from itertools import pairwise
+from typing import TypeAlias
 
-from irscope.fusion.xla.instructions import Instruction
+from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.ops import hlo
 
 NAME = re.compile(r"(.*?)((?:\.\d+)*)")
+CALLED = re.compile(r"\bjit\(")
+KERNELS = ("gemm_fusion", "triton_softmax")
+MOVEMENT = frozenset((hlo.bitcast, hlo.transpose, hlo.copy, hlo.pad, hlo.slice, hlo.reduce))
+"""What layout assignment and the passes behind it make."""
+GAP, SMALL = 1.5, 4
+"""Between the numbers of two instructions of a program and of a pass is more than this factor, if so much is added to both."""
+Stem: TypeAlias = tuple[str, int]
+"""A name without its numbers, and how many there are."""
+Name: TypeAlias = tuple[Stem, tuple[int, ...]]
+"""A stem and its numbers."""
+STEMS = 64
+"""So many stems are looked at for numbers that were free: those of most instructions."""
 
 
-def by_age(order: Sequence[Instruction]) -> list[Instruction]:
-    """A post-order in which instructions of one stem are sorted by number, each stem within the positions that it had.
+class Stage(IntEnum):
+    """What made an instruction, the earliest first."""
 
-    XLA numbers instructions of one stem (``mul.3``, ``mul.4``) as it creates them, and dumps print operands first. The relative age of
-    instructions of different stems is not visible; operands are mostly older than their users.
+    PROGRAM = 0
+    INLINED = 1
+    SIMPLIFIED = 2
+    LAID_OUT = 3
+    KERNEL = 4
+
+
+def by_age(computation: Computation, order: Sequence[Instruction]) -> list[Instruction]:
+    """A post-order of a computation as an order of age: by stage; within one, operands and lower numbers of the same stem first."""
+    names = {instruction: _split(instruction.name) for instruction in order}
+    stages = {instruction: _stage(instruction, names[instruction][0][0], computation.scope(instruction.node)) for instruction in order}
+    for late in _numbered_later(order, names, stages):
+        stages[late] = Stage.SIMPLIFIED
+    before = _next_lower(order, names, stages)
+    made: dict[Instruction, None] = {}
+    for stage in Stage:
+        seen: set[Instruction] = set()
+        for start in order:
+            if stages[start] is stage:
+                _append(start, stages, before, seen, made)
+    return list(made)
+
+
+def _append(start: Instruction, stages: dict[Instruction, Stage], before: dict[Instruction, Instruction], seen: set[Instruction],
+            made: dict[Instruction, None]) -> None:
+    """Append an instruction behind all of its stage that are older."""
+    pending = [(start, False)]
+    while pending:
+        instruction, ready = pending.pop()
+        if ready:
+            made[instruction] = None
+        elif instruction not in seen:
+            seen.add(instruction)
+            pending.append((instruction, True))
+            pending += [(operand, False) for operand in reversed(instruction.operands) if stages.get(operand) is stages[start]]
+            if instruction in before:
+                pending.append((before[instruction], False))
+
+
+def _split(name: str) -> Name:
+    found = NAME.fullmatch(name)
+    stem, digits = (found[1], found[2]) if found is not None else (name, "")
+    numbers = tuple(int(n) for n in digits.split(".")[1:])
+    return (stem, len(numbers)), numbers
+
+
+def _stage(instruction: Instruction, stem: str, scope: str) -> Stage:
+    """What made an instruction, by its name and scope: passes name it after its opcode, jax after the primitive that ends the scope."""
+    if stem.startswith(KERNELS) or instruction.op in (hlo.fusion, hlo.custom_call):
+        return Stage.KERNEL
+    if instruction.op is hlo.bitcast:
+        return Stage.LAID_OUT
+    if scope and stem.replace("_", "-") == instruction.op.name and scope.rpartition("/")[2] != stem:
+        return Stage.LAID_OUT if instruction.op in MOVEMENT else Stage.SIMPLIFIED
+    return Stage.INLINED if len(CALLED.findall(scope)) > 1 else Stage.PROGRAM
+
+
+def _numbered_later(order: Sequence[Instruction], names: dict[Instruction, Name], stages: dict[Instruction, Stage]) -> list[Instruction]:
+    """Instructions of the program that a pass has replaced and given a free number below all that the program has.
+
+    They have a gap behind them, and some a lower number than what they are computed from.
     """
-    stems: dict[tuple[str, int], list[int]] = {}
-    numbers: list[tuple[int, ...]] = []
-    for place, instruction in enumerate(order):
-        found = NAME.fullmatch(instruction.name)
-        stem, digits = (found[1], found[2]) if found is not None else (instruction.name, "")
-        numbers.append(tuple(int(n) for n in digits.split(".")[1:]))
-        stems.setdefault((stem, len(numbers[-1])), []).append(place)
-    made = list(order)
-    for places in stems.values():
-        for place, source in zip(places, sorted(places, key=lambda p: numbers[p]), strict=True):
-            made[place] = order[source]
-    return made
+    stems: dict[Stem, list[Instruction]] = {}
+    for instruction in order:
+        if stages[instruction] is Stage.PROGRAM and names[instruction][1]:
+            stems.setdefault(names[instruction][0], []).append(instruction)
+    low: dict[Stem, list[Instruction]] = {}
+    for stem, members in sorted(stems.items(), key=lambda item: -len(item[1]))[:STEMS]:
+        members.sort(key=lambda one: names[one][1])
+        firsts = [names[one][1][0] + SMALL for one in members]
+        factor, place = max(((b / a, k + 1) for k, (a, b) in enumerate(pairwise(firsts))), default=(0.0, 0))
+        if factor >= GAP:
+            low[stem] = members[:place]
+    falling = _falling(order, {one: names[one] for stem in low for one in stems[stem]})
+    return [one for members in low.values() if not falling.isdisjoint(members) for one in members]
+
+
+def _falling(order: Sequence[Instruction], names: dict[Instruction, Name]) -> set[Instruction]:
+    """The instructions, of those with these names, that are computed from one of the same stem and a higher number."""
+    above: dict[Instruction, dict[Stem, tuple[int, ...]]] = {}
+    found: set[Instruction] = set()
+    for instruction in order:
+        highest: dict[Stem, tuple[int, ...]] = {}
+        for operand in instruction.operands:
+            for stem, numbers in above.get(operand, {}).items():
+                highest[stem] = max(highest.get(stem, ()), numbers)
+        if instruction in names:
+            stem, numbers = names[instruction]
+            if highest.get(stem, ()) > numbers:
+                found.add(instruction)
+            highest[stem] = max(highest.get(stem, ()), numbers)
+        above[instruction] = highest
+    return found
+
+
+def _next_lower(order: Sequence[Instruction], names: dict[Instruction, Name],
+                stages: dict[Instruction, Stage]) -> dict[Instruction, Instruction]:
+    """The instruction of the same stage and stem with the next lower number, of those that have one."""
+    chains: dict[tuple[Stage, Stem], list[Instruction]] = {}
+    for instruction in order:
+        chains.setdefault((stages[instruction], names[instruction][0]), []).append(instruction)
+    found: dict[Instruction, Instruction] = {}
+    for chain in chains.values():
+        chain.sort(key=lambda one: names[one][1])
+        found.update(zip(chain[1:], chain, strict=False))
+    return found

@@ -44,7 +44,7 @@ class _Queue:
 
     def run(self) -> None:
         order = self.computation.post_order()
-        for i, instruction in enumerate(by_age(order)):
+        for i, instruction in enumerate(by_age(self.computation, order)):
             self.number[instruction] = i
         for instruction in order:
             if self._is_candidate(instruction):

@@ -5,7 +5,7 @@ have no users left. It works on :class:`Instruction` and :class:`Computation`; e
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, Self
 
@@ -157,7 +157,15 @@ class Instruction(rewriter.Instruction):
 
 
 class Computation(rewriter.Rewriter[Instruction]):
-    """A computation that fusion passes change."""
+    """A computation that fusion passes change; ``scopes`` tells the user's name for the place of a node (:meth:`Module.scope`)."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.scopes: Callable[[Node], str] | None = None
+
+    def scope(self, node: Node | None) -> str:
+        """The user's name for the place of a node; empty where none is known."""
+        return self.scopes(node) if self.scopes is not None and node is not None else ""
 
     @staticmethod
     def of(graph: Graph) -> Computation:
