@@ -17,7 +17,7 @@ SUMMED = frozenset(("float32", "float64", "complex64", "complex128"))
 
 
 @dataclass(slots=True)
-class Comparison:
+class ResultComparison:
     """One output compared with its expected value; ``fault`` is None when it is within the tolerance."""
 
     name: str
@@ -41,14 +41,14 @@ class Allowed:
     flushed: bool = False
 
 
-def compare(name: str, got: Array, expected: Array, allowed: Allowed = Allowed()) -> Comparison:
+def compare(name: str, got: Array, expected: Array, allowed: Allowed = Allowed()) -> ResultComparison:
     """Compare one output."""
     if got.shape != expected.shape:
-        return Comparison(name, float("inf"), float("inf"), f"has the shape {list(got.shape)}, not {list(expected.shape)}")
+        return ResultComparison(name, float("inf"), float("inf"), f"has the shape {list(got.shape)}, not {list(expected.shape)}")
     if got.dtype != expected.dtype:
-        return Comparison(name, float("inf"), float("inf"), f"is {got.dtype}, not {expected.dtype}")
+        return ResultComparison(name, float("inf"), float("inf"), f"is {got.dtype}, not {expected.dtype}")
     if not got.size:
-        return Comparison(name, 0.0, 0.0, None)
+        return ResultComparison(name, 0.0, 0.0, None)
     wide = np.complex128 if got.dtype.kind == "c" else np.float64
     with np.errstate(all="ignore"):
         g, e = (_flushed(x.astype(wide), x.dtype) if allowed.flushed else x.astype(wide) for x in (got, expected))
@@ -65,11 +65,11 @@ def compare(name: str, got: Array, expected: Array, allowed: Allowed = Allowed()
         max_rel = max_abs / largest if largest else (0.0 if max_abs == 0 else float("inf"))
     n = int(bad.sum())
     if not n:
-        return Comparison(name, max_abs, max_rel, None)
+        return ResultComparison(name, max_abs, max_rel, None)
     place = np.unravel_index(int(np.argmax(np.where(bad, np.nan_to_num(distance, nan=np.inf), -1.0))), got.shape)
     at = "[" + ",".join(map(str, place)) + "]" if got.ndim else ""
     fault = f"{n} of {got.size} values differ, the most at {name}{at}: {got[place]} instead of {expected[place]}"
-    return Comparison(name, max_abs, max_rel, fault)
+    return ResultComparison(name, max_abs, max_rel, fault)
 
 
 def _flushed(x: Array, dtype: np.dtype[Any]) -> Array:
@@ -96,7 +96,7 @@ def tolerance(name: str, way: DType | None = None) -> float:
 
 
 def compare_all(got: Sequence[Array], expected: Sequence[Array | None], rtol: float | None = None,
-                atol: float | None = None, way: Sequence[DType | None] = (), flushed: bool = False) -> list[Comparison]:
+                atol: float | None = None, way: Sequence[DType | None] = (), flushed: bool = False) -> list[ResultComparison]:
     """Compare outputs in order; None where nothing is expected. ``way`` holds the types of :class:`Allowed`, by output."""
     given = [*way, *[None] * (len(got) - len(way))]
     return [compare(f"out{i}", g, e, Allowed(rtol, atol, given[i], flushed))

@@ -1,17 +1,17 @@
 """The inputs of a program: tensors of given or declared types, numbers, and tuples or lists of them."""
 from __future__ import annotations
 
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import TorchProgram
 from irscope.formats.torchscript.abstract import ModuleRef, Tensor
 from irscope.formats.torchscript.layouts import stated
-from irscope.formats.torchscript.strides import Layout, contiguous
+from irscope.formats.torchscript.strides import Strided, contiguous
 from irscope.graph import NamedType, Node, TensorType, TupleType, Type
 from irscope.source import UserError
 
 _ABSENT: object = object()
 
 
-def input_value(program: Program, param: Node) -> object:
+def input_value(program: TorchProgram, param: Node) -> object:
     """The abstract value of an input of the entry."""
     if isinstance(param.type, NamedType) and ("__torch__" in param.type.name or param.type.name == "PyObject"):
         return ModuleRef("", param.type.name)
@@ -32,13 +32,13 @@ def input_value(program: Program, param: Node) -> object:
     return value
 
 
-def given_layout(declared: Type | None, node: Node) -> Layout:
+def given_layout(declared: Type | None, node: Node) -> Strided:
     """The layout of an input tensor: the strides that the text states for its shape, else contiguous ones."""
     shape = node.type.dims() if isinstance(node.type, TensorType) else ()
     return stated(declared, shape) or contiguous(shape)
 
 
-def _structured(program: Program, param: Node) -> object:
+def _structured(program: TorchProgram, param: Node) -> object:
     """A tuple or list of tensors: its parts are inputs named ``name.0``, ``name.1``."""
     parts, i = [], 0
     types = param.type.elements if isinstance(param.type, TupleType) else None

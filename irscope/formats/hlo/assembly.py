@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 ANY, PARAMETER, CONSTANT = -1, -2, -3
 
 
-class Scope:
+class ComputationDraft:
     """A computation under construction."""
 
     __slots__ = ("graph", "is_cut", "names", "result", "result_at")
@@ -97,7 +97,7 @@ class Assembly:
         self.numbers: dict[str, dict[str, object]] = {}
         self.values: dict[tuple[str, str], Any] = {}
         self.literals: dict[tuple[int, str], dict[str, object]] = {}
-        self.scopes: list[Scope] = []
+        self.scopes: list[ComputationDraft] = []
         self.missing: dict[str, Graph] = {}
         self.async_starts: dict[Graph, Node] = {}
         self.entry_at = self.aliases_at = -1
@@ -109,7 +109,7 @@ class Assembly:
         self.makes_parameters = False
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> ComputationDraft:
         """The innermost open computation."""
         return self.scopes[-1]
 
@@ -133,9 +133,9 @@ class Assembly:
             name = node.op.name + SPOILT
             node.op = self.ops.setdefault(name, Op(name, effect=Effect.CONTROL))
 
-    def open(self, name: str, at: int) -> Scope:
+    def open(self, name: str, at: int) -> ComputationDraft:
         """Begin a computation."""
-        scope = Scope(Graph(name, loc=at))
+        scope = ComputationDraft(Graph(name, loc=at))
         self.scopes.append(scope)
         return scope
 
