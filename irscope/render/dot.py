@@ -23,12 +23,9 @@ else:  # of use only where the dot program draws
     dot_command, execute = LazyModule("graphviz.backend.dot_command"), LazyModule("graphviz.backend.execute")
 
 FONT = "DejaVu Sans,Verdana,Helvetica,sans-serif"
-MONO = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 TIMEOUT = 60.0
 """Seconds that graphviz may take; our limits keep it far below."""
 FORMATS = ("svg", "png", "pdf")
-MAX_PIXELS = 12_000
-"""Cairo draws bitmaps up to 32,767 pixels a side, and viewers give up long before."""
 
 
 def dot_text(view: Drawing, color_by: str = "class", dark: bool = False) -> str:

@@ -13,7 +13,6 @@ from irscope.render.view import Box, Drawing
 from irscope.source.visible import markup
 
 LINE = 13.0
-TITLE_SIZE = 11.0
 PAD = 10.0
 MARGIN = 24.0
 FONT = "DejaVu Sans, Verdana, Helvetica, sans-serif"

@@ -272,10 +272,3 @@ class FunctionRef:
     """A function constant by name."""
 
     name: str
-
-
-@dataclass(slots=True, eq=False)
-class ElidedTensor:
-    """A tensor whose values the text elides and the user did not pass."""
-
-    name: str
