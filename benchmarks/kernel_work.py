@@ -32,7 +32,7 @@ from irscope.expand import bind_constants
 from irscope.expand.bind import elided_constants
 from irscope.graph import Module, TensorType
 from irscope.lower.inline import NoScalarMeaning
-from irscope.lower.repeated import Work, work_of
+from irscope.lower.repeated import GroupWork, work_of
 from irscope.source import UserError
 from irscope.source.checkpoints import read_checkpoint
 
@@ -112,7 +112,7 @@ def measure(file: Path) -> dict[str, Any]:
     return row
 
 
-def kernel(work: Work) -> dict[str, Any]:
+def kernel(work: GroupWork) -> dict[str, Any]:
     """One kernel as plain data."""
     return {"name": work.kernel, "anchor": work.anchor, "template": work.template, "done": work.done, "needed": work.needed,
             "repeated": work.is_repeated}

@@ -28,7 +28,7 @@ import numpy as np
 from irscope.backends import llvm_compile, llvm_masked
 from irscope.backends.compile import renamed
 from irscope.backends.llvm_code import Code
-from irscope.backends.llvm_compile import Loaded, Machine
+from irscope.backends.llvm_compile import LoadedCode, Machine
 from irscope.backends.llvm_kernel import kernel_text
 from irscope.backends.llvm_types import suffix
 from irscope.graph import DTYPES, DType
@@ -180,7 +180,7 @@ def is_wrong(address: int, form: Form, mask: Mask, at_guard: bool, x: Guarded, m
 def wrong_masks(form: Form, machine: Machine, modules: dict[str, tuple[str, list[Mask]]], guards: Sequence[bool] = (False,),
                 begin: Callable[[int], None] = lambda number: None) -> list[str]:
     """The names of the masks with which a form is wrong here. ``begin`` hears the number of each run before it."""
-    loaded = Loaded([llvm_compile.object_code(text, machine) for text, _ in modules.values()], list(modules))
+    loaded = LoadedCode([llvm_compile.object_code(text, machine) for text, _ in modules.values()], list(modules))
     x, m, y = Guarded(), Guarded(), Guarded()
     found, number = [], 0
     for symbol, (_, given) in modules.items():
@@ -221,7 +221,7 @@ def runnable(cpu: str) -> bool:
     return wanted <= set(llvm_compile.host().features.split(","))
 
 
-def intrinsic(code: Code, run: llvm_masked.Run, value: str, mask: str, held: Sequence[bool] | None) -> None:
+def intrinsic(code: Code, run: llvm_masked.LaneRun, value: str, mask: str, held: Sequence[bool] | None) -> None:
     """The masked store as LLVM has it, in place of irscope's."""
     short = suffix(run.element, run.lanes)
     code.declarations.add(f"declare void @llvm.masked.store.{short}.p0({run.kind}, ptr, <{run.lanes} x i1>)")

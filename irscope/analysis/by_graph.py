@@ -6,8 +6,8 @@ from collections import Counter
 
 from irscope.analysis.calls import BodyUse, body_role, body_use, is_fusion
 from irscope.analysis.classes import is_leaflike
-from irscope.analysis.cost import Costs, is_kernel
-from irscope.analysis.outline import Folder, Section, add_up, run_title
+from irscope.analysis.cost import ModuleCosts, is_kernel
+from irscope.analysis.outline import Section, SectionFolder, add_up, run_title
 from irscope.analysis.repeats import repeats
 from irscope.graph import Graph, Node
 from irscope.graph.numbering import Numbering
@@ -20,13 +20,13 @@ MAX_SECTIONS = 20_000
 """The most sections: more are not readable; further bodies stay closed."""
 
 
-def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Numbering) -> Section:
+def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Numbering) -> Section:
     """The section of ``start``: its repeating stretches, and the bodies of its calls, loops and branches, each below its caller.
 
     Bodies of fusions stay closed; calls of equal bodies are folded. The body of a recursive call stays closed, too.
     """
     root = Section(title, "graph", start)
-    folder = Folder()
+    folder = SectionFolder()
     made = 1
     whole = (root, list(start.nodes), costs.calls.times.get(start, 1.0), True, frozenset((start,)))
     todo: list[tuple[Section, list[Node], float, bool, frozenset[Graph]]] = [whole]
@@ -74,7 +74,7 @@ def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Numberin
     return root
 
 
-def _bodies(node: Node, times: float, costs: Costs) -> list[tuple[Section, float]]:
+def _bodies(node: Node, times: float, costs: ModuleCosts) -> list[tuple[Section, float]]:
     use = body_use(node)
     trips = costs.calls.trips.get(node)
     found = []

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from irscope.analysis.calls import is_fusion
 from irscope.analysis.classes import is_leaflike
-from irscope.analysis.cost import Costs, is_kernel
-from irscope.analysis.outline import Folder, Section, add_up, bottom_up
+from irscope.analysis.cost import ModuleCosts, is_kernel
+from irscope.analysis.outline import Section, SectionFolder, add_up, bottom_up
 from irscope.analysis.scopes import Scope
 from irscope.graph import Graph
 from irscope.graph.numbering import Numbering
@@ -17,7 +17,7 @@ MANY_CHILDREN = 12
 _HEAD = re.compile(r"[^\d/()]*\d+(?=[_./\-])")
 
 
-def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structure: Numbering,
+def outline_by_scope(title: str, graphs: Iterable[Graph], costs: ModuleCosts, structure: Numbering,
                      scopes: Callable[[Graph], list[Scope]]) -> Section:
     """Sections by the name paths of all nodes of ``graphs``, except reducers.
 
@@ -51,7 +51,7 @@ def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structur
                 section.kernels += times * is_kernel(node)
     for section in list(root.walk()):
         _group_numbered(section, classes)
-    folder = Folder()
+    folder = SectionFolder()
     for section in bottom_up(root):
         add_up(section)
         folder.fold(section, classes[section])

@@ -202,7 +202,7 @@ class Traffic:
         return known
 
 
-class Costs(Traffic):
+class ModuleCosts(Traffic):
     """Costs of all nodes that the entry of a module reaches; each graph is analysed once.
 
     ``known`` has the results of an abstract run, for a program whose operators have no declared cost.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.graph.pattern import Bindings, IsAll, Maker, Pattern, Term, build, parse_term
+from irscope.graph.pattern import Bindings, IsAll, Maker, Pattern, PatternTerm, build, parse_term
 
 Predicates = Mapping[str, Callable[..., bool]]
 """The predicates in the conditions of the rows, by name: ``non_negative(x)``."""
@@ -34,10 +34,10 @@ class Identity:
 
     name: str
     pattern: Pattern
-    to: Term
+    to: PatternTerm
     kinds: frozenset[str]
     xla: str
-    where: Term | None
+    where: PatternTerm | None
 
     def match(self, root: Any, is_all: IsAll, predicates: Predicates) -> Bindings | None:
         """The bindings where the identity matches ``root`` and its element type is one of the kinds; None where it does not."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
 from irscope.analysis.classes import is_view
-from irscope.analysis.cost import Costs, is_free
+from irscope.analysis.cost import ModuleCosts, is_free
 from irscope.graph import Graph, Kind, Node
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import GetTupleElement
@@ -39,10 +39,10 @@ class Lifetimes:
     results: set[int] = field(default_factory=set)
 
 
-class Memory:
+class MemoryUse:
     """Lifetimes of every graph that the entry reaches, and the memory of one run of the module."""
 
-    def __init__(self, calls: Calls, costs: Costs) -> None:
+    def __init__(self, calls: Calls, costs: ModuleCosts) -> None:
         self._costs = costs
         self.graphs: dict[Graph, Lifetimes] = {}
         for graph in calls.order:

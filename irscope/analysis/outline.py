@@ -81,7 +81,7 @@ def add_up(section: Section) -> None:
         section.ops.update(child.ops)
 
 
-class Folder:
+class SectionFolder:
     """Folds equal siblings. Two sections are equal when their names differ only in numbers and they have the same nodes and sections."""
 
     def __init__(self) -> None:

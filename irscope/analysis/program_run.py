@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from irscope.analysis.calls import Calls
-from irscope.analysis.cost import Costs, Known
+from irscope.analysis.cost import Known, ModuleCosts
 from irscope.expand import expand
 from irscope.expand.torchscript import Given, run_counted
 from irscope.formats.torchscript import structure as torch
@@ -26,7 +26,7 @@ def known_of(module: Module) -> Known:
     except (UserError, ValueError) as fault:
         return Known({}, {}, fault.message if isinstance(fault, UserError) else str(fault))
     calls = Calls(primitives)
-    costs = Costs(calls)
+    costs = ModuleCosts(calls)
     flops: defaultdict[Node, float] = defaultdict(float)
     types: dict[Node, Type] = {}
     for graph in calls.order:

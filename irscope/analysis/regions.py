@@ -12,7 +12,7 @@ from itertools import groupby
 
 from irscope.analysis.classes import is_leaflike
 from irscope.analysis.clustering import clustered
-from irscope.analysis.cost import Costs, is_kernel
+from irscope.analysis.cost import ModuleCosts, is_kernel
 from irscope.analysis.naming import Naming
 from irscope.analysis.outline import Section, add_up, masked, merged, run_title
 from irscope.analysis.repeats import is_long, repeats
@@ -48,7 +48,7 @@ class _Part:
     shape: int = -1
 
 
-def outline_by_region(graph: Graph, costs: Costs, kinds: Sequence[int], scopes: Sequence[Scope], naming: Naming) -> Section:
+def outline_by_region(graph: Graph, costs: ModuleCosts, kinds: Sequence[int], scopes: Sequence[Scope], naming: Naming) -> Section:
     """The sections of ``graph``, whose bodies stay closed: a node stands for all that it calls.
 
     ``kinds`` are numbers that similar nodes share, ``scopes`` the names of their places in the user's program (empty where the text has
@@ -59,7 +59,7 @@ def outline_by_region(graph: Graph, costs: Costs, kinds: Sequence[int], scopes: 
 
 
 class _Regions:
-    def __init__(self, graph: Graph, costs: Costs, naming: Naming) -> None:
+    def __init__(self, graph: Graph, costs: ModuleCosts, naming: Naming) -> None:
         self.graph, self.costs, self.naming = graph, costs, naming
         self.times = costs.calls.times.get(graph, 1.0)
 

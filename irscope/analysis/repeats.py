@@ -17,7 +17,7 @@ MIN_PAIR = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class RepeatedStretch:
     """``times`` copies of ``period`` elements each, from ``begin`` on."""
 
     begin: int
@@ -34,7 +34,7 @@ def is_long(begin: int, period: int, times: int) -> bool:
     return times >= MIN_SHORT or (period >= MIN_UNIT and times > 2) or period >= MIN_PAIR
 
 
-def repeats(sequence: Sequence[int], is_enough: Callable[[int, int, int], bool] = is_long) -> list[Repeat]:
+def repeats(sequence: Sequence[int], is_enough: Callable[[int, int, int], bool] = is_long) -> list[RepeatedStretch]:
     """The repeats of a sequence, in order and disjoint; the period that covers most is chosen first.
 
     ``is_enough(begin, period, times)`` decides which repeats count.
@@ -42,7 +42,7 @@ def repeats(sequence: Sequence[int], is_enough: Callable[[int, int, int], bool] 
     >>> repeats([7, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 9])
     [Repeat(begin=1, period=4, times=3)]
     """
-    found: list[Repeat] = []
+    found: list[RepeatedStretch] = []
     todo = [(0, len(sequence))]
     while todo:
         begin, end = todo.pop()
@@ -51,7 +51,7 @@ def repeats(sequence: Sequence[int], is_enough: Callable[[int, int, int], bool] 
             continue
         at = begin
         for repeat in best:
-            moved = Repeat(begin + repeat.begin, repeat.period, repeat.times)
+            moved = RepeatedStretch(begin + repeat.begin, repeat.period, repeat.times)
             found.append(moved)
             todo.append((at, moved.begin))
             at = moved.end
@@ -63,7 +63,7 @@ def _shifted(is_enough: Callable[[int, int, int], bool], by: int, begin: int, pe
     return is_enough(by + begin, period, times)
 
 
-def _best(part: Sequence[int], is_enough: Callable[[int, int, int], bool]) -> list[Repeat]:
+def _best(part: Sequence[int], is_enough: Callable[[int, int, int], bool]) -> list[RepeatedStretch]:
     """The runs of the one period that covers most of ``part``; of two that cover about the same, the shorter."""
     last: dict[int, int] = {}
     gaps: Counter[int] = Counter()
@@ -72,7 +72,7 @@ def _best(part: Sequence[int], is_enough: Callable[[int, int, int], bool]) -> li
         if before is not None:
             gaps[i - before] += 1
         last[element] = i
-    best: list[Repeat] = []
+    best: list[RepeatedStretch] = []
     covered = 0
     frequent = [gap for gap, _ in gaps.most_common(MAX_CANDIDATES)]
     # Elements that occur once per copy have the true period as their gap; they are rare when a copy has many equal elements.
@@ -85,11 +85,11 @@ def _best(part: Sequence[int], is_enough: Callable[[int, int, int], bool]) -> li
     return best
 
 
-def _runs(part: Sequence[int], period: int, is_enough: Callable[[int, int, int], bool]) -> list[Repeat]:
+def _runs(part: Sequence[int], period: int, is_enough: Callable[[int, int, int], bool]) -> list[RepeatedStretch]:
     same = bytes(map(eq, part[period:], part))
     found = []
     for match in re.finditer(rb"\x01{%d,}" % period, same):
         times = (match.end() - match.start()) // period + 1
         if is_enough(match.start(), period, times):
-            found.append(Repeat(match.start(), period, times))
+            found.append(RepeatedStretch(match.start(), period, times))
     return found

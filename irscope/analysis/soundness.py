@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from irscope.analysis.types import faults_of
-from irscope.analysis.verify.faults import Fault, finding
+from irscope.analysis.verify.faults import GraphFault, finding
 from irscope.graph import NO_ATTRS, UNKNOWN, Builder, Effect, Graph, Module, Node, Op, Reading, Typing
 from irscope.graph.rewrite import rewrite_module
 from irscope.graph.walk import callees_first
@@ -64,7 +64,7 @@ class Soundness:
 
     module: Module
     degree: Degree
-    faults: Sequence[tuple[Graph, Fault]] = ()
+    faults: Sequence[tuple[Graph, GraphFault]] = ()
 
     def allows(self, use: Use) -> bool:
         """Whether the text is sound enough for the use."""
@@ -103,7 +103,7 @@ def require(reading: Reading, module: Module, use: Use) -> None:
         raise UserError(found.refusal(use), findings=errors)
 
 
-def unsound(module: Module, faults: Sequence[tuple[Graph, Fault]] | None = None) -> set[Node]:
+def unsound(module: Module, faults: Sequence[tuple[Graph, GraphFault]] | None = None) -> set[Node]:
     """The nodes that do not fit their operands and, where a text states all types, those with operands of unknown type."""
     found = {fault.node for _, fault in (faults_of(module) if faults is None else faults)
              if fault.node is not None and fault.severity is Severity.ERROR}
@@ -115,7 +115,7 @@ def _holes(graphs: Sequence[Graph]) -> set[Node]:
     return {node for graph in graphs for node in graph.nodes for operand in node.operands if operand.type is UNKNOWN}
 
 
-def held_together(module: Module, faults: Sequence[tuple[Graph, Fault]] | None = None) -> Module:
+def held_together(module: Module, faults: Sequence[tuple[Graph, GraphFault]] | None = None) -> Module:
     """The module itself where all types are sound, else a copy in which the unsound nodes are opaque, without attributes and bodies."""
     loose = unsound(module, faults)
     if not loose:

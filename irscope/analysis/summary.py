@@ -24,7 +24,7 @@ NO_PATHS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class EntryValue:
     """An input or a result of the entry; ``path`` is the place of an input in the user's call, where the dump tells."""
 
     name: str
@@ -63,8 +63,8 @@ class Summary:
     width: int
     critical_nodes: int
     critical_share: float
-    inputs: list[Value]
-    outputs: list[Value]
+    inputs: list[EntryValue]
+    outputs: list[EntryValue]
     parameter_bytes: int
     flops: float
     read: float
@@ -132,12 +132,12 @@ def summarise(survey: Survey, n_costly: int = 5) -> Summary:
         no_work=survey.costs.known.reason if survey.costs.known is not None else "", n_open=n_open)
 
 
-def inputs(entry: Graph | None, paths: Mapping[str, str] = NO_PATHS) -> list[Value]:
+def inputs(entry: Graph | None, paths: Mapping[str, str] = NO_PATHS) -> list[EntryValue]:
     """The parameters of the entry, in order."""
-    return [Value(p.name, p.type, bytes_of(p.type), paths.get(p.name, "")) for p in entry.params] if entry is not None else []
+    return [EntryValue(p.name, p.type, bytes_of(p.type), paths.get(p.name, "")) for p in entry.params] if entry is not None else []
 
 
-def outputs(entry: Graph | None) -> list[Value]:
+def outputs(entry: Graph | None) -> list[EntryValue]:
     """The results of the entry; a tuple element by element."""
     if entry is None or entry.root is None:
         return []
@@ -145,8 +145,8 @@ def outputs(entry: Graph | None) -> list[Value]:
     if isinstance(root.type, TupleType):
         operands = root.operands if root.op is hlo.tuple and len(root.operands) == len(root.type.elements) else ()
         names = [o.name for o in operands] or [f"{root.name}#{i}" for i in range(len(root.type.elements))]
-        return [Value(name, type, bytes_of(type)) for name, type in zip(names, root.type.elements, strict=True)]
-    return [Value(root.name, root.type, bytes_of(root.type))]
+        return [EntryValue(name, type, bytes_of(type)) for name, type in zip(names, root.type.elements, strict=True)]
+    return [EntryValue(root.name, root.type, bytes_of(root.type))]
 
 
 def costliest(survey: Survey, n: int) -> list[Costly]:

@@ -7,9 +7,9 @@ from functools import cached_property
 from irscope.analysis.by_graph import outline_by_graph
 from irscope.analysis.by_scope import outline_by_scope
 from irscope.analysis.calls import Calls
-from irscope.analysis.cost import Costs, Known, Totals, Traffic
+from irscope.analysis.cost import Known, ModuleCosts, Totals, Traffic
 from irscope.analysis.levels import Levels, levels
-from irscope.analysis.memory import Memory
+from irscope.analysis.memory import MemoryUse
 from irscope.analysis.naming import Naming
 from irscope.analysis.outline import Section
 from irscope.analysis.regions import outline_by_region
@@ -42,8 +42,8 @@ class Survey:
         return Calls(self.module)
 
     @cached_property
-    def costs(self) -> Costs:
-        return Costs(self.calls, self._known)
+    def costs(self) -> ModuleCosts:
+        return ModuleCosts(self.calls, self._known)
 
     @cached_property
     def traffic(self) -> Traffic:
@@ -59,8 +59,8 @@ class Survey:
         return known_of(self.module)
 
     @cached_property
-    def memory(self) -> Memory:
-        return Memory(self.calls, self.costs)
+    def memory(self) -> MemoryUse:
+        return MemoryUse(self.calls, self.costs)
 
     @cached_property
     def structure(self) -> Numbering:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.verify import module_rules
-from irscope.analysis.verify.faults import Fault, finding
+from irscope.analysis.verify.faults import GraphFault, finding
 from irscope.analysis.verify.inferred import inferred_faults
 from irscope.analysis.verify.torchscript import call_faults
 from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, TupleType, Type, Typing
@@ -27,7 +27,7 @@ def check_types(module: Module) -> list[Finding]:
     return sorted((finding(module, graph, fault) for graph, fault in faults_of(module)), key=lambda f: f.offset)
 
 
-def faults_of(module: Module) -> list[tuple[Graph, Fault]]:
+def faults_of(module: Module) -> list[tuple[Graph, GraphFault]]:
     """The same as faults, before they become findings: each fault with its graph."""
     typing = module.dialect.typing
     if typing is Typing.INFERRED and not module.is_primitive:
@@ -40,7 +40,7 @@ def faults_of(module: Module) -> list[tuple[Graph, Fault]]:
     return faults
 
 
-def check_graph(graph: Graph) -> Iterator[Fault]:
+def check_graph(graph: Graph) -> Iterator[GraphFault]:
     """The nodes of one graph whose operands do not fit the operator, or whose declared type is not the inferred one."""
     for node in graph.nodes:
         if node.op.infer is None or any(o.type is UNKNOWN for o in node.operands):
@@ -48,16 +48,16 @@ def check_graph(graph: Graph) -> Iterator[Fault]:
         try:
             inferred = node.op.infer(node)
         except TypeFault as fault:
-            yield Fault(node, fault.message, fault.help, about="type")
+            yield GraphFault(node, fault.message, fault.help, about="type")
             continue
         if node.type is not UNKNOWN and not fits(node.type, inferred):
             yield _mismatch(node, inferred)
 
 
-def _mismatch(node: Node, inferred: Type) -> Fault:
+def _mismatch(node: Node, inferred: Type) -> GraphFault:
     given = ", ".join(str(plain(o.type)) for o in node.operands)
     only_precision = node.op not in EXACT and fits(node.type, inferred, any_precision=True)
-    return Fault(
+    return GraphFault(
         node, f"%{node.name} is declared {plain(node.type)}, but {node.op.name}({given}) gives {inferred}",
         "XLA takes floats of another precision here in some modes only" if only_precision else f"declare {inferred}, or fix the operands",
         about="dtype" if only_precision or _same_dims(node.type, inferred) else "shape",

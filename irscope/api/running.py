@@ -17,7 +17,7 @@ from irscope.api.watching import SILENT, Watcher
 from irscope.backends import llvm_compile
 from irscope.backends.arguments import fitted
 from irscope.backends.cache import refusal
-from irscope.backends.comparison import Comparison, compare_all
+from irscope.backends.comparison import ResultComparison, compare_all
 from irscope.backends.model import compile_module, ports_of
 from irscope.backends.tuning import Tuning
 from irscope.backends.varying import reference_results
@@ -61,7 +61,7 @@ class RunResult:
     compile_s: float = 0.0
     flops: float = 0.0
     samples_us: list[float] = field(default_factory=list)
-    comparisons: list[Comparison] = field(default_factory=list)
+    comparisons: list[ResultComparison] = field(default_factory=list)
     load_s: float = 0.0
     devices: int = 1
     drawn: list[str] = field(default_factory=list)

@@ -20,7 +20,7 @@ BLOCK = 1 << 20
 
 
 @dataclass(slots=True)
-class Comparison:
+class ResultComparison:
     """One output compared with its expected value; ``fault`` is None when it is within the tolerance."""
 
     name: str
@@ -44,14 +44,14 @@ class Allowed:
     flushed: bool = False
 
 
-def compare(name: str, got: Array, expected: Array, allowed: Allowed = Allowed()) -> Comparison:
+def compare(name: str, got: Array, expected: Array, allowed: Allowed = Allowed()) -> ResultComparison:
     """Compare one output."""
     if got.shape != expected.shape:
-        return Comparison(name, float("inf"), float("inf"), f"has the shape {list(got.shape)}, not {list(expected.shape)}")
+        return ResultComparison(name, float("inf"), float("inf"), f"has the shape {list(got.shape)}, not {list(expected.shape)}")
     if got.dtype != expected.dtype:
-        return Comparison(name, float("inf"), float("inf"), f"is {got.dtype}, not {expected.dtype}")
+        return ResultComparison(name, float("inf"), float("inf"), f"is {got.dtype}, not {expected.dtype}")
     if not got.size:
-        return Comparison(name, 0.0, 0.0, None)
+        return ResultComparison(name, 0.0, 0.0, None)
     exact = got.dtype.kind in "biu"
     rtol = allowed.rtol if allowed.rtol is not None else 0.0 if exact else tolerance(got.dtype.name, allowed.way)
     with np.errstate(all="ignore"):
@@ -70,11 +70,11 @@ def compare(name: str, got: Array, expected: Array, allowed: Allowed = Allowed()
                 worst, place = float(far.max()), number * BLOCK + int(far.argmax())
     max_rel = max_abs / largest if largest else (0.0 if max_abs == 0 else float("inf"))
     if not n:
-        return Comparison(name, max_abs, max_rel, None)
+        return ResultComparison(name, max_abs, max_rel, None)
     index = np.unravel_index(place, got.shape)
     at = "[" + ",".join(map(str, index)) + "]" if got.ndim else ""
     fault = f"{n} of {got.size} values differ, the most at {name}{at}: {got[index]} instead of {expected[index]}"
-    return Comparison(name, max_abs, max_rel, fault)
+    return ResultComparison(name, max_abs, max_rel, fault)
 
 
 def _blocks(got: Array, expected: Array, flushed: bool) -> Iterator[tuple[Array, Array]]:
@@ -115,7 +115,7 @@ def tolerance(name: str, way: DType | None = None) -> float:
 
 
 def compare_all(got: Sequence[Array], expected: Sequence[Array | None], rtol: float | None = None,
-                atol: float | None = None, way: Sequence[DType | None] = (), flushed: bool = False) -> list[Comparison]:
+                atol: float | None = None, way: Sequence[DType | None] = (), flushed: bool = False) -> list[ResultComparison]:
     """Compare outputs in order; None where nothing is expected. ``way`` holds the types of :class:`Allowed`, by output."""
     given = [*way, *[None] * (len(got) - len(way))]
     return [compare(f"out{i}", g, e, Allowed(rtol, atol, given[i], flushed))

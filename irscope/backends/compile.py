@@ -16,7 +16,7 @@ MAIN = "irscope_main"
 
 
 @dataclass(slots=True)
-class Unit:
+class CompilationUnit:
     """One module: a kernel, or the main function. ``name`` is the symbol it defines."""
 
     name: str
@@ -30,19 +30,19 @@ class Unit:
 
 
 @dataclass(slots=True)
-class Compiled:
+class ObjectCode:
     """Object code of everything but the pool; each thread needs ``scratch`` bytes. ``stops``: it polls for a request to stop."""
 
     objects: list[bytes]
     scratch: int
-    units: list[Unit]
+    units: list[CompilationUnit]
     from_cache: int = 0
     stops: bool = False
 
 
-def units(program: Program, machine: Machine, stops: bool = False) -> tuple[list[Unit], int]:
+def units(program: Program, machine: Machine, stops: bool = False) -> tuple[list[CompilationUnit], int]:
     """The texts of a program, main last, and the scratch memory that its kernels need. ``stops``: a run can be interrupted."""
-    found: dict[str, Unit] = {}
+    found: dict[str, CompilationUnit] = {}
     names: dict[Kernel, str] = {}
     texts: dict[Kernel, KernelText] = {}
     aligned = alignments(program)
@@ -51,10 +51,10 @@ def units(program: Program, machine: Machine, stops: bool = False) -> tuple[list
         name = "k_" + cache.key(text.text)[:20]
         names[kernel], texts[kernel] = name, text
         if name not in found:
-            found[name] = Unit(name, renamed(text.text, name), kernel)
+            found[name] = CompilationUnit(name, renamed(text.text, name), kernel)
     main = main_text(program, names, texts, machine.triple, stops)
     scratch = max((t.scratch for t in texts.values()), default=0)
-    return [*found.values(), Unit(MAIN, main)], scratch
+    return [*found.values(), CompilationUnit(MAIN, main)], scratch
 
 
 def alignments(program: Program) -> dict[Kernel, list[int]]:
@@ -76,11 +76,11 @@ def renamed(text: str, name: str) -> str:
     return re.sub(r"@K(?=[.(])", "@" + name, text)
 
 
-def compile_program(program: Program, machine: Machine, use_cache: bool = True) -> Compiled:
+def compile_program(program: Program, machine: Machine, use_cache: bool = True) -> ObjectCode:
     """Compile object code for ``machine``, to run in this process."""
     stops = may_take_long(program)
     todo, scratch = units(program, machine, stops)
-    out = Compiled([], scratch, todo, stops=stops)
+    out = ObjectCode([], scratch, todo, stops=stops)
     for unit in todo:
         how = f"{unit.speed}{machine.jit}"
         name = cache.key(unit.text, machine.triple, machine.cpu, machine.features, llvm_compile.version(), how)

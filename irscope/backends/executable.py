@@ -20,7 +20,7 @@ from typing import Any
 
 from irscope.backends import llvm_compile
 from irscope.backends import pool as pools
-from irscope.backends.compile import MAIN, Compiled, compile_program
+from irscope.backends.compile import MAIN, ObjectCode, compile_program
 from irscope.backends.stopping import STOP, Stopper
 from irscope.graph import DType
 from irscope.lazy import Array, np
@@ -53,7 +53,7 @@ class Port:
 class Executable:
     """Machine code, its constants and its memory. One call runs at a time; calls from several threads wait for each other."""
 
-    def __init__(self, program: Program, inputs: Sequence[Port], outputs: Sequence[Port], compiled: Compiled, threads: int) -> None:
+    def __init__(self, program: Program, inputs: Sequence[Port], outputs: Sequence[Port], compiled: ObjectCode, threads: int) -> None:
         self.name = program.name
         self.inputs, self.outputs = list(inputs), list(outputs)
         _fit(program.inputs, self.inputs)
@@ -63,7 +63,7 @@ class Executable:
         self._lock = threading.Lock()
         self._stopper = Stopper()
         imports = {"irscope_share": pools.share_address(), STOP: self._stopper.address}
-        self._code = llvm_compile.Loaded(compiled.objects, [MAIN], imports)
+        self._code = llvm_compile.LoadedCode(compiled.objects, [MAIN], imports)
         self._main = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(self._code.addresses[MAIN])
         self._input_types = [(p.dtype.numpy(), p.shape) for p in self.inputs]
         self._output_types = [(p.dtype.numpy(), p.shape) for p in self.outputs]
@@ -80,7 +80,7 @@ class Executable:
         self._context[1] = address(self._scratch)
         self._context[2] = address(self._table)
         self._fixed = address(self._arena), address(self._context)
-        self._pool: pools.Pool | None = None
+        self._pool: pools.ThreadPool | None = None
         self._join()
 
     @staticmethod
@@ -103,7 +103,7 @@ class Executable:
         self.run(ctypes.addressof(inputs), ctypes.addressof(outputs))
         return [array for array, _ in placed]
 
-    def bind(self, arrays: Sequence[Array], outputs: Sequence[Array] | None = None) -> Bound:
+    def bind(self, arrays: Sequence[Array], outputs: Sequence[Array] | None = None) -> BoundCall:
         """Check arrays once and prepare a call that reads and writes exactly these arrays. ``outputs`` must be 64-byte aligned."""
         ready = self.check(arrays)
         if outputs is None:
@@ -111,7 +111,7 @@ class Executable:
             results = [aligned_empty(dtype, shape) for dtype, shape in self._output_types]
         else:
             results = self._check_outputs(outputs, ready)
-        return Bound(self, ready, results)
+        return BoundCall(self, ready, results)
 
     def check(self, arrays: Sequence[Array]) -> list[Array]:
         """The arrays, without gaps. Raises InputMismatch."""
@@ -180,7 +180,7 @@ def _fit(slots: Sequence[Slot], ports: Sequence[Port]) -> None:
             raise ValueError(f"{slot.scope} {slot.number}, {slot.name}, holds {slot.dtype}[{slot.elements}], not {port}")
 
 
-class Bound:
+class BoundCall:
     """A call whose arrays are checked. It keeps them alive."""
 
     __slots__ = ("_arrays", "_in", "_inputs", "_out", "_outputs", "_run", "outputs")

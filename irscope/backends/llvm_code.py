@@ -17,7 +17,7 @@ Lines = list[object]  # str, and nested Lines that are filled later
 
 
 @dataclass(slots=True)
-class Place:
+class InsertionPoint:
     """Where lines are appended, and the label of the basic block that is open there."""
 
     lines: Lines
@@ -25,11 +25,11 @@ class Place:
 
 
 @dataclass(slots=True)
-class Region:
+class CodeRegion:
     """A function body, a loop or an arm of a condition. ``before`` is where its invariants are hoisted to."""
 
-    place: Place
-    before: Place | None
+    place: InsertionPoint
+    before: InsertionPoint | None
     conditional: bool
     memo: dict[str, str] = field(default_factory=dict)
 
@@ -38,7 +38,7 @@ class Code:
     """One function being emitted."""
 
     def __init__(self) -> None:
-        self.regions = [Region(Place([], "entry"), None, False)]
+        self.regions = [CodeRegion(InsertionPoint([], "entry"), None, False)]
         self.level: dict[str, int] = {}
         self.declarations: set[str] = set()
         self.helpers: dict[str, str] = {}
@@ -83,7 +83,7 @@ class Code:
             self.level[name] = level
         return name
 
-    def place(self, level: int) -> Place:
+    def place(self, level: int) -> InsertionPoint:
         """The place where an instruction of a level is appended."""
         if level == len(self.regions) - 1:
             return self.regions[-1].place
@@ -139,11 +139,11 @@ class Code:
     def enter(self, conditional: bool, label: str) -> None:
         """Open a region whose first block is ``label``; the caller writes the branch to it after :meth:`ahead`."""
         outer = self.regions[-1].place
-        ahead = Place([], outer.label)
+        ahead = InsertionPoint([], outer.label)
         outer.lines.append(ahead.lines)
-        self.regions.append(Region(Place([], label), ahead, conditional))
+        self.regions.append(CodeRegion(InsertionPoint([], label), ahead, conditional))
 
-    def leave(self) -> Region:
+    def leave(self) -> CodeRegion:
         """Close the innermost region and return it."""
         region = self.regions.pop()
         if region.before is not None:

@@ -191,7 +191,7 @@ def _jit() -> Any:
     return _llvm().create_lljit_compiler(_target_machine(host(), 2))
 
 
-class Loaded:
+class LoadedCode:
     """Machine code in this process; it lives as long as this object."""
 
     def __init__(self, objects: list[bytes], exports: list[str], imports: dict[str, int] | None = None) -> None:

@@ -17,7 +17,7 @@ from irscope.graph import DTYPES, DType
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class FloatFormat:
     """A small float. ``special``: ``ieee`` (infinities and NaN in the last exponent), ``nan`` (the last code is NaN, no infinity),
     ``zero`` (the code of -0 is NaN), ``none`` (finite only)."""
 
@@ -27,18 +27,18 @@ class Format:
     largest: int  # the code of the largest finite magnitude
 
 
-FORMATS: dict[DType, Format] = {
-    DTYPES["f16"]: Format(10, 15, "ieee", 0x7BFF),
-    DTYPES["f8e5m2"]: Format(2, 15, "ieee", 0x7B),
-    DTYPES["f8e4m3"]: Format(3, 7, "ieee", 0x77),
-    DTYPES["f8e3m4"]: Format(4, 3, "ieee", 0x6F),
-    DTYPES["f8e4m3fn"]: Format(3, 7, "nan", 0x7E),
-    DTYPES["f8e5m2fnuz"]: Format(2, 16, "zero", 0x7F),
-    DTYPES["f8e4m3fnuz"]: Format(3, 8, "zero", 0x7F),
-    DTYPES["f8e4m3b11fnuz"]: Format(3, 11, "zero", 0x7F),
-    DTYPES["f4e2m1fn"]: Format(1, 1, "none", 0x7),
-    DTYPES["f6e3m2fn"]: Format(2, 3, "none", 0x1F),
-    DTYPES["f6e2m3fn"]: Format(3, 1, "none", 0x1F),
+FORMATS: dict[DType, FloatFormat] = {
+    DTYPES["f16"]: FloatFormat(10, 15, "ieee", 0x7BFF),
+    DTYPES["f8e5m2"]: FloatFormat(2, 15, "ieee", 0x7B),
+    DTYPES["f8e4m3"]: FloatFormat(3, 7, "ieee", 0x77),
+    DTYPES["f8e3m4"]: FloatFormat(4, 3, "ieee", 0x6F),
+    DTYPES["f8e4m3fn"]: FloatFormat(3, 7, "nan", 0x7E),
+    DTYPES["f8e5m2fnuz"]: FloatFormat(2, 16, "zero", 0x7F),
+    DTYPES["f8e4m3fnuz"]: FloatFormat(3, 8, "zero", 0x7F),
+    DTYPES["f8e4m3b11fnuz"]: FloatFormat(3, 11, "zero", 0x7F),
+    DTYPES["f4e2m1fn"]: FloatFormat(1, 1, "none", 0x7),
+    DTYPES["f6e3m2fn"]: FloatFormat(2, 3, "none", 0x1F),
+    DTYPES["f6e2m3fn"]: FloatFormat(3, 1, "none", 0x1F),
 }
 _F32, _F64, _BF16, _E8M0 = DTYPES["f32"], DTYPES["f64"], DTYPES["bf16"], DTYPES["f8e8m0fnu"]
 
@@ -157,7 +157,7 @@ def _to_small(code: Code, target: Target, x: str, to: DType, lanes: int) -> str:
     return _resize(code, out, "i32", storage, lanes)
 
 
-def _magnitude(v: Lanes, magnitude: str, form: Format) -> str:
+def _magnitude(v: Lanes, magnitude: str, form: FloatFormat) -> str:
     """The rounded code of |x|; too large ones yield codes beyond the largest."""
     drop = 23 - form.mantissa
     even = v.int("and", v.int("lshr", magnitude, v.ic(drop)), v.ic(1))

@@ -13,12 +13,12 @@ import math
 from dataclasses import dataclass, field
 
 from irscope.backends.llvm_code import Code
-from irscope.backends.llvm_statements import Statements
+from irscope.backends.llvm_statements import StatementEmitter
 from irscope.backends.llvm_types import Target
-from irscope.backends.llvm_values import Values
+from irscope.backends.llvm_values import ValueEmitter
 from irscope.backends.stopping import DECLARED, joined, looking
 from irscope.lazy import np
-from irscope.lower.tile import Access, Buffer, Comment, Expr, For, Kernel, Stmt, Store
+from irscope.lower.tile import Buffer, BufferAccess, Comment, Expr, For, Kernel, Stmt, Store
 from irscope.lower.traversal import walk
 
 ENOUGH_UNITS = 64
@@ -90,7 +90,7 @@ class _Module:
         """Emit one function: statements, with the ``par`` loops of a nest divided among threads."""
         code, kernel, target = Code(), self.kernel, self.target
         code.helpers, code.declarations = self.helpers, self.declarations
-        values = Values(code, target, kernel.precision)
+        values = ValueEmitter(code, target, kernel.precision)
         pointers: dict[Buffer, str] = {}
         header = []
         for i, buffer in enumerate(kernel.params()):
@@ -103,7 +103,7 @@ class _Module:
             elif buffer.scope == "scratch":
                 at = self.offsets[buffer]
                 pointers[buffer] = "%scratch" if at == 0 else code.pure(f"getelementptr i8, ptr %scratch, i64 {at}")
-        writer = Statements(code, values, pointers, self.aligned, joined(self.looking, nest))
+        writer = StatementEmitter(code, values, pointers, self.aligned, joined(self.looking, nest))
         if nest:
             for statement in statements:
                 if statement is not nest[0]:
@@ -121,7 +121,7 @@ class _Module:
         return f"define void {symbol}({', '.join(header)}) #0 {{\nentry:\n{lines}\n}}\n"
 
 
-def _units(writer: Statements, nest: list[For]) -> None:
+def _units(writer: StatementEmitter, nest: list[For]) -> None:
     """Emit the loops of a nest as one loop over the requested units."""
     values, code = writer.values, writer.code
     outer = nest[0]
@@ -184,7 +184,7 @@ def _phases(kernel: Kernel) -> list[tuple[list[Stmt], list[For]]]:
 
 def _is_repeatable(statement: Stmt) -> bool:
     """Whether a statement only defines a value, and does not load from memory that may be written."""
-    return isinstance(statement.result, Expr) and (not isinstance(statement, Access) or statement.buffer.scope in ("in", "const"))
+    return isinstance(statement.result, Expr) and (not isinstance(statement, BufferAccess) or statement.buffer.scope in ("in", "const"))
 
 
 def _nest(loop: For) -> list[For]:

@@ -35,7 +35,7 @@ def constant(held: Sequence[bool]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LaneRun:
     """Consecutive elements in memory, ``lanes`` of them, the first at ``pointer``."""
 
     element: str
@@ -53,7 +53,7 @@ class Run:
         return f"ptr align {min(self.alignment, 64)} {self.pointer}"
 
 
-def load(code: Code, run: Run, mask: str) -> str:
+def load(code: Code, run: LaneRun, mask: str) -> str:
     """Consecutive elements; lanes whose mask is false are 0 and read nothing. One lane is a branch around a load."""
     if run.lanes == 1:
         return _load_when(code, run, mask)
@@ -71,7 +71,7 @@ def gather(code: Code, element: str, lanes: int, pointers: str, mask: str) -> st
                        f"{kind} zeroinitializer)")
 
 
-def store(code: Code, run: Run, value: str, mask: str, held: Sequence[bool] | None) -> None:
+def store(code: Code, run: LaneRun, value: str, mask: str, held: Sequence[bool] | None) -> None:
     """Write consecutive elements; lanes whose mask is false write nothing. ``held`` has the lanes of a constant mask (None: any other)."""
     if run.lanes == 1:
         _store_when(code, f"store {run.element} {value}, ptr {run.pointer}, align {min(run.alignment, 64)}", mask)
@@ -90,20 +90,20 @@ def store(code: Code, run: Run, value: str, mask: str, held: Sequence[bool] | No
                 code.effect(_lane_store(code, run, value, lane))
 
 
-def _store_vector(code: Code, run: Run, value: str, mask: str) -> None:
+def _store_vector(code: Code, run: LaneRun, value: str, mask: str) -> None:
     kind, short = run.kind, suffix(run.element, run.lanes)
     code.declarations.add(f"declare void @llvm.masked.store.{short}.p0({kind}, ptr, <{run.lanes} x i1>)")
     code.effect(f"call void @llvm.masked.store.{short}.p0({kind} {value}, {run.address}, <{run.lanes} x i1> {mask})")
 
 
-def _lane_store(code: Code, run: Run, value: str, lane: int) -> str:
+def _lane_store(code: Code, run: LaneRun, value: str, lane: int) -> str:
     """The line that stores one lane of a vector to its address."""
     one = code.pure(f"extractelement {run.kind} {value}, i64 {lane}", value)
     at = code.pure(f"getelementptr {run.element}, ptr {run.pointer}, i64 {lane}", run.pointer) if lane else run.pointer
     return f"store {run.element} {one}, ptr {at}, align {math.gcd(min(run.alignment, 64), lane * SIZES[run.element])}"
 
 
-def _load_when(code: Code, run: Run, mask: str) -> str:
+def _load_when(code: Code, run: LaneRun, mask: str) -> str:
     """A one-lane load under a condition; 0 where it does not hold."""
     before = code.regions[-1].place.label
     take, join = code.label(), code.label()

@@ -35,23 +35,18 @@ def lanewise(name: str, scalar_name: str, element: str, lanes: int, operands: in
 
 def _scalar(element: str) -> str:
     bits, mantissa = (32, 23) if element == "float" else (64, 52)
-    i = f"i{bits}"
-    sign, top = 1 << (bits - 1), 1 << mantissa
-    infinity = ((1 << (bits - 1 - mantissa)) - 1) << mantissa
-    low = top - 1
+    top, exponent = 1 << mantissa, bits - 1 - mantissa
+    return _SCALAR.format(element=element, i=f"i{bits}", mantissa=mantissa, exponent=exponent, shifts=bits - 1, sign=-(1 << (bits - 1)),
+                          magnitude=(1 << (bits - 1)) - 1, infinity=((1 << exponent) - 1) << mantissa, top=top, low=top - 1)
 
-    def signed(value: int) -> int:
-        return value - (1 << bits) if value >> (bits - 1) else value
 
-    # A denormal divisor is 0 where denormals are flushed: the comparison of floats follows the processor's mode.
-    # Magnitudes as (mantissa with its leading one, exponent); denormals are shifted up first.
-    return f"""define internal {element} @irs.fmod.{i}({element} %x, {element} %y) noinline nounwind {{
+_SCALAR = """define internal {element} @irs.fmod.{i}({element} %x, {element} %y) noinline nounwind {{
 entry:
   %bx = bitcast {element} %x to {i}
   %by = bitcast {element} %y to {i}
-  %sx = and {i} %bx, {signed(sign)}
-  %ax = and {i} %bx, {sign - 1}
-  %ay = and {i} %by, {sign - 1}
+  %sx = and {i} %bx, {sign}
+  %ax = and {i} %bx, {magnitude}
+  %ay = and {i} %by, {magnitude}
   %y0 = fcmp oeq {element} %y, 0.0
   %xbad = icmp uge {i} %ax, {infinity}
   %ynan = icmp ugt {i} %ay, {infinity}
@@ -76,12 +71,12 @@ split:
   %yn = icmp ne {i} %ey0, 0
   %zx = call {i} @llvm.ctlz.{i}({i} %mx0, i1 false)
   %zy = call {i} @llvm.ctlz.{i}({i} %my0, i1 false)
-  %dx = sub {i} %zx, {bits - 1 - mantissa}
-  %dy = sub {i} %zy, {bits - 1 - mantissa}
+  %dx = sub {i} %zx, {exponent}
+  %dy = sub {i} %zy, {exponent}
   %mx1 = or {i} %mx0, {top}
   %my1 = or {i} %my0, {top}
-  %fx = and {i} %dx, {bits - 1}
-  %fy = and {i} %dy, {bits - 1}
+  %fx = and {i} %dx, {shifts}
+  %fy = and {i} %dy, {shifts}
   %mxd = shl {i} %mx0, %fx
   %myd = shl {i} %my0, %fy
   %exd = sub {i} 1, %dx
@@ -111,7 +106,7 @@ zero:
   ret {element} %zf
 pack:
   %lz = call {i} @llvm.ctlz.{i}({i} %r, i1 true)
-  %up = sub {i} %lz, {bits - 1 - mantissa}
+  %up = sub {i} %lz, {exponent}
   %rn = shl {i} %r, %up
   %en = sub {i} %e, %up
   %normal = icmp sgt {i} %en, 0
@@ -130,4 +125,9 @@ small:
   %sf = bitcast {i} %ss to {element}
   ret {element} %sf
 }}
+"""
+"""The function on one lane, of the type ``element`` and an integer type ``i`` as wide.
+
+A denormal divisor is 0 where denormals are flushed: the comparison of floats follows the processor's mode.
+Magnitudes are (mantissa with its leading one, exponent); denormals are shifted up first.
 """

@@ -5,11 +5,11 @@ import math
 from collections.abc import Callable, Mapping
 
 from irscope.backends import llvm_masked
-from irscope.backends.llvm_code import Code, Lines, Place
+from irscope.backends.llvm_code import Code, InsertionPoint, Lines
 from irscope.backends.llvm_integer import cut
-from irscope.backends.llvm_masked import Run
+from irscope.backends.llvm_masked import LaneRun
 from irscope.backends.llvm_types import register, scalar, splat_text, vector
-from irscope.backends.llvm_values import Name, Values
+from irscope.backends.llvm_values import Name, ValueEmitter
 from irscope.backends.stopping import look
 from irscope.lower.tile import (
     Assign,
@@ -31,10 +31,10 @@ from irscope.lower.tile import (
 from irscope.lower.traversal import Visitor, assigned, visits
 
 
-class Statements(Visitor):
+class StatementEmitter(Visitor):
     """Emits statements into a function."""
 
-    def __init__(self, code: Code, values: Values, pointers: dict[Buffer, str], aligned: dict[Buffer, int],
+    def __init__(self, code: Code, values: ValueEmitter, pointers: dict[Buffer, str], aligned: dict[Buffer, int],
                  looking: Mapping[int, int] | None = None) -> None:
         self.code = code
         self.looking = looking or {}  # bodies of loops, by id, that poll for a request to stop
@@ -100,7 +100,7 @@ class Statements(Visitor):
         if s.mask is None:
             out = self.code.result(f"load {vector(element, lanes)}, ptr {pointer}, align {min(alignment, 64)}{fixed}")
         else:
-            out = llvm_masked.load(self.code, Run(element, lanes, pointer, alignment), self.values.one(s.mask))
+            out = llvm_masked.load(self.code, LaneRun(element, lanes, pointer, alignment), self.values.one(s.mask))
         return self._to_register(out, s.buffer, lanes)
 
     def _load_complex(self, s: Load, pointer: str, alignment: int, fixed: str) -> Name:
@@ -109,7 +109,7 @@ class Statements(Visitor):
         if s.mask is None:
             both = self.code.result(f"load {kind}, ptr {pointer}, align {alignment}{fixed}")
         else:
-            both = llvm_masked.load(self.code, Run(element, 2 * lanes, pointer, alignment), self._doubled(s.mask, lanes))
+            both = llvm_masked.load(self.code, LaneRun(element, 2 * lanes, pointer, alignment), self._doubled(s.mask, lanes))
         return self._part(both, element, lanes, 0), self._part(both, element, lanes, 1)
 
     def _part(self, both: str, element: str, lanes: int, which: int) -> str:
@@ -183,7 +183,7 @@ class Statements(Visitor):
             own = splat_text(str((1 << dtype.bits) - 1), "i8", lanes)
             value = self.code.pure(f"and {vector('i8', lanes)} {value}, {own}", value)
         if s.mask is not None and mask is not None:
-            llvm_masked.store(self.code, Run(element, lanes, pointer, alignment), value, mask, _held(s.mask))
+            llvm_masked.store(self.code, LaneRun(element, lanes, pointer, alignment), value, mask, _held(s.mask))
             return
         size = lanes * (s.buffer.dtype.storage // (2 if dtype.is_complex else 1))
         # LLVM would split an unaligned nontemporal store into single elements.
@@ -305,7 +305,7 @@ class Statements(Visitor):
         changed = [r for r in assigned([s]) if r in values.registers]
         before = [values.registers[r] for r in changed]
         join = code.label()
-        arms: list[tuple[str, Place, list[str]]] = []
+        arms: list[tuple[str, InsertionPoint, list[str]]] = []
         for statements in (s.then, s.otherwise):
             if not statements:
                 continue
@@ -337,7 +337,7 @@ class Statements(Visitor):
             values.registers[r] = code.result(f"phi {register(r.dtype, r.lanes)} {choices}")
 
 
-def _ahead(place: Place | None) -> str:
+def _ahead(place: InsertionPoint | None) -> str:
     assert place is not None
     return place.label
 

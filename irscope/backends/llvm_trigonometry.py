@@ -154,7 +154,10 @@ def _payne_hanek() -> str:
     words = [(TWO_OVER_PI >> (TWO_OVER_PI_BITS - 64 * (i + 1))) & ((1 << 64) - 1) for i in range(TWO_OVER_PI_BITS // 64)]
     table = ", ".join(f"i64 {w - (1 << 64) if w >> 63 else w}" for w in [0] * (zeros // 64) + words + [0] * 4)
     count = bits // 64 + 4
-    return f"""@irs.two_over_pi = internal unnamed_addr constant [{count} x i64] [{table}], align 64
+    return _PAYNE_HANEK.format(table=table, count=count, first=zeros - 1075 - 2)
+
+
+_PAYNE_HANEK = """@irs.two_over_pi = internal unnamed_addr constant [{count} x i64] [{table}], align 64
 define internal {{ double, i64 }} @irs.pio2(double %x) noinline nounwind {{
 entry:
   %b = bitcast double %x to i64
@@ -170,7 +173,7 @@ nan:
 go:
   %low = and i64 %b, 4503599627370495
   %m = or i64 %low, 4503599627370496
-  %start = add i64 %field, {zeros - 1075 - 2}
+  %start = add i64 %field, {first}
   %small = icmp slt i64 %start, 0
   %s = select i1 %small, i64 0, i64 %start
   %word = lshr i64 %s, 6

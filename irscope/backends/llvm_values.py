@@ -13,7 +13,7 @@ from irscope.lower.tile import Expr, Register
 Name = str | tuple[str, str]  # a complex value has two
 
 
-class Values:
+class ValueEmitter:
     """Emits expressions into a function. ``names`` maps variables to names, ``registers`` registers to their values here."""
 
     def __init__(self, code: Code, target: Target, precision: str) -> None:
@@ -212,7 +212,8 @@ class Values:
         return splat_text(element_text(value, dtype), scalar(dtype), lanes)
 
 
-_RULES: dict[str, Callable[[Values, Expr, list[str]], str]] = {
-    "lane": Values._lane, "splat": Values._splat, "select": Values._select, "convert": Values._convert, "bitcast": Values._bitcast,
-    "fma": Values._fma, "shuffle": Values._shuffle,
+_RULES: dict[str, Callable[[ValueEmitter, Expr, list[str]], str]] = {
+    "lane": ValueEmitter._lane, "splat": ValueEmitter._splat, "select": ValueEmitter._select, "convert": ValueEmitter._convert,
+    "bitcast": ValueEmitter._bitcast,
+    "fma": ValueEmitter._fma, "shuffle": ValueEmitter._shuffle,
 }

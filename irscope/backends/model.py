@@ -10,7 +10,7 @@ from irscope.analysis.types import check_graph
 from irscope.analysis.verify.faults import finding
 from irscope.backends import llvm_compile
 from irscope.backends.arguments import by_name
-from irscope.backends.executable import Bound, Executable, Port
+from irscope.backends.executable import BoundCall, Executable, Port
 from irscope.backends.opening import Bindings, needs_opening, opened
 from irscope.backends.varying import Padded, VaryingBound, VaryingExecutable
 from irscope.expand import bind_constants, bind_inputs, bind_types, expand
@@ -53,7 +53,7 @@ class Model:
         """Run once; the outputs are new arrays."""
         return self.executable(*arrays)
 
-    def bind(self, arrays: Sequence[Array]) -> Bound | VaryingBound:
+    def bind(self, arrays: Sequence[Array]) -> BoundCall | VaryingBound:
         """Check the arrays once, for calls that follow."""
         return self.executable.bind(arrays)
 
@@ -119,7 +119,7 @@ def compile_module(module: Module, weights: Mapping[int, Array] | None = None, o
 
 
 @dataclass(slots=True)
-class Lowered:
+class LoweredModel:
     """A program, the primitive module that it was lowered from, and its operations."""
 
     module: Module
@@ -128,7 +128,7 @@ class Lowered:
 
 
 def lowered(module: Module, weights: Mapping[int, Array] | None, options: Options, cpu: str = "", use_cache: bool = True,
-            tuner: Tuner | None = None) -> Lowered:
+            tuner: Tuner | None = None) -> LoweredModel:
     """Lower a module to a program. Nodes that depend only on constants are compiled and run first."""
     if not options.lanes:
         options = replace(options, lanes=llvm_compile.host(cpu).lanes)
@@ -142,7 +142,7 @@ def lowered(module: Module, weights: Mapping[int, Array] | None, options: Option
             made = pass_named(name).run(made)
     else:
         made = split.module
-    return Lowered(made, lower(made, options, tuner), flops)
+    return LoweredModel(made, lower(made, options, tuner), flops)
 
 
 def compile_named(reading: Reading, given: Bindings, options: Options, cpu: str = "", tuner: Tuner | None = None) -> Model:

@@ -19,7 +19,7 @@ from irscope.backends import cache, llvm_compile
 _WORDS = 64 + 512  # the words of the context; from 64 on the scratch memory of each thread, the caller's first
 _SPIN, _STOP, _EPOCH, _SCRATCH = 26, 27, 32, 64
 _MOST = 512
-_pools: dict[int, Pool] = {}
+_pools: dict[int, ThreadPool] = {}
 _making = threading.Lock()
 
 
@@ -39,16 +39,16 @@ def available_threads() -> int:
     return max(1, count)
 
 
-def pool(threads: int) -> Pool:
+def pool(threads: int) -> ThreadPool:
     """The pool of this many threads, created on first use."""
     with _making:
         found = _pools.get(threads)
         if found is None or not found.alive:
-            found = _pools[threads] = Pool(threads)
+            found = _pools[threads] = ThreadPool(threads)
         return found
 
 
-class Pool:
+class ThreadPool:
     """``threads - 1`` workers, and the calling thread. ``lock`` is held while a job of this pool runs."""
 
     def __init__(self, threads: int) -> None:
@@ -120,7 +120,7 @@ def share_address() -> int:
 
 
 @lru_cache(maxsize=1)
-def _runtime() -> llvm_compile.Loaded:
+def _runtime() -> llvm_compile.LoadedCode:
     machine = llvm_compile.host()
     text = runtime_text(machine.triple, sys.platform)
     name = cache.key("pool", text, machine.cpu, machine.features, llvm_compile.version())
@@ -128,7 +128,7 @@ def _runtime() -> llvm_compile.Loaded:
     if image is None:
         image = llvm_compile.object_code(text, machine)
         cache.write(name, image)
-    return llvm_compile.Loaded([image], ["irscope_share", "irscope_work", "irscope_wake"])
+    return llvm_compile.LoadedCode([image], ["irscope_share", "irscope_work", "irscope_wake"])
 
 
 def runtime_text(triple: str, platform: str) -> str:

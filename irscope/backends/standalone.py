@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from irscope.backends.compile import MAIN, Unit, units
+from irscope.backends.compile import MAIN, CompilationUnit, units
 from irscope.backends.llvm_compile import Machine
 from irscope.lazy import np
 from irscope.lower.program import Program
@@ -20,10 +20,10 @@ LARGE = 1 << 16
 """From this many bytes on, the assembler reads constants from a file, where the object format allows it, instead of from the text."""
 
 
-def library_units(program: Program, machine: Machine, folder: Path | None = None) -> list[Unit]:
+def library_units(program: Program, machine: Machine, folder: Path | None = None) -> list[CompilationUnit]:
     """All modules of the library. Large constants are written to ``folder``, and read from there when the modules are compiled."""
     found, scratch = units(program, machine)
-    return [*found, Unit("irscope_library", library_text(program, scratch, machine, folder))]
+    return [*found, CompilationUnit("irscope_library", library_text(program, scratch, machine, folder))]
 
 
 def library_text(program: Program, scratch: int, machine: Machine, folder: Path | None = None) -> str:

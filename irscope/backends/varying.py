@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from irscope.analysis.reference import results
-from irscope.backends.executable import Bound, Executable, InputMismatch, Port
+from irscope.backends.executable import BoundCall, Executable, InputMismatch, Port
 from irscope.expand import expand
 from irscope.expand.dynamic import KEY, Varying, is_dynamic, pad_dynamic
 from irscope.graph import Module
@@ -72,7 +72,7 @@ def _told(ports: Sequence[Port], sizes: Sequence[tuple[int, int]]) -> list[Port]
 class VaryingBound:
     """A call whose arrays are checked and padded; ``outputs`` are the results of the last run, cut to their sizes."""
 
-    def __init__(self, bound: Bound, varying: Varying) -> None:
+    def __init__(self, bound: BoundCall, varying: Varying) -> None:
         self._bound, self._varying = bound, varying
 
     def __call__(self) -> None:

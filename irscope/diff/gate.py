@@ -18,7 +18,7 @@ UNITS = {"k": 1e3, "M": 1e6, "G": 1e9, "kB": 1e3, "MB": 1e6, "GB": 1e9, "ki": 10
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class MetricGate:
     """``metric`` compared with ``value``: the later value itself, or (``relative``) how much it grew, in percent when ``percent``."""
 
     text: str
@@ -41,7 +41,7 @@ class Gate:
         return f"{self.text}: {self.metric} went from {before:g} to {after:g} ({shown})" if holds else ""
 
 
-def parse_gate(text: str) -> Gate:
+def parse_gate(text: str) -> MetricGate:
     """The gate of a condition's text. Raises UserError with an example for an invalid condition."""
     found = CONDITION.match(text)
     if found is None:
@@ -50,4 +50,4 @@ def parse_gate(text: str) -> Gate:
     if metric not in METRICS and not metric.startswith("ops."):
         raise UserError(f"there is no metric {metric!r}", did_you_mean(metric, METRICS) or f"known are {', '.join(METRICS)} and ops.NAME")
     value = float(number) * UNITS.get(unit or "", 1.0) * (-1 if sign == "-" else 1)
-    return Gate(text.strip(), metric, compare, value, bool(sign), unit == "%")
+    return MetricGate(text.strip(), metric, compare, value, bool(sign), unit == "%")

@@ -24,7 +24,7 @@ _GRAPH = re.compile(r"model__(?P<aot>\w+?)_(?P<count>\d+)\.(?P<number>\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """The graph that a file is of (``model__0_forward_1.0``), its number in the process, its stage, and the run of the process."""
 
     graph: str
@@ -35,7 +35,7 @@ class Place:
     provenance: str
 
 
-def place_of(file: str, root: str) -> Place | None:
+def place_of(file: str, root: str) -> FilePlace | None:
     """The place of a file in such a folder; None where its name or that of its folder is none of Inductor's."""
     folder, name = os.path.split(file)
     stage = STAGES.get(name.removesuffix(".gz"))
@@ -46,7 +46,7 @@ def place_of(file: str, root: str) -> Place | None:
     beside = os.path.join(folder, PROVENANCE_FILE)
     place = list(STAGES.values()).index(stage)
     order = (2, 0) if stage == CODE else (1, place)
-    return Place(graph, int(parts["number"]), stage, order, _run(folder, root), beside if os.path.isfile(beside) else "")
+    return FilePlace(graph, int(parts["number"]), stage, order, _run(folder, root), beside if os.path.isfile(beside) else "")
 
 
 def aot_id(graph: str) -> str:

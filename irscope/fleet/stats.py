@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TypedDict
 
-from irscope.analysis.summary import Value, inputs, outputs
+from irscope.analysis.summary import EntryValue, inputs, outputs
 from irscope.analysis.survey import Survey
 from irscope.fleet.pool import map_files
 from irscope.formats.detect import called, read_data
@@ -107,7 +107,7 @@ def _error_text(error: Finding | None) -> str:
     return f"{error.place() or '1:1'}: {error.message}" if error is not None else "1:1: nothing was read"
 
 
-def _signature(value: Value) -> SignatureValue:
+def _signature(value: EntryValue) -> SignatureValue:
     type: Type = value.type
     if isinstance(type, TensorType):
         return {"name": value.name, "dtype": type.dtype.name, "shape": [d if isinstance(d, int) else str(d) for d in type.shape]}

@@ -37,7 +37,7 @@ class Figures:
 
 
 @dataclass(slots=True)
-class Step:
+class StageChange:
     """A stage and what changed since the one before: operators that came and went."""
 
     stage: Stage
@@ -115,15 +115,15 @@ def fusions_of(survey: Survey) -> Fusions:
     return found
 
 
-def timeline(module: DumpedModule, jobs: int | None = None) -> list[Step]:
+def timeline(module: DumpedModule, jobs: int | None = None) -> list[StageChange]:
     """The stages of a module with their figures, each compared with the one before."""
-    steps: list[Step] = []
+    steps: list[StageChange] = []
     before: Counter[str] = Counter()
     for stage, figures in zip(module.stages, figures_of_stages(module.stages, jobs), strict=True):
         if figures.error:
-            steps.append(Step(stage, figures, Counter(), Counter()))
+            steps.append(StageChange(stage, figures, Counter(), Counter()))
             continue
-        steps.append(Step(stage, figures, figures.ops - before if steps else Counter(), before - figures.ops))
+        steps.append(StageChange(stage, figures, figures.ops - before if steps else Counter(), before - figures.ops))
         before = figures.ops
     return steps
 

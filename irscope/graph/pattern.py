@@ -26,7 +26,7 @@ NUMBERS = frozenset("constant broadcast reshape".split())
 _TOKEN = re.compile(r"\s*(?:(?P<number>-?\d+(?:\.\d+)?)|(?P<word>[a-z][a-z0-9_-]*)|(?P<sign>[()\[\],:='|]|[A-Z]+))")
 
 
-class Instruction(Protocol):
+class Matchable(Protocol):
     """What a pattern looks at."""
 
     @property
@@ -44,11 +44,11 @@ IsAll = Callable[[Any, float], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class PatternTerm:
     """One term of a pattern: an operator over operands, a name (``ops`` empty), or a number."""
 
     ops: tuple[str, ...] = ()
-    operands: tuple[Term, ...] = ()
+    operands: tuple[PatternTerm, ...] = ()
     name: str = ""
     number: float | None = None
     attrs: tuple[tuple[str, str], ...] = ()
@@ -61,7 +61,7 @@ class Pattern:
 
     text: str
     through: Operators = ()
-    root: Term = field(init=False)
+    root: PatternTerm = field(init=False)
     _heads: tuple[tuple[frozenset[str] | None, ...], ...] = field(init=False, repr=False)
     """For each order of the operands, the operators that they must have (None: any)."""
 
@@ -89,7 +89,7 @@ class Pattern:
         return False
 
     def match(
-        self, instruction: Instruction, is_all: IsAll, where: Callable[[Bindings], bool] | None = None, bound: Bindings | None = None
+        self, instruction: Matchable, is_all: IsAll, where: Callable[[Bindings], bool] | None = None, bound: Bindings | None = None
     ) -> Bindings | None:
         """The bindings of the first match for which the condition holds, ``root`` among them; None where nothing matches.
 
@@ -112,7 +112,7 @@ class Pattern:
         return None
 
 
-def parse_term(text: str) -> Term:
+def parse_term(text: str) -> PatternTerm:
     """Parse a term of a pattern. Raises ValueError, with the place, for a syntax error."""
     tokens = _tokens(text)
     term = _term(tokens, text)
@@ -132,7 +132,7 @@ def _tokens(text: str) -> list[str]:
     return found
 
 
-def _term(tokens: list[str], text: str) -> Term:
+def _term(tokens: list[str], text: str) -> PatternTerm:
     def take(expected: str = "") -> str:
         if not tokens or (expected and tokens[0] != expected):
             raise ValueError(f"{text!r}: expected {expected or 'a term'}")
@@ -143,9 +143,9 @@ def _term(tokens: list[str], text: str) -> Term:
     if tokens[:1] == [":"]:
         name, _, word = word, take(), take()
     if re.fullmatch(r"-?\d.*", word):
-        return Term(name=name, number=float(word))
+        return PatternTerm(name=name, number=float(word))
     if not tokens or tokens[0] not in "('[|":
-        return Term(name=word)
+        return PatternTerm(name=word)
     ops = [word]
     while tokens[0] == "|":
         take()
@@ -166,16 +166,16 @@ def _term(tokens: list[str], text: str) -> Term:
         take()
         operands.append(_term(tokens, text))
     take(")")
-    return Term(tuple(ops), tuple(operands), name, None, tuple(attrs), one_user)
+    return PatternTerm(tuple(ops), tuple(operands), name, None, tuple(attrs), one_user)
 
 
-def _has_head(term: Term, at: Instruction) -> bool:
+def _has_head(term: PatternTerm, at: Matchable) -> bool:
     """Whether an instruction has an operator, the number of operands and the attributes of a term."""
     return at.op.name in term.ops and at.op.is_primitive and len(at.operands) == len(term.operands) \
         and (not term.attrs or all(str(at.attrs.get(key)) == value for key, value in term.attrs))
 
 
-def _orders(at: Instruction) -> tuple[Sequence[Any], ...]:
+def _orders(at: Matchable) -> tuple[Sequence[Any], ...]:
     """The orders in which the operands of an instruction may match."""
     operands = at.operands
     return (operands, operands[::-1]) if len(operands) == 2 and at.op.name in COMMUTATIVE else (operands,)
@@ -193,7 +193,7 @@ class _Look:
         return one is two or bool(self.through and behind(one, self.through) is behind(two, self.through))
 
 
-def _may_match(term: Term, at: Any, is_all: IsAll) -> bool:
+def _may_match(term: PatternTerm, at: Any, is_all: IsAll) -> bool:
     """Whether a term may match an instruction, by the instruction alone."""
     if term.number is not None:
         return is_all(at, term.number)
@@ -201,7 +201,7 @@ def _may_match(term: Term, at: Any, is_all: IsAll) -> bool:
 
 
 # A pattern is as deep as it was written; the depth of the graph does not count here.
-def _matches(term: Term, at: Any, bound: Bindings, look: _Look) -> Iterator[Bindings]:
+def _matches(term: PatternTerm, at: Any, bound: Bindings, look: _Look) -> Iterator[Bindings]:
     """Every way in which a term matches an instruction, given the names bound so far. ``bound`` is valid until the next match."""
     name = term.name
     if name and name in bound:
@@ -227,7 +227,7 @@ def _matches(term: Term, at: Any, bound: Bindings, look: _Look) -> Iterator[Bind
         del bound[name]
 
 
-def _all_match(terms: Sequence[Term], operands: Sequence[object], bound: Bindings, look: _Look) -> Iterator[Bindings]:
+def _all_match(terms: Sequence[PatternTerm], operands: Sequence[object], bound: Bindings, look: _Look) -> Iterator[Bindings]:
     if len(terms) == 1:
         yield from _matches(terms[0], operands[0], bound, look)
         return
@@ -242,7 +242,7 @@ class Maker(Protocol):
     def full(self, value: float) -> Any: ...
 
 
-def build(term: Term, bound: Bindings, make: Maker) -> Any:
+def build(term: PatternTerm, bound: Bindings, make: Maker) -> Any:
     """Build the replacement: a name becomes what it matched, an operator a new instruction, a number an array filled with it."""
     if term.number is not None:
         return make.full(term.number)

@@ -14,10 +14,10 @@ from irscope.graph.types import TensorType, Type
 from irscope.graph.users import Users
 from irscope.graph.walk import LASTING, post_order
 
-J = TypeVar("J", bound="Instruction")
+J = TypeVar("J", bound="RewrittenNode")
 
 
-class Instruction:
+class RewrittenNode:
     """One instruction of a graph that is being rewritten.
 
     ``users`` is an ordered set in XLA's order. ``dims`` and ``dtype`` are those of an array, empty for any other type. ``label`` is its
@@ -30,14 +30,14 @@ class Instruction:
                  "type", "users")
 
     def __init__(self, op: Op, type: Type, operands: Iterable[Self] = (), attrs: Mapping[str, object] = NO_ATTRS,
-                 bodies: tuple[Graph, ...] = (), label: str = "", origin: tuple[Node, ...] = ()) -> None:
+                 bodies: tuple[Graph, ...] = (), origin: tuple[Node, ...] = ()) -> None:
         self.op = op
         self.operands: list[Self] = list(operands)
         self.users: Users[Self] = Users()
         self.attrs = attrs
         self.bodies = bodies
         self.calls: tuple[Rewriter[Any], ...] = ()
-        self.label = label
+        self.label = ""
         self.origin = origin
         self.replacement: Self | None = None
         self.erased = False
@@ -114,7 +114,7 @@ class Instruction:
 
 
 _operands = attrgetter("operands")
-I = TypeVar("I", bound=Instruction)  # noqa: E741
+I = TypeVar("I", bound=RewrittenNode)  # noqa: E741
 
 
 class Rewriter(Generic[I]):

@@ -15,7 +15,7 @@ from irscope.graph.dtypes import F32, F64, PRED, S64, U8
 from irscope.lazy import np
 from irscope.lower import complex as complex_rules
 from irscope.lower import integers
-from irscope.lower.expressions import Expressions, wrap
+from irscope.lower.expressions import ExpressionTable, wrap
 from irscope.lower.integers import byte_of, is_sub_byte
 from irscope.lower.tile import Expr
 from irscope.ops.vocabulary import BINARY, COMPARE, REDUCE, UNARY
@@ -36,7 +36,7 @@ def part_of(dtype: DType) -> DType:
     return F32 if dtype.bits == 64 else F64
 
 
-class Arithmetic(Expressions):
+class Arithmetic(ExpressionTable):
     """The half of the emitter that builds values; it accesses no memory."""
 
     # ---- constants

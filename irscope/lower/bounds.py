@@ -12,7 +12,7 @@ from math import gcd
 from typing import Any
 
 from irscope.lower.expressions import limits
-from irscope.lower.ranges import Known, Range, Ranges, Sum, facts
+from irscope.lower.ranges import KnownBounds, LinearSum, Range, Ranges, facts
 from irscope.lower.tile import Assign, Buffer, Declare, Expr, For, GatherLoad, If, Kernel, Let, Load, Register, Stmt, Store, While
 from irscope.lower.traversal import Visitor, visits
 
@@ -46,7 +46,7 @@ ROUNDS = 4
 """Iterations to the fixpoint of the registers' ranges; a bound that still moves after half of them is widened."""
 
 
-Facts = tuple[Known, ...]
+Facts = tuple[KnownBounds, ...]
 
 
 class _Proof(Visitor):
@@ -145,10 +145,10 @@ class _Proof(Visitor):
         inside = known
         if low.low != low.high:
             apart = here.plus(ranges.sum(s.low), -1)
-            inside = (*inside, Known.of(apart, 0, far))
+            inside = (*inside, KnownBounds.of(apart, 0, far))
         if high.low != high.high:
             apart = ranges.sum(s.high).plus(here, -1)
-            inside = (*inside, Known.of(apart, 1, far))
+            inside = (*inside, KnownBounds.of(apart, 1, far))
         self.block(s.body, inside)
 
     # ---- accesses
@@ -179,7 +179,7 @@ class _Proof(Visitor):
         lane = next((a for fact in said for a, _ in fact.sum.terms if a.op == "lane"), None)
         s = self.ranges.sum(index)
         if lane is not None:
-            s = s.plus(Sum(((lane, 1),), 0))
+            s = s.plus(LinearSum(((lane, 1),), 0))
             found = self.ranges.of(s, (*known, *said))
         else:
             found = self.ranges.of(s, (*known, *said)).plus(Range(0, mask.lanes - 1))
@@ -205,7 +205,7 @@ class _Proof(Visitor):
         if through is not None and lane is not None:
             if not through:
                 return
-            known = (*known, Known.of(Sum(((lane, 1),), 0), through[0], through[-1]))
+            known = (*known, KnownBounds.of(LinearSum(((lane, 1),), 0), through[0], through[-1]))
         self.judge(s.buffer, "gather", (s.indices,), self.ranges.range(s.indices, known))
 
     def judge(self, buffer: Buffer, access: str, roots: Sequence[Expr], found: Range) -> None:

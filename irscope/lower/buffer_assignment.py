@@ -13,7 +13,7 @@ from irscope.lower.program import Slot
 from irscope.lower.propagation import spread
 from irscope.lower.storage import LayoutConstraint, Storage
 from irscope.lower.templates import templates
-from irscope.lower.values import Parts, Path, is_invariant, leaf_paths, leaves, tensor_of
+from irscope.lower.values import Path, TupleParts, is_invariant, leaf_paths, leaves, tensor_of
 from irscope.ops import hlo
 from irscope.ops.attributes import Pad
 
@@ -21,7 +21,7 @@ Temp = Callable[[str, TensorType], Storage]
 """Returns fresh row-major memory."""
 
 
-class BufferAssignment:
+class StorageAssignment:
     """The storage of one graph's values. ``known`` starts with the parameters and ends with everything that is stored.
 
     ``overwritten_at`` maps a value to the group that overwrites it: an update in place, or a loop.
@@ -33,7 +33,7 @@ class BufferAssignment:
         self.plan = plan
         self.known = known
         self.wanted = wanted
-        self.parts = Parts(graph)
+        self.parts = TupleParts(graph)
         self.carried: dict[tuple[Node, Path], Storage] = {}
         self.made_at: dict[Node, int] = {output: n for n, group in enumerate(plan.groups) for output in group.outputs}
         self.read_at = self._reads()

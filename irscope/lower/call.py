@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from irscope.fusion.views import Strides
 from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
-from irscope.lower.templates import Arg, Operand, Packed, Problem, Stage
-from irscope.lower.tile import Access, Buffer, Kernel
+from irscope.lower.templates import Arg, KernelOperand, LaunchStage, Packed, Problem
+from irscope.lower.tile import Buffer, BufferAccess, Kernel
 from irscope.lower.traversal import walk
 from irscope.lower.values import buffer_name
 from irscope.lower.view import View
 
 
-class Call:
+class KernelOperands:
     """One kernel's operands. ``views`` holds those declared for a value of the problem in its own storage."""
 
     def __init__(self, k: KernelBuilder) -> None:
@@ -31,7 +31,7 @@ class Call:
             part = problem.group.kind == "update"  # the rest of the result is in memory already
             self.views[node] = self.bind(problem.operand(node), "inout" if part else "out", buffer_name(node))
 
-    def bind(self, operand: Operand, scope: str, name: str) -> View:
+    def bind(self, operand: KernelOperand, scope: str, name: str) -> View:
         """Declare a buffer for an operand, as the array that it holds: with its own offset and strides."""
         storage = operand.storage
         buffer = self.k.buffer(name, storage.dtype, storage.shape, scope, operand.elements)
@@ -46,9 +46,9 @@ class Call:
         self._args[buffer] = packed
         return self.k.view(buffer)
 
-    def stage(self, kernel: Kernel) -> Stage:
+    def stage(self, kernel: Kernel) -> LaunchStage:
         """The launch of the finished kernel: it passes only what the kernel reads or writes (a packed constant replaces the one that it was
         made from)."""
-        used = {s.buffer for s in walk(kernel.body) if isinstance(s, Access)}
+        used = {s.buffer for s in walk(kernel.body) if isinstance(s, BufferAccess)}
         kernel.buffers = [b for b in kernel.buffers if b in used or b.scope != "in"]
-        return Stage(kernel, [self._args[b] for b in kernel.params()])
+        return LaunchStage(kernel, [self._args[b] for b in kernel.params()])

@@ -6,7 +6,7 @@ from irscope.graph import Graph, Node, TensorType
 from irscope.lower.graph_lowering import GraphLowering
 from irscope.lower.program import Loop, Step, Switch
 from irscope.lower.storage import Storage
-from irscope.lower.values import Parts, Path, is_invariant, leaf_paths, leaves, state_path, tensor_of
+from irscope.lower.values import Path, TupleParts, is_invariant, leaf_paths, leaves, state_path, tensor_of
 
 
 def loop(graph: GraphLowering, node: Node) -> bool:
@@ -81,7 +81,7 @@ def _state_of(graph: Graph, state: dict[Path, Storage]) -> dict[Node, Storage]:
     """The storage of a body's parameter, part by part."""
     if not graph.params:
         return {}
-    parts = Parts(graph)
+    parts = TupleParts(graph)
     return {part: storage for path, storage in state.items() for part in parts.at(graph.params[0], path)
             if isinstance(part.type, TensorType)}
 

@@ -9,8 +9,8 @@ from irscope.graph import DTYPES, DType, Node
 from irscope.graph.dtypes import S32, S64
 from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
-from irscope.lower.call import Call
-from irscope.lower.points import Point, Trace
+from irscope.lower.call import KernelOperands
+from irscope.lower.points import Point, PointTrace
 from irscope.lower.templates import Problem
 from irscope.lower.tile import Expr
 from irscope.lower.values import scalar_value, tensor_of
@@ -23,13 +23,13 @@ Values = dict[Point, Any]
 class Emission:
     """A kernel being emitted from a trace. ``axis`` is the vector axis (-1: none), ``lanes`` the vector width."""
 
-    def __init__(self, k: KernelBuilder, problem: Problem, trace: Trace, lanes: int, axis: int) -> None:
+    def __init__(self, k: KernelBuilder, problem: Problem, trace: PointTrace, lanes: int, axis: int) -> None:
         self.k = k
         self.trace = trace
         self.lanes = lanes
         self.axis = axis
         self.stream = problem.stream
-        self.call = Call(k)
+        self.call = KernelOperands(k)
         self.call.declare(problem)
         self._places: dict[Point, Expr] = {}
 

@@ -53,7 +53,7 @@ def limits(dtype: DType) -> Range:
     return (-(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1) if dtype.kind == "int" else (0, (1 << dtype.bits) - 1)
 
 
-class Expressions:
+class ExpressionTable:
     """The table of one kernel's expressions; :class:`irscope.lower.arithmetic.Arithmetic` adds the operations."""
 
     def __init__(self) -> None:
@@ -214,7 +214,7 @@ def _gcd(a: int, b: int) -> int:
     return abs(a)
 
 
-def _rejoin(table: Expressions, terms: dict[Expr, int]) -> dict[Expr, int]:
+def _rejoin(table: ExpressionTable, terms: dict[Expr, int]) -> dict[Expr, int]:
     """``(x // c) * c * m + (x % c) * m`` is ``x * m`` again."""
     for low, factor in terms.items():
         if low.op == "floormod":

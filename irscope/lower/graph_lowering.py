@@ -13,15 +13,15 @@ from irscope.fusion.views import VIEWS
 from irscope.graph import TOKEN, Builder, Graph, Module, Node, Op, TensorType
 from irscope.lazy import np
 from irscope.lower.aliasing import is_view_copy
-from irscope.lower.buffer_assignment import BufferAssignment, split_group
+from irscope.lower.buffer_assignment import StorageAssignment, split_group
 from irscope.lower.faults import cannot_run
 from irscope.lower.kernels import KernelCache, Tuner
-from irscope.lower.memory import Memory
+from irscope.lower.memory import ArenaLayout
 from irscope.lower.options import Options
 from irscope.lower.program import Copy, Launch, Program, Slot, Step
 from irscope.lower.storage import Storage
 from irscope.lower.templates import Packed, Problem
-from irscope.lower.values import Parts, buffer_name, is_scalar_constant, leaf_paths, leaves, tensor_of
+from irscope.lower.values import TupleParts, buffer_name, is_scalar_constant, leaf_paths, leaves, tensor_of
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
 
@@ -42,7 +42,7 @@ class ModuleLowering:
         self.module = module
         self.options = options if options.lanes else replace(options, lanes=16)
         self.program = Program(module.name, flush_denormals=module.flushes_denormals)
-        self.memory = Memory()
+        self.memory = ArenaLayout()
         self.kernel_cache = KernelCache(tuner)
         self._constants: dict[int, Storage] = {}
         self._packed: dict[tuple[int, object], Slot] = {}
@@ -52,7 +52,7 @@ class ModuleLowering:
         main = self.module.main()
         program = self.program
         params: dict[Node, Storage] = {}
-        held = Parts(main)
+        held = TupleParts(main)
         for param in main.params:
             for path, type in leaf_paths(param.type):
                 storage = self._external("input", ".".join((param.name, *map(str, path))), type, len(program.inputs))
@@ -169,7 +169,7 @@ class GraphLowering:
         self.graph = graph
         self.plan = lowering.plan(graph)
         self.steps: list[Step] = []
-        self.assignment = BufferAssignment(lowering.temp, graph, self.plan, dict(params), wanted)
+        self.assignment = StorageAssignment(lowering.temp, graph, self.plan, dict(params), wanted)
 
     def run(self) -> None:
         self.assignment.assign()

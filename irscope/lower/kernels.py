@@ -11,7 +11,7 @@ from irscope.graph import Kind, Node, TensorType
 from irscope.graph.numbering import Numbering
 from irscope.lower.program import Slot
 from irscope.lower.storage import Storage
-from irscope.lower.templates import RIVALS, Arg, Built, Operand, Packed, Problem, Stage, Template, templates
+from irscope.lower.templates import RIVALS, Arg, Built, KernelOperand, LaunchStage, Packed, Problem, Template, templates
 from irscope.lower.tile import Schedule
 from irscope.lower.work import MOST_PADDED, SMALL, operations, operations_of
 
@@ -149,8 +149,8 @@ def _renamed(built: Built, before: Problem, now: Problem) -> Built:
         if isinstance(arg, Packed):
             return replace(arg, node=nodes[arg.node])
         if arg.node is not None:
-            return Operand(now.operand(nodes[arg.node]).storage, nodes[arg.node], arg.around)
+            return KernelOperand(now.operand(nodes[arg.node]).storage, nodes[arg.node], arg.around)
         slot = arg.storage.slot
         return replace(arg, storage=replace(arg.storage, slot=own.setdefault(slot, replace(slot))))
 
-    return Built([Stage(stage.kernel, [other(arg) for arg in stage.args]) for stage in built.stages])
+    return Built([LaunchStage(stage.kernel, [other(arg) for arg in stage.args]) for stage in built.stages])

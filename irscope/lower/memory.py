@@ -9,7 +9,7 @@ STAGGER = 17 * LINE
 PAGE = 4096
 
 
-class Memory:
+class ArenaLayout:
     """The live range of each temporary slot, in steps of the program in text order; :meth:`place` assigns the addresses."""
 
     def __init__(self) -> None:

@@ -41,7 +41,7 @@ class Point:
 
 
 @dataclass(slots=True, eq=False)
-class Trace:
+class PointTrace:
     """All points of a group in topological order, and the outputs with their walks over the space.
 
     ``rows`` leading axes of ``space`` are rows; the others are one row (none in a group without reductions).
@@ -57,7 +57,7 @@ class Trace:
         return [p.walk for p in self.points if p.kind in ("load", "count", "part")] + [walk for _, _, walk in self.outputs]
 
 
-def trace(problem: Problem) -> Trace | None:
+def trace(problem: Problem) -> PointTrace | None:
     """The points of a group, or None when strides do not describe all of its data movement."""
     return _Tracer(problem).run()
 
@@ -83,7 +83,7 @@ class _Tracer:
         self.points: list[Point] = []
         self._listed: set[Point] = set()
 
-    def run(self) -> Trace | None:
+    def run(self) -> PointTrace | None:
         outputs: list[tuple[Node, Point, Strides]] = []
         for node in self.group.outputs:
             chain = self.group.chains.get(node)
@@ -94,7 +94,7 @@ class _Tracer:
             if point is None or storage is None:
                 return None
             outputs.append((node, point, _from_first(self.problem.outs[node], storage)))
-        return Trace(self.space, self.rows, self.points, outputs)
+        return PointTrace(self.space, self.rows, self.points, outputs)
 
     def _point(self, wanted: Want) -> Point | None:
         """The point of a node seen through a chain, after the points that it needs."""
@@ -206,7 +206,7 @@ def _same_rows(walk: Strides, rows: int, elements: int) -> bool:
     return plain and walk.offset == 0 and prod(shape) == elements
 
 
-def merged(trace: Trace) -> Trace:
+def merged(trace: PointTrace) -> PointTrace:
     """The same points over as few axes as possible: drops axes of size 1, and merges neighbours that every walk traverses in one run."""
     keep = [d for d, n in enumerate(trace.space) if n != 1]
     rows = sum(d < trace.rows for d in keep)
@@ -230,10 +230,10 @@ def merged(trace: Trace) -> Trace:
             new.walk = over(point.walk)
         new.level = split if point.kind == "reduce" else max([level_of(new.walk), *(a.level for a in new.args)])
         made[point] = new
-    return Trace(space, split, list(made.values()), [(node, made[point], over(walk)) for node, point, walk in trace.outputs])
+    return PointTrace(space, split, list(made.values()), [(node, made[point], over(walk)) for node, point, walk in trace.outputs])
 
 
-def reordered(trace: Trace, order: tuple[int, ...]) -> Trace:
+def reordered(trace: PointTrace, order: tuple[int, ...]) -> PointTrace:
     """The same points with the axes in another order; only for groups without reductions."""
     def over(walk: Strides) -> Strides:
         return walk.transposed(order)
@@ -245,11 +245,11 @@ def reordered(trace: Trace, order: tuple[int, ...]) -> Trace:
             new.walk = over(point.walk)
         new.level = max([level_of(new.walk), *(a.level for a in new.args)])
         made[point] = new
-    return Trace(tuple(trace.space[d] for d in order), trace.rows, list(made.values()),
+    return PointTrace(tuple(trace.space[d] for d in order), trace.rows, list(made.values()),
                  [(node, made[point], over(walk)) for node, point, walk in trace.outputs])
 
 
-def lies_across(trace: Trace) -> bool:
+def lies_across(trace: PointTrace) -> bool:
     """Whether the elements of a row are strided while those of neighbouring rows are contiguous: a sum over a channels-last image.
 
     Then vectors over the rows are better for one reduction and its epilogue.

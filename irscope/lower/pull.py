@@ -16,8 +16,8 @@ from typing import Any
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
-from irscope.lower.call import Call
-from irscope.lower.statements import Scope
+from irscope.lower.call import KernelOperands
+from irscope.lower.statements import BlockScope
 from irscope.lower.templates import Problem
 from irscope.lower.tile import Expr
 from irscope.lower.values import is_scalar_constant, scalar_value, tensor_of
@@ -36,10 +36,10 @@ class Pull:
         self.k = k
         self.problem = problem
         self.inside = set(problem.group.nodes)
-        self.call = Call(k)
+        self.call = KernelOperands(k)
         self.call.declare(problem)
         self.views = self.call.views
-        self._known: dict[tuple[Node, Index], tuple[Any, Scope]] = {}
+        self._known: dict[tuple[Node, Index], tuple[Any, BlockScope]] = {}
         self._reshaped: dict[tuple[Index, tuple[int, ...]], tuple[Index, tuple[int, ...]]] = {}
         self._mirrors: dict[tuple[Expr, int], Expr] = {}
 

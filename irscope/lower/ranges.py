@@ -2,8 +2,8 @@
 
 An integer expression is decomposed into ``sum(factor * atom) + constant``; atoms are loop variables, loaded values, lanes, minima,
 quotients and the like. Every atom has a :class:`Range`: bounds, and the step between its values (``for i in 0..40 step 16`` is
-0, 16, 32). A condition (a guard, a mask, the bounds of a loop that depend on other loops) is a :class:`Known`: a sum and its bounds. The
-range of a sum is the tightest of adding up its atoms' ranges and of substituting what is known of a part of it. Arithmetic is exact; a
+0, 16, 32). A condition (a guard, a mask, the bounds of a loop that depend on other loops) is a :class:`KnownBounds`: a sum and its bounds.
+The range of a sum is the tightest of adding up its atoms' ranges and of substituting what is known of a part of it. Arithmetic is exact; a
 value that may overflow its type wraps around, and may then be any value of the type.
 """
 from __future__ import annotations
@@ -51,13 +51,13 @@ class Range(NamedTuple):
         return Range(self.low + other.low, self.high + other.high, gcd(*steps) if steps else 1)
 
 
-class Sum(NamedTuple):
+class LinearSum(NamedTuple):
     """``sum(factor * atom) + constant``; the atoms in a fixed order."""
 
     terms: tuple[tuple[Expr, int], ...]
     constant: int
 
-    def plus(self, other: Sum, factor: int = 1) -> Sum:
+    def plus(self, other: LinearSum, factor: int = 1) -> LinearSum:
         """``self + factor * other``."""
         found = dict(self.terms)
         for atom, f in other.terms:
@@ -65,24 +65,24 @@ class Sum(NamedTuple):
         return _sum(found, self.constant + factor * other.constant)
 
 
-class Known(NamedTuple):
+class KnownBounds(NamedTuple):
     """Known bounds of a sum without a constant."""
 
-    sum: Sum
+    sum: LinearSum
     low: int
     high: int
 
     @staticmethod
-    def of(s: Sum, low: int, high: int) -> Known:
+    def of(s: LinearSum, low: int, high: int) -> KnownBounds:
         """``low <= s <= high``, with the smallest factors and the first one positive, so that equal sums compare equal."""
         by = gcd(*(f for _, f in s.terms)) or 1
         if s.terms and s.terms[0][1] < 0:
-            s, low, high = Sum((), 0).plus(s, -1), -high, -low
-        return Known(Sum(tuple((a, f // by) for a, f in s.terms), 0), -((s.constant - low) // by), (high - s.constant) // by)
+            s, low, high = LinearSum((), 0).plus(s, -1), -high, -low
+        return KnownBounds(LinearSum(tuple((a, f // by) for a, f in s.terms), 0), -((s.constant - low) // by), (high - s.constant) // by)
 
 
-def _sum(terms: dict[Expr, int], constant: int) -> Sum:
-    return Sum(tuple(sorted(((a, f) for a, f in terms.items() if f), key=lambda term: term[0].number)), constant)
+def _sum(terms: dict[Expr, int], constant: int) -> LinearSum:
+    return LinearSum(tuple(sorted(((a, f) for a, f in terms.items() if f), key=lambda term: term[0].number)), constant)
 
 
 class Ranges:
@@ -91,7 +91,7 @@ class Ranges:
     def __init__(self, registers: dict[Register, Range]) -> None:
         self.registers = registers
         self._ranges: dict[Expr, Range] = {}
-        self._sums: dict[Expr, Sum] = {}
+        self._sums: dict[Expr, LinearSum] = {}
         self._values: dict[Expr, Expr] = {}
 
     # ---- what variables are
@@ -100,7 +100,7 @@ class Ranges:
         """Set a variable's range."""
         self._ranges[var] = found
 
-    def name(self, var: Expr, value: Expr, known: Sequence[Known]) -> None:
+    def name(self, var: Expr, value: Expr, known: Sequence[KnownBounds]) -> None:
         """Record that a variable is a value computed where ``known`` holds."""
         if var.dtype.is_integer:
             self.define(var, self.range(value, known))
@@ -109,46 +109,46 @@ class Ranges:
 
     # ---- sums and their ranges
 
-    def sum(self, x: Expr) -> Sum:
+    def sum(self, x: Expr) -> LinearSum:
         """An integer as a sum. Where a narrow type could wrap around it is an atom."""
         found = self._sums.get(x)
         if found is None:
             found = self._sums[x] = self._sum(x)
         return found
 
-    def _sum(self, x: Expr) -> Sum:
+    def _sum(self, x: Expr) -> LinearSum:
         value = self._values.get(x, x)
         if value is not x:
             return self.sum(value)
         made = None
         if x.op == "const" and x.lanes == 1:
-            return Sum((), int(x.value))
+            return LinearSum((), int(x.value))
         if x.op in ("add", "sub"):
             made = self.sum(x.args[0]).plus(self.sum(x.args[1]), 1 if x.op == "add" else -1)
         elif x.op == "neg":
-            made = Sum((), 0).plus(self.sum(x.args[0]), -1)
+            made = LinearSum((), 0).plus(self.sum(x.args[0]), -1)
         elif x.op == "mul":
             left, right = (self.sum(a) for a in x.args)
             if not left.terms or not right.terms:
                 factor, other = (left.constant, right) if not left.terms else (right.constant, left)
-                made = Sum((), 0).plus(other, factor)
+                made = LinearSum((), 0).plus(other, factor)
         elif x.op == "splat" or (x.op == "convert" and x.args[0].dtype.is_integer and self._fits(self.sum(x.args[0]), x)):
             made = self.sum(x.args[0])
         if made is not None and (x.dtype is S64 or self._fits(made, x)):
             return made
-        return Sum(((x, 1),), 0)
+        return LinearSum(((x, 1),), 0)
 
-    def _fits(self, s: Sum, x: Expr) -> bool:
+    def _fits(self, s: LinearSum, x: Expr) -> bool:
         low, high = limits(x.dtype)
         found = self._added(s, ())
         return low <= found.low and found.high <= high
 
-    def range(self, x: Expr, known: Sequence[Known] = ()) -> Range:
+    def range(self, x: Expr, known: Sequence[KnownBounds] = ()) -> Range:
         """The range of an integer expression where ``known`` holds."""
         found, (low, high) = self.of(self.sum(x), known), limits(x.dtype)
         return found if low <= found.low and found.high <= high else Range(low, high)
 
-    def of(self, s: Sum, known: Sequence[Known], begin: int = 0, divided: int = -1) -> Range:
+    def of(self, s: LinearSum, known: Sequence[KnownBounds], begin: int = 0, divided: int = -1) -> Range:
         """The exact range of a sum (it may leave s64). The facts before ``begin`` are substituted already, and quotients up to
         the expression numbered ``divided`` are decomposed."""
         best = self._added(s, known)
@@ -162,16 +162,16 @@ class Ranges:
             if atom.op == "floordiv" and atom.number > divided:
                 # by * (x // by) is x without its remainder: by times the sum is a sum without the quotient.
                 by = self.sum(atom.args[1]).constant
-                whole = Sum((), 0).plus(s, by).plus(Sum(((atom, 1),), 0), -factor * by).plus(self.sum(atom.args[0]), factor)
+                whole = LinearSum((), 0).plus(s, by).plus(LinearSum(((atom, 1),), 0), -factor * by).plus(self.sum(atom.args[0]), factor)
                 found = self.of(whole, known, 0, atom.number).plus(_remainder(atom, by, known).times(-factor))
                 best = best.meet(Range(-(-found.low // by), found.high // by))
         return best
 
-    def can_hold(self, known: Sequence[Known]) -> bool:
+    def can_hold(self, known: Sequence[KnownBounds]) -> bool:
         """Whether every known sum has a possible value; otherwise a statement never runs."""
         return all(part.low <= part.high for part in (self._all_known(fact.sum, known) for fact in known))
 
-    def _all_known(self, s: Sum, known: Sequence[Known]) -> Range:
+    def _all_known(self, s: LinearSum, known: Sequence[KnownBounds]) -> Range:
         """The range of a sum from its atoms and from all facts about this sum itself."""
         found = self._added(s, ())
         for fact in known:
@@ -179,13 +179,13 @@ class Ranges:
                 found = found.meet(Range(fact.low, fact.high))
         return found
 
-    def _added(self, s: Sum, known: Sequence[Known]) -> Range:
+    def _added(self, s: LinearSum, known: Sequence[KnownBounds]) -> Range:
         total = Range(s.constant, s.constant)
         for atom, factor in s.terms:
             total = total.plus(self._atom(atom, known).times(factor))
         return total
 
-    def _atom(self, x: Expr, known: Sequence[Known]) -> Range:
+    def _atom(self, x: Expr, known: Sequence[KnownBounds]) -> Range:
         """The range of an expression that is no sum. A value that may overflow its type wraps around."""
         if x in self._ranges:
             return self._ranges[x]
@@ -194,7 +194,7 @@ class Ranges:
         found = rule(self, x, known) if rule is not None else None
         return found if found is not None and low <= found.low and found.high <= high else Range(low, high)
 
-    def args(self, x: Expr, known: Sequence[Known]) -> list[Range]:
+    def args(self, x: Expr, known: Sequence[KnownBounds]) -> list[Range]:
         """The ranges of an expression's operands."""
         return [self.range(arg, known) for arg in x.args]
 
@@ -203,64 +203,64 @@ class Ranges:
         return self._values.get(x, x)
 
 
-def _extreme(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range:
+def _extreme(ranges: Ranges, x: Expr, known: Sequence[KnownBounds]) -> Range:
     (a, b), pick = ranges.args(x, known), min if x.op == "min" else max
     return Range(pick(a.low, b.low), pick(a.high, b.high), gcd(a.step, b.step, a.low - b.low) or 1)
 
 
-def _selected(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range:
+def _selected(ranges: Ranges, x: Expr, known: Sequence[KnownBounds]) -> Range:
     yes, no = facts(ranges, x.args[0], known), facts(ranges, x.args[0], known, False)
     return ranges.range(x.args[1], [*known, *yes]).join(ranges.range(x.args[2], [*known, *no]))
 
 
-def _floor(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range:
+def _floor(ranges: Ranges, x: Expr, known: Sequence[KnownBounds]) -> Range:
     a, by = ranges.range(x.args[0], known), ranges.sum(x.args[1]).constant
     if x.op == "floordiv":
         return Range(a.low // by, a.high // by)
     return Range(a.low % by, a.high % by) if a.low // by == a.high // by else Range(0, by - 1)
 
 
-def _truncated(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range | None:
+def _truncated(ranges: Ranges, x: Expr, known: Sequence[KnownBounds]) -> Range | None:
     a, b = ranges.args(x, known)
     if a.low < 0 or b.low <= 0:
         return None
     return Range(a.low // b.high, a.high // b.low) if x.op == "div" else Range(0, min(a.high, b.high - 1))
 
 
-def _product(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range:
+def _product(ranges: Ranges, x: Expr, known: Sequence[KnownBounds]) -> Range:
     a, b = ranges.args(x, known)
     ends = [p * q for p in (a.low, a.high) for q in (b.low, b.high)]
     return Range(min(ends), max(ends))
 
 
-def _masked(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range | None:
+def _masked(ranges: Ranges, x: Expr, known: Sequence[KnownBounds]) -> Range | None:
     positive = [r.high for r in ranges.args(x, known) if r.low >= 0]
     return Range(0, min(positive)) if positive else None
 
 
-def _shifted(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range | None:
+def _shifted(ranges: Ranges, x: Expr, known: Sequence[KnownBounds]) -> Range | None:
     a, b = ranges.args(x, known)
     if a.low < 0 or not 0 <= b.low <= b.high < x.dtype.bits:
         return None
     return Range(a.low << b.low, a.high << b.high) if x.op == "shl" else Range(a.low >> b.high, a.high >> b.low)
 
 
-def _converted(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range | None:
+def _converted(ranges: Ranges, x: Expr, known: Sequence[KnownBounds]) -> Range | None:
     source = x.args[0].dtype
     return ranges.range(x.args[0], known) if source.is_integer else Range(0, 1) if source.kind == "pred" else None
 
 
-def _magnitude(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range:
+def _magnitude(ranges: Ranges, x: Expr, known: Sequence[KnownBounds]) -> Range:
     a, = ranges.args(x, known)
     return Range(0, max(abs(a.low), abs(a.high)))
 
 
-def _added(ranges: Ranges, x: Expr, known: Sequence[Known]) -> Range:
+def _added(ranges: Ranges, x: Expr, known: Sequence[KnownBounds]) -> Range:
     a, b = ranges.args(x, known)
     return a.plus(b.times(1 if x.op == "add" else -1))
 
 
-_ATOMS: dict[str, Callable[[Ranges, Expr, Sequence[Known]], Range | None]] = {
+_ATOMS: dict[str, Callable[[Ranges, Expr, Sequence[KnownBounds]], Range | None]] = {
     "reg": lambda ranges, x, known: ranges.registers.get(x.value), "const": lambda ranges, x, known: Range(min(x.value), max(x.value)),
     "lane": lambda ranges, x, known: Range(0, x.lanes - 1), "min": _extreme, "max": _extreme, "select": _selected, "floordiv": _floor,
     "floormod": _floor, "div": _truncated, "rem": _truncated, "mul": _product, "and": _masked, "shl": _shifted, "shr_logical": _shifted,
@@ -271,9 +271,9 @@ _ATOMS: dict[str, Callable[[Ranges, Expr, Sequence[Known]], Range | None]] = {
 """The range of an operation's result from those of its operands; None where nothing is known."""
 
 
-def facts(ranges: Ranges, condition: Expr, known: Sequence[Known], holds: bool = True) -> list[Known]:
+def facts(ranges: Ranges, condition: Expr, known: Sequence[KnownBounds], holds: bool = True) -> list[KnownBounds]:
     """The facts implied by a condition (of one lane, or of each lane of a mask) that holds or does not."""
-    found: list[Known] = []
+    found: list[KnownBounds] = []
     stack = [(condition, holds)]
     while stack:
         x, positive = stack.pop()
@@ -289,7 +289,7 @@ def facts(ranges: Ranges, condition: Expr, known: Sequence[Known], holds: bool =
     return [*found, *_settled([*known, *found])]
 
 
-def _settled(known: Sequence[Known]) -> list[Known]:
+def _settled(known: Sequence[KnownBounds]) -> list[KnownBounds]:
     """The facts with atoms of one known value substituted."""
     values = {fact.sum.terms[0][0]: fact.low for fact in known if len(fact.sum.terms) == 1 and fact.low == fact.high}
     found = []
@@ -297,11 +297,11 @@ def _settled(known: Sequence[Known]) -> list[Known]:
         fixed = [(atom, factor) for atom, factor in fact.sum.terms if atom in values]
         if fixed and len(fixed) < len(fact.sum.terms):
             left = tuple(term for term in fact.sum.terms if term not in fixed)
-            found.append(Known.of(Sum(left, sum(values[atom] * factor for atom, factor in fixed)), fact.low, fact.high))
+            found.append(KnownBounds.of(LinearSum(left, sum(values[atom] * factor for atom, factor in fixed)), fact.low, fact.high))
     return found
 
 
-def _compared(ranges: Ranges, direction: str, x: Expr, y: Expr, known: Sequence[Known]) -> Iterable[Known]:
+def _compared(ranges: Ranges, direction: str, x: Expr, y: Expr, known: Sequence[KnownBounds]) -> Iterable[KnownBounds]:
     a, b = ranges.sum(x), ranges.sum(y)
     for s, expr in ((a, x), (b, y)):
         low, high = limits(expr.dtype)
@@ -311,10 +311,10 @@ def _compared(ranges: Ranges, direction: str, x: Expr, y: Expr, known: Sequence[
     apart = b.plus(a, -1)
     far = 1 << 65
     bounds = {"LT": (1, far), "LE": (0, far), "GT": (-far, -1), "GE": (-far, 0), "EQ": (0, 0)}.get(direction)
-    return [Known.of(apart, *bounds)] if bounds and apart.terms else []
+    return [KnownBounds.of(apart, *bounds)] if bounds and apart.terms else []
 
 
-def _ratio(s: Sum, part: Sum) -> int:
+def _ratio(s: LinearSum, part: LinearSum) -> int:
     """How often to subtract a part from a sum to eliminate its atoms; 0 where that is impossible."""
     mine = dict(s.terms)
     factor = 0
@@ -326,7 +326,7 @@ def _ratio(s: Sum, part: Sum) -> int:
     return factor
 
 
-def _remainder(quotient: Expr, by: int, known: Sequence[Known]) -> Range:
+def _remainder(quotient: Expr, by: int, known: Sequence[KnownBounds]) -> Range:
     """The range of a remainder: less than the divisor, or as a condition bounds it."""
     for fact in known:
         if len(fact.sum.terms) == 1:

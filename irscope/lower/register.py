@@ -1,7 +1,7 @@
 """Handles of variables of the generated code."""
 from __future__ import annotations
 
-from irscope.lower.statements import Scope, StatementBuilder
+from irscope.lower.statements import BlockScope, StatementBuilder
 from irscope.lower.tile import Assign, Expr, Register
 
 
@@ -13,7 +13,7 @@ class Reg:
     def __init__(self, builder: StatementBuilder, register: Register) -> None:
         self._builder = builder
         self.register = register
-        self._snapshot: tuple[Scope, Expr] | None = None
+        self._snapshot: tuple[BlockScope, Expr] | None = None
 
     @property
     def now(self) -> Expr:

@@ -22,7 +22,7 @@ apart, and kernels of fewer than :data:`irscope.lower.work.SMALL` operations may
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class GroupWork:
     """The kernels (one, or several in sequence) of one group: the operations that they do, and those that the group's nodes take, including
     lanes that its vectors cannot fill.
 
@@ -50,7 +50,7 @@ class Work:
         return not self.open and self.done > SMALL and self.done > most * self.needed
 
 
-def work_of(module: Module, options: Options | None = None) -> list[Work]:
+def work_of(module: Module, options: Options | None = None) -> list[GroupWork]:
     """The work of every kernel of a primitive module, each once. Raises UserError for an operator that cannot run here."""
     lowering = Lowering(module, options or Options())
     lowering.run()
@@ -59,6 +59,6 @@ def work_of(module: Module, options: Options | None = None) -> list[Work]:
         kernels = [stage.kernel for stage in built.stages]
         anchor = problem.group.anchor.op.name if problem.group.anchor is not None else "map"
         template = next((k.schedule["template"] for k in kernels if "template" in k.schedule), "")
-        found.append(Work(problem.name, anchor, template, names_of(problem.group), sum(map(operations, kernels)),
+        found.append(GroupWork(problem.name, anchor, template, names_of(problem.group), sum(map(operations, kernels)),
                           operations_of(problem.group) * padding(problem), any(map(has_open_loops, kernels))))
     return found

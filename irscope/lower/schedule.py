@@ -16,7 +16,7 @@ from irscope.graph import DType
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class VectorMachine:
     """The properties of a processor that schedules depend on; the defaults are an x86-64 with AVX-512.
 
     ``loads`` and ``fmas`` are instructions per cycle, ``latency`` the cycles of one fma, ``l1`` and ``l2`` bytes of a core's caches.
@@ -35,13 +35,13 @@ class Machine:
         return max(1, self.vector_bytes // max(4, dtype.storage))
 
 
-AVX512 = Machine()
-AVX2 = Machine(vector_bytes=32, registers=16)
+AVX512 = VectorMachine()
+AVX2 = VectorMachine(vector_bytes=32, registers=16)
 
 
-def machine_of(lanes: int) -> Machine:
+def machine_of(lanes: int) -> VectorMachine:
     """The processor whose vectors hold that many f32."""
-    return {16: AVX512, 8: AVX2}.get(lanes, Machine(vector_bytes=4 * lanes, registers=32))
+    return {16: AVX512, 8: AVX2}.get(lanes, VectorMachine(vector_bytes=4 * lanes, registers=32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class ContractionSchedule:
 
 
 @cache
-def tile_cycles(rows: int, vectors: int, machine: Machine) -> float:
+def tile_cycles(rows: int, vectors: int, machine: VectorMachine) -> float:
     """Cycles that one step of the summed axis takes in a register tile.
 
     The cycles of the busiest unit, plus a little for stalls: loads that miss, and too few chains to hide a late one.
@@ -86,7 +86,7 @@ def tile_cycles(rows: int, vectors: int, machine: Machine) -> float:
     return busy + 0.05 * (rows + vectors) + slack
 
 
-def fits(rows: int, vectors: int, machine: Machine) -> bool:
+def fits(rows: int, vectors: int, machine: VectorMachine) -> bool:
     """Whether accumulators, right operand and one left element fit in registers. A single row folds its loads into the fma."""
     return rows * vectors + (vectors if rows > 1 else 0) + 1 <= machine.registers
 
@@ -96,7 +96,7 @@ Cut = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ProductSize:
     """The inputs to the choice of tiles: a result of ``rows`` x ``columns``, sums over ``depth``.
 
     ``rows`` counts the innermost row axis and ``outer_rows`` the next: a short innermost axis is tiled together with the next. ``far``: the
@@ -113,7 +113,7 @@ class Size:
 
 
 @cache
-def choose_tile(size: Size, machine: Machine, lanes: int) -> Cut:
+def choose_tile(size: ProductSize, machine: VectorMachine, lanes: int) -> Cut:
     """The tile with the fewest cycles, tails included."""
     best: tuple[float, Cut] | None = None
     for cost, tile in _tiles(size, machine, lanes):
@@ -123,12 +123,12 @@ def choose_tile(size: Size, machine: Machine, lanes: int) -> Cut:
     return best[1]
 
 
-def good_tiles(count: int, size: Size, machine: Machine, lanes: int) -> list[Cut]:
+def good_tiles(count: int, size: ProductSize, machine: VectorMachine, lanes: int) -> list[Cut]:
     """The ``count`` tiles with the fewest estimated cycles, by the cost model of :func:`choose_tile`, as candidates for tuning."""
     return [tile for _, tile in sorted(_tiles(size, machine, lanes))[:count]]
 
 
-def _tiles(size: Size, machine: Machine, lanes: int) -> Iterator[tuple[float, Cut]]:
+def _tiles(size: ProductSize, machine: VectorMachine, lanes: int) -> Iterator[tuple[float, Cut]]:
     """Every tile that fits in registers, with the estimated cycles of the result."""
     rows, outer_rows, total_vectors = size.rows, size.outer_rows, ceil(size.columns / lanes)
     for across in range(1, min(outer_rows, 4) + 1):
@@ -146,7 +146,7 @@ def _tiles(size: Size, machine: Machine, lanes: int) -> Iterator[tuple[float, Cu
                 yield cost * (ceil(units / size.shared) * size.shared / units), (inner, vectors, across)
 
 
-def _cost(size: Size, total: int, tile: Cut, machine: Machine) -> float:
+def _cost(size: ProductSize, total: int, tile: Cut, machine: VectorMachine) -> float:
     """Cycles for all tiles: a step costs ``tile_cycles``; entering and leaving a tile costs latency and one store per accumulator."""
     inner, vectors, across = tile
 

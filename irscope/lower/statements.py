@@ -25,7 +25,7 @@ from irscope.lower.tile import (
 
 
 @dataclass(slots=True, eq=False)
-class Scope:
+class BlockScope:
     """An open block of statements. ``barrier``: loads must not be hoisted out of it, since it may never run."""
 
     kind: str
@@ -43,7 +43,7 @@ class StatementBuilder(Arithmetic):
         super().__init__()
         self.kernel = Kernel(name, lanes=lanes, tuned=tuned, precision=precision)
         self.lanes = lanes
-        self._scopes = [Scope("kernel", self.kernel.body)]
+        self._scopes = [BlockScope("kernel", self.kernel.body)]
         self._depth: dict[Expr, int] = {}
         self._names: dict[str, int] = {}
 
@@ -206,20 +206,20 @@ class StatementBuilder(Arithmetic):
         """Append a statement here."""
         self._scopes[-1].body.append(statement)
 
-    def scope_token(self) -> Scope:
+    def scope_token(self) -> BlockScope:
         """The innermost open block; only for comparison."""
         return self._scopes[-1]
 
-    def is_open(self, scope: Scope) -> bool:
+    def is_open(self, scope: BlockScope) -> bool:
         """Whether a block that :meth:`scope_token` returned is still open."""
         return scope in self._scopes
 
-    def _push(self, kind: str, barrier: bool = True) -> Scope:
-        scope = Scope(kind, barrier=barrier)
+    def _push(self, kind: str, barrier: bool = True) -> BlockScope:
+        scope = BlockScope(kind, barrier=barrier)
         self._scopes.append(scope)
         return scope
 
-    def _pop(self, scope: Scope) -> None:
+    def _pop(self, scope: BlockScope) -> None:
         if self._scopes[-1] is not scope:
             raise ValueError("loops are closed in the order they were opened")
         self._scopes.pop()

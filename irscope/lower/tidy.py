@@ -11,10 +11,10 @@ from irscope.lower.tile import Comment, Expr, Kernel, Let, Register, Stmt
 from irscope.lower.traversal import assigned, fold, leaves, walk
 
 if TYPE_CHECKING:
-    from irscope.lower.expressions import Expressions
+    from irscope.lower.expressions import ExpressionTable
 
 
-def tidy(kernel: Kernel, table: Expressions) -> None:
+def tidy(kernel: Kernel, table: ExpressionTable) -> None:
     """Run both, in place."""
     _drop_unused(kernel)
     _read_in_place(kernel, table)
@@ -54,7 +54,7 @@ def _stays(statement: Stmt, used: set[Expr | Register]) -> bool:
     return not statement.dead_when_empty or any(not isinstance(s, Comment) for block in statement.blocks() for s in block)
 
 
-def _read_in_place(kernel: Kernel, table: Expressions) -> None:
+def _read_in_place(kernel: Kernel, table: ExpressionTable) -> None:
     readers: dict[Expr, int] = {}
     for statement in walk(kernel.body):
         for leaf in leaves(statement.operands()):
@@ -66,7 +66,7 @@ def _read_in_place(kernel: Kernel, table: Expressions) -> None:
         _read_in_block(block, readers, table)
 
 
-def _read_in_block(block: list[Stmt], readers: dict[Expr, int], table: Expressions) -> None:
+def _read_in_block(block: list[Stmt], readers: dict[Expr, int], table: ExpressionTable) -> None:
     """Within one block, replace a snapshot that a single later statement reads, with no assignment in between, by the register."""
     pending: dict[Expr, int] = {}
     gone: set[int] = set()
@@ -102,7 +102,7 @@ def _register(statement: Stmt) -> Register:
     return register
 
 
-def _substitute(statement: Stmt, swap: dict[Expr, Expr], table: Expressions) -> None:
+def _substitute(statement: Stmt, swap: dict[Expr, Expr], table: ExpressionTable) -> None:
     def rebuilt(x: Expr, args: list[Expr]) -> Expr:
         return x if tuple(args) == x.args else table.make(x.op, tuple(args), x.dtype, x.lanes, x.value)
 

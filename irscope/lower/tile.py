@@ -53,34 +53,34 @@ class Expr:
             raise ValueError("arithmetic on an expression that no builder made")
         return self.home
 
-    def _do(self, name: str, x: Operand, y: Operand) -> Expr:
+    def _do(self, name: str, x: Numeric, y: Numeric) -> Expr:
         return self._builder().binary(name, x, y)
 
-    def __add__(self, other: Operand) -> Expr:
+    def __add__(self, other: Numeric) -> Expr:
         return self._do("add", self, other)
 
-    def __radd__(self, other: Operand) -> Expr:
+    def __radd__(self, other: Numeric) -> Expr:
         return self._do("add", other, self)
 
-    def __sub__(self, other: Operand) -> Expr:
+    def __sub__(self, other: Numeric) -> Expr:
         return self._do("sub", self, other)
 
-    def __rsub__(self, other: Operand) -> Expr:
+    def __rsub__(self, other: Numeric) -> Expr:
         return self._do("sub", other, self)
 
-    def __mul__(self, other: Operand) -> Expr:
+    def __mul__(self, other: Numeric) -> Expr:
         return self._do("mul", self, other)
 
-    def __rmul__(self, other: Operand) -> Expr:
+    def __rmul__(self, other: Numeric) -> Expr:
         return self._do("mul", other, self)
 
-    def __truediv__(self, other: Operand) -> Expr:
+    def __truediv__(self, other: Numeric) -> Expr:
         return self._do("div", self, other)
 
-    def __and__(self, other: Operand) -> Expr:
+    def __and__(self, other: Numeric) -> Expr:
         return self._do("and", self, other)
 
-    def __or__(self, other: Operand) -> Expr:
+    def __or__(self, other: Numeric) -> Expr:
         return self._do("or", self, other)
 
     def __neg__(self) -> Expr:
@@ -89,14 +89,14 @@ class Expr:
     def __invert__(self) -> Expr:
         return self._builder().unary("not", self)
 
-    def __floordiv__(self, other: Operand) -> Expr:
+    def __floordiv__(self, other: Numeric) -> Expr:
         return self._do("floordiv", self, other)
 
-    def __mod__(self, other: Operand) -> Expr:
+    def __mod__(self, other: Numeric) -> Expr:
         return self._do("floormod", self, other)
 
 
-Operand = Value | complex
+Numeric = Value | complex
 """What an operation takes: an expression of the same builder, or a number of Python, which becomes a constant of the other's type."""
 Schedule = dict[str, Any]
 """The choices of a template, by name, as data for JSON: numbers, flags, and lists of them."""
@@ -106,7 +106,7 @@ class Home(Protocol):
     """The interface that an expression needs of its builder."""
 
     def unary(self, name: str, x: Expr) -> Expr: ...
-    def binary(self, name: str, x: Operand, y: Operand) -> Expr: ...
+    def binary(self, name: str, x: Numeric, y: Numeric) -> Expr: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -180,7 +180,7 @@ class Stmt:
                 setattr(self, name, replace(x))
 
 
-class Access(Stmt):
+class BufferAccess(Stmt):
     """A statement about an element of memory."""
 
     __slots__ = ()
@@ -188,7 +188,7 @@ class Access(Stmt):
 
 
 @dataclass(slots=True, eq=False)
-class Load(Access):
+class Load(BufferAccess):
     """``name = buffer[index]``, ``lanes`` consecutive elements; lanes whose ``mask`` is false read nothing and are 0."""
 
     operand_fields = ("index", "mask")
@@ -201,7 +201,7 @@ class Load(Access):
 
 
 @dataclass(slots=True, eq=False)
-class GatherLoad(Access):
+class GatherLoad(BufferAccess):
     """``name = buffer[indices]``: one element a lane, at a vector of s64 or s32 indices."""
 
     operand_fields = ("indices", "mask")
@@ -225,7 +225,7 @@ class Let(Stmt):
 
 
 @dataclass(slots=True, eq=False)
-class Store(Access):
+class Store(BufferAccess):
     """``buffer[index] = value``; ``nontemporal`` bypasses the caches."""
 
     operand_fields = ("index", "value", "mask")
@@ -313,7 +313,7 @@ class If(Stmt):
 
 
 @dataclass(slots=True, eq=False)
-class Prefetch(Access):
+class Prefetch(BufferAccess):
     """Prefetches the cache line of ``buffer[index]``."""
 
     operand_fields = ("index",)

@@ -60,7 +60,7 @@ def path_to(node: Node) -> Path:
     return path
 
 
-class Parts:
+class TupleParts:
     """The ``get-tuple-element`` nodes of a graph, by the tuple that they read and the path through it."""
 
     def __init__(self, graph: Graph) -> None:

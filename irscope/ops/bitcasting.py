@@ -8,7 +8,7 @@ from irscope.graph.dtypes import F32, F64, U32, U64
 from irscope.graph.node import Emitter, Read, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops.faults import TypeFault
-from irscope.ops.formula import Term
+from irscope.ops.formula import FormulaTerm
 from irscope.ops.infer import arity, array, declared_array, plain
 from irscope.ops.numerics import dtype_of_result, reinterpreted
 from irscope.ops.registry import declare
@@ -54,7 +54,7 @@ def _element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Valu
     if source.bits > target.bits:
         return k.bitcast(_piece(k, read(0, index[:-1]), index[-1], target.bits), target)
     word = DTYPES[f"u{target.bits}"]
-    pieces = [Term(k, k.convert(k.bitcast(read(0, [*index, k.index(i)]), DTYPES[f"u{source.bits}"]), word)) << i * source.bits
+    pieces = [FormulaTerm(k, k.convert(k.bitcast(read(0, [*index, k.index(i)]), DTYPES[f"u{source.bits}"]), word)) << i * source.bits
               for i in range(target.bits // source.bits)]
     total = pieces[0]
     for piece in pieces[1:]:
@@ -65,7 +65,7 @@ def _element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Valu
 def _piece(k: Emitter, x: Value, number: Value, bits: int) -> Value:
     """Piece ``number`` (an index) of the bits of ``x``, counted from the low end."""
     word = DTYPES[f"u{x.dtype.bits}"]
-    shifted = Term(k, k.bitcast(x, word)) >> Term(k, k.convert(number * bits, word))
+    shifted = FormulaTerm(k, k.bitcast(x, word)) >> FormulaTerm(k, k.convert(number * bits, word))
     return k.convert(shifted.value, DTYPES[f"u{bits}"])
 
 
@@ -78,7 +78,7 @@ def _complex_element(k: Emitter, source: DType, index: Sequence[Value], read: Re
     parts = []
     for i in range(2):
         x = read(0, [*index, k.index(i)])
-        low, high = (Term(k, k.convert(k.bitcast(k.unary(w, x), U32), U64)) for w in ("real", "imag"))
+        low, high = (FormulaTerm(k, k.convert(k.bitcast(k.unary(w, x), U32), U64)) for w in ("real", "imag"))
         parts.append(k.bitcast((low | high << 32).value, F64))
     return k.complex(*parts)
 

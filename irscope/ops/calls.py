@@ -18,7 +18,7 @@ from irscope.ops.shapes import fits
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class WrittenCall:
     """``node`` is the call as written, ``operands`` its operands in the new graph, ``raw`` the attributes kept as text."""
 
     builder: Builder

@@ -11,7 +11,7 @@ from irscope.ops.bodies import over_arrays
 from irscope.ops.costs import body_flops, result_elements
 from irscope.ops.elementwise import operands_alike
 from irscope.ops.faults import TypeFault
-from irscope.ops.formula import Term
+from irscope.ops.formula import FormulaTerm
 from irscope.ops.infer import agree, arity, arrays, attr, body, distinct, kind_of, plain, takes
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, higher_precision, merge, same_dtype, same_sizes
@@ -63,7 +63,7 @@ def total_order(k: Emitter, x: Value) -> Value:
     if x.dtype.bits < 16:
         x = k.convert(x, F32)  # the narrow formats differ in their zeros, infinities and NaN
     signed = DTYPES[f"s{x.dtype.bits}"]
-    bits = Term(k, k.bitcast(x, signed))
+    bits = FormulaTerm(k, k.bitcast(x, signed))
     return (bits ^ (bits.binary("shr_arithmetic", x.dtype.bits - 1) & (1 << x.dtype.bits - 1) - 1)).value
 
 

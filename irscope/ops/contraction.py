@@ -8,7 +8,7 @@ from typing import Any
 
 from irscope.graph import Dim, DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import S32
-from irscope.graph.node import Emitter, Read, Register, Run, Value
+from irscope.graph.node import Emitter, Read, RegisterHandle, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Dot
@@ -78,7 +78,7 @@ def contracted_dtype(node: Node, lhs: DType, rhs: DType) -> DType:
     return declared
 
 
-def multiply_add(k: Emitter, register: Register, x: Value, y: Value) -> None:
+def multiply_add(k: Emitter, register: RegisterHandle, x: Value, y: Value) -> None:
     """``register += x * y`` in the register's own element type; on pred, ``or`` of ``and``."""
     have = register.get()
     x, y = k.convert(x, have.dtype), k.convert(y, have.dtype)

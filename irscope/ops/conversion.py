@@ -8,7 +8,7 @@ from irscope.lazy import Array, np
 from irscope.ops import numerics
 from irscope.ops.attributes import ReducePrecision
 from irscope.ops.faults import TypeFault
-from irscope.ops.formula import Term
+from irscope.ops.formula import FormulaTerm
 from irscope.ops.infer import arity, array, attr, declared_array, kind_of, plain
 from irscope.ops.numerics import dtype_of_result
 from irscope.ops.registry import declare
@@ -65,7 +65,7 @@ def _reduced(k: Emitter, x: Value, node: Node) -> Value:
     dtype, exponent_bits, mantissa_bits = x.dtype, kept.exponent_bits, kept.mantissa_bits
     mantissa, exponent = dtype.fraction, dtype.exponent
     infinity = (1 << exponent) - 1 << mantissa
-    pattern = Term(k, k.bitcast(x, DTYPES[f"u{dtype.bits}"]))
+    pattern = FormulaTerm(k, k.bitcast(x, DTYPES[f"u{dtype.bits}"]))
     sign, magnitude = pattern & 1 << dtype.bits - 1, pattern & (1 << dtype.bits - 1) - 1
     result = magnitude
     if mantissa_bits < mantissa:
@@ -122,9 +122,9 @@ def _stochastic_convert(run: Run, node: Node, x: Array, noise: Array) -> Array:
 def _stochastic_convert_scalar(k: Emitter, node: Node, x: Value, noise: Value) -> Value:
     dtype, source_dtype = dtype_of_result(node), x.dtype
     if dtype.is_integer:
-        wide = Term(k, k.convert(x, F64))
+        wide = FormulaTerm(k, k.convert(x, F64))
         whole = (wide < 0).where(wide.unary("ceil"), wide.unary("floor"))
-        chance = Term(k, k.convert(noise, F64)) * 2.0 ** -source_dtype.bits
+        chance = FormulaTerm(k, k.convert(noise, F64)) * 2.0 ** -source_dtype.bits
         up = (wide - whole).unary("abs") > chance
         step = up.where((wide < 0).where(wide.lift(-1), wide.lift(1)), 0)
         return k.convert((whole + step).value, dtype)
@@ -132,9 +132,9 @@ def _stochastic_convert_scalar(k: Emitter, node: Node, x: Value, noise: Value) -
     if target >= source:
         return k.convert(x, dtype)
     mask = (1 << source - target) - 1
-    bits = Term(k, k.bitcast(x, DTYPES[f"u{source_dtype.bits}"]))
-    noisy = bits + (Term(k, noise) & mask) & (1 << source_dtype.bits) - 1 - mask
-    finite = Term(k, k.unary("is_finite", x))
+    bits = FormulaTerm(k, k.bitcast(x, DTYPES[f"u{source_dtype.bits}"]))
+    noisy = bits + (FormulaTerm(k, noise) & mask) & (1 << source_dtype.bits) - 1 - mask
+    finite = FormulaTerm(k, k.unary("is_finite", x))
     return k.convert(k.bitcast(finite.where(noisy, bits).value, source_dtype), dtype)
 
 

@@ -13,16 +13,16 @@ from irscope.graph.node import Run
 from irscope.lazy import Array
 from irscope.ops import infer, lapack, vendor_calls
 from irscope.ops.attributes import CustomCall
-from irscope.ops.calls import Call
+from irscope.ops.calls import WrittenCall
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import declare, get
 from irscope.ops.shapes import fits
 from irscope.source import UserError
 
-Meaning = Callable[[Call], Node | None]
+Meaning = Callable[[WrittenCall], Node | None]
 
 
-def _same(call: Call) -> Node | None:
+def _same(call: WrittenCall) -> Node | None:
     """An annotation: the value of the operand, or the tuple of the operands."""
     if not _keeps(call.node, [o.type for o in call.operands]):
         return None
@@ -37,14 +37,14 @@ def _keeps(node: Node, given: Sequence[Type]) -> bool:
     return isinstance(t, TupleType) and len(t.elements) == len(given) and all(map(fits, given, t.elements))
 
 
-def _topk(call: Call) -> Node | None:
+def _topk(call: WrittenCall) -> Node | None:
     t = call.node.type
     if not isinstance(t, TupleType) or len(t.elements) != 2 or not isinstance(t.elements[0], TensorType):
         return None
     return call.add("topk", call.operands[:1], {"k": t.elements[0].dims()[-1], "largest": True}, t)
 
 
-def _approx_top_k(call: Call) -> Node | None:
+def _approx_top_k(call: WrittenCall) -> Node | None:
     """The exact answer: the first elements of the sorted operands. Approximate ones are for TPUs alone."""
     options, count = call.options(), len(call.operands) // 2
     k, dim = options["top_k"], options["reduction_dim"]
@@ -99,7 +99,7 @@ def _custom_call_expand(builder: Builder, node: Node, operands: Sequence[Node], 
     if meaning is None or (meaning is not _same and not all(isinstance(o.type, TensorType) for o in operands)):
         return None
     try:
-        return meaning(Call(builder, node, operands, raw))
+        return meaning(WrittenCall(builder, node, operands, raw))
     except (TypeFault, AttributeError, IndexError, KeyError, TypeError, ValueError):
         return None  # the library's configuration is external text: this form of it is not supported
 

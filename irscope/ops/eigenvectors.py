@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from irscope.graph import Kind, Node, Op, TupleType, Type
 from irscope.graph.dtypes import C64, C128, F64, S32
-from irscope.graph.node import Emitter, Run, Value, View
+from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops.attributes import Decomposition
-from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, square_size, stack_of, sum_of, taxicab, times
+from irscope.ops.matrices import StackedMatrix, bound, conjugate, cost_of_factorization, square_size, stack_of, sum_of, taxicab, times
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
 from irscope.ops.schur import EPSILON, begin, complex_schur
@@ -28,9 +28,9 @@ def _eig_reference(run: Run, node: Node, a: Array) -> object:
     return *parts, *(v.astype(narrow) for v in vectors), np.zeros(a.shape[:-2], np.int32)
 
 
-def _eig_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _eig_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     n = ins[0].shape[-1]
-    t, z = (Bound(k.scratch(C128, (n, n)), ()) for _ in "tz")
+    t, z = (StackedMatrix(k.scratch(C128, (n, n)), ()) for _ in "tz")
     x = k.scratch(C128, (n,))
     out = k.scratch(C128, (n,))
     split = not ins[0].dtype.is_complex
@@ -56,7 +56,7 @@ def _eig_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View])
         outs[-1].store(batch, k.const(0, S32))
 
 
-def _largest(k: Emitter, t: Bound, n: int) -> Value:
+def _largest(k: Emitter, t: StackedMatrix, n: int) -> Value:
     """The largest element of a matrix, and never zero."""
     found = k.reg(F64, k.const(2.0 ** -1000, F64))
     with loops(k, [n, n]) as [i, j]:
@@ -64,7 +64,7 @@ def _largest(k: Emitter, t: Bound, n: int) -> Value:
     return found.get()
 
 
-def _eigenvector(k: Emitter, t: Bound, x: View, j: Value, tiny: Value, left: bool) -> None:
+def _eigenvector(k: Emitter, t: StackedMatrix, x: ArrayView, j: Value, tiny: Value, left: bool) -> None:
     """Set ``x`` to the eigenvector of a triangular matrix (or its adjoint) for its j-th diagonal element, by substitution."""
     n = x.shape[0]
     one, nothing = k.const(1, C128), k.const(0, C128)
@@ -85,7 +85,7 @@ def _eigenvector(k: Emitter, t: Bound, x: View, j: Value, tiny: Value, left: boo
         x.store([i], k.unary("neg", k.binary("div", total, gap)))
 
 
-def _store_vector(k: Emitter, z: Bound, x: View, work: View, out: Bound, j: Value) -> None:
+def _store_vector(k: Emitter, z: StackedMatrix, x: ArrayView, work: ArrayView, out: StackedMatrix, j: Value) -> None:
     """Set column j of ``out`` to ``z x``, of length one and with its largest component real."""
     n = x.shape[0]
     best, phase = k.reg(F64, k.const(-1.0, F64)), k.reg(C128, k.const(1, C128))

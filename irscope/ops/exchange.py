@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from irscope.graph import Builder, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U32
-from irscope.graph.node import Emitter, Run, View
+from irscope.graph.node import ArrayView, Emitter, Run
 from irscope.lazy import Array, np
 from irscope.ops.asynchronous import blank
 from irscope.ops.attributes import Collective
@@ -49,7 +49,7 @@ def _ragged(run: Run, node: Node, given: Array, result: Array, *offsets_and_size
     return result
 
 
-def _ragged_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _ragged_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     given, result, starts, lengths, targets = ins[:5]
     out = outs[0]
     with loops(k, out.shape) as at:

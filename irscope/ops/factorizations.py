@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from irscope.graph import Kind, Node, Op, TupleType, Type
 from irscope.graph.dtypes import S32, S64
-from irscope.graph.node import Emitter, Run, Value, View
+from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.faults import TypeFault
 from irscope.ops.matrices import (
-    Bound,
+    StackedMatrix,
     bound,
     conjugate,
     cost_of_factorization,
@@ -52,7 +52,7 @@ def _lu_reference(run: Run, node: Node, a: Array) -> object:
     return work, pivots, info
 
 
-def _lu_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _lu_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     rows, columns = ins[0].shape[-2:]
     dtype = ins[0].dtype
     with independent(k, ins[0].shape[:-2]) as batch:
@@ -128,7 +128,7 @@ def _qr_reference(run: Run, node: Node, a: Array) -> object:
     return work, taus
 
 
-def _qr_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _qr_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     rows, columns = ins[0].shape[-2:]
     with independent(k, ins[0].shape[:-2]) as batch:
         a, m = bound(ins[0], batch), bound(outs[0], batch)
@@ -141,7 +141,7 @@ def _qr_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) 
                 reflect(k, (m, j, conjugate(k, tau)), (m, c), (j, rows))
 
 
-def reflection(k: Emitter, m: Bound, j: Value, top: Value, rows: int) -> Value:
+def reflection(k: Emitter, m: StackedMatrix, j: Value, top: Value, rows: int) -> Value:
     """Reduce column j from row ``top`` on: the Householder vector (below), and the reduced element (at the top). Returns tau."""
     dtype = m.view.dtype
     part = part_of(dtype)
@@ -161,7 +161,8 @@ def reflection(k: Emitter, m: Bound, j: Value, top: Value, rows: int) -> Value:
     return k.select(flat, k.const(0, dtype), k.binary("div", k.binary("sub", beta, alpha), beta))
 
 
-def reflect(k: Emitter, reflector: tuple[Bound, Value, Value], target: tuple[Bound, Value], rows: tuple[Value, int]) -> None:
+def reflect(k: Emitter, reflector: tuple[StackedMatrix, Value, Value], target: tuple[StackedMatrix, Value],
+            rows: tuple[Value, int]) -> None:
     """Subtract from a column of a matrix, from row ``top`` on, ``tau * x * (x^H column)``; x is 1 and then column j of v below ``top``.
 
     ``reflector`` is (v, j, tau), ``target`` the matrix and the number of its column, ``rows`` are ``top`` and their number.
@@ -206,7 +207,7 @@ def _householder_product_reference(run: Run, node: Node, a: Array, taus: Array) 
     return made
 
 
-def _householder_product_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _householder_product_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     rows, columns = ins[0].shape[-2:]
     steps, dtype = ins[1].shape[-1], ins[0].dtype
     one, nothing = k.const(1, dtype), k.const(0, dtype)

@@ -11,7 +11,7 @@ from typing import Any
 
 from irscope.graph import DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import C64, C128, F32, F64
-from irscope.graph.node import Emitter, Run, Value, View
+from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Fft
@@ -138,7 +138,7 @@ def factors(n: int) -> list[int] | None:
 
 # ---------------------------------------------------------------- one line
 
-class Line:
+class LineTransform:
     """The transform of one line of ``n`` numbers: tables and scratch are created once, :meth:`run` is called in the loops over lines."""
 
     def __init__(self, k: Emitter, n: int, dtype: DType) -> None:
@@ -158,10 +158,10 @@ class Line:
             done *= r
         return source
 
-    def _loader(self, views: Sequence[View]) -> Load:
+    def _loader(self, views: Sequence[ArrayView]) -> Load:
         return lambda j: (views[0].load([j]), views[1].load([j]))
 
-    def _storer(self, views: Sequence[View]) -> Store:
+    def _storer(self, views: Sequence[ArrayView]) -> Store:
         def store(j: Any, value: Pair) -> None:
             views[0].store([j], value[0])
             views[1].store([j], value[1])
@@ -186,7 +186,7 @@ class Chirped:
         self.wide = 1
         while self.wide < 2 * n - 1:
             self.wide *= 2
-        self.line = Line(k, self.wide, F64)
+        self.line = LineTransform(k, self.wide, F64)
         # t * t exceeds the resolution of the angle, but only its remainder counts.
         angles = pi * (np.arange(n, dtype=np.int64) ** 2 % (2 * n)) / n
         chirp = np.exp(1j * angles)
@@ -228,13 +228,13 @@ class Chirped:
         return result
 
 
-def _line(k: Emitter, n: int, dtype: DType) -> Line | Chirped:
-    return Chirped(k, n, dtype) if factors(n) is None else Line(k, n, dtype)
+def _line(k: Emitter, n: int, dtype: DType) -> LineTransform | Chirped:
+    return Chirped(k, n, dtype) if factors(n) is None else LineTransform(k, n, dtype)
 
 
 # ---------------------------------------------------------------- all lines, all dimensions
 
-def _along(line: Line | Chirped, shape: Sequence[int], d: int, inverse: bool, load: Callable[[list[Value]], Pair],
+def _along(line: LineTransform | Chirped, shape: Sequence[int], d: int, inverse: bool, load: Callable[[list[Value]], Pair],
            store: Callable[[list[Value], Pair], None]) -> None:
     """Transform dimension ``d`` for all lines of ``shape``; keep as many results as it has."""
     k, n, dtype = line.k, line.n, line.dtype
@@ -254,18 +254,18 @@ def _along(line: Line | Chirped, shape: Sequence[int], d: int, inverse: bool, lo
             store(place(j), (re, im))
 
 
-def _reader(k: Emitter, view: View) -> Callable[[list[Value]], Pair]:
+def _reader(k: Emitter, view: ArrayView) -> Callable[[list[Value]], Pair]:
     def load(at: list[Value]) -> Pair:
         x = view.load(at)
         return (k.unary("real", x), k.unary("imag", x)) if view.dtype.is_complex else (x, k.const(0.0, view.dtype))
     return load
 
 
-def _writer(k: Emitter, view: View) -> Callable[[list[Value], Pair], None]:
+def _writer(k: Emitter, view: ArrayView) -> Callable[[list[Value], Pair], None]:
     return lambda at, value: view.store(at, k.complex(*value) if view.dtype.is_complex else value[0])
 
 
-def _fft_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _fft_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     kind, lengths = Fft.of(node).fft_type, Fft.of(node).fft_length
     source, out = ins[0], outs[0]
     if 0 in lengths or 0 in source.shape:
@@ -285,7 +285,7 @@ def _fft_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View])
         load = _reader(k, out)
 
 
-def _inverse_real(k: Emitter, source: View, out: View, lengths: Sequence[int], dtype: DType) -> None:
+def _inverse_real(k: Emitter, source: ArrayView, out: ArrayView, lengths: Sequence[int], dtype: DType) -> None:
     """Transform all dimensions but the last, then the last from its half of a symmetric spectrum."""
     first, last = len(source.shape) - len(lengths), len(source.shape) - 1
     load = _reader(k, source)
@@ -308,7 +308,7 @@ def _inverse_real(k: Emitter, source: View, out: View, lengths: Sequence[int], d
     _along(_line(k, n, dtype), out.shape, last, True, symmetric, _writer(k, out))
 
 
-def _between_reader(views: Sequence[View]) -> Callable[[list[Value]], Pair]:
+def _between_reader(views: Sequence[ArrayView]) -> Callable[[list[Value]], Pair]:
     return lambda at: (views[0].load(at), views[1].load(at))
 
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from irscope.graph import Kind, Node, Op, TupleType, Type
 from irscope.graph.dtypes import S32, S64
-from irscope.graph.node import Emitter, Run, Value, View
+from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops.factorizations import reflect, reflected, reflection
 from irscope.ops.matrices import (
-    Bound,
+    StackedMatrix,
     bound,
     conjugate,
     cost_of_factorization,
@@ -28,7 +28,7 @@ from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
 
 
-def _copied(k: Emitter, source: Bound, target: Bound) -> None:
+def _copied(k: Emitter, source: StackedMatrix, target: StackedMatrix) -> None:
     with loops(k, source.view.shape[-2:]) as [i, j]:
         target.store(i, j, source.load(i, j))
 
@@ -58,7 +58,7 @@ def _pivoted_qr_reference(run: Run, node: Node, a: Array, fixed: Array) -> objec
     return work, order, taus
 
 
-def _pivoted_qr_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _pivoted_qr_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     rows, columns = ins[0].shape[-2:]
     part = part_of(ins[0].dtype)
     with independent(k, ins[0].shape[:-2]) as batch:
@@ -120,7 +120,7 @@ def _hessenberg_reference(run: Run, node: Node, a: Array) -> object:
     return work, taus, np.zeros(a.shape[:-2], np.int32)
 
 
-def _hessenberg_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _hessenberg_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     n = ins[0].shape[-1]
     with independent(k, ins[0].shape[:-2]) as batch:
         m = bound(outs[0], batch)
@@ -135,7 +135,7 @@ def _hessenberg_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence
         outs[2].store(batch, k.const(0, S32))
 
 
-def _reflect_row(k: Emitter, m: Bound, j: Value, row: Value, n: int, tau: Value) -> None:
+def _reflect_row(k: Emitter, m: StackedMatrix, j: Value, row: Value, n: int, tau: Value) -> None:
     """Subtract from a row, from column j + 1 on, ``tau * (row v) * v^H``; v is 1 and then column j below row j + 1."""
     rest = sum_of(k, tau.dtype, j + 2, n, lambda i: k.binary("mul", m.load(row, i), m.load(i, j)))
     w = k.binary("mul", tau, k.binary("add", m.load(row, j + 1), rest))
@@ -181,7 +181,7 @@ def _tridiagonal_reference(run: Run, node: Node, a: Array) -> object:
     return work, diagonal, below, taus, np.zeros(lead, np.int32)
 
 
-def _tridiagonal_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _tridiagonal_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     n, dtype = ins[0].shape[-1], ins[0].dtype
     x = k.scratch(dtype, (n,))
     half = k.const(0.5, dtype)
@@ -249,7 +249,7 @@ def _tridiagonal_solve_reference(run: Run, node: Node, lower: Array, diagonal: A
     return found, info
 
 
-def _tridiagonal_solve_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _tridiagonal_solve_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     """Elimination with pivoting of neighbouring rows; ``band[d]`` is the diagonal d places to the right of the main one."""
     lower, diagonal, upper, b = ins
     x, dtype = outs[0], b.dtype

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, TupleType, Type
-from irscope.graph.node import Emitter, Index, Read, Run, Value, View
+from irscope.graph.node import ArrayView, Emitter, Index, Read, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Gather, Scatter
@@ -228,7 +228,7 @@ def _check_update(node: Node, operands: Sequence[TensorType], updates: Sequence[
     infer.reducer(node, body, [TensorType(t.dtype, ()) for t in operands], [t.dtype for t in updates])
 
 
-def _scatter_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _scatter_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     n = len(outs)
     how = Indexed.of(node, infer.array(node, 0), infer.array(node, n))
     shape, indices, updates = outs[0].shape, ins[n], ins[n + 1:]

@@ -8,19 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 from irscope.graph import Node, TensorType, TupleType
 from irscope.graph.dtypes import S32
-from irscope.ops.calls import Call
+from irscope.ops.calls import WrittenCall
 from irscope.ops.matrices import cost_of_factorization
 
 _UPPER, _LEFT, _UNIT, _FULL = ord("U"), ord("L"), ord("U"), ord("A")
 _TRANSPOSE = {ord("N"): "NO_TRANSPOSE", ord("T"): "TRANSPOSE", ord("C"): "ADJOINT"}
 
 
-def _arrays(call: Call) -> list[Node]:
+def _arrays(call: WrittenCall) -> list[Node]:
     """The operands that are matrices or vectors of numbers; in old calls, sizes and flags precede them."""
     return [o for o in call.operands if isinstance(o.type, TensorType) and o.type.rank and not o.type.dtype.is_integer]
 
 
-def _option(call: Call, name: str, place: int, old: Mapping[int, int]) -> int | None:
+def _option(call: WrittenCall, name: str, place: int, old: Mapping[int, int]) -> int | None:
     """An option: by name, or (in old calls) the operand at a place, translated."""
     options = call.options()
     if name in options:
@@ -29,7 +29,7 @@ def _option(call: Call, name: str, place: int, old: Mapping[int, int]) -> int | 
     return old.get(number) if number is not None else None
 
 
-def _potrf(call: Call) -> Node | None:
+def _potrf(call: WrittenCall) -> Node | None:
     uplo = _option(call, "uplo", 0, {0: _UPPER, 1: ord("L")})
     arrays = _arrays(call)
     if uplo is None or len(arrays) != 1:
@@ -47,7 +47,7 @@ def _potrf(call: Call) -> Node | None:
     return call.result([factor, call.convert(failed, S32)])
 
 
-def _trsm(call: Call) -> Node | None:
+def _trsm(call: WrittenCall) -> Node | None:
     side = _option(call, "side", 0, {0: _LEFT, 1: ord("R")})
     uplo = _option(call, "uplo", 1, {0: _UPPER, 1: ord("L")})
     transpose = _TRANSPOSE.get(_option(call, "trans_x", 2, {0: ord("N"), 1: ord("T"), 2: ord("C")}) or 0)
@@ -59,24 +59,24 @@ def _trsm(call: Call) -> Node | None:
     return call.result([call.add("triangular-solve", arrays, attrs)])
 
 
-def _library(call: Call, name: str, operands: Sequence[Node], types: Sequence[TensorType], attrs: Mapping[str, bool]) -> list[Node]:
+def _library(call: WrittenCall, name: str, operands: Sequence[Node], types: Sequence[TensorType], attrs: Mapping[str, bool]) -> list[Node]:
     """Build a multi-result operator; returns its results."""
     plain = tuple(TensorType(t.dtype, t.shape) for t in types)
     made = call.add(name, operands, attrs, TupleType(plain), dialect="library")
     return [call.element(made, i) for i in range(len(plain))]
 
 
-def _getrf(call: Call) -> Node | None:
+def _getrf(call: WrittenCall) -> Node | None:
     arrays, types = _arrays(call), call.types()
     return call.result(_library(call, "lu", arrays, types[:3], {})) if len(arrays) == 1 and len(types) >= 3 else None
 
 
-def _geqrf(call: Call) -> Node | None:
+def _geqrf(call: WrittenCall) -> Node | None:
     arrays, types = _arrays(call), call.types()
     return call.result(_library(call, "qr", arrays, types[:2], {})) if len(arrays) == 1 and len(types) >= 2 else None
 
 
-def _orgqr(call: Call) -> Node | None:
+def _orgqr(call: WrittenCall) -> Node | None:
     arrays, types = _arrays(call), call.types()
     if len(arrays) != 2 or not types:
         return None
@@ -84,7 +84,7 @@ def _orgqr(call: Call) -> Node | None:
     return call.result([call.add("householder-product", arrays, {}, t, dialect="library")])
 
 
-def _syevd(call: Call) -> Node | None:
+def _syevd(call: WrittenCall) -> Node | None:
     uplo = _option(call, "uplo", 0, {0: _UPPER, 1: ord("L")})
     arrays, types = _arrays(call), call.types()
     if uplo is None or len(arrays) != 1 or len(types) < 3:
@@ -92,7 +92,7 @@ def _syevd(call: Call) -> Node | None:
     return call.result(_library(call, "eigh", arrays, types[:3], {"lower": uplo != _UPPER}))
 
 
-def _gesdd(call: Call) -> Node | None:
+def _gesdd(call: WrittenCall) -> Node | None:
     arrays, types = _arrays(call), call.types()
     mode = call.options().get("mode")
     if mode is None:
@@ -113,7 +113,7 @@ def _gesdd(call: Call) -> Node | None:
     return call.result([arrays[0], values, left, right, status])
 
 
-def _geqp3(call: Call) -> Node | None:
+def _geqp3(call: WrittenCall) -> Node | None:
     """The input permutation is zero: no column is fixed. JAX never fixes one."""
     arrays, types = _arrays(call), call.types()
     places = [o for o in call.operands if isinstance(o.type, TensorType) and o.type.dtype is S32 and o.type.rank]
@@ -122,21 +122,21 @@ def _geqp3(call: Call) -> Node | None:
     return call.result(_library(call, "pivoted-qr", [*arrays, *places], types[:3], {}))
 
 
-def _gehrd(call: Call) -> Node | None:
+def _gehrd(call: WrittenCall) -> Node | None:
     arrays, types, options = _arrays(call), call.types(), call.options()
     if len(arrays) != 1 or len(types) < 3 or options.get("low", 1) != 1 or options.get("high", types[0].dims()[-1]) != types[0].dims()[-1]:
         return None
     return call.result(_library(call, "hessenberg", arrays, types[:3], {}))
 
 
-def _sytrd(call: Call) -> Node | None:
+def _sytrd(call: WrittenCall) -> Node | None:
     arrays, types = _arrays(call), call.types()
     if len(arrays) != 1 or len(types) < 5 or call.options().get("uplo") != ord("L"):
         return None
     return call.result(_library(call, "tridiagonal", arrays, types[:5], {}))
 
 
-def _gtsv(call: Call) -> Node | None:
+def _gtsv(call: WrittenCall) -> Node | None:
     arrays, types = _arrays(call), call.types()
     if len(arrays) != 4 or len(types) < 5:
         return None
@@ -144,7 +144,7 @@ def _gtsv(call: Call) -> Node | None:
     return call.result([*arrays[:3], found, status])
 
 
-def _gees(call: Call) -> Node | None:
+def _gees(call: WrittenCall) -> Node | None:
     """Without selection of eigenvalues, so the number of selected ones is 0."""
     arrays, types, options = _arrays(call), call.types(), call.options()
     split = not types[0].dtype.is_complex
@@ -154,7 +154,7 @@ def _gees(call: Call) -> Node | None:
     return call.result([*parts, call.constant(0, types[-2]), status])
 
 
-def _geev(call: Call) -> Node | None:
+def _geev(call: WrittenCall) -> Node | None:
     arrays, types, options = _arrays(call), call.types(), call.options()
     if len(arrays) != 1 or not isinstance(arrays[0].type, TensorType) or len(types) != 4 + (not arrays[0].type.dtype.is_complex):
         return None
@@ -162,7 +162,7 @@ def _geev(call: Call) -> Node | None:
     return call.result(_library(call, "eig", arrays, types, wanted))
 
 
-_ROUTINES: Mapping[str, tuple[Callable[[Call], Node | None], float]] = {
+_ROUTINES: Mapping[str, tuple[Callable[[WrittenCall], Node | None], float]] = {
     "potrf": (_potrf, 1 / 3), "trsm": (_trsm, 1.0), "getrf": (_getrf, 2 / 3),
     "geqrf": (_geqrf, 4 / 3), "orgqr": (_orgqr, 4 / 3), "ungqr": (_orgqr, 4 / 3), "geqp3": (_geqp3, 2.0),
     "syevd": (_syevd, 9.0), "heevd": (_syevd, 9.0), "gesdd": (_gesdd, 20.0), "gesvd": (_gesdd, 20.0),
@@ -177,7 +177,7 @@ def _names(routine: str) -> list[str]:
     return [name for letter in "sdcz" for name in (f"lapack_{letter}{routine}_ffi", f"{old}_{letter}{routine}")]
 
 
-MEANINGS: Mapping[str, Callable[[Call], Node | None]] = {name: _ROUTINES[r][0] for r in _ROUTINES for name in _names(r)}
+MEANINGS: Mapping[str, Callable[[WrittenCall], Node | None]] = {name: _ROUTINES[r][0] for r in _ROUTINES for name in _names(r)}
 
 
 def _cost(share: float) -> Callable[[Node], float]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import PRED
-from irscope.graph.node import Emitter, Index, Run, Value, View
+from irscope.graph.node import ArrayView, Emitter, Index, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Cholesky, TriangularSolve
@@ -55,7 +55,7 @@ def _cholesky_reference(run: Run, node: Node, a: Array) -> Array:
     return convert(found if lower else np.swapaxes(found, -1, -2).conj(), infer.array(node, 0).dtype)
 
 
-def _cholesky_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _cholesky_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     out, lower = outs[0], Cholesky.of(node).lower
     n, dtype = out.shape[-1], widened(out.dtype)
     work = k.scratch(dtype, (n, n))
@@ -79,7 +79,7 @@ def _cholesky_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[V
             out.store([*batch, row, column], k.convert(element, out.dtype))
 
 
-def _row(work: View, row: Value, conjugating: Emitter | None = None) -> Callable[[Value], Value]:
+def _row(work: ArrayView, row: Value, conjugating: Emitter | None = None) -> Callable[[Value], Value]:
     """The elements of a row, conjugated if an emitter is given."""
     return lambda j: conjugate(conjugating, work.load([row, j])) if conjugating is not None else work.load([row, j])
 
@@ -148,7 +148,7 @@ def _triangular_solve_reference(run: Run, node: Node, a: Array, b: Array) -> Arr
     return convert(solved if left else np.swapaxes(solved, -1, -2), infer.array(node, 1).dtype)
 
 
-def _triangular_solve_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _triangular_solve_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     left, lower, unit, transpose = _options(node)
     a, b, out = ins[0], ins[1], outs[0]
     dtype, n = widened(out.dtype), a.shape[-1]
@@ -173,7 +173,8 @@ def _triangular_solve_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Se
             out.store(place(row), k.convert(value, out.dtype))
 
 
-def _terms(entry: Matrix, solved: View, row: Value, forward: bool, n: int) -> tuple[Callable[[Value], Value], Callable[[Value], Value]]:
+def _terms(entry: Matrix, solved: ArrayView, row: Value, forward: bool,
+           n: int) -> tuple[Callable[[Value], Value], Callable[[Value], Value]]:
     """The row of the matrix and the solved elements, counted from the start of the substitution."""
     def at(j: Value) -> Value:
         return j if forward else (n - 1) - j

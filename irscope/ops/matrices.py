@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from irscope.graph import DType, Node, TensorType
 from irscope.graph.dtypes import C64, F32, F64
-from irscope.graph.node import Emitter, Index, Value, View
+from irscope.graph.node import ArrayView, Emitter, Index, Value
 from irscope.ops import infer
 from irscope.ops.faults import TypeFault
 from irscope.ops.shapes import fits, size
@@ -53,7 +53,7 @@ def times(k: Emitter, x: Value, y: Value) -> Value:
     return k.complex(k.binary("mul", k.unary("real", x), y), k.binary("mul", k.unary("imag", x), y))
 
 
-def load_square(k: Emitter, view: View, batch: Sequence[Value], dtype: DType, lower: bool) -> Matrix:
+def load_square(k: Emitter, view: ArrayView, batch: Sequence[Value], dtype: DType, lower: bool) -> Matrix:
     """Elements (i, j) with i >= j of a Hermitian matrix of which one triangle is given."""
     def load(i: Index, j: Index) -> Value:
         if lower:
@@ -86,10 +86,10 @@ def taxicab(k: Emitter, x: Value) -> Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class StackedMatrix:
     """One matrix of a stack."""
 
-    view: View
+    view: ArrayView
     batch: tuple[Value, ...]
 
     def load(self, i: Index, j: Index) -> Value:
@@ -101,9 +101,9 @@ class Bound:
         self.view.store([*self.batch, i, j], value)
 
 
-def bound(view: View, batch: Sequence[Value]) -> Bound:
+def bound(view: ArrayView, batch: Sequence[Value]) -> StackedMatrix:
     """The matrix of a stack at a place."""
-    return Bound(view, tuple(batch))
+    return StackedMatrix(view, tuple(batch))
 
 
 @dataclass(frozen=True, slots=True)

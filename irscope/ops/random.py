@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from irscope.graph import DType, Effect, Kind, Node, Op, TensorType, TupleType, Type, tensor
 from irscope.graph.dtypes import U32, U64
-from irscope.graph.node import Emitter, Run, Value, View
+from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Random
@@ -206,7 +206,7 @@ def _philox_array(t: TensorType, state: Array) -> Array:
     return _as_bits(words[:t.elements], t.dtype).reshape(t.dims())
 
 
-def _rng_bit_generator_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _rng_bit_generator_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     state = ins[0]
     words = [state.load([k.index(i)]) for i in range(state.shape[0])]
     if not prod(outs[-1].shape):
@@ -234,14 +234,14 @@ def _joined(k: Emitter, low: Value, high: Value) -> Value:
     return k.binary("or", k.convert(low, U64), k.binary("shl", k.convert(high, U64), k.const(32, U64)))
 
 
-def _store_bits(k: Emitter, out: View, at: Sequence[Value], word: Value) -> None:
+def _store_bits(k: Emitter, out: ArrayView, at: Sequence[Value], word: Value) -> None:
     """The element that a word becomes: a reinterpreted word, or its low bits."""
     unsigned = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}[out.dtype.storage]
     narrow = k.convert(word, tensor(unsigned).dtype)
     out.store(at, narrow if narrow.dtype is out.dtype else k.bitcast(narrow, out.dtype))
 
 
-def _three_fry_nest(k: Emitter, state: Sequence[Value], out: View) -> None:
+def _three_fry_nest(k: Emitter, state: Sequence[Value], out: ArrayView) -> None:
     shape, w, key = out.shape, CodeWords(k), _code_pair(k, state[0])
     wide = out.dtype.bits == 64
     chosen, half = (0, shape) if wide else _halves(shape)
@@ -261,7 +261,7 @@ def _three_fry_nest(k: Emitter, state: Sequence[Value], out: View) -> None:
                 _store_bits(k, out, [*at[:chosen], place, *at[chosen + 1:]], word)
 
 
-def _philox_nest(k: Emitter, state: Sequence[Value], out: View) -> None:
+def _philox_nest(k: Emitter, state: Sequence[Value], out: ArrayView) -> None:
     w, key = CodeWords(k), _code_pair(k, state[0])
     wide, count = out.dtype.bits == 64, prod(out.shape)
     each = 2 if wide else 4

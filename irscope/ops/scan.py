@@ -7,7 +7,7 @@ from typing import Any
 
 from irscope.graph import Builder, Dim, Graph, Kind, Node, Op, TensorType, TupleType, Type, copy_node, tensor
 from irscope.graph.dtypes import PRED
-from irscope.graph.node import Emitter, Run, View
+from irscope.graph.node import ArrayView, Emitter, Run
 from irscope.lazy import Array, np
 from irscope.ops import attributes, hlo, infer
 from irscope.ops.attrs import Literal
@@ -19,7 +19,7 @@ from irscope.ops.shapes import fits, size
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class ScanParts:
     """The parts of a scan: it iterates over the first operands along ``dimension``; the rest are initial values of the carries."""
 
     body: Graph
@@ -31,7 +31,7 @@ class Scan:
     reverse: bool
 
     @staticmethod
-    def of(node: Node) -> Scan:
+    def of(node: Node) -> ScanParts:
         """Checks all constraints between the parts."""
         body, carries = infer.body(node, 0, "step"), infer.attr(node, attributes.Scan.num_carries)
         dimensions = infer.attr(node, attributes.Scan.dimensions)
@@ -58,7 +58,7 @@ class Scan:
                 raise TypeFault(f"carry {i} of scan begins as {infer.plain(init)}, but the step {body.name} gives {infer.plain(new)}")
         for t in outputs:
             infer.dimension(node, d, t.rank + 1, "dimension")
-        return Scan(body, d, inputs, inits, tuple(outputs), inputs[0].shape[d], attributes.Scan.of(node).is_reverse)
+        return ScanParts(body, d, inputs, inits, tuple(outputs), inputs[0].shape[d], attributes.Scan.of(node).is_reverse)
 
     def stacked(self) -> list[TensorType]:
         """The types of the stacked outputs."""
@@ -67,13 +67,13 @@ class Scan:
 
 
 def _scan_type(node: Node) -> Type:
-    scan_ = Scan.of(node)
+    scan_ = ScanParts.of(node)
     results = [*scan_.stacked(), *(TensorType(t.dtype, t.shape) for t in scan_.inits)]
     return TupleType(tuple(results)) if isinstance(scan_.body.result().type, TupleType) else results[0]
 
 
 def _scan_reference(run: Run, node: Node, *arrays: Array) -> Any:
-    scan_ = Scan.of(node)
+    scan_ = ScanParts.of(node)
     inputs, carries = arrays[:len(scan_.inputs)], list(arrays[len(scan_.inputs):])
     outs = [np.empty(t.dims(), t.dtype.numpy()) for t in scan_.stacked()]
     steps = range(inputs[0].shape[scan_.dimension])
@@ -86,13 +86,13 @@ def _scan_reference(run: Run, node: Node, *arrays: Array) -> Any:
     return tuple(results) if isinstance(node.type, TupleType) else results[0]
 
 
-def _is_scalar(scan_: Scan) -> bool:
+def _is_scalar(scan_: ScanParts) -> bool:
     """Whether every step works on scalars."""
     return all(t.rank == 1 for t in scan_.inputs) and all(t.rank == 0 for t in (*scan_.inits, *scan_.outputs))
 
 
-def _scan_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
-    scan_ = Scan.of(node)
+def _scan_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
+    scan_ = ScanParts.of(node)
     n, count = len(scan_.inputs), len(scan_.outputs)
     carries = [k.reg(view.dtype, view.load(())) for view in ins[n:]]
     length = ins[0].shape[0]
@@ -109,7 +109,7 @@ def _scan_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]
 
 def _scan_expand(builder: Builder, node: Node, operands: Sequence[Node], raw: Mapping[str, str]) -> Node | None:
     """Expand a scan of arrays to a loop; a scan of scalars stays."""
-    scan_ = Scan.of(node)
+    scan_ = ScanParts.of(node)
     if _is_scalar(scan_):
         return None
     counter = tensor("s32")
@@ -132,7 +132,7 @@ def _element(builder: Builder, whole: Node, index: int) -> Node:
     return builder.add(get("get-tuple-element"), (whole,), {"index": index}, whole.type.elements[index])
 
 
-def _condition(scan_: Scan, state: Type) -> Graph:
+def _condition(scan_: ScanParts, state: Type) -> Graph:
     graph = Graph(scan_.body.name + ".condition")
     builder = Builder(graph)
     counter = _element(builder, builder.param(get("parameter"), state, "state"), 0)
@@ -141,7 +141,7 @@ def _condition(scan_: Scan, state: Type) -> Graph:
     return graph
 
 
-def _step(scan_: Scan, state: Type) -> Graph:
+def _step(scan_: ScanParts, state: Type) -> Graph:
     graph = Graph(scan_.body.name + ".step")
     builder = Builder(graph)
     whole = builder.param(get("parameter"), state, "state")

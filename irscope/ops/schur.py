@@ -10,9 +10,9 @@ from typing import Any
 
 from irscope.graph import Kind, Node, Op, TupleType, Type
 from irscope.graph.dtypes import C128, F64, S32, S64
-from irscope.graph.node import Emitter, Index, Run, Value, View
+from irscope.graph.node import ArrayView, Emitter, Index, Run, Value
 from irscope.lazy import Array, np
-from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, square_size, stack_of, taxicab, times
+from irscope.ops.matrices import StackedMatrix, bound, conjugate, cost_of_factorization, square_size, stack_of, taxicab, times
 from irscope.ops.nests import below, independent, loops
 from irscope.ops.registry import declare
 
@@ -48,7 +48,7 @@ def _turn(k: Emitter, span: Span, rotation: Rotation, load: Callable[[Value], tu
         store(i, first, k.binary("sub", k.binary("mul", c, b), k.binary("mul", s, a)))
 
 
-def _turn_rows(k: Emitter, m: Bound, p: Value, span: Span, rotation: Rotation) -> None:
+def _turn_rows(k: Emitter, m: StackedMatrix, p: Value, span: Span, rotation: Rotation) -> None:
     """Rows p and p + 1."""
     def store(j: Value, x: Value, y: Value) -> None:
         m.store(p, j, x)
@@ -56,7 +56,7 @@ def _turn_rows(k: Emitter, m: Bound, p: Value, span: Span, rotation: Rotation) -
     _turn(k, span, rotation, lambda j: (m.load(p, j), m.load(p + 1, j)), store)
 
 
-def _turn_columns(k: Emitter, m: Bound, p: Value, span: Span, rotation: Rotation) -> None:
+def _turn_columns(k: Emitter, m: StackedMatrix, p: Value, span: Span, rotation: Rotation) -> None:
     """Columns p and p + 1, by the adjoint."""
     def store(i: Value, x: Value, y: Value) -> None:
         m.store(i, p, x)
@@ -65,7 +65,7 @@ def _turn_columns(k: Emitter, m: Bound, p: Value, span: Span, rotation: Rotation
     _turn(k, span, (conjugate(k, c), conjugate(k, s)), lambda i: (m.load(i, p), m.load(i, p + 1)), store)
 
 
-def _to_hessenberg(k: Emitter, h: Bound, z: Bound, n: int) -> None:
+def _to_hessenberg(k: Emitter, h: StackedMatrix, z: StackedMatrix, n: int) -> None:
     """Eliminate everything below the first subdiagonal by rotations, from the bottom of each column upwards."""
     with loops(k, [max(n - 2, 0)]) as [j], k.loop(0, (n - 2) - j) as back:
         p = (n - 2) - back
@@ -76,7 +76,7 @@ def _to_hessenberg(k: Emitter, h: Bound, z: Bound, n: int) -> None:
         _turn_columns(k, z, p, (0, n), rotation)
 
 
-def begin(k: Emitter, source: Bound, h: Bound, z: Bound, n: int) -> None:
+def begin(k: Emitter, source: StackedMatrix, h: StackedMatrix, z: StackedMatrix, n: int) -> None:
     """Set ``h`` to the matrix, ``z`` to the identity."""
     dtype = h.view.dtype
     with loops(k, [n, n]) as [i, j]:
@@ -89,7 +89,7 @@ def begin(k: Emitter, source: Bound, h: Bound, z: Bound, n: int) -> None:
 class _Deflation:
     """The active block low..high of a matrix that is deflated from the bottom; ``left`` counts the remaining steps."""
 
-    def __init__(self, k: Emitter, h: Bound, n: int) -> None:
+    def __init__(self, k: Emitter, h: StackedMatrix, n: int) -> None:
         self.k, self.h, self.n = k, h, n
         self.high, self.low = k.reg(S64, k.index(n - 1)), k.reg(S64, k.index(0))
         self.step, self.left = k.reg(S64, k.index(0)), k.reg(S64, k.index(STEPS * n))
@@ -129,7 +129,7 @@ class _Deflation:
 
 # ---------------------------------------------------------------- complex
 
-def complex_schur(k: Emitter, h: Bound, z: Bound, n: int) -> None:
+def complex_schur(k: Emitter, h: StackedMatrix, z: StackedMatrix, n: int) -> None:
     """Make ``h`` triangular and ``z`` unitary; ``z h z^H`` is the original h."""
     _to_hessenberg(k, h, z, n)
     block = _Deflation(k, h, n)
@@ -154,7 +154,7 @@ def complex_schur(k: Emitter, h: Bound, z: Bound, n: int) -> None:
                 _turn_columns(k, z, p, (0, n), rotation)
 
 
-def _wilkinson(k: Emitter, h: Bound, high: Value, step: Value) -> Value:
+def _wilkinson(k: Emitter, h: StackedMatrix, high: Value, step: Value) -> Value:
     """The eigenvalue of the last 2 x 2 block that is nearer to its last element; an exceptional shift every tenth time."""
     a, b, c, d = h.load(high - 1, high - 1), h.load(high - 1, high), h.load(high, high - 1), h.load(high, high)
     half = times(k, k.binary("sub", a, d), k.const(0.5, F64))
@@ -168,7 +168,7 @@ def _wilkinson(k: Emitter, h: Bound, high: Value, step: Value) -> Value:
 
 # ---------------------------------------------------------------- real
 
-def real_schur(k: Emitter, h: Bound, z: Bound, n: int) -> None:
+def real_schur(k: Emitter, h: StackedMatrix, z: StackedMatrix, n: int) -> None:
     """Make ``h`` block triangular and ``z`` orthogonal; blocks of two have conjugate eigenvalues."""
     _to_hessenberg(k, h, z, n)
     block = _Deflation(k, h, n)
@@ -185,7 +185,7 @@ def real_schur(k: Emitter, h: Bound, z: Bound, n: int) -> None:
             _double_step(k, h, z, (low, high), n, block.step.get())
 
 
-def _split_pair(k: Emitter, h: Bound, z: Bound, p: Value, n: int) -> None:
+def _split_pair(k: Emitter, h: StackedMatrix, z: StackedMatrix, p: Value, n: int) -> None:
     """Make a block of two with real eigenvalues triangular; its first column becomes an eigenvector."""
     a, b, c, d = h.load(p, p), h.load(p, p + 1), h.load(p + 1, p), h.load(p + 1, p + 1)
     half = k.binary("mul", k.binary("sub", a, d), k.const(0.5, F64))
@@ -201,7 +201,7 @@ def _split_pair(k: Emitter, h: Bound, z: Bound, p: Value, n: int) -> None:
         h.store(p + 1, p, k.const(0.0, F64))
 
 
-def _double_step(k: Emitter, h: Bound, z: Bound, block: tuple[Value, Value], n: int, step: Value) -> None:
+def _double_step(k: Emitter, h: StackedMatrix, z: StackedMatrix, block: tuple[Value, Value], n: int, step: Value) -> None:
     """A step with two conjugate shifts, in real arithmetic: reflections of three rows that chase the bulge down."""
     low, high = block
     a, b, c, d = h.load(high - 1, high - 1), h.load(high - 1, high), h.load(high, high - 1), h.load(high, high)
@@ -290,10 +290,10 @@ def _schur_reference(run: Run, node: Node, a: Array) -> object:
     return form.astype(a.dtype), basis.astype(a.dtype), *parts, np.zeros(lead, np.int32)
 
 
-def _schur_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _schur_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     n, complex_ = ins[0].shape[-1], ins[0].dtype.is_complex
     dtype = C128 if complex_ else F64
-    h, z = (Bound(k.scratch(dtype, (n, n)), ()) for _ in "hz")
+    h, z = (StackedMatrix(k.scratch(dtype, (n, n)), ()) for _ in "hz")
     with independent(k, ins[0].shape[:-2]) as batch:
         begin(k, bound(ins[0], batch), h, z, n)
         (complex_schur if complex_ else real_schur)(k, h, z, n)
@@ -310,7 +310,7 @@ def _schur_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View
         outs[-1].store(batch, k.const(0, S32))
 
 
-def _eigenvalue(k: Emitter, h: Bound, i: Value, n: int) -> tuple[Value, Value]:
+def _eigenvalue(k: Emitter, h: StackedMatrix, i: Value, n: int) -> tuple[Value, Value]:
     """Real and imaginary part of the eigenvalue at place i of a block triangular matrix; the positive one of a pair comes first."""
     zero = k.const(0.0, F64)
     before, after = k.binary("max", i - 1, k.index(0)), k.binary("min", i + 1, k.index(n - 1))

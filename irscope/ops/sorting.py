@@ -7,7 +7,7 @@ from math import ceil, log2
 
 from irscope.graph import DType, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import F32, F64, PRED, S32, S64
-from irscope.graph.node import Emitter, Run, Value, View
+from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Sort, TopK
@@ -52,11 +52,11 @@ def merge_sort(k: Emitter, length: int, dtypes: Sequence[DType]) -> Callable[[Ca
     return sort
 
 
-def _from(buffer: View, base: Value, j: Value) -> Value:
+def _from(buffer: ArrayView, base: Value, j: Value) -> Value:
     return buffer.load([base + j])
 
 
-def _merge(k: Emitter, buffers: Sequence[View], before: Before, halves: tuple[Value, Value], runs: tuple[Value, Value, Value]) -> None:
+def _merge(k: Emitter, buffers: Sequence[ArrayView], before: Before, halves: tuple[Value, Value], runs: tuple[Value, Value, Value]) -> None:
     """Merge the sorted runs low..middle and middle..high of one half of the buffers into the other half."""
     (source, target), (low, middle, high) = halves, runs
     length = buffers[0].shape[0] // 2
@@ -106,7 +106,7 @@ def _dimension(node: Node) -> int:
     return dimensions[0] if dimensions else 0
 
 
-def _sort_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _sort_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     shape = outs[0].shape
     if not shape:
         for source, out in zip(ins, outs, strict=True):
@@ -211,7 +211,7 @@ def _key(k: Emitter, x: Value) -> Value:
     return k.select(k.compare("LT", bits, k.const(0, word)), k.binary("xor", bits, top), bits)
 
 
-def _topk_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _topk_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     source, count = ins[0], outs[0].shape[-1]
     length = source.shape[-1]
     if not count:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from irscope.graph import DType, Kind, Node, Op, TupleType, Type
 from irscope.graph.dtypes import C128, F64, PRED, S32, S64
-from irscope.graph.node import Emitter, Index, Register, Run, Value, View
+from irscope.graph.node import ArrayView, Emitter, Index, RegisterHandle, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops.attributes import Decomposition
-from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, part_of, real, square_size, stack_of, sum_of, times
+from irscope.ops.matrices import StackedMatrix, bound, conjugate, cost_of_factorization, part_of, real, square_size, stack_of, sum_of, times
 from irscope.ops.nests import below, independent, loops
 from irscope.ops.registry import declare
 
@@ -25,10 +25,10 @@ SWEEPS = 40
 class _Transposed:
     """A transposed view of a square matrix."""
 
-    matrix: Bound
+    matrix: StackedMatrix
 
     @property
-    def view(self) -> View:
+    def view(self) -> ArrayView:
         return self.matrix.view
 
     def load(self, i: Index, j: Index) -> Value:
@@ -56,7 +56,7 @@ def _rotation(k: Emitter, difference: Value, product: Value) -> tuple[Value, Val
     return cosine, k.binary("mul", tangent, cosine), phase
 
 
-def _rotate(k: Emitter, turn: tuple[Value, Value, Value], columns: Bound | _Transposed, p: Value, q: Value) -> None:
+def _rotate(k: Emitter, turn: tuple[Value, Value, Value], columns: StackedMatrix | _Transposed, p: Value, q: Value) -> None:
     """Rotate two columns."""
     cosine, sine, phase = turn
     forth, back = times(k, phase, sine), times(k, conjugate(k, phase), sine)
@@ -66,7 +66,7 @@ def _rotate(k: Emitter, turn: tuple[Value, Value, Value], columns: Bound | _Tran
         columns.store(i, q, k.binary("add", k.binary("mul", forth, x), times(k, y, cosine)))
 
 
-def _sweeps(k: Emitter, n: int, visit: Callable[[Value, Value, Register], None]) -> None:
+def _sweeps(k: Emitter, n: int, visit: Callable[[Value, Value, RegisterHandle], None]) -> None:
     """Call ``visit(p, q, turned)`` for all pairs, repeatedly, until none sets ``turned``."""
     turned, sweep = k.reg(PRED, k.const(True, PRED)), k.reg(S64, k.index(0))
     with k.while_(lambda: k.binary("and", turned.get(), below(k, sweep.get(), SWEEPS))):
@@ -76,7 +76,7 @@ def _sweeps(k: Emitter, n: int, visit: Callable[[Value, Value, Register], None])
             visit(p, q, turned)
 
 
-def _ranks(k: Emitter, n: int, value: Callable[[Value], Value], place_of: View, ascending: bool) -> None:
+def _ranks(k: Emitter, n: int, value: Callable[[Value], Value], place_of: ArrayView, ascending: bool) -> None:
     """Set ``place_of[r]`` to the position of the r-th element in order; stable for equal ones."""
     with loops(k, [n]) as [j]:
         rank = k.reg(S64, k.index(0))
@@ -97,9 +97,9 @@ def _eigh_reference(run: Run, node: Node, a: Array) -> object:
     return vectors.astype(a.dtype), values.astype(a.real.dtype), np.zeros(a.shape[:-2], np.int32)
 
 
-def _eigh_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _eigh_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     n, lower, dtype = ins[0].shape[-1], Decomposition.of(node).lower, _wide(ins[0].dtype)
-    work, vectors = (Bound(k.scratch(dtype, (n, n)), ()) for _ in "av")
+    work, vectors = (StackedMatrix(k.scratch(dtype, (n, n)), ()) for _ in "av")
     order = k.scratch(S64, (n,))
     one, nothing = k.const(1, dtype), k.const(0, dtype)
     with independent(k, ins[0].shape[:-2]) as batch:
@@ -116,7 +116,7 @@ def _eigh_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]
             total.set(k.binary("add", total.get(), square_size(k, x)))
         tiny = k.binary("mul", total.get(), k.const((EPSILON / 8) ** 2 / max(n * n, 1), F64))
 
-        def visit(p: Value, q: Value, turned: Register, tiny: Value = tiny) -> None:
+        def visit(p: Value, q: Value, turned: RegisterHandle, tiny: Value = tiny) -> None:
             product = work.load(p, q)
             with k.when(k.compare("GT", square_size(k, product), tiny)):
                 turned.set(k.const(True, PRED))
@@ -160,13 +160,13 @@ def _svd_reference(run: Run, node: Node, a: Array) -> object:
     return u.astype(a.dtype), s.astype(a.real.dtype), vt.astype(a.dtype), np.zeros(a.shape[:-2], np.int32)
 
 
-def _svd_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _svd_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     rows, columns = ins[0].shape[-2:]
     wide_matrix, dtype = rows < columns, _wide(ins[0].dtype)
     m, n = max(rows, columns), min(rows, columns)
     # A wide matrix is decomposed as its adjoint. All of ``left`` is needed where the result is to be square.
     width = m if Decomposition.of(node).full else n
-    left, right = Bound(k.scratch(dtype, (m, width)), ()), Bound(k.scratch(dtype, (n, n)), ())
+    left, right = StackedMatrix(k.scratch(dtype, (m, width)), ()), StackedMatrix(k.scratch(dtype, (n, n)), ())
     sizes, order = k.scratch(F64, (n,)), k.scratch(S64, (n,))
     one, nothing = k.const(1, dtype), k.const(0, dtype)
     with independent(k, ins[0].shape[:-2]) as batch:
@@ -179,7 +179,7 @@ def _svd_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View])
         def square(j: Value) -> Value:
             return sum_of(k, F64, 0, m, lambda i: square_size(k, left.load(i, j)))
 
-        def visit(p: Value, q: Value, turned: Register) -> None:
+        def visit(p: Value, q: Value, turned: RegisterHandle) -> None:
             product = sum_of(k, dtype, 0, m, lambda i: k.binary("mul", conjugate(k, left.load(i, p)), left.load(i, q)))
             first, second = square(p), square(q)
             limit = k.binary("mul", k.binary("mul", first, second), k.const((4 * EPSILON) ** 2, F64))
@@ -197,13 +197,13 @@ def _svd_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View])
         outs[3].store(batch, k.const(0, S32))
 
 
-def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[View], parts: tuple[Bound, Bound, View, View], largest: Value,
-               width: int) -> None:
+def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[ArrayView],
+               parts: tuple[StackedMatrix, StackedMatrix, ArrayView, ArrayView], largest: Value, width: int) -> None:
     """Store the columns sorted and normalised; zero columns are completed to an orthonormal basis."""
     left, right, sizes, order = parts
     (m, _), n, dtype = left.view.shape, right.view.shape[0], left.view.dtype
     wide_matrix = outs[0].shape[-2] != m
-    basis = Bound(k.scratch(dtype, (m, width)), ())
+    basis = StackedMatrix(k.scratch(dtype, (m, width)), ())
     tiny = k.binary("mul", largest, k.const(EPSILON * m, F64))
     with loops(k, [n]) as [j]:
         size = sizes.load([order.load([j])])
@@ -237,7 +237,7 @@ def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[View], parts: 
                 v.store([*batch, j, i], k.convert(conjugate(k, x), v.dtype))
 
 
-def _complete(k: Emitter, basis: Bound, j: Value, m: int) -> None:
+def _complete(k: Emitter, basis: StackedMatrix, j: Value, m: int) -> None:
     """Set column j to a unit vector that is orthogonal to all columns before it."""
     dtype = basis.view.dtype
     best, place = k.reg(F64, k.const(-1.0, F64)), k.reg(S64, k.index(0))

@@ -14,13 +14,13 @@ from irscope.graph.dtypes import F32, F64
 from irscope.ops import infer
 from irscope.ops.attributes import CustomCall
 from irscope.ops.attrs import ConvDims, Window
-from irscope.ops.calls import Call
+from irscope.ops.calls import WrittenCall
 from irscope.ops.shapes import size
 
 # ---------------------------------------------------------------- what follows
 
 
-def _activated(call: Call, x: Node, name: str) -> Node | None:
+def _activated(call: WrittenCall, x: Node, name: str) -> Node | None:
     """``x`` after an activation, or None for an unknown one."""
     t = x.type
     assert isinstance(t, TensorType)
@@ -48,7 +48,7 @@ def _activated(call: Call, x: Node, name: str) -> Node | None:
     return None
 
 
-def _gelu_tanh(call: Call, x: Node, t: TensorType) -> Node:
+def _gelu_tanh(call: WrittenCall, x: Node, t: TensorType) -> Node:
     """``x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))``, as in cuBLAS."""
     cube = call.add("multiply", (call.add("multiply", (x, x)), x))
     inner = call.add("add", (x, call.add("multiply", (cube, call.constant(0.044715, t)))))
@@ -56,13 +56,13 @@ def _gelu_tanh(call: Call, x: Node, t: TensorType) -> Node:
     return call.add("multiply", (call.add("multiply", (x, call.constant(0.5, t))), call.add("add", (bent, call.constant(1, t)))))
 
 
-def _scaled(call: Call, x: Node, factor: float) -> Node:
+def _scaled(call: WrittenCall, x: Node, factor: float) -> Node:
     """``x * factor``; nothing for 1."""
     assert isinstance(x.type, TensorType)
     return x if factor == 1 else call.add("multiply", (x, call.constant(factor, x.type)))
 
 
-def _along(call: Call, bias: Node, t: TensorType, dimension: int) -> Node | None:
+def _along(call: WrittenCall, bias: Node, t: TensorType, dimension: int) -> Node | None:
     """A vector along one dimension of ``t``; None when it does not fit."""
     b = bias.type
     if not isinstance(b, TensorType) or b.shape != (t.shape[dimension],):
@@ -95,7 +95,7 @@ def _batched(rank: int, lhs: int, rhs: int) -> dict[str, tuple[int, ...]]:
     return {"lhs_contracting_dims": (lhs,), "rhs_contracting_dims": (rhs,), "lhs_batch_dims": batch, "rhs_batch_dims": batch}
 
 
-def _gemm(call: Call) -> Node | None:
+def _gemm(call: WrittenCall) -> Node | None:
     """``alpha * dot(a, b) + beta * c``, then the epilogue. Without a configuration, the product of two matrices.
 
     Operands are a, b, c (where beta is not 0), scalar scales of 8-bit floats (of a, of b, of c, and of the result), and the bias.
@@ -134,14 +134,14 @@ def _gemm(call: Call) -> Node | None:
     return call.result([call.convert(done, types[0].dtype)])
 
 
-def _times(call: Call, x: Node, scale: Node) -> Node:
+def _times(call: WrittenCall, x: Node, scale: Node) -> Node:
     """An array times a scalar."""
     t = x.type
     assert isinstance(t, TensorType)
     return call.add("multiply", (x, call.add("broadcast", (call.convert(scale, t.dtype),), {"dimensions": ()}, t)))
 
 
-def _block_scaled_dot(call: Call) -> Node | None:
+def _block_scaled_dot(call: WrittenCall) -> Node | None:
     """Rows of blocks with a scale each: a scaled-dot over the last dimensions, and an optional scale of the result."""
     if len(call.operands) not in (3, 4, 5) or not call.types():
         return None
@@ -159,7 +159,7 @@ def _block_scaled_dot(call: Call) -> Node | None:
     return call.result([call.convert(whole, t.dtype)])
 
 
-def _unpadded(call: Call, scale: Node, side: TensorType, block: int) -> Node:
+def _unpadded(call: WrittenCall, scale: Node, side: TensorType, block: int) -> Node:
     """A scale without the rows and blocks that only pad a tile."""
     t = scale.type
     assert isinstance(t, TensorType)
@@ -169,7 +169,7 @@ def _unpadded(call: Call, scale: Node, side: TensorType, block: int) -> Node:
     return scale if t.dims() == wanted else call.add("slice", (scale,), {"slice": tuple((0, n, 1) for n in wanted)})
 
 
-def _onednn_matmul(call: Call) -> Node | None:
+def _onednn_matmul(call: WrittenCall) -> Node | None:
     config = call.config().get("onednn_matmul_config", {})
     lhs, rhs = (o.type for o in call.operands[:2])
     if not isinstance(lhs, TensorType) or not isinstance(rhs, TensorType) or lhs.rank != rhs.rank or lhs.rank < 2:
@@ -180,7 +180,7 @@ def _onednn_matmul(call: Call) -> Node | None:
     return _with_fusions(call, total, config, t.rank - 1)
 
 
-def _with_fusions(call: Call, total: Node, config: Mapping[str, Any], feature: int) -> Node | None:
+def _with_fusions(call: WrittenCall, total: Node, config: Mapping[str, Any], feature: int) -> Node | None:
     """The post-operations of oneDNN, in order; each BIAS and BINARY_ADD takes one more operand."""
     more = iter(call.operands[2:])
     for name in config.get("fusions", {}).get("ops", ()):
@@ -202,12 +202,12 @@ def _with_fusions(call: Call, total: Node, config: Mapping[str, Any], feature: i
 
 # ---------------------------------------------------------------- convolutions
 
-def _groups(call: Call) -> dict[str, int]:
+def _groups(call: WrittenCall) -> dict[str, int]:
     attrs = CustomCall.of(call.node)
     return {"feature_group_count": attrs.feature_group_count, "batch_group_count": attrs.batch_group_count}
 
 
-def _conv_parts(call: Call) -> tuple[ConvDims, Window, TensorType] | None:
+def _conv_parts(call: WrittenCall) -> tuple[ConvDims, Window, TensorType] | None:
     dims, types = CustomCall.of(call.node).dim_labels, call.types()
     if not isinstance(dims, ConvDims) or len(call.operands) < 2 or not types:
         return None
@@ -215,7 +215,7 @@ def _conv_parts(call: Call) -> tuple[ConvDims, Window, TensorType] | None:
     return dims, window, types[0]
 
 
-def _conv_forward(call: Call) -> Node | None:
+def _conv_forward(call: WrittenCall) -> Node | None:
     """``activation(scale * convolution(x, w) + bias + side_scale * side)``."""
     parts = _conv_parts(call)
     if parts is None:
@@ -237,12 +237,12 @@ def _conv_forward(call: Call) -> Node | None:
     return None if done is None else call.result([call.convert(done, t.dtype)])
 
 
-def _only(call: Call, window: Window) -> bool:
+def _only(call: WrittenCall, window: Window) -> bool:
     """Whether a gradient is of the plain kind: no groups, no base dilation, no further operands."""
     return set(_groups(call).values()) == {1} and set(window.lhs_dilate) <= {1} and len(call.operands) == 2
 
 
-def _conv_backward_input(call: Call) -> Node | None:
+def _conv_backward_input(call: WrittenCall) -> Node | None:
     """The gradient of the operand: the reversed kernel over the result's gradient, dilated by the stride.
 
     The window and the labels of the call are those of the forward convolution.
@@ -267,7 +267,7 @@ def _conv_backward_input(call: Call) -> Node | None:
     return _finished(call, {"dim_labels": swapped, "window": turned}, t)
 
 
-def _conv_backward_filter(call: Call) -> Node | None:
+def _conv_backward_filter(call: WrittenCall) -> Node | None:
     """The gradient of the kernel: the result's gradient over the operand, summed over the batch."""
     parts = _conv_parts(call)
     if parts is None or not _only(call, parts[1]) or any(parts[1].rhs_reversal):
@@ -288,13 +288,13 @@ def _conv_backward_filter(call: Call) -> Node | None:
     return _finished(call, {"dim_labels": labels, "window": over}, t)
 
 
-def _finished(call: Call, attrs: Mapping[str, object], t: TensorType) -> Node:
+def _finished(call: WrittenCall, attrs: Mapping[str, object], t: TensorType) -> Node:
     config = call.config().get("cudnn_conv_backend_config", {})
     total = call.add("convolution", call.operands, attrs, _summed_type(t))
     return call.result([call.convert(_scaled(call, total, float(config.get("conv_result_scale", 1))), t.dtype)])
 
 
-def _onednn_convolution(call: Call) -> Node | None:
+def _onednn_convolution(call: WrittenCall) -> Node | None:
     parts = _conv_parts(call)
     if parts is None:
         return None
@@ -303,7 +303,7 @@ def _onednn_convolution(call: Call) -> Node | None:
     return _with_fusions(call, total, call.config().get("onednn_conv_config", {}), dims.out_feature)
 
 
-MEANINGS: Mapping[str, Callable[[Call], Node | None]] = {
+MEANINGS: Mapping[str, Callable[[WrittenCall], Node | None]] = {
     "__cublas$gemm": _gemm,
     "__cublas$lt$matmul": _gemm,
     "__cublas$lt$matmul$f8": _gemm,

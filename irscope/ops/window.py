@@ -7,7 +7,7 @@ from typing import Any
 
 from irscope.graph import Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED, S64
-from irscope.graph.node import Emitter, Read, Register, Run, Value, View
+from irscope.graph.node import ArrayView, Emitter, Read, RegisterHandle, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Windowed
@@ -156,7 +156,7 @@ def _reduce_window_reference(run: Run, node: Node, *arrays: Array) -> Any:
 _RUNNING = (add, multiply, maximum, minimum)
 
 
-def _combine(k: Emitter, node: Node, registers: Sequence[Register], elements: Sequence[Value], op: Op | None) -> None:
+def _combine(k: Emitter, node: Node, registers: Sequence[RegisterHandle], elements: Sequence[Value], op: Op | None) -> None:
     """Fold the elements into the registers."""
     if op is not None:
         have = registers[0].get()
@@ -168,7 +168,7 @@ def _combine(k: Emitter, node: Node, registers: Sequence[Register], elements: Se
         register.set(k.convert(value, before.dtype))
 
 
-def _registers(k: Emitter, inits: Sequence[Value], op: Op | None, terms: int) -> list[Register]:
+def _registers(k: Emitter, inits: Sequence[Value], op: Op | None, terms: int) -> list[RegisterHandle]:
     """Accumulators that start from the init values and take ``terms`` elements each."""
     dtypes = [fold_type(init.dtype, op, terms) for init in inits]
     return [k.reg(dtype, k.convert(init, dtype)) for dtype, init in zip(dtypes, inits, strict=True)]
@@ -190,7 +190,7 @@ def _reduce_window_element(k: Emitter, node: Node, index: Sequence[Value], read:
     return results if isinstance(node.type, TupleType) else results[0]
 
 
-def _running_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _running_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     """A running reduction: one step per element, instead of one per pair of window and element."""
     d = running_dimension(node)
     assert d is not None, "asked for only where the window runs"
@@ -270,7 +270,7 @@ def _select_and_scatter_reference(run: Run, node: Node, operand: Array, source: 
     return result.reshape(shape)
 
 
-def _select_and_scatter_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+def _select_and_scatter_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     window = _window(node)
     select, scatter = node.bodies
     operand, source, out = ins[0], ins[1], outs[0]

@@ -41,7 +41,7 @@ class CombineParallel(RelayPass):
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class ParallelLayers:
     """Layers to combine, each with the following steps that are combined too."""
 
     branches: list[list[Node]]
@@ -63,7 +63,7 @@ class _Combining(GraphMutator):
         """Find the groups, and the steps of each branch that are combined too."""
         self.behind = _behind_layers(graph)
         self.early: dict[Node, Node] = {}
-        self.place: dict[Node, tuple[Group, int]] = {}
+        self.place: dict[Node, tuple[ParallelLayers, int]] = {}
         found: dict[object, list[Node]] = {}
         for node in graph.nodes:
             key = _key(node, self.to_batch) if node.op in MEMBERS else None
@@ -90,7 +90,7 @@ class _Combining(GraphMutator):
     def _enter(self, members: list[Node]) -> None:
         """Record a group, with the longest sequence of steps that all branches share."""
         combined = Stacked(members) if self.to_batch and members[0].op in DENSE else Wide(members, *_axes(members[0]))
-        group = Group([[m] for m in members], combined)
+        group = ParallelLayers([[m] for m in members], combined)
         while True:
             steps = [self._next(branch[-1]) for branch in group.branches]
             if any(step is None for step in steps) or len(set(steps)) < len(steps):
@@ -119,7 +119,7 @@ class _Combining(GraphMutator):
         """
         return value.index < first.index or not self.behind[value.index]
 
-    def _built(self, group: Group) -> Node:
+    def _built(self, group: ParallelLayers) -> Node:
         """The combined layers and the steps after them, each built once."""
         at, self.builder.at = self.builder.at, tuple(node for branch in group.branches for node in branch)
         wide = group.combined.layer(self, self._had)

@@ -15,7 +15,7 @@ from irscope.graph import Builder, FunctionType, Graph, Module, Node, unknown_op
 from irscope.graph.rewrite import copy_node
 from irscope.ops import hlo
 from irscope.passes.base import enter_bodies
-from irscope.passes.pattern import Match, Pattern
+from irscope.passes.pattern import DataflowPattern, Match
 from irscope.passes.torch_effects import may_write, without_unused_values, writes_before
 from irscope.passes.visitor import GraphMutator
 
@@ -31,7 +31,7 @@ class Recipe:
     ``copied`` decides which outside values are copied into the function instead of being passed as arguments.
     """
 
-    pattern: Pattern
+    pattern: DataflowPattern
     name: Callable[[Match], str]
     marks: Callable[[Match], Mapping[str, object]]
     copied: Callable[[Match, Node], bool] = lambda match, node: False

@@ -12,8 +12,8 @@ from irscope.ops.attributes import GetTupleElement
 from irscope.passes.base import RelayPass
 from irscope.passes.canonicalize_ops import CanonicalizeOps
 from irscope.passes.layout_requests import Requests, operator_for, requests, wanted
-from irscope.passes.layout_rules import Call, Known, rule_of
-from irscope.passes.layouts import Layout, laid, types_of
+from irscope.passes.layout_rules import Known, LayoutCall, rule_of
+from irscope.passes.layouts import AxisLayout, laid, types_of
 from irscope.passes.visitor import GraphMutator
 
 KEPT = ("Primitive", "Compiler", "Composite")
@@ -53,12 +53,12 @@ class Laid:
     """A value of the new graph: its layout was ``old`` as written, and is ``new`` now. None: the layout is unknown."""
 
     value: Node
-    old: Layout | None
-    new: Layout | None
+    old: AxisLayout | None
+    new: AxisLayout | None
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ConversionPlan:
     """How a call is converted: ``were`` are the operand layouts that it assumes as written, ``inputs`` those that it requires now.
 
     ``result`` is the layout as written and now; ``parts`` has it with the type for each result, if there are several.
@@ -69,16 +69,16 @@ class Plan:
     were: Known
     inputs: Known
     type: Type
-    result: tuple[Layout | None, Layout | None]
-    parts: Sequence[tuple[Type, Layout | None, Layout | None]] = ()
+    result: tuple[AxisLayout | None, AxisLayout | None]
+    parts: Sequence[tuple[Type, AxisLayout | None, AxisLayout | None]] = ()
 
 
-def plan(node: Node, types: Sequence[Type], given: Sequence[Laid], requests: Requests) -> Plan | str:
+def plan(node: Node, types: Sequence[Type], given: Sequence[Laid], requests: Requests) -> ConversionPlan | str:
     """How to convert a call whose operands have these types and layouts; the reason if it stays, where that is worth a remark."""
     rule, request = rule_of(node), requests.get(node.op)
     if rule is None or any(isinstance(type, TupleType) for type in types):
         return ""
-    call, names = Call(node, types), [k.old for k in given]
+    call, names = LayoutCall(node, types), [k.old for k in given]
     try:
         before = rule(call, names, names, node.attrs)
         attrs = wanted(node, *request) if request is not None else node.attrs
@@ -101,9 +101,9 @@ def plan(node: Node, types: Sequence[Type], given: Sequence[Laid], requests: Req
     op = operator_for(node, request[0]) if request is not None else node.op
     result = before.outputs[0], after.outputs[0]
     if not isinstance(node.type, TupleType):
-        return Plan(op, after.attrs, before.inputs, after.inputs, made[0], result)
+        return ConversionPlan(op, after.attrs, before.inputs, after.inputs, made[0], result)
     parts = list(zip(made, before.outputs, after.outputs, strict=True))
-    return Plan(op, after.attrs, before.inputs, after.inputs, TupleType(tuple(made)), result, parts)
+    return ConversionPlan(op, after.attrs, before.inputs, after.inputs, TupleType(tuple(made)), result, parts)
 
 
 def _same(a: Known, b: Known) -> bool:
@@ -115,14 +115,14 @@ class _Converting(GraphMutator):
 
     def __init__(self, requests: Requests) -> None:
         self.requests = requests
-        self.plans: dict[object, Plan | str] = {}
+        self.plans: dict[object, ConversionPlan | str] = {}
         """By operator, types, layouts and attributes: layers of a net are alike."""
         self.numbers: dict[Type, int] = {}
         self.number_of: dict[int, tuple[Type, int]] = {}
 
     def begin(self, graph: Graph) -> None:
         self.laid: dict[Node, Laid | list[Laid]] = {}
-        self.turned: dict[tuple[Node, Layout, Layout], Node] = {}
+        self.turned: dict[tuple[Node, AxisLayout, AxisLayout], Node] = {}
         self.active = not any(key in graph.notes.get("attrs", {}) for key in KEPT)
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
@@ -167,7 +167,7 @@ class _Converting(GraphMutator):
         found = self.plans.get(key)
         if found is None:
             found = self.plans[key] = plan(node, [o.type for o in flat], given, self.requests)
-        if not isinstance(found, Plan):
+        if not isinstance(found, ConversionPlan):
             if found:
                 self.declined.append(f"left %{node.name}: {found}")
             return None
@@ -192,7 +192,7 @@ class _Converting(GraphMutator):
             return known
         return Laid(self._as_written(known) if known is not None else self.new(node), None, None)
 
-    def _value(self, known: Laid, was: Layout | None, here: Layout | None) -> Node:
+    def _value(self, known: Laid, was: AxisLayout | None, here: AxisLayout | None) -> Node:
         """An operand, whose layout the operator calls ``was``, in the layout ``here``; None means as written."""
         if was is None or here is None:
             return self._as_written(known)
@@ -203,7 +203,7 @@ class _Converting(GraphMutator):
             return self.tuple([self._as_written(field) for field in known])
         return known.value if known.old is None or known.new is None else self._turned(known.value, known.new, known.old)
 
-    def _turned(self, value: Node, old: Layout, new: Layout) -> Node:
+    def _turned(self, value: Node, old: AxisLayout, new: AxisLayout) -> Node:
         """A value in another layout, converted once; a value with fewer axes gets leading ones. Scalars have no layout."""
         if old is new or (isinstance(value.type, TensorType) and value.type.rank == 0):
             return value
@@ -222,7 +222,7 @@ class _Converting(GraphMutator):
         return found
 
 
-def _fits(type: Type, old: Layout | None, new: Layout | None) -> bool:
+def _fits(type: Type, old: AxisLayout | None, new: AxisLayout | None) -> bool:
     """Whether a value can have a new layout: split dimensions are static and multiples of their parts."""
     if old is None or new is None or old is new or not isinstance(type, TensorType) or type.rank == 0:
         return True

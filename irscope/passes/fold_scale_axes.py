@@ -47,7 +47,7 @@ UNKNOWN = "has numbers that the text does not tell"
 """What is said of a scale whose sign matters and is not known: an input, or a constant that the text leaves out."""
 
 
-class Sign(Enum):
+class ScaleSign(Enum):
     """What is known of the elements of a scale: all positive, none 0, some 0 (or not finite), or nothing."""
 
     POSITIVE = auto()
@@ -207,23 +207,23 @@ class ScaleMutator(GraphMutator):
         return self.scales[scale.product]
 
 
-def sign(node: Node) -> Sign:
+def sign(node: Node) -> ScaleSign:
     """What is known of a scale's elements, through data movement."""
     while node.op in RESHAPED and node.operands:
         node = node.operands[0]
     literal = Constant.of(node).known if node.op is hlo.constant else None
     if literal is None:
-        return Sign.UNKNOWN
+        return ScaleSign.UNKNOWN
     value = literal.value()
     assert isinstance(node.type, TensorType), "a scale is a tensor"
     least, most = float(value.min(initial=1)), float(value.max(initial=1))
     if not (isfinite(least) and isfinite(most)):
-        return Sign.SOME_ZERO
+        return ScaleSign.SOME_ZERO
     # Half of the exponent range remains for the dividend: a bias of 1 / SMALLEST fits too.
     small = SMALLEST.get(node.type.dtype.name, 1e-19)
     if least >= small:
-        return Sign.POSITIVE
-    return Sign.NO_ZERO if float(abs(value).min(initial=1)) >= small else Sign.SOME_ZERO
+        return ScaleSign.POSITIVE
+    return ScaleSign.NO_ZERO if float(abs(value).min(initial=1)) >= small else ScaleSign.SOME_ZERO
 
 
 def there_early(nodes: Sequence[Node]) -> list[bool]:

@@ -12,7 +12,7 @@ from irscope.passes import fold_scale_axes as scales
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class ScaleSource:
     """A value that may take a scale along ``axes``: all of it comes from ``source``, a contraction, and it has no other user.
 
     ``through`` is a function in between that only a positive scale may cross.
@@ -37,12 +37,12 @@ class Backward(scales.ScaleMutator):
         return super()._mutated(graph, became) if self.gone or any(old is not new for old, new in became.items()) else graph
 
     def _plan(self, graph: Graph) -> list[str]:
-        """Decide which products to remove and which contractions take their scales: ``Open`` follows the data. Returns the remarks."""
+        """Decide which products to remove and which contractions take their scales. Returns the remarks."""
         uses = Counter(operand.index for node in graph.nodes for operand in node.operands)
         if graph.root is not None:
             uses[graph.root.index] += 1
         early = scales.there_early(graph.nodes)
-        self.open: dict[Node, Open] = {}
+        self.open: dict[Node, ScaleSource] = {}
         self.channels: dict[Node, scales.Channels] = {}
         for node in graph.nodes:
             if uses[node.index] == 1 and (found := self._opened(node)) is not None:
@@ -61,10 +61,10 @@ class Backward(scales.ScaleMutator):
                 reasons += self._multiplied(node, early)
         return reasons[::-1]
 
-    def _opened(self, node: Node) -> Open | None:
+    def _opened(self, node: Node) -> ScaleSource | None:
         if (found := scales.channels(node)) is not None:
             self.channels[node] = found
-            return Open(found.result, node)
+            return ScaleSource(found.result, node)
         if node.op in scales.HOMOGENEOUS and (before := self.open.get(node.operands[0])) is not None:
             return replace(before, through=before.through or node)
         if node.op in scales.BIAS and (before := self.open.get(node.operands[0])) is not None:
@@ -73,7 +73,7 @@ class Backward(scales.ScaleMutator):
             return self._sum(node)
         return None
 
-    def _sum(self, node: Node) -> Open | None:
+    def _sum(self, node: Node) -> ScaleSource | None:
         x, y = (o.type for o in node.operands)
         a, b = (self.open.get(o) for o in node.operands)
         if not isinstance(x, TensorType) or not isinstance(y, TensorType):
@@ -99,8 +99,8 @@ class Backward(scales.ScaleMutator):
                 return [f"left %{node.name} behind %{found.source.name}: %{scale.name} runs along other axes than the channels"]
             if not early[scale.index] or scale.type.dtype is not kept.type.dtype:
                 return [f"left %{node.name} behind %{found.source.name}: %{scale.name} is computed from data"]
-            if found.through is not None and (known := scales.sign(scale)) is not scales.Sign.POSITIVE:
-                why = scales.UNKNOWN if known is scales.Sign.UNKNOWN else "is not positive everywhere"
+            if found.through is not None and (known := scales.sign(scale)) is not scales.ScaleSign.POSITIVE:
+                why = scales.UNKNOWN if known is scales.ScaleSign.UNKNOWN else "is not positive everywhere"
                 return [f"left %{node.name} behind %{found.source.name}: %{scale.name} {why}, and {found.through.op.name} lies between"]
             self.gone[node] = kept
             self.takes[kept] = scales.Scale(node, scale, left, found.axes)

@@ -10,7 +10,7 @@ from irscope.passes import fold_scale_axes as scales
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ScaleSink:
     """All users of a value can take a scale along ``axes``; ``sink`` is one of the contractions that it folds into.
 
     ``through`` is a function in between that only a positive scale may cross, ``divided`` an addition whose other operand is divided by
@@ -22,7 +22,7 @@ class Wanted:
     through: Node | None = None
     divided: Node | None = None
 
-    def and_also(self, other: Wanted | None) -> Wanted | None:
+    def and_also(self, other: ScaleSink | None) -> ScaleSink | None:
         """The requirement of two users combined."""
         if other is None or other.axes != self.axes:
             return None
@@ -42,7 +42,7 @@ class Forward(scales.ScaleMutator):
         self.channels: dict[Node, scales.Channels] = {}
         self.kept: dict[Node, Node] = {}
         self.scaled: dict[Node, scales.Scale] = {}
-        wants: dict[Node, Wanted | None] = {} if graph.root is None else {graph.root: None}
+        wants: dict[Node, ScaleSink | None] = {} if graph.root is None else {graph.root: None}
         for node in reversed(graph.nodes):
             for operand, want in zip(node.operands, self._wanted_of_operands(node, wants.get(node)), strict=True):
                 wants[operand] = want and want.and_also(wants[operand]) if operand in wants else want
@@ -59,12 +59,12 @@ class Forward(scales.ScaleMutator):
                 if found is not None and node not in self.channels:
                     self.scaled[node] = found
 
-    def _wanted_of_operands(self, node: Node, want: Wanted | None) -> Sequence[Wanted | None]:
+    def _wanted_of_operands(self, node: Node, want: ScaleSink | None) -> Sequence[ScaleSink | None]:
         """What a node requires of its operands, if its own users require ``want``."""
-        nothing: list[Wanted | None] = [None] * len(node.operands)
+        nothing: list[ScaleSink | None] = [None] * len(node.operands)
         if (found := scales.channels(node)) is not None and found.read is not None:
             self.channels[node] = found
-            return [Wanted(found.data, node), None]
+            return [ScaleSink(found.data, node), None]
         if want is None:
             return nothing
         if node.op in scales.HOMOGENEOUS:
@@ -81,7 +81,7 @@ class Forward(scales.ScaleMutator):
                     return [None, divided]
         return nothing
 
-    def _multiplied(self, node: Node, want: Wanted, early: list[bool]) -> None:
+    def _multiplied(self, node: Node, want: ScaleSink, early: list[bool]) -> None:
         for kept, scale in (node.operands, node.operands[::-1]):
             if not isinstance(kept.type, TensorType) or not isinstance(scale.type, TensorType):
                 return
@@ -120,14 +120,14 @@ class Forward(scales.ScaleMutator):
         return self.builder.add(node.op, values, node.attrs, node.type, name=node.name)
 
 
-def _forbidden(scale: Node, want: Wanted) -> str:
+def _forbidden(scale: Node, want: ScaleSink) -> str:
     """Why a scale may not move to the contraction; empty if it may."""
     if want.through is None and want.divided is None:
         return ""
     known = scales.sign(scale)
-    if known is scales.Sign.POSITIVE or (known is scales.Sign.NO_ZERO and want.through is None):
+    if known is scales.ScaleSign.POSITIVE or (known is scales.ScaleSign.NO_ZERO and want.through is None):
         return ""
-    if known is scales.Sign.UNKNOWN:
+    if known is scales.ScaleSign.UNKNOWN:
         between = want.through or want.divided
         assert between is not None, "one of them is there"
         return f"{scales.UNKNOWN}, and {between.op.name} lies between"

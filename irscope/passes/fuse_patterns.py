@@ -11,10 +11,10 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Constant
 from irscope.passes.base import Pass
 from irscope.passes.composite import Recipe, put_together
-from irscope.passes.pattern import Match, Pattern, anything, op
+from irscope.passes.pattern import DataflowPattern, Match, anything, op
 from irscope.passes.torch_effects import small_value
 
-Step = Callable[[Pattern], Pattern]
+Step = Callable[[DataflowPattern], DataflowPattern]
 RECTIFIERS = hlo.named("maximum call")
 
 
@@ -57,7 +57,7 @@ def _word(op: Op) -> str:
     return "" if op is hlo.get_tuple_element else op.name.rpartition(".")[2].rpartition("::")[2].strip("_").replace("-", "_")
 
 
-def _chain(core: Pattern, *steps: Step) -> Pattern:
+def _chain(core: DataflowPattern, *steps: Step) -> DataflowPattern:
     """A core operator, followed by the optional steps."""
     for step in steps:
         core = core.optional(step)
@@ -73,11 +73,11 @@ def _keeps_shape(node: Node, of: int) -> bool:
 CORE = op("nn.conv2d", "nn.dense", "nn.batch_matmul", "nn.conv1d", "nn.conv3d", "nn.matmul")(anything(), anything())
 
 
-def _norm(x: Pattern) -> Pattern:
+def _norm(x: DataflowPattern) -> DataflowPattern:
     return op("get-tuple-element").with_attrs(index=0)(op("nn.batch_norm")(x, ...))
 
 
-def _sum(x: Pattern) -> Pattern:
+def _sum(x: DataflowPattern) -> DataflowPattern:
     """A residual addition, or a bias written as one: the added value must not broadcast the result."""
     left = op("add")(x, anything()).where(lambda node: _keeps_shape(node, 0))
     return left | op("add")(anything(), x).where(lambda node: _keeps_shape(node, 1))
@@ -111,7 +111,7 @@ def _is_zero(node: Node) -> bool:
     return literal is not None and isinstance(node.type, TensorType) and not node.type.rank and float(literal.value()) == 0.0
 
 
-def _either(name: str, x: Pattern, other: Pattern) -> Pattern:
+def _either(name: str, x: DataflowPattern, other: DataflowPattern) -> DataflowPattern:
     return op(name)(x, other) | op(name)(other, x)
 
 
@@ -143,6 +143,6 @@ def _made_inside(node: Node) -> bool:
     return number or _is_stretched(node) or _is_zero(node)
 
 
-PATTERNS: dict[Dialect, tuple[Pattern, Callable[[Node], bool]]] = {
+PATTERNS: dict[Dialect, tuple[DataflowPattern, Callable[[Node], bool]]] = {
     RELAY: (RELAY_CHAIN, lambda node: False), TORCHSCRIPT: (TORCH_CHAIN, small_value), HLO: (HLO_CHAIN, _made_inside)}
 """What is looked for in each format, and which values of few numbers the function writes itself."""

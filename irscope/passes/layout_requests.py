@@ -9,7 +9,7 @@ from irscope.graph import Node, Op, TensorType
 from irscope.ops import get
 from irscope.ops.sets import relay
 from irscope.passes.layout_rules import RULES
-from irscope.passes.layouts import Layout, layout
+from irscope.passes.layouts import AxisLayout, layout
 from irscope.passes.simplify_inference import bound
 from irscope.source import UserError, did_you_mean
 
@@ -28,13 +28,13 @@ TRANSPOSED = {"NCW": "IOW", "NCHW": "IOHW", "NCDHW": "IODHW"}
 DEPTHWISE = {"NHWC": "HWOI"}
 """The layout of weights that goes with one of data, where none is asked for: those of TVM's ``convert_op_layout``."""
 
-Requests = Mapping[Op, tuple[Layout, str]]
+Requests = Mapping[Op, tuple[AxisLayout, str]]
 """By operator: the layout of the data, and that of the kernel or ``default``."""
 
 
 def requests(text: str) -> Requests:
     """The requests in the option's text. Raises UserError for an unknown operator or an invalid layout."""
-    found: dict[Op, tuple[Layout, str]] = {}
+    found: dict[Op, tuple[AxisLayout, str]] = {}
     for part in text.split("+"):
         if not part.strip():
             continue
@@ -63,13 +63,13 @@ def requests(text: str) -> Requests:
     return found
 
 
-def _kernel_is_known(data: Layout) -> None:
+def _kernel_is_known(data: AxisLayout) -> None:
     if "".join(data.wholes) not in KERNELS:
         raise UserError(f"convert-layout: no layout of weights is known that goes with {data}",
                         f"write OPERATOR:{data}:KERNEL, or one of {', '.join(KERNELS)}")
 
 
-def wanted(node: Node, data: Layout, kernel: str) -> Mapping[str, Any] | str:
+def wanted(node: Node, data: AxisLayout, kernel: str) -> Mapping[str, Any] | str:
     """The attributes of an operator that works in the requested layout; the reason as text if it cannot."""
     given = bound(node)
     if "data_layout" not in given:
@@ -84,14 +84,14 @@ def wanted(node: Node, data: Layout, kernel: str) -> Mapping[str, Any] | str:
     return {**left, "data_layout": data.text, "kernel_layout": kernel}
 
 
-def operator_for(node: Node, data: Layout) -> Op:
+def operator_for(node: Node, data: AxisLayout) -> Op:
     """The operator for a layout: TVM has a separate operator for packed data."""
     if node.op not in CONV2D or not data.is_packed:
         return node.op
     return get("nn.contrib_depthwise_conv2d_NCHWc" if _is_depthwise(node) else "nn.contrib_conv2d_NCHWc", "relay")
 
 
-def _kernel(node: Node, data: Layout, given: Mapping[str, object]) -> str | None:
+def _kernel(node: Node, data: AxisLayout, given: Mapping[str, object]) -> str | None:
     """The layout of weights for a layout of data: in packed ones both channel axes are split like the data."""
     plain = "".join(data.wholes)
     transposed = node.op in DECONVOLUTIONS
@@ -122,7 +122,7 @@ def _attributes(name: str) -> tuple[str, ...]:
     return operator.names if operator is not None else ()
 
 
-def _layout(text: str) -> Layout:
+def _layout(text: str) -> AxisLayout:
     try:
         return layout(text)
     except ValueError as fault:

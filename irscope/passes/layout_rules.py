@@ -15,14 +15,14 @@ from irscope.formats.relay.operators import declared
 from irscope.graph import Kind, Node, TensorType, TupleType, Type
 from irscope.ops.sets import relay
 from irscope.passes.algebra.relay_arithmetic import BINARY
-from irscope.passes.layouts import Layout, layout, types_of
+from irscope.passes.layouts import AxisLayout, layout, types_of
 from irscope.passes.op_table import OpTable
 
-Known = Sequence[Layout | None]
+Known = Sequence[AxisLayout | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class LayoutCall:
     """A call as written; ``types`` are those of its operands, a tuple's fields one by one."""
 
     node: Node
@@ -48,7 +48,7 @@ class Ruled:
     attrs: Mapping[str, Any]
 
 
-Rule = Callable[[Call, Known, Known, Mapping[str, Any]], Ruled | None]
+Rule = Callable[[LayoutCall, Known, Known, Mapping[str, Any]], Ruled | None]
 
 
 def rule_of(node: Node) -> Rule | None:
@@ -63,7 +63,7 @@ def rule_of(node: Node) -> Rule | None:
 # ---------------------------------------------------------------------- pointwise
 
 
-def same(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+def same(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """Elementwise operators adopt any layout; other operands are scalars."""
     if now[0] is None or any(t.rank != len(now[0]) for t in types_of(call.node.type) if old is now and isinstance(t, TensorType)):
         return None
@@ -72,7 +72,7 @@ def same(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Rul
 
 def broadcast(count: int) -> Rule:
     """The first ``count`` operands broadcast together; others are scalars."""
-    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+    def rule(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
         shapes = [call.shape(i) for i in range(count)]
         known = [layout for layout in now[:count] if layout is not None]
         if not known or any(shape is None for shape in shapes):
@@ -86,7 +86,7 @@ def broadcast(count: int) -> Rule:
     return rule
 
 
-def _beside(widest: Layout, old: Layout | None, now: Layout | None, shape: tuple[object, ...]) -> Layout:
+def _beside(widest: AxisLayout, old: AxisLayout | None, now: AxisLayout | None, shape: tuple[object, ...]) -> AxisLayout:
     """The layout of an operand relative to the widest one: its last axes, or all of them if the ranks agree.
 
     If it broadcasts along a split axis, its part has size 1.
@@ -108,7 +108,7 @@ def _beside(widest: Layout, old: Layout | None, now: Layout | None, shape: tuple
 # ---------------------------------------------------------------------- one axis, several axes
 
 
-def moved(axis: int, old: Layout, now: Layout) -> int | None:
+def moved(axis: int, old: AxisLayout, now: AxisLayout) -> int | None:
     """The new position of an axis; None if it is split in either layout."""
     letter = old.letter(axis % len(old))
     place = now.place(letter) if letter is not None else -1
@@ -120,7 +120,7 @@ def along(results: str = "same", batch: bool = False) -> Rule:
 
     ``results`` is ``first`` if the other results are vectors along the axis.
     """
-    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+    def rule(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
         was, here = old[0], now[0]
         axis = call.given(attrs).axis
         if was is None or here is None or not isinstance(axis, int) or here.is_packed or not -len(was) <= axis < len(was):
@@ -134,7 +134,7 @@ def along(results: str = "same", batch: bool = False) -> Rule:
     return rule
 
 
-def over_axes(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+def over_axes(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """``nn.l2_normalize`` and ``reverse``: axes in the order as written."""
     was, here, axis = old[0], now[0], call.given(attrs).axis
     if was is None or here is None or here.is_packed or axis is None:
@@ -145,7 +145,7 @@ def over_axes(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -
     return Ruled([here], [here], {**attrs, "axis": places if isinstance(axis, list | tuple) else places[0]})
 
 
-def reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+def reduced(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """Reductions: the result has the remaining axes. A part is reduced with its whole axis."""
     was, here, given = old[0], now[0], call.given(attrs)
     if was is None or here is None or was.is_packed:
@@ -169,7 +169,7 @@ def reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> 
     return Ruled([here, *others], [left if left.axes else None], {**kept, "axis": places} if here is not was else attrs)
 
 
-def arg_reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+def arg_reduced(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """``argmax`` and ``argmin`` return positions: over one axis these stay the same, over several they would change."""
     given = call.given(attrs)
     axis = given.axis if isinstance(given.axis, list | tuple) else [given.axis]
@@ -181,7 +181,7 @@ def arg_reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, object])
 # ---------------------------------------------------------------------- shape
 
 
-def concatenated(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+def concatenated(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """All fields adopt the layout of the first field whose layout is known."""
     # The quantised one has a scale and a zero point for each field, and for the result.
     fields = (len(now) - 2) // 3 if call.node.op in QUANTISED_CONCATENATE else len(now)
@@ -197,7 +197,7 @@ def concatenated(call: Call, old: Known, now: Known, attrs: Mapping[str, object]
     return Ruled([here] * fields + [None] * (len(now) - fields), [here], made)
 
 
-def split(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+def split(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """Along an axis that the layout splits, the pieces must begin at multiples of the part."""
     was, here, given = old[0], now[0], call.given(attrs)
     if was is None or here is None or not isinstance(call.node.type, TupleType):
@@ -214,7 +214,7 @@ def split(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ru
     return Ruled([here], [here] * n, made)
 
 
-def squeezed(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+def squeezed(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """Removes axes of size 1, which must not be split."""
     was, here, axis, shape = old[0], now[0], call.given(attrs).axis, call.shape(0)
     if was is None or here is None or was.is_packed or shape is None:
@@ -230,7 +230,7 @@ def squeezed(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) ->
     return Ruled([here], [left if left.axes else None], {**attrs, "axis": sorted(here.place(letter or "") for letter in gone)})
 
 
-def transposed(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+def transposed(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """The result keeps its layout: only the ``axes`` attribute changes."""
     was, here, axes = old[0], now[0], call.given(attrs).axes
     if was is None or here is None or was.is_packed or here.is_packed:
@@ -240,7 +240,7 @@ def transposed(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) 
     return Ruled([here], [layout("".join(letters))], {**attrs, "axes": [here.place(letter) for letter in letters]})
 
 
-def padded(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+def padded(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """Padded axes must not be split."""
     was, here, widths = old[0], now[0], call.given(attrs).pad_width
     if was is None or here is None or was.is_packed or len(widths) != len(was):
@@ -252,7 +252,7 @@ def padded(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> R
     return Ruled([here, *[None] * (len(now) - 1)], [here], {**attrs, "pad_width": made})
 
 
-def sliced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+def sliced(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """Slices with explicit axes keep their ranges; others get a range for every axis."""
     was, here, given, shape = old[0], now[0], call.given(attrs), call.shape(0)
     if was is None or here is None or here.is_packed or shape is None:
@@ -279,7 +279,7 @@ def sliced(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> R
 
 def convolved(data: int) -> Rule:
     """Convolutions declare their layouts: the first ``data`` operands have the data layout, the next one the kernel layout."""
-    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+    def rule(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
         given = call.given(attrs)
         x, w = layout(str(given.data_layout)), layout(str(given.kernel_layout))
         return Ruled([*[x] * data, w, *[None] * (len(now) - data - 1)], [layout(str(given.out_layout or given.data_layout))], attrs)
@@ -288,7 +288,7 @@ def convolved(data: int) -> Rule:
 
 def windowed(key: str = "layout", packed: bool = True) -> Rule:
     """Pooling and resizing adopt the layout of their data, unless they declare one for the result. Spatial axes must not be split."""
-    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+    def rule(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
         given = call.given(attrs)
         said, here = layout(str(getattr(given, key))), now[0]
         result = str(getattr(given, "out_layout", ""))
@@ -303,7 +303,7 @@ def windowed(key: str = "layout", packed: bool = True) -> Rule:
     return rule
 
 
-def placed(call: Call, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
+def placed(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
     """Operators that change their layout only on request."""
     said = layout(str(call.given(attrs).layout))
     return Ruled([said, *[None] * (len(now) - 1)], [said], attrs)

@@ -12,7 +12,7 @@ from irscope.graph.types import Dim
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class AxisLayout:
     """The axes in order: a capital letter and 0 for a whole axis, its small letter and the size for a part.
 
     Created by :func:`layout` and by the methods here, and interned: equal layouts are the same object.
@@ -46,45 +46,45 @@ class Layout:
         """The size of the part of a split axis; 1 if it is not split."""
         return prod(size for name, size in self.axes if name == letter.lower())
 
-    def tail(self, count: int) -> Layout:
+    def tail(self, count: int) -> AxisLayout:
         """The last ``count`` whole axes with their parts: the layout of a tensor that broadcasts to one of this layout."""
         return self.only(self.wholes[len(self.wholes) - count:])
 
-    def only(self, letters: Collection[str]) -> Layout:
+    def only(self, letters: Collection[str]) -> AxisLayout:
         """Without the axes of other letters."""
         return _made(tuple(axis for axis in self.axes if axis[0].upper() in letters))
 
-    def stretched(self, sizes: dict[str, int]) -> Layout:
+    def stretched(self, sizes: dict[str, int]) -> AxisLayout:
         """With other sizes of parts: a tensor that broadcasts along C has a part of 1 where others have one of 4."""
         return _made(tuple((name, sizes.get(name.upper(), size) if size else 0) for name, size in self.axes))
 
-    def preceded(self, letters: Collection[str]) -> Layout:
+    def preceded(self, letters: Collection[str]) -> AxisLayout:
         """With whole axes prepended."""
         return _made((*((letter, 0) for letter in letters), *self.axes))
 
 
-def layout(text: str) -> Layout:
+def layout(text: str) -> AxisLayout:
     """The layout of a name. Raises ValueError for an invalid one: a letter twice, a part without its whole axis."""
     return _parsed(text)
 
 
 @cache
-def _parsed(text: str) -> Layout:
+def _parsed(text: str) -> AxisLayout:
     return _made(tuple(layout_axes(text)))
 
 
 @cache
-def _made(axes: tuple[tuple[str, int], ...]) -> Layout:
+def _made(axes: tuple[tuple[str, int], ...]) -> AxisLayout:
     text = "".join(f"{size or ''}{name}" for name, size in axes)
     wholes = tuple(name for name, size in axes if not size)
     names = [name for name, _ in axes]
     if len(set(names)) != len(names) or any(size and (not name.islower() or name.upper() not in wholes) for name, size in axes) \
             or any(name.islower() for name in wholes):
         raise ValueError(f"`{text}` is no layout")
-    return Layout(text, axes, wholes, len(wholes) != len(axes))
+    return AxisLayout(text, axes, wholes, len(wholes) != len(axes))
 
 
-def laid(type: Type, old: Layout, new: Layout) -> Type | None:
+def laid(type: Type, old: AxisLayout, new: AxisLayout) -> Type | None:
     """The type of a value of layout ``old`` in layout ``new``. Other types stay; None if the sizes do not fit."""
     if old is new or not isinstance(type, TensorType):
         return type
@@ -92,7 +92,7 @@ def laid(type: Type, old: Layout, new: Layout) -> Type | None:
 
 
 @cache
-def _laid(type: TensorType, old: Layout, new: Layout) -> TensorType | None:
+def _laid(type: TensorType, old: AxisLayout, new: AxisLayout) -> TensorType | None:
     if len(old) != type.rank or set(old.wholes) != set(new.wholes):
         return None
     sizes: dict[str, Dim] = {}

@@ -9,7 +9,7 @@ from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
 from irscope.passes.base import RelayPass
 from irscope.passes.composite import Recipe, put_together
-from irscope.passes.pattern import Match, Pattern, is_constant
+from irscope.passes.pattern import DataflowPattern, Match, is_constant
 from irscope.passes.pattern_text import pattern_of
 from irscope.passes.registry import split_outside
 from irscope.source import UserError
@@ -37,7 +37,7 @@ class MergeComposite(RelayPass):
         self.table = [_named(text) for text in (*split_outside(patterns, ";"), *lines)]
 
     @classmethod
-    def of(cls, table: Sequence[tuple[str, Pattern]]) -> MergeComposite:
+    def of(cls, table: Sequence[tuple[str, DataflowPattern]]) -> MergeComposite:
         """The pass with patterns built in Python, each with its name."""
         made = cls()
         made.table = list(table)
@@ -48,7 +48,7 @@ class MergeComposite(RelayPass):
         return made
 
 
-def _recipe(name: str, pattern: Pattern) -> Recipe:
+def _recipe(name: str, pattern: DataflowPattern) -> Recipe:
     def marks(found: Match) -> dict[str, object]:
         return {"Composite": name, "PartitionedFromPattern": "".join(_word(node) for node in reversed(found.inside))}
 
@@ -65,7 +65,7 @@ def _word(node: Node) -> str:
     return "Tuple_" if node.op is hlo.tuple else f"{node.op.name}_"
 
 
-def _named(text: str) -> tuple[str, Pattern]:
+def _named(text: str) -> tuple[str, DataflowPattern]:
     name, colon, pattern = text.partition(":")
     if not colon or not name.strip():
         raise UserError(f"merge-composite: {text.strip()!r} has no name", "write NAME: PATTERN, such as my.relu: nn.relu(*)")

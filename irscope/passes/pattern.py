@@ -30,13 +30,13 @@ class Match:
     """
 
     root: Node
-    nodes: dict[Pattern, Node] = field(default_factory=dict)
+    nodes: dict[DataflowPattern, Node] = field(default_factory=dict)
     inside: list[Node] = field(default_factory=list)
 
-    def __getitem__(self, pattern: Pattern) -> Node:
+    def __getitem__(self, pattern: DataflowPattern) -> Node:
         return self.nodes[pattern]
 
-    def __contains__(self, pattern: Pattern) -> bool:
+    def __contains__(self, pattern: DataflowPattern) -> bool:
         return pattern in self.nodes
 
     def inputs(self) -> list[Node]:
@@ -62,15 +62,15 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pattern:
+class DataflowPattern:
     """Matches nodes. Created by :func:`op`, :func:`anything`, :func:`constant`, :func:`parameter`; refined by its methods."""
 
     names: frozenset[str] = frozenset()
-    operands: tuple[Pattern, ...] | None = None
+    operands: tuple[DataflowPattern, ...] | None = None
     more: bool = False
     attrs: Mapping[str, Any] = field(default_factory=dict)
     conditions: tuple[Callable[[Node], bool], ...] = ()
-    choices: tuple[Pattern, ...] = ()
+    choices: tuple[DataflowPattern, ...] = ()
     heads: frozenset[str] | None = field(init=False, default=None)
     """The operators that a fitting node may have; None: any. Most nodes are told apart by this alone."""
 
@@ -80,30 +80,30 @@ class Pattern:
             heads = frozenset().union(*(choice.heads or () for choice in self.choices))
         object.__setattr__(self, "heads", heads)
 
-    def __call__(self, *operands: Pattern | EllipsisType) -> Pattern:
+    def __call__(self, *operands: DataflowPattern | EllipsisType) -> DataflowPattern:
         """The same operator with operands that must match these; a ``...`` at the end allows any others to follow."""
-        given = [operand for operand in operands if isinstance(operand, Pattern)]
+        given = [operand for operand in operands if isinstance(operand, DataflowPattern)]
         if any(operand is ... for operand in operands[:-1]):
             raise ValueError("... stands behind the operands")
         return replace(self, operands=tuple(given), more=len(given) < len(operands))
 
-    def __or__(self, other: Pattern) -> Pattern:
+    def __or__(self, other: DataflowPattern) -> DataflowPattern:
         """This pattern, or the other if it does not match."""
-        return Pattern(choices=(self, other))
+        return DataflowPattern(choices=(self, other))
 
-    def with_attrs(self, **attrs: object) -> Pattern:
+    def with_attrs(self, **attrs: object) -> DataflowPattern:
         """Only nodes whose attributes have these values in the text."""
         return replace(self, attrs={**self.attrs, **attrs})
 
-    def where(self, condition: Callable[[Node], bool]) -> Pattern:
+    def where(self, condition: Callable[[Node], bool]) -> DataflowPattern:
         """Only nodes that satisfy a condition."""
         return replace(self, conditions=(*self.conditions, condition))
 
-    def of_rank(self, rank: int) -> Pattern:
+    def of_rank(self, rank: int) -> DataflowPattern:
         """Only tensors of a rank."""
         return self.where(lambda node: isinstance(node.type, TensorType) and node.type.rank == rank)
 
-    def optional(self, step: Callable[[Pattern], Pattern]) -> Pattern:
+    def optional(self, step: Callable[[DataflowPattern], DataflowPattern]) -> DataflowPattern:
         """``step(self)`` if it matches, otherwise this pattern."""
         return step(self) | self
 
@@ -150,17 +150,17 @@ class Pattern:
         return False
 
 
-def op(*names: str) -> Pattern:
+def op(*names: str) -> DataflowPattern:
     """A node of one of these operators."""
-    return Pattern(frozenset(names))
+    return DataflowPattern(frozenset(names))
 
 
-def anything() -> Pattern:
+def anything() -> DataflowPattern:
     """Any node; it stays outside the match."""
-    return Pattern()
+    return DataflowPattern()
 
 
-def constant() -> Pattern:
+def constant() -> DataflowPattern:
     """A constant; it stays outside the match."""
     return anything().where(is_constant)
 
@@ -170,6 +170,6 @@ def is_constant(node: Node) -> bool:
     return node.op is hlo.constant
 
 
-def parameter() -> Pattern:
+def parameter() -> DataflowPattern:
     """A parameter of the graph."""
     return anything().where(lambda node: node.op is hlo.parameter)

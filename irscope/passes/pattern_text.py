@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from irscope.formats.relay.operators import declared, names
 from irscope.graph import Node
-from irscope.passes.pattern import Pattern, anything, constant, op
+from irscope.passes.pattern import DataflowPattern, anything, constant, op
 from irscope.passes.registry import split_outside
 from irscope.passes.simplify_inference import bound
 from irscope.source import UserError, did_you_mean
@@ -25,7 +25,7 @@ DEEPEST = 100
 """How deep steps may be nested in a text."""
 
 
-def pattern_of(text: str) -> Pattern:
+def pattern_of(text: str) -> DataflowPattern:
     """The pattern that a text describes. Raises UserError with the position of a syntax error."""
     reader = _Reader(text)
     found = reader.pattern(0)
@@ -39,7 +39,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
-        self.values: dict[str, Pattern] = {}
+        self.values: dict[str, DataflowPattern] = {}
         self.tokens: list[tuple[str, str, int]] = []
         place, end = 0, len(text.rstrip())
         while place < end:
@@ -60,7 +60,7 @@ class _Reader:
         return False
 
     # Patterns are at most DEEPEST deep, so recursion is safe.
-    def pattern(self, depth: int) -> Pattern:
+    def pattern(self, depth: int) -> DataflowPattern:
         if depth > DEEPEST:
             raise self.fault(f"steps are nested more than {DEEPEST} deep")
         found = self.step(depth)
@@ -68,7 +68,7 @@ class _Reader:
             found = found | self.step(depth)
         return found
 
-    def step(self, depth: int) -> Pattern:
+    def step(self, depth: int) -> DataflowPattern:
         kind, word = self.tokens[self.at][:2] if self.at < len(self.tokens) else ("", "")
         if self.take("*"):
             return anything()
@@ -86,10 +86,10 @@ class _Reader:
         self.at += 1
         return self.operator(word, depth)
 
-    def operator(self, name: str, depth: int) -> Pattern:
+    def operator(self, name: str, depth: int) -> DataflowPattern:
         optional = self.take("?")
         self.take("(")
-        operands: list[Pattern] = []
+        operands: list[DataflowPattern] = []
         while not self.take(")"):
             operands.append(self.pattern(depth + 1))
             if not self.take(","):
@@ -109,7 +109,7 @@ class _Reader:
         if not self.take(")"):
             raise self.fault("`,` or `)` is expected here")
 
-    def attributes(self, name: str, pattern: Pattern) -> Pattern:
+    def attributes(self, name: str, pattern: DataflowPattern) -> DataflowPattern:
         operator = declared(name)
         assert operator is not None, "the caller has looked"
         for part in split_outside(self.tokens[self.at][1][1:-1]):

@@ -16,7 +16,7 @@ from irscope.render.folding import MANY_PARAMETERS, Fold, folding, n_boxes, text
 from irscope.render.labels import headline, inside_text, shape_text
 from irscope.render.marks import Marks
 from irscope.render.units import bytes_, flops, plural, short
-from irscope.render.view import Box, Cluster, Link, Options, View, stub_crowds
+from irscope.render.view import Box, BoxFrame, BoxOptions, Drawing, Link, stub_crowds
 
 MAX_NAME = 34
 MAX_INPUTS = 5
@@ -28,13 +28,13 @@ class _Place:
 
     graph: Graph
     folds: list[Fold]
-    cluster: Cluster | None
+    cluster: BoxFrame | None
     parent: _Place | None = None
     caller: Node | None = None
     picked: set[Node] | None = None
     boxes: dict[int, Box] = field(default_factory=dict)
     bodies: dict[int, _Place] = field(default_factory=dict)
-    kernels: dict[str, Cluster] = field(default_factory=dict)
+    kernels: dict[str, BoxFrame] = field(default_factory=dict)
 
     def box_of(self, node: Node) -> Box | None:
         """The box of a node; None if it has no box."""
@@ -45,7 +45,7 @@ class _Place:
         return self.picked is None or node in self.picked or self.folds[node.index] is Fold.TEXT
 
 
-def detail_view(survey: Survey, graph: Graph, options: Options) -> View:
+def detail_view(survey: Survey, graph: Graph, options: BoxOptions) -> Drawing:
     """Every node of ``graph`` (or those picked), with constants folded away and as many bodies opened as fit."""
     return _Detail(survey, graph, options).view
 
@@ -56,9 +56,9 @@ def fits(graph: Graph, max_boxes: int) -> bool:
 
 
 class _Detail:
-    def __init__(self, survey: Survey, graph: Graph, options: Options) -> None:
+    def __init__(self, survey: Survey, graph: Graph, options: BoxOptions) -> None:
         self.survey, self.options = survey, options
-        self.view = View(f"{survey.module.name} / {graph.name}" if graph is survey.entry else graph.name)
+        self.view = Drawing(f"{survey.module.name} / {graph.name}" if graph is survey.entry else graph.name)
         picked = set(options.picked) if options.picked is not None else None
         whole = n_boxes(graph, folding(graph, False)) if picked is None else len(picked)
         many = len(graph.params) > MANY_PARAMETERS and whole > 24 and picked is None
@@ -129,7 +129,7 @@ class _Detail:
             box.kernel = kernels[0]
             cluster = place.kernels.get(box.kernel)
             if cluster is None:
-                cluster = place.kernels[box.kernel] = Cluster(f"kernel of %{short(box.kernel, MAX_NAME)}", place.cluster, "fusion")
+                cluster = place.kernels[box.kernel] = BoxFrame(f"kernel of %{short(box.kernel, MAX_NAME)}", place.cluster, "fusion")
                 self.view.clusters.append(cluster)
             box.cluster = cluster
 
@@ -165,7 +165,7 @@ class _Detail:
             title = f"{outer.title}  %{short(caller.name, MAX_NAME)}"
         else:
             title = body.name + (f" x{trips}" if trips is not None and body is caller.bodies[-1] else "")
-        cluster = Cluster(title, place.cluster, caller.op.work, key=f"{place.graph.name}/{caller.name}/{body.name}")
+        cluster = BoxFrame(title, place.cluster, caller.op.work, key=f"{place.graph.name}/{caller.name}/{body.name}")
         self.view.clusters.append(cluster)
         inner = _Place(body, folds, cluster, place, caller)
         self._places.append(inner)

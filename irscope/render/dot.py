@@ -13,7 +13,7 @@ from irscope.lazy import LazyModule
 from irscope.render.marks import found_lines, tooltip_of
 from irscope.render.palette import Colours
 from irscope.render.theme import Theme, box_colours, class_colours, legend, theme
-from irscope.render.view import Box, Cluster, View
+from irscope.render.view import Box, BoxFrame, Drawing
 from irscope.source import UserError
 from irscope.source.visible import markup, visible
 
@@ -23,15 +23,12 @@ else:  # of use only where the dot program draws
     dot_command, execute = LazyModule("graphviz.backend.dot_command"), LazyModule("graphviz.backend.execute")
 
 FONT = "DejaVu Sans,Verdana,Helvetica,sans-serif"
-MONO = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 TIMEOUT = 60.0
 """Seconds that graphviz may take; our limits keep it far below."""
 FORMATS = ("svg", "png", "pdf")
-MAX_PIXELS = 12_000
-"""Cairo draws bitmaps up to 32,767 pixels a side, and viewers give up long before."""
 
 
-def dot_text(view: View, color_by: str = "class", dark: bool = False) -> str:
+def dot_text(view: Drawing, color_by: str = "class", dark: bool = False) -> str:
     """The drawing as DOT."""
     return "\n".join(_lines(view, color_by, theme(dark))) + "\n"
 
@@ -96,7 +93,7 @@ def _failed(said: bytes | str | None, status: int) -> UserError:
     return UserError(f"graphviz failed: {lines[-1] if lines else f'status {status}'}", "-o FILE.html needs no graphviz")
 
 
-def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
+def _lines(view: Drawing, color_by: str, colours: Theme) -> Iterator[str]:
     names = {box: f"n{i}" for i, box in enumerate(view.boxes)}
     yield "digraph irscope {"
     # Without these limits dot needs half a minute for a thousand nodes that share one input; with them under a second.
@@ -112,17 +109,17 @@ def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
     yield "}"
 
 
-def _boxes(view: View, names: dict[Box, str], color_by: str, colours: Theme) -> Iterator[str]:
+def _boxes(view: Drawing, names: dict[Box, str], color_by: str, colours: Theme) -> Iterator[str]:
     """Boxes inside their clusters; clusters inside their parents."""
-    inside: dict[Cluster | None, list[Box]] = {}
-    below: dict[Cluster | None, list[Cluster]] = {}
+    inside: dict[BoxFrame | None, list[Box]] = {}
+    below: dict[BoxFrame | None, list[BoxFrame]] = {}
     for box in view.boxes:
         inside.setdefault(box.cluster, []).append(box)
     for frame in view.clusters:
         below.setdefault(frame.parent, []).append(frame)
     most = max((box.cost for box in view.boxes), default=0.0) or 1.0
     number = 0
-    stack: list[tuple[Cluster | None, bool, int]] = [(None, False, 0)]
+    stack: list[tuple[BoxFrame | None, bool, int]] = [(None, False, 0)]
     while stack:
         cluster, done, depth = stack.pop()
         pad = "  " * (depth + 1)
@@ -167,7 +164,7 @@ def _link_attributes(size: int, n: int, label: str) -> str:
     return f" [{', '.join(parts)}]"
 
 
-def _title(view: View, color_by: str, colours: Theme) -> str:
+def _title(view: Drawing, color_by: str, colours: Theme) -> str:
     """The title, the notes, and a legend of the colours that occur."""
     rows = [f'<tr><td align="left"><font point-size="16"><b>{markup(view.title)}</b></font></td></tr>']
     rows += [f'<tr><td align="left"><font point-size="10" color="{colours.faint}">{markup(note)}</font></td></tr>' for note in view.notes]

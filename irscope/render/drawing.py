@@ -10,7 +10,7 @@ from irscope.render.detail import detail_view, fits
 from irscope.render.dot import can_draw, dot_text, draw
 from irscope.render.overview import MAX_OVERVIEW, overview
 from irscope.render.svg import svg_text
-from irscope.render.view import MAX_BOXES, Options, View
+from irscope.render.view import MAX_BOXES, BoxOptions, Drawing
 from irscope.source import UserError
 
 
@@ -29,21 +29,21 @@ class DrawingOptions:
     kernels_of: str = ""
 
 
-def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> View:
+def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> Drawing:
     """The boxes and links of a choice."""
     limit = options.max_boxes or MAX_BOXES
     if choice.picked is not None and len(choice.picked) > limit:
         raise UserError(f"{len(choice.picked):,} nodes are too many to read in a drawing (the limit is {limit})",
                         "a smaller --radius, a narrower --where, or --max-nodes N; --format tree lists them")
     if choice.picked is not None or fits(choice.graph, limit):
-        detailed = Options(limit, depth=options.depth, picked=choice.picked, centre=choice.centre, findings=reading.findings,
+        detailed = BoxOptions(limit, depth=options.depth, picked=choice.picked, centre=choice.centre, findings=reading.findings,
                            kernels=options.kernels)
         view = detail_view(choice.survey, choice.graph, detailed)
         if options.kernels:
             view.notes.insert(0, f"frames are kernels under {options.kernels_of}")
     else:
         limit = options.max_boxes or MAX_OVERVIEW
-        folded = Options(limit, generous=options.max_boxes is not None, depth=options.depth, findings=reading.findings)
+        folded = BoxOptions(limit, generous=options.max_boxes is not None, depth=options.depth, findings=reading.findings)
         view = overview(choice.survey, choice.graph, folded)
         if options.kernels:
             view.notes.append(f"too large to frame the kernels of {options.kernels_of}: --around NODE, --where, --max-nodes")

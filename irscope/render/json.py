@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from irscope.analysis.outline import Section
-from irscope.analysis.summary import Summary, Value, source_line, summarise
+from irscope.analysis.summary import EntryValue, Summary, source_line, summarise
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, Reading
 from irscope.ops import hlo
@@ -115,7 +115,7 @@ def _summary(summary: Summary) -> dict[str, object]:
     }
 
 
-def _value(value: Value) -> dict[str, object]:
+def _value(value: EntryValue) -> dict[str, object]:
     return {"name": value.name, "type": str(value.type), "bytes": value.bytes, **({"path": value.path} if value.path else {})}
 
 

@@ -14,7 +14,7 @@ from irscope.render.folding import Fold, folding, text_of
 from irscope.render.labels import headline, inside_text, shape_text
 from irscope.render.marks import Marks
 from irscope.render.units import bytes_, flops, plural, short
-from irscope.render.view import Box, Cluster, Link, Options, View, bundle, stub_crowds
+from irscope.render.view import Box, BoxFrame, BoxOptions, Drawing, Link, bundle, stub_crowds
 
 MAX_OVERVIEW = 40
 """Boxes of an overview: it is to be taken in at a glance."""
@@ -27,15 +27,15 @@ WEIGHT_OF_NODES = 0.1
 MAX_NAME = 34
 
 
-def overview(survey: Survey, graph: Graph, options: Options) -> View:
+def overview(survey: Survey, graph: Graph, options: BoxOptions) -> Drawing:
     """The sections of ``graph``, the costliest open first."""
     return _Overview(survey, graph, options).view
 
 
 class _Overview:
-    def __init__(self, survey: Survey, graph: Graph, options: Options) -> None:
+    def __init__(self, survey: Survey, graph: Graph, options: BoxOptions) -> None:
         self.survey, self.graph, self.options = survey, graph, options
-        self.view = View(f"{survey.module.name} / {graph.name}")
+        self.view = Drawing(f"{survey.module.name} / {graph.name}")
         self.folds = folding(graph, fold_parameters=True)
         self.box_of: list[Box | None] = [None] * len(graph.nodes)
         self.copies_of: list[dict[Section, int]] = [{}] * len(graph.nodes)
@@ -59,10 +59,10 @@ class _Overview:
         """Best first: the section that costs most and holds most is opened next, while its children find room."""
         whole_cost = estimate(root.flops, root.bytes) or 1.0
         whole_nodes = root.n_nodes or 1
-        heap: list[tuple[float, int, Section, Cluster | None, int]] = []
-        closed: dict[Section, tuple[Cluster | None, Box]] = {}
+        heap: list[tuple[float, int, Section, BoxFrame | None, int]] = []
+        closed: dict[Section, tuple[BoxFrame | None, Box]] = {}
 
-        def add(section: Section, cluster: Cluster | None, depth: int) -> None:
+        def add(section: Section, cluster: BoxFrame | None, depth: int) -> None:
             weight = estimate(section.flops, section.bytes) / whole_cost + WEIGHT_OF_NODES * section.n_nodes / whole_nodes
             self._n += 1
             heapq.heappush(heap, (-weight, self._n, section, cluster, depth))
@@ -78,7 +78,7 @@ class _Overview:
             inside = self._inside(section)
             if boxes + len(inside) - 1 > self.options.max_boxes or not inside:
                 continue
-            frame = Cluster(_title(section), cluster, "section", _title(section))
+            frame = BoxFrame(_title(section), cluster, "section", _title(section))
             self.view.clusters.append(frame)
             del closed[section]
             boxes += self._unfold(section, frame, depth, add) - 1
@@ -91,7 +91,7 @@ class _Overview:
                     self.box_of[node.index] = box
         self._map_copies()
 
-    def _unfold(self, section: Section, frame: Cluster | None, depth: int, add: Callable[[Section, Cluster | None, int], None]) -> int:
+    def _unfold(self, section: Section, frame: BoxFrame | None, depth: int, add: Callable[[Section, BoxFrame | None, int], None]) -> int:
         """Place what stands in an open section; returns how many boxes that makes."""
         n = 0
         for child in self._inside(section):
@@ -122,7 +122,7 @@ class _Overview:
         drawn = [node for node in section.all_nodes() if self.folds[node.index] is Fold.BOX]
         return drawn[0] if len(drawn) == 1 else None
 
-    def _section_box(self, section: Section, cluster: Cluster | None) -> Box:
+    def _section_box(self, section: Section, cluster: BoxFrame | None) -> Box:
         steps = [f"{name} {n}" for name, n in section.ops.most_common() if name not in _DULL][:3]
         main = max(section.ops, key=lambda op: _WEIGHT.get(op, 0), default="")
         box = Box(section.title, "section", cluster=cluster, times=section.times, key=section.title)
@@ -134,7 +134,7 @@ class _Overview:
             box.tags.add("heavy")
         return box
 
-    def _node_box(self, node: Node, cluster: Cluster | None) -> Box:
+    def _node_box(self, node: Node, cluster: BoxFrame | None) -> Box:
         survey, graph = self.survey, self.graph
         box = Box(headline(node), drawn_class(node), cluster=cluster, node=node, graph=graph, key=f"{graph.name}/{node.name}")
         box.lines = [t for t in (inside_text(node), shape_text(node), short(f"%{node.name}", MAX_NAME)) if t]

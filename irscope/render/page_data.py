@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 from irscope.analysis.classes import CLASSES, drawn_class
 from irscope.analysis.outline import Section
@@ -32,7 +33,7 @@ class _Words:
         return known
 
 
-def page_data(survey: Survey, findings: Sequence[Finding] = ()) -> dict[str, object]:
+def page_data(survey: Survey, findings: Sequence[Finding] = ()) -> dict[str, Any]:
     """The data of the page; the keys are read by ``page/model.js``."""
     maker = _Maker(survey)
     graphs = [maker.graph(graph) for graph in _graphs(survey)]

@@ -58,7 +58,7 @@ class Json:
         self.stream.write("\n]\n" if self._n else "[]\n")
 
 
-class Table:
+class StatisticsTable:
     """A row a file and a last row of sums. The columns are fixed, because the first row is printed before the last file is read."""
 
     def __init__(self, stream: TextIO, paint: Paint) -> None:
@@ -115,5 +115,5 @@ class Table:
 def writer(format: str, stream: TextIO, paint: Paint) -> Writer:
     """The writer of a format: ``table``, ``json`` or ``jsonl``."""
     if format == "table":
-        return Table(stream, paint)
+        return StatisticsTable(stream, paint)
     return Json(stream) if format == "json" else JsonLines(stream)

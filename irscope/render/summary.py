@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from irscope.analysis.summary import Costly, Summary, Value, describe_type
+from irscope.analysis.summary import Costly, EntryValue, Summary, describe_type
 from irscope.graph import Reading
 from irscope.ops.module_attributes import Interface
 from irscope.render.labels import inside_text
@@ -131,7 +131,7 @@ def _row(label: str, parts: Sequence[str], paint: Paint) -> Iterator[str]:
     yield "  " + paint(label.ljust(LABEL), "dim") + text
 
 
-def _values(values: Sequence[Value], paint: Paint, size: int) -> list[str]:
+def _values(values: Sequence[EntryValue], paint: Paint, size: int) -> list[str]:
     if not values:
         return ["none"]
     shown = [f"{v.name} {describe_type(v.type)}" + (f" = {v.path}" if v.path not in ("", v.name) else "") for v in values]

@@ -9,22 +9,21 @@ from irscope.render.layout import Placed, layered
 from irscope.render.marks import found_lines, tooltip_of
 from irscope.render.palette import Colours
 from irscope.render.theme import Theme, box_colours, legend, theme
-from irscope.render.view import Box, View
+from irscope.render.view import Box, Drawing
 from irscope.source.visible import markup
 
 LINE = 13.0
-TITLE_SIZE = 11.0
 PAD = 10.0
 MARGIN = 24.0
 FONT = "DejaVu Sans, Verdana, Helvetica, sans-serif"
 
 
-def svg_text(view: View, color_by: str = "class", dark: bool = False) -> str:
+def svg_text(view: Drawing, color_by: str = "class", dark: bool = False) -> str:
     """The drawing as one SVG text; frames of clusters become a line in their boxes."""
     return "\n".join(_lines(view, color_by, theme(dark))) + "\n"
 
 
-def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
+def _lines(view: Drawing, color_by: str, colours: Theme) -> Iterator[str]:
     number = {box: i for i, box in enumerate(view.boxes)}
     texts = [_texts(box) for box in view.boxes]
     widths = [max(len(text) * (7.2 if i == 0 else 6.0) for i, text in enumerate(lines)) + 2 * PAD for lines in texts]

@@ -20,11 +20,11 @@ MANY = 40
 
 
 @dataclass(slots=True, eq=False)
-class Cluster:
+class BoxFrame:
     """A frame around boxes: a fusion, a body, a scope, a stretch that repeats."""
 
     title: str
-    parent: Cluster | None = None
+    parent: BoxFrame | None = None
     kind: str = "section"
     key: str = ""
 
@@ -38,7 +38,7 @@ class Box:
     work: str
     lines: list[str] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
-    cluster: Cluster | None = None
+    cluster: BoxFrame | None = None
     node: Node | None = None
     graph: Graph | None = None
     tooltip: str = ""
@@ -62,18 +62,18 @@ class Link:
 
 
 @dataclass(slots=True)
-class View:
+class Drawing:
     """Everything that a drawing holds; ``notes`` say what it leaves out."""
 
     title: str
     boxes: list[Box] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
-    clusters: list[Cluster] = field(default_factory=list)
+    clusters: list[BoxFrame] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class BoxOptions:
     """What to draw. ``picked`` limits it to these nodes; ``centre`` is the one that was asked for; ``depth`` how many levels open;
     ``findings`` are marked where they are; ``kernels`` (for each node those that compute it) are framed.
 
@@ -89,7 +89,7 @@ class Options:
     kernels: Mapping[Node, Sequence[str]] = field(default_factory=dict)
 
 
-def stub_crowds(view: View) -> None:
+def stub_crowds(view: Drawing) -> None:
     """Replace the links of values with very many users by words in their boxes; in a large drawing, those of shared parameters too."""
     out: dict[Box, list[Link]] = {}
     for link in view.links:
@@ -111,9 +111,9 @@ def stub_crowds(view: View) -> None:
     view.boxes = [box for box in view.boxes if box not in gone]
 
 
-def bundle(view: View) -> None:
+def bundle(view: Drawing) -> None:
     """Draw the many lines between two frames, or between a frame and a box, as the one of most bytes, with the number of values of all."""
-    groups: dict[tuple[Cluster | Box, Cluster | Box], list[Link]] = {}
+    groups: dict[tuple[BoxFrame | Box, BoxFrame | Box], list[Link]] = {}
     for link in view.links:
         groups.setdefault(_sides(link), []).append(link)
     kept: list[Link] = []
@@ -127,13 +127,13 @@ def bundle(view: View) -> None:
     view.links = kept
 
 
-def _sides(link: Link) -> tuple[Cluster | Box, Cluster | Box]:
+def _sides(link: Link) -> tuple[BoxFrame | Box, BoxFrame | Box]:
     """The largest frames around each end of a link that the other end is outside of; the ends themselves where there are none."""
-    inside: dict[Cluster | None, Cluster | Box] = {None: link.target}
+    inside: dict[BoxFrame | None, BoxFrame | Box] = {None: link.target}
     for cluster in _frames(link.target):
         inside[cluster] = inside[None]
         inside[None] = cluster
-    source: Cluster | Box = link.source
+    source: BoxFrame | Box = link.source
     for cluster in _frames(link.source):
         if cluster in inside:
             return source, inside[cluster]
@@ -141,7 +141,7 @@ def _sides(link: Link) -> tuple[Cluster | Box, Cluster | Box]:
     return source, inside[None]
 
 
-def _frames(box: Box) -> Iterator[Cluster]:
+def _frames(box: Box) -> Iterator[BoxFrame]:
     """The frames around a box, the smallest first."""
     cluster = box.cluster
     while cluster is not None:

@@ -16,7 +16,7 @@ from typing import Any
 from irscope.lazy import Array, np
 from irscope.source.budget import require
 from irscope.source.errors import UserError
-from irscope.source.unpickling import DTYPES, Machine, Name, Thing, numpy_type
+from irscope.source.unpickling import DTYPES, Name, PickleMachine, Thing, numpy_type
 from irscope.source.zips import damaged
 
 STATE_DICT = "torch.save(model.state_dict(), 'weights.pt') writes what irscope reads"
@@ -28,7 +28,7 @@ WRAPPERS = ("state_dict", "model_state_dict", "model", "net", "weights", "module
 
 
 @dataclass(frozen=True, slots=True)
-class Storage:
+class StoredBytes:
     """The bytes of an archive member, in an element type (None: the tensor specifies it)."""
 
     member: str
@@ -92,7 +92,7 @@ class _Archive:
         with warnings.catch_warnings():
             # A damaged name may contain an invalid escape sequence, for which Python would print a warning.
             warnings.simplefilter("ignore", DeprecationWarning)
-            value = Machine(self._read(self.pickle), self._persistent, self._tensor).run()
+            value = PickleMachine(self._read(self.pickle), self._persistent, self._tensor).run()
         leaves = dict(_leaves(_state_dict(value)))
         if leaves and all(name.startswith("module.") for name in leaves):
             leaves = {name.removeprefix("module."): leaf for name, leaf in leaves.items()}  # the prefix that DataParallel adds
@@ -109,7 +109,7 @@ class _Archive:
         require(self.archive.getinfo(member).file_size, f"{self.path}: {member}")
         return self.archive.read(member)
 
-    def _persistent(self, identity: object) -> Storage:
+    def _persistent(self, identity: object) -> StoredBytes:
         """('storage', class, key, device, number of elements)."""
         if not (isinstance(identity, tuple) and len(identity) >= 5 and identity[0] == "storage" and isinstance(identity[1], Name)):
             raise ValueError(f"an unknown reference {identity!r}")
@@ -117,9 +117,9 @@ class _Archive:
         dtype = None if word == "Untyped" else DTYPES.get(word)
         if dtype is None and word != "Untyped":
             raise UserError(f"{self.path}: storages of type {word} are not supported", "convert the tensors to float32 first")
-        return Storage(f"{self.root}data/{identity[2]}", dtype, int(identity[4]))
+        return StoredBytes(f"{self.root}data/{identity[2]}", dtype, int(identity[4]))
 
-    def _tensor(self, storage: Storage, offset: int, size: tuple[int, ...], stride: tuple[int, ...], dtype: str | None) -> Array:
+    def _tensor(self, storage: StoredBytes, offset: int, size: tuple[int, ...], stride: tuple[int, ...], dtype: str | None) -> Array:
         word = dtype or storage.dtype
         if word is None:
             raise ValueError("a tensor without an element type")

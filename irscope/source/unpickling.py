@@ -38,7 +38,7 @@ class Thing:
     state: Any = None
 
 
-class Machine:
+class PickleMachine:
     """Runs a pickle over names: tensors and containers become values, everything else a Thing."""
 
     def __init__(self, data: bytes, persistent: Callable[[Any], object], tensor: Callable[..., Array]) -> None:

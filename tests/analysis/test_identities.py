@@ -9,7 +9,7 @@ import pytest
 from irscope.analysis.identities import IDENTITIES, Identity
 from irscope.analysis.reference import evaluate
 from irscope.formats import hlo as hlo_format
-from irscope.graph.pattern import Term
+from irscope.graph.pattern import PatternTerm
 from irscope.ops import lookup
 from irscope.source import SourceText
 
@@ -42,7 +42,7 @@ class Text:
         truth = name == "mask" or (where is not None and where.ops == ("pred",) and where.operands[0].name == name)
         return "pred" if truth else self.dtype
 
-    def write(self, term: Term, wanted: str) -> str:
+    def write(self, term: PatternTerm, wanted: str) -> str:
         if term.number is not None:
             value = str(bool(term.number)).lower() if wanted == "pred" else term.number if wanted == "f32" else int(term.number)
             self.lines.append(f"k{len(self.lines)} = {wanted}[] constant({value})")
@@ -108,11 +108,11 @@ def test_both_sides_agree(row: Identity) -> None:
     after.params = dict(before.params)
     after.bound = dict.fromkeys(before.params, "")
     if row.to.ops == ("like",):
-        made = after.write(Term(row.pattern.ops, row.to.operands, attrs=row.pattern.root.attrs), wanted)
+        made = after.write(PatternTerm(row.pattern.ops, row.to.operands, attrs=row.pattern.root.attrs), wanted)
     elif row.to.name and row.to.name not in before.params:  # an instruction of the pattern, or a number that it names
         after.bound = dict.fromkeys(before.params, "")
         inner = next(t for t in terms(row.pattern.root) if t.name == row.to.name)
-        made = after.write(Term(inner.ops, inner.operands, "", inner.number, inner.attrs), wanted)
+        made = after.write(PatternTerm(inner.ops, inner.operands, "", inner.number, inner.attrs), wanted)
     else:
         made = after.write(row.to, wanted)
     other = module_text(after, made, wanted)
@@ -126,7 +126,7 @@ def test_both_sides_agree(row: Identity) -> None:
     assert np.allclose(left, right, rtol=1e-5)
 
 
-def terms(term: Term) -> list[Term]:
+def terms(term: PatternTerm) -> list[PatternTerm]:
     return [term, *(inner for operand in term.operands for inner in terms(operand))]
 
 

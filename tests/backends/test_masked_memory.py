@@ -13,7 +13,7 @@ from benchmarks.masked_memory import CPUS, Form, masks, runnable, texts, wrong_m
 from irscope.backends import llvm_compile, llvm_masked
 from irscope.backends.executable import Executable, aligned_bytes
 from irscope.backends.llvm_code import Code
-from irscope.backends.llvm_masked import Run
+from irscope.backends.llvm_masked import LaneRun
 from irscope.graph import DTYPES
 from tests.conftest import Cli
 
@@ -25,7 +25,7 @@ def reduced(wide: str, narrow: str, lanes: int, mask: tuple[bool, ...]) -> str:
     """The smallest text of the kind that LLVM 22.1 miscompiles: a truncated vector, stored under a constant mask."""
     code = Code()
     held = "<" + ", ".join(f"i1 {'true' if lane else 'false'}" for lane in mask) + ">"
-    llvm_masked.store(code, Run(narrow, lanes, "%p", int(narrow[1:]) // 8), "%t", held, mask)
+    llvm_masked.store(code, LaneRun(narrow, lanes, "%p", int(narrow[1:]) // 8), "%t", held, mask)
     return "\n".join([f"define void @f(<{lanes} x {wide}> %v, ptr %p) {{", f"  %t = trunc <{lanes} x {wide}> %v to <{lanes} x {narrow}>",
                       *code.text(), "  ret void", "}", *code.declarations])
 
@@ -49,7 +49,7 @@ def test_one_lane_of_floats_that_were_truncated_integers(cpu: str) -> None:
     """Floats keep LLVM's intrinsic: it does not see the truncation through the change of type."""
     code = Code()
     lanes = ", ".join(f"i1 {'true' if lane == 5 else 'false'}" for lane in range(8))
-    llvm_masked.store(code, Run("float", 8, "%p", 4), "%f", f"<{lanes}>", [lane == 5 for lane in range(8)])
+    llvm_masked.store(code, LaneRun("float", 8, "%p", 4), "%f", f"<{lanes}>", [lane == 5 for lane in range(8)])
     text = "\n".join(["define void @f(<8 x i64> %v, ptr %p) {", "  %t = trunc <8 x i64> %v to <8 x i32>",
                       "  %f = bitcast <8 x i32> %t to <8 x float>", *code.text(), "  ret void", "}", *code.declarations])
     assert stored_bytes(text, cpu) == [4]
@@ -68,7 +68,7 @@ def test_masks_of_integers_are_whole_pairs_and_the_rest_are_scalars() -> None:
 
 def test_a_computed_mask_of_integers_has_no_intrinsic_that_could_fold() -> None:
     code = Code()
-    llvm_masked.store(code, Run("i8", 4, "%p", 1), "%t", "%m", None)
+    llvm_masked.store(code, LaneRun("i8", 4, "%p", 1), "%t", "%m", None)
     assert "masked" not in "\n".join(code.text()) and not code.declarations
 
 

@@ -208,7 +208,7 @@ if hasattr(os, "fork"):
 
 
 def test_a_pool_ends() -> None:
-    mine = pool.Pool(2)
+    mine = pool.ThreadPool(2)
     mine.stop()
     assert not any(worker.is_alive() for worker in mine.workers)
 
@@ -285,7 +285,7 @@ def test_a_library_needs_nothing_of_irscope(count: int, tmp_path: Path) -> None:
     machine = llvm_compile.host()
     objects = [llvm_compile.object_code(u.text, machine, u.speed) for u in library_units(program, machine, tmp_path)]
     assert len(list(tmp_path.iterdir())) == (count * 4 >= LARGE)
-    code = llvm_compile.Loaded(objects, [ENTRY, SIZE])
+    code = llvm_compile.LoadedCode(objects, [ENTRY, SIZE])
     size = ctypes.c_int64.from_address(code.addresses[SIZE]).value
     assert size >= count * 4
     xs, out, arena = np.ones(count, np.float32), aligned_empty(np.dtype(np.float32), (count,)), aligned_bytes(size, zero=True)

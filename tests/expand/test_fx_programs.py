@@ -319,7 +319,7 @@ def test_activations_of_half_types_round_once(name: str, expected: list[float]) 
 @pytest.mark.parametrize(("target", "reduction", "expected"), [
     ([2, 0, 1], 1, 0.4677), ([2, -100, 1], 1, 0.4305), ([2, 0, 1], 0, [0.4782, 0.3457, 0.8132]),
 ])
-def test_cross_entropy_with_class_weights_and_label_smoothing(target: list[int], reduction: int, expected: object) -> None:
+def test_cross_entropy_with_class_weights_and_label_smoothing(target: list[int], reduction: int, expected: float | list[float]) -> None:
     """The values are torch's; a mean is by the weights of the targets."""
     body = f'loss = torch.ops.aten.cross_entropy_loss.default(x, t, w, {reduction}, -100, 0.1)\nreturn (loss,)'
     x = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75], [-2.0, 1.0, 0.125]], np.float32)

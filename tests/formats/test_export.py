@@ -127,8 +127,9 @@ def test_trees_that_do_not_fit_tell_nothing() -> None:
     assert Interface.of(called([LEAF], {}, ["x"])).input_paths == {}
     long = tree("builtins.dict", ["k" * 600], LEAF)
     one = tree("builtins.tuple", None, LEAF)
-    for spec in ([2, LEAF], [1, one], [1, tree("builtins.tuple", None, one, tree("builtins.dict", [], LEAF))], [1, 7], {}, "x",
-                 [1, tree("builtins.tuple", None, tree("builtins.tuple", None, long, LEAF), tree("builtins.dict", []))]):
+    specs: list[object] = [[2, LEAF], [1, one], [1, tree("builtins.tuple", None, one, tree("builtins.dict", [], LEAF))], [1, 7], {}, "x",
+                 [1, tree("builtins.tuple", None, tree("builtins.tuple", None, long, LEAF), tree("builtins.dict", []))]]
+    for spec in specs:
         odd = changed(lambda r, spec=spec: r["graph_module"]["module_call_graph"][0]["signature"].update(in_spec=json.dumps(spec)))
         assert Interface.of(load(odd).module()).input_paths == {}
 

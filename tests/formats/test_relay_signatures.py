@@ -9,7 +9,7 @@ import pytest
 
 from irscope.formats.relay.inference import infer_node
 from irscope.formats.relay.operators import declared, names
-from irscope.formats.relay.signature import Attribute, Operand, check_operands
+from irscope.formats.relay.signature import DeclaredAttribute, DeclaredOperand, check_operands
 from irscope.graph import DTYPES, UNKNOWN, Node, TensorType, TupleType, Type
 from irscope.ops import TypeFault, get
 from irscope.ops.attrs import Literal
@@ -32,7 +32,7 @@ def some_type(draw: random.Random, takes: str, rank: int | None = None) -> Type:
     return TensorType(CLASSES.get(takes) or draw.choice(ELEMENTS), tuple(draw.choice([0, 1, 1, 2, 3, 4, 8]) for _ in range(dims)))
 
 
-def some_value(draw: random.Random, attribute: Attribute) -> Any:
+def some_value(draw: random.Random, attribute: DeclaredAttribute) -> Any:
     if draw.random() < 0.04:
         return draw.choice([None, "x", 3, 2.5, [], [1, 2], True])
     numbers = [draw.choice(NUMBERS) for _ in range(draw.randint(0, 5))]
@@ -112,10 +112,10 @@ def test_every_attribute_has_a_kind() -> None:
 ])
 def test_operands_of_a_class(operand: str, type: Type, message: str) -> None:
     with pytest.raises(TypeFault) as caught:
-        check_operands("f", [Operand.of(operand, "tensor")], [type])
+        check_operands("f", [DeclaredOperand.of(operand, "tensor")], [type])
     assert caught.value.message == message
 
 
 def test_a_class_that_there_is_not_is_a_fault_of_the_declaration() -> None:
     with pytest.raises(ValueError, match="there is no class 'strings'"):
-        Operand.of("x: strings", "tensor")
+        DeclaredOperand.of("x: strings", "tensor")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,7 +105,7 @@ class TestBridge:
 
     def test_a_python_without_jaxlib_and_one_that_does_not_exist_are_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(bridge.PYTHON, sys.executable)
-        if bridge.find_spec("jaxlib") is None:
+        if find_spec("jaxlib") is None:
             with pytest.raises(UserError, match="reading it takes jaxlib, which .* does not have"):
                 load(RAW, name="f.mlirbc")
         monkeypatch.setenv(bridge.PYTHON, "/no/such/python")

@@ -30,11 +30,12 @@ class Corpus:
     deep: list[Entry] = field(default_factory=list)
     other: list[Entry] = field(default_factory=list)
     formats: dict[str, list[Entry]] = field(default_factory=dict)
-    """All of them, by the format of their text."""
+    """Those that are deep, and the samples, by the format of their text."""
 
     def add(self, entry: Entry, deep: bool) -> None:
         (self.deep if deep else self.other).append(entry)
-        self.formats.setdefault(format_of(entry), []).append(entry)
+        if deep or not entry.args:
+            self.formats.setdefault(format_of(entry), []).append(entry)
 
     def read(self, folder: Path) -> None:
         """Add the entries of a folder, by name."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from irscope.backends import llvm_compile
 from irscope.backends.llvm_compile import Machine
 from irscope.graph import DTYPES
-from irscope.lower.schedule import Size, choose_tile, machine_of
+from irscope.lower.schedule import ProductSize, choose_tile, machine_of
 from tests.grid.text import Shape
 
 LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "native")
@@ -19,7 +19,7 @@ LANES = sorted({Machine(TRIPLE, cpu, llvm_compile.features_of(TRIPLE, cpu), Fals
 EDGES = sorted({0, 1, *(n for lanes in LANES for n in (lanes - 1, lanes, lanes + 1, 2 * lanes + 1))})
 """Where vectors begin, end, and leave one element over."""
 
-TILES = [choose_tile(Size(64, 256, 64), machine_of(lanes), lanes) for lanes in LANES]
+TILES = [choose_tile(ProductSize(64, 256, 64), machine_of(lanes), lanes) for lanes in LANES]
 ROWS = sorted({0, 1, *(n for rows, _, _ in TILES for n in (rows - 1, rows, rows + 1, 2 * rows + 1))})
 """Rows around the register tile of every level."""
 

@@ -10,7 +10,7 @@ from irscope.api import load
 from irscope.backends.model import compile_module, primitive
 from irscope.fusion import Group, policy_named
 from irscope.fusion.drafts import dims_of
-from irscope.lower.repeated import EXCEPTIONS, MOST_REPEATED, Work, work_of
+from irscope.lower.repeated import EXCEPTIONS, MOST_REPEATED, GroupWork, work_of
 from irscope.lower.templates import Problem
 from irscope.lower.templates.generic import TEMPLATE as GENERIC
 from irscope.lower.work import SMALL
@@ -215,7 +215,7 @@ step { p = (s32[], f32[1,64,16]) parameter(0)
 HEADER = ADD + MAX + LESS + LOOP
 
 
-def repeated(text: str) -> list[Work]:
+def repeated(text: str) -> list[GroupWork]:
     """The kernels that do more than they need and than padding explains, smaller ones than users would mind too."""
     return [w for w in work_of(primitive(module_of(text)))
             if w.done > EXCEPTIONS.get(w.anchor, (MOST_REPEATED, ""))[0] * w.needed + VECTORS]
@@ -317,5 +317,5 @@ def test_kernels_of_random_graphs_compute_values_once(seed: int) -> None:
 
 def test_exceptions_are_few_and_have_reasons() -> None:
     assert len(EXCEPTIONS) <= 4 and all(most > MOST_REPEATED and why for most, why in EXCEPTIONS.values())
-    assert Work("k", "topk", "", (), 10.0 * SMALL, SMALL, False).is_repeated is False
-    assert Work("k", "map", "", (), 10.0 * SMALL, SMALL, False).is_repeated is True
+    assert GroupWork("k", "topk", "", (), 10.0 * SMALL, SMALL, False).is_repeated is False
+    assert GroupWork("k", "map", "", (), 10.0 * SMALL, SMALL, False).is_repeated is True

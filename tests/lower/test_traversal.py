@@ -12,10 +12,10 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.program import Launch, Program, Step, Switch
 from irscope.lower.scalar_loops import scalar_loops
 from irscope.lower.tidy import tidy
-from irscope.lower.tile import Access, Expr, For, Kernel, Load, Stmt, Store
+from irscope.lower.tile import BufferAccess, Expr, For, Kernel, Load, Stmt, Store
 from irscope.lower.traversal import Visitor, assigned, walk
 
-STATEMENTS = [kind for kind in (*Stmt.__subclasses__(), *Access.__subclasses__()) if kind is not Access]
+STATEMENTS = [kind for kind in (*Stmt.__subclasses__(), *BufferAccess.__subclasses__()) if kind is not BufferAccess]
 READERS = [kind for kind in Visitor.__subclasses__() if kind.__module__.startswith("irscope.")]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from irscope.expand.torchscript import aliases
-from irscope.expand.torchscript.interpreter import Interpreter
+from irscope.expand.torchscript.interpreter import TorchInterpreter
 from irscope.expand.torchscript.program import Given
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.formats.torchscript.types import TorchTensorType
@@ -75,7 +75,7 @@ def test_strides_are_those_that_torch_states(record: tuple[Path, Path], monkeypa
             wrong[node.op.name] = f"{node.op.name} has strides {at.strides}, torch {type}: {[str(o.type) for o in node.operands]}"
     for text in json.loads(record[1].read_text()):
         try:
-            Interpreter(module_of(text), Given(), compare).run()
+            TorchInterpreter(module_of(text), Given(), compare).run()
         except UserError:
             continue  # an operator that does not run
     print(f"{sum(good.values())} values of {len(good)} operators")

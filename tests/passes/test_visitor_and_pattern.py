@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import irscope
 from irscope.graph import Builder, Graph, Node, TupleType
 from irscope.ops import get
-from irscope.passes.pattern import Match, Pattern, anything, constant, op, parameter
+from irscope.passes.pattern import DataflowPattern, Match, anything, constant, op, parameter
 from irscope.passes.visitor import GraphMutator, GraphVisitor
 from tests.passes.relay_runs import outputs
 
@@ -69,7 +69,7 @@ def test_a_mutator_knows_who_else_needs_a_value() -> None:
     assert told["2 by 3"] == [f"%{graph_of().result().name}"]
 
 
-def dense() -> tuple[Pattern, Pattern, Pattern]:
+def dense() -> tuple[DataflowPattern, DataflowPattern, DataflowPattern]:
     core = op("nn.dense")(anything(), anything())
     biased = core.optional(lambda x: op("nn.bias_add")(x, anything()))
     return core, biased, op("nn.relu", "tanh")(biased)

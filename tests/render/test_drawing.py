@@ -14,12 +14,12 @@ from irscope.render.dot import dot_text, draw
 from irscope.render.drawing import DrawingOptions, drawing, view_of
 from irscope.render.overview import overview
 from irscope.render.svg import svg_text
-from irscope.render.view import MAX_LINKS_OF_A_VALUE, Options, View
+from irscope.render.view import MAX_LINKS_OF_A_VALUE, BoxOptions, Drawing
 from irscope.source import UserError
 from tests.analysis.texts import FUSED, LOOP, layers, survey
 
 
-def links(view: View) -> set[tuple[str, str]]:
+def links(view: Drawing) -> set[tuple[str, str]]:
     def name(box: object) -> str:
         node = getattr(box, "node", None)
         return node.name if node is not None else str(getattr(box, "title", ""))
@@ -28,7 +28,7 @@ def links(view: View) -> set[tuple[str, str]]:
 
 def test_fusions_are_drawn_in_place_and_constants_as_text() -> None:
     facts = survey(FUSED)
-    view = detail_view(facts, facts.module.main(), Options())
+    view = detail_view(facts, facts.module.main(), BoxOptions())
     assert links(view) == {("x", "dot"), ("w", "dot"), ("dot", "sum"), ("bias", "wide"), ("wide", "sum"), ("sum", "total")}
     total = next(box for box in view.boxes if box.node is not None and box.node.name == "total")
     assert total.inputs == ["0"]
@@ -39,7 +39,7 @@ def test_fusions_are_drawn_in_place_and_constants_as_text() -> None:
 
 def test_loop_bodies_have_frames_and_plumbing_is_looked_through() -> None:
     facts = survey(LOOP)
-    view = detail_view(facts, facts.module.main(), Options())
+    view = detail_view(facts, facts.module.main(), BoxOptions())
     assert {c.title for c in view.clusters} == {"cond", "body x5"}
     assert ("x", "run") in links(view)
     assert not any(box.node is not None and box.node.op.name in ("tuple", "get-tuple-element", "constant") for box in view.boxes)
@@ -47,7 +47,7 @@ def test_loop_bodies_have_frames_and_plumbing_is_looked_through() -> None:
 
 def test_depth_keeps_bodies_closed() -> None:
     facts = survey(FUSED)
-    view = detail_view(facts, facts.module.main(), Options(depth=0))
+    view = detail_view(facts, facts.module.main(), BoxOptions(depth=0))
     assert not view.clusters
     assert ("dot", "biased") in links(view)
 
@@ -58,7 +58,7 @@ def test_values_with_crowds_of_users_are_written_and_not_drawn() -> None:
     lines += [f"  u{i} = f32[4] tanh(hub)" for i in range(users)]
     lines += [f"  ROOT r = ({', '.join(['f32[4]'] * users)}) tuple({', '.join(f'u{i}' for i in range(users))})", "}"]
     facts = survey("\n".join(lines))
-    view = detail_view(facts, facts.module.main(), Options())
+    view = detail_view(facts, facts.module.main(), BoxOptions())
     hub = next(box for box in view.boxes if box.node is not None and box.node.name == "hub")
     assert not any(link.source is hub for link in view.links)
     assert f"used by {users}" in hub.lines
@@ -78,7 +78,7 @@ def test_picked_nodes_say_what_is_missing() -> None:
 @pytest.mark.parametrize("n", [12, 400])
 def test_an_overview_holds_every_node_and_few_boxes(n: int, scoped: bool) -> None:
     facts = survey(layers(n, scoped))
-    view = overview(facts, facts.module.main(), Options(max_boxes=10))
+    view = overview(facts, facts.module.main(), BoxOptions(max_boxes=10))
     assert 1 <= len(view.boxes) <= 10
     steps = sum(1 for node in facts.module.main().nodes if node.op.name != "parameter")
     closed = [box for box in view.boxes if box.node is None]
@@ -89,7 +89,7 @@ def test_an_overview_holds_every_node_and_few_boxes(n: int, scoped: bool) -> Non
 
 def test_an_open_section_that_repeats_shows_the_way_to_the_next_copy() -> None:
     facts = survey(layers(50, scoped=True))
-    view = overview(facts, facts.module.main(), Options(max_boxes=10))
+    view = overview(facts, facts.module.main(), BoxOptions(max_boxes=10))
     assert [c.title for c in view.clusters][-1] == "layer_0..49 x50"
     assert any(text.endswith("of the copy before") for box in view.boxes for text in box.inputs)
     assert {box.node.op.name for box in view.boxes if box.node is not None} == {"dot", "tanh", "negate", "add"}
@@ -100,14 +100,14 @@ def test_a_graph_without_structure_is_cut_into_stretches() -> None:
     # No two steps look alike: shapes grow.
     lines += [f"  v{i} = f32[{i + 1}] concatenate(v{i - 1}, v0), dimensions={{0}}" for i in range(1, 900)]
     facts = survey("\n".join([*lines, "}"]))
-    view = overview(facts, facts.module.main(), Options(max_boxes=40))
+    view = overview(facts, facts.module.main(), BoxOptions(max_boxes=40))
     assert 5 <= len(view.boxes) <= 40
     assert len(view.links) >= len(view.boxes) - 2
 
 
 def test_dot_text_is_the_same_for_the_same_graph_and_limits_its_time() -> None:
     facts = survey(FUSED)
-    texts = {dot_text(detail_view(facts, facts.module.main(), Options())) for _ in range(3)}
+    texts = {dot_text(detail_view(facts, facts.module.main(), BoxOptions())) for _ in range(3)}
     assert len(texts) == 1
     text = texts.pop()
     assert "nslimit=1" in text
@@ -119,21 +119,21 @@ def test_dot_text_is_the_same_for_the_same_graph_and_limits_its_time() -> None:
 @pytest.mark.parametrize("dark", [False, True])
 def test_colours_are_colours(color_by: str, dark: bool) -> None:
     facts = survey(FUSED)
-    text = dot_text(detail_view(facts, facts.module.main(), Options()), color_by, dark)
+    text = dot_text(detail_view(facts, facts.module.main(), BoxOptions()), color_by, dark)
     assert set(re.findall(r'(?:fillcolor|fontcolor|color)="([^"]*)"', text)) <= set(re.findall(r"#[0-9a-f]{6}", text))
 
 
 def test_hostile_names_stay_inside_their_quotes() -> None:
     text = FUSED.replace("jit(f)/dense/dot_general", 'a"];<script>&/b').replace('op_name="a"];', 'op_name="a];')
     facts = survey(text)
-    view = detail_view(facts, facts.module.main(), Options())
+    view = detail_view(facts, facts.module.main(), BoxOptions())
     assert "<script>" not in svg_text(view)
     ET.fromstring(svg_text(view))
 
 
 def test_our_own_svg_is_well_formed_and_holds_every_box() -> None:
     facts = survey(LOOP)
-    view = detail_view(facts, facts.module.main(), Options())
+    view = detail_view(facts, facts.module.main(), BoxOptions())
     tree = ET.fromstring(svg_text(view, dark=True))
     assert len(tree.findall(".//{*}g/{*}rect")) == len(view.boxes)
 
@@ -158,7 +158,7 @@ def test_dot_on_the_path_draws(tmp_path: object, monkeypatch: pytest.MonkeyPatch
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
     facts = survey(FUSED)
-    assert draw(dot_text(detail_view(facts, facts.module.main(), Options())), "png") == b"drawn"
+    assert draw(dot_text(detail_view(facts, facts.module.main(), BoxOptions())), "png") == b"drawn"
     with pytest.raises(UserError, match="graphviz failed: bad"):
         draw("no graph", "png")
 

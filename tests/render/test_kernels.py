@@ -12,7 +12,7 @@ from irscope.lint.fusion import plans
 from irscope.lint.kernels import kernels_by_node
 from irscope.query.choose import Wanted, choose
 from irscope.render.drawing import DrawingOptions, view_of
-from irscope.render.view import Box, View
+from irscope.render.view import Box, Drawing
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 TEXT = """HloModule m
@@ -33,7 +33,7 @@ ENTRY e {
 """
 
 
-def drawn(text: str, policy: str) -> View:
+def drawn(text: str, policy: str) -> Drawing:
     """The drawing of a text with the kernels of a policy."""
     reading = irscope.load(text)
     kernels = kernels_by_node(reading.module(), plans(reading.module(), policy))
@@ -41,7 +41,7 @@ def drawn(text: str, policy: str) -> View:
     return view_of(reading, choose(reading.module(), Wanted(None, 2, None, None, None, None), False), options)
 
 
-def frames(view: View) -> dict[str, list[str]]:
+def frames(view: Drawing) -> dict[str, list[str]]:
     """The boxes in each frame."""
     found: dict[str, list[str]] = {}
     for box in view.boxes:
@@ -50,7 +50,7 @@ def frames(view: View) -> dict[str, list[str]]:
     return found
 
 
-def box_of(view: View, name: str) -> Box:
+def box_of(view: Drawing, name: str) -> Box:
     """The box of a node."""
     return next(box for box in view.boxes if box.node is not None and box.node.name == name)
 

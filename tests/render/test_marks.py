@@ -14,7 +14,7 @@ from irscope.render.dot import dot_text
 from irscope.render.marks import found_lines, severity_of, tooltip_of
 from irscope.render.overview import overview
 from irscope.render.svg import svg_text
-from irscope.render.view import Box, Options, View
+from irscope.render.view import Box, BoxOptions, Drawing
 from irscope.source import Finding, Severity
 from tests.analysis.texts import FUSED, layers, survey
 from tests.render.test_json_and_html import packed
@@ -27,7 +27,7 @@ def found(node: str, graph: str = "", severity: Severity = Severity.WARNING, cod
     return Finding(code, "some-name", severity, f"what is wrong with {node}", None, -1, 1, (), "", node, graph)
 
 
-def box_of(view: View, node: str) -> Box:
+def box_of(view: Drawing, node: str) -> Box:
     """The box that shows a node."""
     return next(box for box in view.boxes if box.node is not None and box.node.name == node)
 
@@ -35,7 +35,7 @@ def box_of(view: View, node: str) -> Box:
 def test_a_box_has_the_findings_about_its_node_and_no_others() -> None:
     facts = survey(FUSED)
     main_name = facts.module.main().name
-    view = detail_view(facts, facts.module.main(), Options(findings=[found("dot", main_name), found("total", main_name, Severity.ERROR)]))
+    view = detail_view(facts, facts.module.main(), BoxOptions(findings=[found("dot", main_name), found("total", main_name, Severity.ERROR)]))
     assert [box.node.name for box in view.boxes if box.findings and box.node] == ["dot", "total"]
     assert severity_of(box_of(view, "total")) == "error" and severity_of(box_of(view, "x")) == ""
 
@@ -44,7 +44,7 @@ def test_a_constant_is_marked_where_it_is_written() -> None:
     facts = survey(FUSED)
     graph = facts.module.main()
     constant = next(node for node in graph.nodes if node.op.name == "constant")
-    view = detail_view(facts, graph, Options(findings=[found(constant.name, graph.name)]))
+    view = detail_view(facts, graph, BoxOptions(findings=[found(constant.name, graph.name)]))
     assert [box.node.name for box in view.boxes if box.findings and box.node] == ["total"]
 
 
@@ -53,8 +53,8 @@ def test_a_closed_fusion_answers_for_what_is_in_it_and_an_open_one_does_not() ->
     graph = facts.module.main()
     body = next(node.bodies[0] for node in graph.nodes if node.op.name == "fusion")
     findings = [found("sum", body.name)]
-    closed = detail_view(facts, graph, Options(depth=0, findings=findings))
-    opened = detail_view(facts, graph, Options(findings=findings))
+    closed = detail_view(facts, graph, BoxOptions(depth=0, findings=findings))
+    opened = detail_view(facts, graph, BoxOptions(findings=findings))
     assert box_of(closed, "biased").findings == findings
     assert box_of(opened, "sum").findings == findings
 
@@ -77,11 +77,11 @@ ENTRY main {
 """)
     graph = facts.module.main()
     findings = [found("deep", "inner")]
-    closed = detail_view(facts, graph, Options(depth=0, findings=findings))
+    closed = detail_view(facts, graph, BoxOptions(depth=0, findings=findings))
     assert box_of(closed, "top").findings == findings
-    opened = detail_view(facts, graph, Options(findings=findings))
+    opened = detail_view(facts, graph, BoxOptions(findings=findings))
     assert [box.node.name for box in opened.boxes if box.findings and box.node] == ["deep"]
-    half = detail_view(facts, graph, Options(depth=1, findings=findings))
+    half = detail_view(facts, graph, BoxOptions(depth=1, findings=findings))
     assert [box.node.name for box in half.boxes if box.findings and box.node] == ["call"]
 
 
@@ -89,7 +89,7 @@ def test_nothing_is_told_of_what_was_not_picked() -> None:
     facts = survey(FUSED)
     graph = facts.module.main()
     picked = [node for node in graph.nodes if node.name in ("x", "biased")]
-    view = detail_view(facts, graph, Options(picked=picked, findings=[found("dot", graph.name), found("x", graph.name)]))
+    view = detail_view(facts, graph, BoxOptions(picked=picked, findings=[found("dot", graph.name), found("x", graph.name)]))
     assert [finding.node for box in view.boxes for finding in box.findings] == ["x"]
 
 
@@ -97,7 +97,7 @@ def test_a_box_of_a_layer_that_repeats_counts_what_stands_in_all_its_copies() ->
     facts = survey(layers(24))
     graph = facts.module.main()
     products = [node for node in graph.nodes if node.op.name == "dot"]
-    view = overview(facts, graph, Options(max_boxes=6, findings=[found(node.name, graph.name) for node in products]))
+    view = overview(facts, graph, BoxOptions(max_boxes=6, findings=[found(node.name, graph.name) for node in products]))
     assert sum(len(box.findings) for box in view.boxes) == len(products)
     section = max(view.boxes, key=lambda box: len(box.findings))
     assert re.fullmatch(r"DTY003 some-name ×\d+", found_lines(section)[0]) and len(section.findings) >= 24
@@ -113,9 +113,9 @@ def test_many_findings_stay_few_words() -> None:
 def test_marks_are_drawn_in_both_layouts(draw: object) -> None:
     facts = survey(FUSED)
     graph = facts.module.main()
-    text = draw(detail_view(facts, graph, Options(findings=[found("dot", graph.name)])))  # type: ignore[operator]
+    text = draw(detail_view(facts, graph, BoxOptions(findings=[found("dot", graph.name)])))  # type: ignore[operator]
     assert "DTY003 some-name" in text and "what is wrong with dot" in text and "#e36209" in text
-    plain = draw(detail_view(facts, graph, Options()))  # type: ignore[operator]
+    plain = draw(detail_view(facts, graph, BoxOptions()))  # type: ignore[operator]
     assert "DTY003" not in plain and "#e36209" not in plain
 
 
@@ -139,4 +139,4 @@ def test_an_svg_with_marks_is_well_formed(tmp_path: Path) -> None:
     graph = facts.module.main()
     finding = found("dot", graph.name)
     finding.message = 'f32[8] & "<b>"'
-    ET.fromstring(svg_text(detail_view(facts, graph, Options(findings=[finding]))))
+    ET.fromstring(svg_text(detail_view(facts, graph, BoxOptions(findings=[finding]))))

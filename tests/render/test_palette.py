@@ -8,7 +8,7 @@ from irscope.render.detail import detail_view
 from irscope.render.palette import OF_DTYPE
 from irscope.render.svg import svg_text
 from irscope.render.theme import LIGHT, legend
-from irscope.render.view import Options
+from irscope.render.view import BoxOptions
 from tests.analysis.texts import survey
 
 MIXED = """HloModule m
@@ -33,7 +33,7 @@ def test_no_two_dtypes_have_one_colour() -> None:
 ])
 def test_a_legend_names_the_colours_that_occur(color_by: str, names: list[str]) -> None:
     facts = survey(MIXED)
-    view = detail_view(facts, facts.module.main(), Options())
+    view = detail_view(facts, facts.module.main(), BoxOptions())
     assert [name for name, _ in legend(view.boxes, color_by, LIGHT)] == names
     text = svg_text(view, color_by)
     assert all(f">{name}</text>" in text for name in names)
@@ -41,6 +41,6 @@ def test_a_legend_names_the_colours_that_occur(color_by: str, names: list[str]) 
 
 def test_a_leaked_f64_differs_from_f32_in_a_drawing() -> None:
     facts = survey(MIXED)
-    text = svg_text(detail_view(facts, facts.module.main(), Options()), "dtype")
+    text = svg_text(detail_view(facts, facts.module.main(), BoxOptions()), "dtype")
     assert OF_DTYPE["f64"].fill in text
     assert OF_DTYPE["f32"].fill in text

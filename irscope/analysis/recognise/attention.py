@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.recognise.parts import Composite, Odd, Users, axes_text
+from irscope.analysis.recognise.parts import Composite, Oddity, Users, axes_text
 from irscope.analysis.recognise.softmax import Softmax, odd_shift, softmax
 from irscope.analysis.values import SPREADS, dims
 from irscope.graph import Kind, Node
@@ -41,12 +41,13 @@ def _attention(found: Softmax, users: Users) -> Iterator[Composite]:
         at = user
 
 
-def _odd_product(found: Softmax, at: Node, product: Node, scale: Node | None) -> Odd | None:
+def _odd_product(found: Softmax, at: Node, product: Node, scale: Node | None) -> Oddity | None:
     others = ((found.result, "is the softmax"),)
     summed = tuple(sorted(Dot.of(product).contracting_dims[product.operands[0] is not at]))
     if dims(at) == dims(found.result) and len(summed) == 1 and len(found.axes) == 1 and summed != found.axes:
         says = f"the softmax is over {axes_text(found.axes)} and the product sums over {axes_text(summed)}"
-        return Odd(product, says, "take the softmax over the axis of the keys, which the product with the values sums over", True, others)
+        help = "take the softmax over the axis of the keys, which the product with the values sums over"
+        return Oddity(product, says, help, True, others)
     if scale is None:
         return None
-    return Odd(scale, f"%{scale.name} scales after the softmax", "scale the queries, or the result", others=others)
+    return Oddity(scale, f"%{scale.name} scales after the softmax", "scale the queries, or the result", others=others)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.recognise.gelu import gelus
-from irscope.analysis.recognise.parts import Composite, Odd, Users, find, is_filled, moves_behind, patterns, product_behind
+from irscope.analysis.recognise.parts import Composite, Oddity, Users, find, is_filled, moves_behind, patterns, product_behind
 from irscope.analysis.values import ARITHMETIC, CASTS_AND_MOVES, COPIES, dims, number, other
 from irscope.graph import Node
 from irscope.graph.pattern import Bindings, Pattern
@@ -36,17 +36,17 @@ def _is_bias(found: Bindings) -> bool:
     return product_behind(found["value"]) is not None and len(Broadcast.of(found["bias"]).dimensions) == 1
 
 
-def _odd_bias(product: Node, add: Node, bias: Node, between: list[Node]) -> Odd | None:
+def _odd_bias(product: Node, add: Node, bias: Node, between: list[Node]) -> Oddity | None:
     axis = Broadcast.of(bias).dimensions[0]
     last = len(dims(add)) - 1
     others = ((product, "is the product"),)
     if axis != last and dims(add)[axis] == dims(add)[last]:
         says = f"the bias is along axis {axis} instead of the last one, the columns of the product"
-        return Odd(bias, says, "add the bias to the last axis", others=others)
+        return Oddity(bias, says, "add the bias to the last axis", others=others)
     odd = next((node for node in between if node.op in TURNS), None)
     if odd is None:
         return None
-    return Odd(odd, f"%{odd.name} ({odd.op.name}) is between the product and the bias", f"{odd.op.name} the result", others=others)
+    return Oddity(odd, f"%{odd.name} ({odd.op.name}) is between the product and the bias", f"{odd.op.name} the result", others=others)
 
 
 def normalised_convolutions(conv: Node, users: Users) -> Iterator[Composite]:
@@ -81,9 +81,9 @@ def normalised_convolutions(conv: Node, users: Users) -> Iterator[Composite]:
         at = user
 
 
-def _between(node: Node, conv: Node, says: str) -> Odd:
+def _between(node: Node, conv: Node, says: str) -> Oddity:
     others = ((conv, "is the convolution"),)
-    return Odd(node, says, "leave nothing between a convolution, its scale and shift, and the activation", others=others)
+    return Oddity(node, says, "leave nothing between a convolution, its scale and shift, and the activation", others=others)
 
 
 def _along(node: Node) -> int | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from math import isclose
 
 from irscope.analysis.recognise.gelu import CLOSE, MULTIPLY
-from irscope.analysis.recognise.parts import Composite, Odd, Users, find, patterns, product_behind, reached, scaled, sigmoid
+from irscope.analysis.recognise.parts import Composite, Oddity, Users, find, patterns, product_behind, reached, scaled, sigmoid
 from irscope.analysis.values import COPIES, SPREADS
 from irscope.graph import Node
 from irscope.graph.walk import behind
@@ -31,14 +31,14 @@ def swiglus(node: Node, users: Users) -> Iterator[Composite]:
             yield Composite("SwiGLU", outer, (node, first, second), _odd_gate(node, value, gate, slope, first, second))
 
 
-def _odd_gate(node: Node, value: Node, gate: Node, slope: float | None, first: Node, second: Node) -> Odd | None:
+def _odd_gate(node: Node, value: Node, gate: Node, slope: float | None, first: Node, second: Node) -> Oddity | None:
     if slope is not None and not isclose(slope, 1.0, rel_tol=CLOSE):
-        return Odd(node, f"%{node.name} is the sigmoid of {slope:.6g} times the gate", "silu(x) is x * sigmoid(x)")
+        return Oddity(node, f"%{node.name} is the sigmoid of {slope:.6g} times the gate", "silu(x) is x * sigmoid(x)")
     sources = [behind(product.operands[0], SPREADS) for product in (first, second)]
     if sources[0] is not sources[1] and behind(first.operands[1], SPREADS) is not behind(second.operands[1], SPREADS):
         says = f"%{first.name} is a product of %{sources[0].name} and %{second.name} one of %{sources[1].name}"
-        return Odd(second, says, "take both products of the same value, or of stacked weights at once", others=((first, "is the gate"),))
+        return Oddity(second, says, "take both products of the same value, or of stacked weights at once", others=((first, "is the gate"),))
     if value is not gate and value.op in COPIES:
         says = f"%{value.name} converts the gate for the product, and its sigmoid is of the other type"
-        return Odd(value, says, "take the sigmoid and the product in one type")
+        return Oddity(value, says, "take the sigmoid and the product in one type")
     return None

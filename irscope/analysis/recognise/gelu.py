@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isclose, pi, sqrt
 
-from irscope.analysis.recognise.parts import SCALED, Composite, Odd, Users, factor, find, patterns, reached, scaled
+from irscope.analysis.recognise.parts import SCALED, Composite, Oddity, Users, factor, find, patterns, reached, scaled
 from irscope.analysis.values import COPIES, SPREADS, cone, number
 from irscope.graph import Kind, Node
 from irscope.graph.walk import behind
@@ -72,7 +72,7 @@ def _written_out(marker: Node, users: Users) -> Iterator[Composite]:
                 todo.append(user)
 
 
-def _odd_constant(node: Node, what: str, value: float, wanted: float) -> Odd | None:
+def _odd_constant(node: Node, what: str, value: float, wanted: float) -> Oddity | None:
     if isclose(value, wanted, rel_tol=CLOSE) or not isclose(value, wanted, rel_tol=FAR):
         return None
-    return Odd(node, f"its {what} is {value:.6g} and not {wanted:.6g}", "use the framework's gelu")
+    return Oddity(node, f"its {what} is {value:.6g} and not {wanted:.6g}", "use the framework's gelu")

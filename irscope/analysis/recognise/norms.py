@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.recognise.parts import NEAR, Composite, Odd, Users, axes_text, find, patterns, readers, squared, summed, terms
+from irscope.analysis.recognise.parts import NEAR, Composite, Oddity, Users, axes_text, find, patterns, readers, squared, summed, terms
 from irscope.analysis.values import SPREADS, cone, dims, reduces
 from irscope.graph import Node
 from irscope.graph.walk import behind
@@ -68,27 +68,27 @@ def _is_same_difference(node: Node, x: Node) -> bool:
     return one is not None and two is not None and behind(one.operands[0], SPREADS) is behind(two.operands[0], SPREADS)
 
 
-def _odd_axes(mean: Node, spread: Node) -> Odd | None:
+def _odd_axes(mean: Node, spread: Node) -> Oddity | None:
     one, two = (tuple(sorted(Reduce.of(n).dimensions)) for n in (mean, spread))
     if one == two or dims(mean.operands[0]) != dims(spread.operands[0]):
         return None
     says = f"its mean is over {axes_text(one)} and its variance over {axes_text(two)}"
-    return Odd(spread, says, "take both over the same axes", True, ((mean, "is the mean's sum"),))
+    return Oddity(spread, says, "take both over the same axes", True, ((mean, "is the mean's sum"),))
 
 
-def _odd_root(root: Node, inside: bool, outside: Node | None) -> Odd | None:
+def _odd_root(root: Node, inside: bool, outside: Node | None) -> Oddity | None:
     if outside is not None and not inside:
-        return Odd(outside, f"%{outside.name} adds epsilon after the root", "add it to the mean square, before the root")
+        return Oddity(outside, f"%{outside.name} adds epsilon after the root", "add it to the mean square, before the root")
     if not inside and root.op is hlo.rsqrt:
         says = f"nothing is added under the root %{root.name}: where all elements are equal it divides by zero"
-        return Odd(root, says, "add a small number to the mean square before the root")
+        return Oddity(root, says, "add a small number to the mean square before the root")
     return None
 
 
-def _odd_count(root: Node, spread: Node, count: float) -> Odd | None:
+def _odd_count(root: Node, spread: Node, count: float) -> Oddity | None:
     """A divisor that is not the number of terms: one less is the unbiased variance, which no fused kernel supports."""
     n = terms(spread)
     if n < 3 or abs(count - n) < 0.5 or abs(count - (n - 1)) > 0.5:
         return None
     says = f"the sum %{spread.name} of {n} squares is divided by {count:.6g}, as an unbiased variance is"
-    return Odd(spread, says, "divide by the number of terms: var(x, correction=0)", others=((root, "is the root"),))
+    return Oddity(spread, says, "divide by the number of terms: var(x, correction=0)", others=((root, "is the root"),))

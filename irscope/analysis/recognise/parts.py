@@ -19,7 +19,7 @@ Users = list[list[Node]]
 
 
 @dataclass(frozen=True, slots=True)
-class Odd:
+class Oddity:
     """An oddity of a composite: ``node`` is its cause, ``says`` the rest of "this is a ..., but ...".
 
     ``wrong``: it cannot be intended; otherwise it may be a variant of the model.
@@ -43,7 +43,7 @@ class Composite:
     what: str
     result: Node
     nodes: tuple[Node, ...]
-    odd: Odd | None = None
+    odd: Oddity | None = None
 
     @property
     def article(self) -> str:

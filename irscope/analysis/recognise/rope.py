@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.recognise.gelu import MULTIPLY
-from irscope.analysis.recognise.parts import Composite, Odd, Users, find, is_filled, patterns, reached
+from irscope.analysis.recognise.parts import Composite, Oddity, Users, find, is_filled, patterns, reached
 from irscope.analysis.values import COPIES, SPREADS, dims
 from irscope.graph import Node
 from irscope.graph.pattern import Pattern
@@ -37,26 +37,26 @@ def rotations_of_halves(node: Node, users: Users) -> Iterator[Composite]:
         yield Composite(ROPE, turned, (node, x), _odd_halves(node, x, slices, [part for part in parts if part.op is hlo.negate]))
 
 
-def _odd_halves(node: Node, x: Node, slices: list[Node], negated: list[Node]) -> Odd | None:
+def _odd_halves(node: Node, x: Node, slices: list[Node], negated: list[Node]) -> Oddity | None:
     axis = Concatenate.of(node).axis
     size = dims(x)[axis]
     whole = ((x, "is turned"),)
     rotate = "rotate_half: concatenate((-x2, x1))"
     if len(negated) != 1:
         says = "neither half is negated" if not negated else "both halves are negated"
-        return Odd(node, f"{says}, so nothing is rotated", rotate, True, whole)
+        return Oddity(node, f"{says}, so nothing is rotated", rotate, True, whole)
     if axis != len(dims(x)) - 1:
         says = f"the halves are those of axis {axis} instead of the last one"
-        return Odd(node, says, "rotate the features of each head, which are along the last axis", others=whole)
+        return Oddity(node, says, "rotate the features of each head, which are along the last axis", others=whole)
     first, last = (0, size // 2, 1), (size // 2, size, 1)
     cuts = [Slice.of(one).slice[axis] for one in slices]
     if cuts == [first, last]:
-        return Odd(node, f"the halves are in the same order as in %{x.name}", rotate, True, whole)
+        return Oddity(node, f"the halves are in the same order as in %{x.name}", rotate, True, whole)
     if cuts != [last, first]:
         uneven = slices[1] if cuts[0][0] == last[0] and cuts[1][0] != first[0] else slices[0]
-        return Odd(uneven, f"%{uneven.name} is no half of %{x.name}", "cut the features in the middle", others=whole)
+        return Oddity(uneven, f"%{uneven.name} is no half of %{x.name}", "cut the features in the middle", others=whole)
     if negated[0] is not behind(node.operands[0], COPIES):
-        return Odd(negated[0], f"%{negated[0].name} negates the first half: it rotates the other way", rotate)
+        return Oddity(negated[0], f"%{negated[0].name} negates the first half: it rotates the other way", rotate)
     return None
 
 
@@ -68,7 +68,7 @@ def rotations_of_pairs(node: Node, users: Users) -> Iterator[Composite]:
     names = {name: one[name] for name in ("a", "b", "sine", "cosine")}
     for twin in reached(users, one["a"], MULTIPLY, SUMS, past=SPREADS):
         if (twin.op is hlo.add or twin.index > node.index) and find(twin, TWIN, **names):
-            odd = None if twin.op is hlo.add else Odd(
+            odd = None if twin.op is hlo.add else Oddity(
                 twin, f"both %{node.name} and %{twin.name} subtract, so nothing is rotated", "x1 * sin + x2 * cos", True)
             yield Composite(ROPE, twin, (node, one["a"], one["b"]), odd)
             return

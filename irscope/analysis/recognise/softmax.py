@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.analysis.recognise.parts import NEAR, Odd, axes_text, find, patterns
+from irscope.analysis.recognise.parts import NEAR, Oddity, axes_text, find, patterns
 from irscope.analysis.values import SPREADS, cone, dims, reduces
 from irscope.graph import Node
 from irscope.graph.walk import behind
@@ -48,7 +48,7 @@ def softmax(node: Node) -> Softmax | None:
     return Softmax(node, exponential, found["total"], difference, largest)
 
 
-def odd_shift(found: Softmax) -> Odd | None:
+def odd_shift(found: Softmax) -> Oddity | None:
     """A maximum over other axes than the sum."""
     if found.largest is None:
         return None
@@ -59,4 +59,4 @@ def odd_shift(found: Softmax) -> Odd | None:
     says = f"it sums over {axes_text(axes)} and takes its maximum over {axes_text(shift)}"
     says += ": the shift changes along the sum, and the result is wrong" if wrong else ""
     others = ((found.total, "is the sum"),)
-    return Odd(found.largest, says, "take both over the same axes: softmax(x, axis=...)", wrong, others)
+    return Oddity(found.largest, says, "take both over the same axes: softmax(x, axis=...)", wrong, others)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.faults import GraphFault
 from irscope.analysis.verify.layouts import assigned, differ
 from irscope.graph import Graph, Module, NamedType, Node, TupleType, Type
 from irscope.ops import hlo
@@ -14,7 +14,7 @@ from irscope.ops.module_attributes import HloModule
 from irscope.ops.shapes import fits
 
 
-def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
+def check(module: Module) -> Iterator[tuple[Graph, GraphFault]]:
     """Aliases of missing or different parts, and an entry layout that is not the entry's."""
     strict = assigned(module)
     for graph in module.graphs.values():
@@ -35,31 +35,31 @@ def part(t: Type, index: Sequence[int]) -> Type | None:
     return t
 
 
-def _aliasing(node: Node, strict: bool) -> Iterator[Fault]:
+def _aliasing(node: Node, strict: bool) -> Iterator[GraphFault]:
     seen: set[tuple[int, ...]] = set()
     operands, result = _whole(node)
     for output, (number, index) in CustomCall.of(node).output_to_operand_aliasing:
         shown = f"{{{', '.join(map(str, output))}}}: ({number}, {{{', '.join(map(str, index))}}})"
         if not 0 <= number < len(operands):
-            yield Fault(node, f"output_to_operand_aliasing {shown}: {node.op.name} has {len(operands)} operands, not number {number}")
+            yield GraphFault(node, f"output_to_operand_aliasing {shown}: {node.op.name} has {len(operands)} operands, not number {number}")
             continue
         started = node.op is hlo.async_start
         if started and node.bodies and node.bodies[0].notes.get("implicit"):
             output = (1, *output)  # on X-start, it refers to X
         elif started and not output:
-            yield Fault(node, f"output_to_operand_aliasing {shown}: the output index of an asynchronous start is not empty",
+            yield GraphFault(node, f"output_to_operand_aliasing {shown}: the output index of an asynchronous start is not empty",
                         "{0, i} is operand i, {1} the result")
             continue
         mine, theirs = part(result, output), part(operands[number], index)
         if mine is None:
-            yield Fault(node, f"output_to_operand_aliasing {shown}: the result {plain(result)} has no such part")
+            yield GraphFault(node, f"output_to_operand_aliasing {shown}: the result {plain(result)} has no such part")
         elif theirs is None:
             operand = plain(operands[number])
-            yield Fault(node, f"output_to_operand_aliasing {shown}: operand {number}, {operand}, has no such part")
+            yield GraphFault(node, f"output_to_operand_aliasing {shown}: operand {number}, {operand}, has no such part")
         elif not alike(mine, theirs, strict):
-            yield Fault(node, f"output_to_operand_aliasing {shown}: memory is shared by {mine} and {theirs}, which differ")
+            yield GraphFault(node, f"output_to_operand_aliasing {shown}: memory is shared by {mine} and {theirs}, which differ")
         if output in seen:
-            yield Fault(node, f"output_to_operand_aliasing gives the output {{{', '.join(map(str, output))}}} twice")
+            yield GraphFault(node, f"output_to_operand_aliasing gives the output {{{', '.join(map(str, output))}}} twice")
         seen.add(output)
 
 
@@ -86,24 +86,24 @@ def held(t: Type) -> Type:
     return NamedType(name[2:-1]) if name.startswith("b(") else NamedType(name)
 
 
-def _entry(module: Module, entry: Graph) -> Iterator[Fault]:
+def _entry(module: Module, entry: Graph) -> Iterator[GraphFault]:
     layout = HloModule.of(module).entry_computation_layout
     if isinstance(layout, tuple) and len(layout) == 2:
         params, result = layout
         if len(params) != len(entry.params):
-            yield Fault(None, f"entry_computation_layout has {len(params)} parameters, but {entry.name} has {len(entry.params)}")
+            yield GraphFault(None, f"entry_computation_layout has {len(params)} parameters, but {entry.name} has {len(entry.params)}")
         else:
             for number, (declared, parameter) in enumerate(zip(params, entry.params, strict=True)):
                 if not fits(declared, parameter.type):
-                    yield Fault(parameter, f"entry_computation_layout says {plain(declared)} for parameter {number}, "
+                    yield GraphFault(parameter, f"entry_computation_layout says {plain(declared)} for parameter {number}, "
                                            f"but %{parameter.name} is {plain(parameter.type)}")
             if not fits(result, entry.result().type):
-                yield Fault(entry.result(), f"entry_computation_layout says that {entry.name} gives {plain(result)}, "
+                yield GraphFault(entry.result(), f"entry_computation_layout says that {entry.name} gives {plain(result)}, "
                                             f"but its result is {plain(entry.result().type)}")
     yield from _shared(module, entry)
 
 
-def _shared(module: Module, entry: Graph) -> Iterator[Fault]:
+def _shared(module: Module, entry: Graph) -> Iterator[GraphFault]:
     taken: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
     outputs: set[tuple[int, ...]] = set()
     for output, (number, index, kind) in _parsed(HloModule.of(module).input_output_alias):
@@ -111,23 +111,23 @@ def _shared(module: Module, entry: Graph) -> Iterator[Fault]:
         theirs = part(entry.params[number].type, index) if 0 <= number < len(entry.params) else None
         mine = part(entry.result().type, output)
         if theirs is None:
-            yield Fault(None, f"input_output_alias {shown}: {entry.name} has no such parameter")
+            yield GraphFault(None, f"input_output_alias {shown}: {entry.name} has no such parameter")
         elif mine is None:
-            yield Fault(None, f"input_output_alias {shown}: the result {plain(entry.result().type)} has no such part")
+            yield GraphFault(None, f"input_output_alias {shown}: the result {plain(entry.result().type)} has no such part")
         elif kind == "must-alias" and not fits(mine, theirs):
-            yield Fault(None, f"input_output_alias {shown}: memory is shared by {plain(mine)} and {plain(theirs)}, which differ")
+            yield GraphFault(None, f"input_output_alias {shown}: memory is shared by {plain(mine)} and {plain(theirs)}, which differ")
         if (number, index) in taken:
-            yield Fault(None, f"input_output_alias {shown}: the parameter is shared with another output already")
+            yield GraphFault(None, f"input_output_alias {shown}: the parameter is shared with another output already")
         if output in outputs:
-            yield Fault(None, f"input_output_alias {shown}: the output is shared with another parameter already")
+            yield GraphFault(None, f"input_output_alias {shown}: the output is shared with another parameter already")
         taken[number, index] = output
         outputs.add(output)
     for number, index in _parsed(HloModule.of(module).buffer_donor):
         shown = f"({number}, {{{', '.join(map(str, index))}}})"
         if not 0 <= number < len(entry.params) or part(entry.params[number].type, index) is None:
-            yield Fault(None, f"buffer_donor {shown}: {entry.name} has no such parameter")
+            yield GraphFault(None, f"buffer_donor {shown}: {entry.name} has no such parameter")
         elif (number, index) in taken:
-            yield Fault(None, f"buffer_donor {shown}: the parameter is shared with an output already")
+            yield GraphFault(None, f"buffer_donor {shown}: the parameter is shared with an output already")
 
 
 def _parsed(value: object) -> tuple[Any, ...]:

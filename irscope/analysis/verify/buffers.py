@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.verify.aliasing import part
-from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.faults import GraphFault
 from irscope.graph import Graph, Module, NamedType, Node, TupleType, Type
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall, GetTupleElement
@@ -16,7 +16,7 @@ FORWARDS = hlo.named("tuple get-tuple-element opt-barrier")
 _CALLS = hlo.named("custom-call async-start")
 
 
-def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
+def check(module: Module) -> Iterator[tuple[Graph, GraphFault]]:
     """Buffers at the entry, buffers with two writers, buffers that calls lose or create."""
     for graph in module.graphs.values():
         if not any(_paths(n.type) for n in graph.nodes):
@@ -24,7 +24,7 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
         if graph.name == module.entry:
             for node in [*graph.params, *([graph.root] if graph.root else [])]:
                 if _paths(node.type):
-                    yield graph, Fault(node, f"buffers are not allowed at the entry, but %{node.name} is {plain(node.type)}",
+                    yield graph, GraphFault(node, f"buffers are not allowed at the entry, but %{node.name} is {plain(node.type)}",
                                        "Pin makes a buffer of a value, Unpin a value of a buffer")
         for node in graph.nodes:
             if node.op in _CALLS:
@@ -39,12 +39,12 @@ def _paths(t: Type, prefix: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
     return [prefix] if isinstance(t, NamedType) and t.name.startswith("b(") else []
 
 
-def _call(node: Node) -> Iterator[Fault]:
+def _call(node: Node) -> Iterator[GraphFault]:
     """Check that each buffer of an operand is one buffer of the result, by output_to_operand_aliasing."""
     aliasing, target = CustomCall.of(node).output_to_operand_aliasing, CustomCall.of(node).custom_call_target
     if target in PINS:
         if len(aliasing) != 1:
-            yield Fault(node, f"the custom call {target} must have one output-to-operand aliasing, but has {len(aliasing)}",
+            yield GraphFault(node, f"the custom call {target} must have one output-to-operand aliasing, but has {len(aliasing)}",
                         "output_to_operand_aliasing={{}: (0, {})}")
         return
     if target in MAKERS:
@@ -59,18 +59,18 @@ def _call(node: Node) -> Iterator[Fault]:
     for source in given:
         times = sum(s == source for s, t in zip(sources, targets, strict=True) if part(node.type, t) is not None)
         if times == 0:
-            yield Fault(node, f"a buffer is used in the operands of %{node.name}, but not in its results: "
+            yield GraphFault(node, f"a buffer is used in the operands of %{node.name}, but not in its results: "
                               f"operand {source[0]}, %{node.operands[source[0]].name}", "alias it with a part of the result")
         elif times > 1:
-            yield Fault(node, f"a buffer is used in the results of %{node.name} several times: "
+            yield GraphFault(node, f"a buffer is used in the results of %{node.name} several times: "
                               f"operand {source[0]}, %{node.operands[source[0]].name}")
     for path in made:
         if path not in targets:
-            yield Fault(node, f"a buffer is used in the results of %{node.name}, but not in its operands: "
+            yield GraphFault(node, f"a buffer is used in the results of %{node.name}, but not in its operands: "
                               f"part {{{', '.join(map(str, path))}}} of {plain(node.type)}")
 
 
-def _writers(graph: Graph) -> Iterator[Fault]:
+def _writers(graph: Graph) -> Iterator[GraphFault]:
     """Every user of a buffer writes it, and so does returning it to the caller: only one may."""
     origin: dict[int, dict[tuple[int, ...], tuple[int, tuple[int, ...]]]] = {}
     takers: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -84,13 +84,14 @@ def _writers(graph: Graph) -> Iterator[Fault]:
             for buffer in origin[operand.index].values():
                 takers[buffer] = takers.get(buffer, 0) + 1
                 if takers[buffer] == 2:
-                    yield Fault(node, f"a buffer has more than one writer: %{graph.nodes[buffer[0]].name} is taken by %{node.name} "
+                    yield GraphFault(node, f"a buffer has more than one writer: %{graph.nodes[buffer[0]].name} is taken by %{node.name} "
                                       "and by another", "copy it, or write one after the other")
     if graph.root is not None:
         for buffer in origin[graph.root.index].values():
             takers[buffer] = takers.get(buffer, 0) + 1
             if takers[buffer] == 2:
-                yield Fault(graph.root, f"a buffer has more than one writer: %{graph.nodes[buffer[0]].name} is written, and given back too")
+                written = graph.nodes[buffer[0]].name
+                yield GraphFault(graph.root, f"a buffer has more than one writer: %{written} is written, and given back too")
 
 
 def _source(node: Node, path: tuple[int, ...], origin: dict[int, dict[tuple[int, ...], tuple[int, tuple[int, ...]]]]

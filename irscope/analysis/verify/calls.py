@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.faults import GraphFault
 from irscope.analysis.verify.texts import Texts, fields, inside, split
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import U64
@@ -11,7 +11,7 @@ from irscope.ops.attributes import Call, CustomCall
 from irscope.ops.infer import plain
 
 
-def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
+def check(module: Module) -> Iterator[tuple[Graph, GraphFault]]:
     """Composite calls without a name, invalid seeds, origins and scheduling names that do not fit."""
     texts = Texts(module)
     for graph in module.graphs.values():
@@ -24,29 +24,30 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
         if "scheduling_name=" in text:
             name = _scheduling_name(text)
             if name and name != node.name and ".remat" not in node.name and ".clone" not in node.name:
-                yield graph, Fault(node, f"%{node.name} was scheduled under the name {name}",
+                yield graph, GraphFault(node, f"%{node.name} was scheduled under the name {name}",
                                    "instructions keep their names after scheduling")
     for attribute in ("origin", "original_value"):
         for graph, node, text in texts.having(attribute):
             if not _same_structure(node.type, inside(text)):
-                yield graph, Fault(node, f"the origin {text} of %{node.name} has another tuple structure than its type {plain(node.type)}")
+                yield graph, GraphFault(node, f"the origin {text} of %{node.name} has another tuple structure than its type "
+                                              f"{plain(node.type)}")
 
 
-def _composite(node: Node, given: dict[str, str]) -> Iterator[Fault]:
+def _composite(node: Node, given: dict[str, str]) -> Iterator[GraphFault]:
     if not given.get("composite.name"):
-        yield Fault(node, f"the composite call %{node.name} must have frontend attributes with a composite.name",
+        yield GraphFault(node, f"the composite call %{node.name} must have frontend attributes with a composite.name",
                     'frontend_attributes={composite.name="namespace.operator"}')
     elif given.get("composite.attributes") == "":
-        yield Fault(node, f"the composite.attributes of %{node.name} are empty", "write {} for none")
+        yield GraphFault(node, f"the composite.attributes of %{node.name} are empty", "write {} for none")
     elif not given.get("composite.version", "0").isdecimal():
-        yield Fault(node, f"the composite.version of %{node.name} must be a non-negative integer, but is {given['composite.version']}")
+        yield GraphFault(node, f"the composite.version of %{node.name} must be a non-negative integer, but is {given['composite.version']}")
 
 
-def _seed(node: Node) -> Iterator[Fault]:
+def _seed(node: Node) -> Iterator[GraphFault]:
     if node.operands:
-        yield Fault(node, f"the custom call GetRngSeed must have 0 operands, but has {len(node.operands)}")
+        yield GraphFault(node, f"the custom call GetRngSeed must have 0 operands, but has {len(node.operands)}")
     if not isinstance(node.type, TensorType) or node.type.dtype is not U64:
-        yield Fault(node, f"the custom call GetRngSeed must give u64, but is declared {plain(node.type)}")
+        yield GraphFault(node, f"the custom call GetRngSeed must give u64, but is declared {plain(node.type)}")
 
 
 def _scheduling_name(metadata: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.faults import GraphFault
 from irscope.formats.relay import structure
 from irscope.formats.relay.attributes import Named, RelayModule
 from irscope.formats.relay.functions import Pattern
@@ -17,26 +17,26 @@ from irscope.graph import Module, Node, TensorType, TupleType
 from irscope.source import did_you_mean
 
 
-def data_faults(node: Node, module: Module) -> Iterator[Fault]:
+def data_faults(node: Node, module: Module) -> Iterator[GraphFault]:
     """Faults in a constructor's fields, or in the patterns of a ``match``."""
     declared = {name: len(fields) for made in RelayModule.of(module).types.values() for name, fields in made.items()}
     if node.op is structure.CONSTRUCTOR:
         name = Named.of(node).name
         if name in declared and node.operands and declared[name] != len(node.operands):
-            yield Fault(node, f"{name} takes {_fields(declared[name])}, and gets {len(node.operands)}", about="type")
+            yield GraphFault(node, f"{name} takes {_fields(declared[name])}, and gets {len(node.operands)}", about="type")
         return
     matched = node.operands[0]
     for body in node.bodies:
         pattern = body.notes.get("pattern")
         if pattern is not None and pattern[0] and isinstance(matched.type, TensorType | TupleType):
             said = f"the pattern {pattern[0]} does not fit %{matched.name}, which is {type_text(matched.type)}"
-            yield Fault(node, said, about="type")
+            yield GraphFault(node, said, about="type")
             continue
         for name, parts in _named(pattern):
             if name not in declared:
-                yield Fault(node, f"the pattern {name} is not a constructor", did_you_mean(name, declared), about="type")
+                yield GraphFault(node, f"the pattern {name} is not a constructor", did_you_mean(name, declared), about="type")
             elif parts and parts != declared[name]:
-                yield Fault(node, f"the pattern {name} has {_fields(parts)}, the constructor {declared[name]}", about="type")
+                yield GraphFault(node, f"the pattern {name} has {_fields(parts)}, the constructor {declared[name]}", about="type")
 
 
 def _fields(count: int) -> str:

@@ -12,7 +12,7 @@ NAME = "declared-type"
 
 
 @dataclass(slots=True)
-class Fault:
+class GraphFault:
     """A node (None: the graph or module as a whole) and what is wrong with it; ``about`` is a key of ``CODES``."""
 
     node: Node | None
@@ -22,7 +22,7 @@ class Fault:
     severity: Severity = Severity.ERROR
 
 
-def finding(module: Module, graph: Graph, fault: Fault) -> Finding:
+def finding(module: Module, graph: Graph, fault: GraphFault) -> Finding:
     """The finding of a fault: at the node's name in the text, with the user's own line where there is one."""
     node = fault.node
     stack = module.call_stack(node) if node is not None else ()

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.verify.faults import Fault, devices_of
+from irscope.analysis.verify.faults import GraphFault, devices_of
 from irscope.graph import Graph, Module, Node, TensorType, TupleType
 from irscope.ops import hlo
 from irscope.ops.attributes import Collective
@@ -16,7 +16,7 @@ GROUPED = hlo.named("all-to-all ragged-all-to-all collective-broadcast") | BY_FL
 PERMUTES = hlo.named("collective-permute collective-permute-start")
 
 
-def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
+def check(module: Module) -> Iterator[tuple[Graph, GraphFault]]:
     """Groups and pairs that are invalid for any set of devices."""
     constrained: dict[bool, tuple[Graph, Node]] = {}
     for graph in module.graphs.values():
@@ -27,12 +27,12 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
                     constrained.setdefault(Collective.of(node).constrain_layout, (graph, node))
                     channel = Collective.of(node).channel_id
                     if channel is not None and channel <= 0:
-                        yield graph, Fault(node, f"the channel_id of {node.op.name} must be positive, but is {channel}")
+                        yield graph, GraphFault(node, f"the channel_id of {node.op.name} must be positive, but is {channel}")
             elif node.op in PERMUTES:
                 yield from ((graph, f) for f in _pairs(module, node))
     if len(constrained) == 2:
         graph, node = constrained[True]
-        yield graph, Fault(node, f"%{node.name} has constrain_layout=true, but %{constrained[False][1].name} has not",
+        yield graph, GraphFault(node, f"%{node.name} has constrain_layout=true, but %{constrained[False][1].name} has not",
                            "constrain the layout of all all-reduces of a module, or of none")
 
 
@@ -50,38 +50,38 @@ def devices(module: Module, node: Node) -> tuple[int, str]:
     return (replicas * partitions, "devices") if attrs.use_global_device_ids else (replicas, "replicas")
 
 
-def _groups(module: Module, node: Node) -> Iterator[Fault]:
+def _groups(module: Module, node: Node) -> Iterator[GraphFault]:
     name = node.op.name
     try:
         groups = replica_groups(node)
     except TypeFault as fault:
-        yield Fault(node, fault.message)
+        yield GraphFault(node, fault.message)
         return
     if not groups:
         if Collective.of(node).use_global_device_ids and node.op in BY_FLAG:
-            yield Fault(node, f"{name} with use_global_device_ids=true needs replica_groups")
+            yield GraphFault(node, f"{name} with use_global_device_ids=true needs replica_groups")
         return
     seen: set[int] = set()
     for group in groups:
         if not group:
-            yield Fault(node, f"a group of {name} is empty")
+            yield GraphFault(node, f"a group of {name} is empty")
         for member in group:
             if member in seen:
-                yield Fault(node, f"{member} is listed twice in the replica_groups of {name}")
+                yield GraphFault(node, f"{member} is listed twice in the replica_groups of {name}")
                 return
             seen.add(member)
     missing = next((i for i in range(len(seen)) if i not in seen), None)
     if missing is not None:
-        yield Fault(node, f"the replica_groups of {name} name {len(seen)} devices, but not device {missing}")
+        yield GraphFault(node, f"the replica_groups of {name} name {len(seen)} devices, but not device {missing}")
         return
     wanted, what = devices(module, node)
     if wanted not in (1, len(seen)):
-        yield Fault(node, f"the replica_groups of {name} name {len(seen)} {what}, but the module has {wanted}")
+        yield GraphFault(node, f"the replica_groups of {name} name {len(seen)} {what}, but the module has {wanted}")
     if node.op not in UNEVEN and len({len(group) for group in groups}) > 1:
-        yield Fault(node, f"the replica_groups of {name} must be of one size, but are of {', '.join(str(len(g)) for g in groups[:6])}")
+        yield GraphFault(node, f"the replica_groups of {name} must be of one size, but are of {', '.join(str(len(g)) for g in groups[:6])}")
 
 
-def _pairs(module: Module, node: Node) -> Iterator[Fault]:
+def _pairs(module: Module, node: Node) -> Iterator[GraphFault]:
     pairs = [p for p in Collective.of(node).source_target_pairs if len(p) == 2]
     replicas, partitions = devices_of(module)
     key, limit = ("num_partitions", partitions) if Collective.of(node).channel_id else ("replica_count", replicas)
@@ -92,11 +92,11 @@ def _pairs(module: Module, node: Node) -> Iterator[Fault]:
             device = pair[end]
             if device < 0 or (limit > 1 and device >= limit):
                 bound = "at least 0" if device < 0 else f"below {limit}, the {key}"
-                yield Fault(node, f"{what} {device} of {node.op.name} must be {bound}")
+                yield GraphFault(node, f"{what} {device} of {node.op.name} must be {bound}")
                 return
             count[device] = count.get(device, 0) + 1
             if count[device] > often:
-                yield Fault(node, f"{what} {device} appears more than {'once' if often == 1 else f'{often} times'} "
+                yield GraphFault(node, f"{what} {device} appears more than {'once' if often == 1 else f'{often} times'} "
                                   f"in the source_target_pairs of {node.op.name}")
                 return
 

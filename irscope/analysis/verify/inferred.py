@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Protocol, cast
 
-from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.faults import GraphFault
 from irscope.graph import Graph, Module
 
 
 class Checker(Protocol):
     """The interface of such a module."""
 
-    def faults(self, module: Module) -> Iterator[tuple[Graph, Fault]]:
+    def faults(self, module: Module) -> Iterator[tuple[Graph, GraphFault]]:
         """All faults, with their graphs."""
 
 
-def inferred_faults(module: Module) -> Iterator[tuple[Graph, Fault]]:
+def inferred_faults(module: Module) -> Iterator[tuple[Graph, GraphFault]]:
     """All faults, with their graphs."""
     return cast(Checker, import_module(f"irscope.analysis.verify.{module.dialect.name}")).faults(module)

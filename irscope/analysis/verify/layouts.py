@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.faults import GraphFault
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Scan
@@ -47,7 +47,7 @@ def chosen(t: Type) -> bool:
     return bool(t.layout.rest) or t.layout.minor_to_major != tuple(reversed(range(t.rank)))
 
 
-def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
+def check(module: Module) -> Iterator[tuple[Graph, GraphFault]]:
     """Layouts that change where nothing moves elements."""
     if not assigned(module):
         return
@@ -89,11 +89,11 @@ def differ(a: Type, b: Type) -> bool:
     return False
 
 
-def _kept(node: Node) -> Fault | None:
+def _kept(node: Node) -> GraphFault | None:
     for operand in node.operands:
         for t in node.type.leaves():
             if differ(operand.type, t):
-                return Fault(node, f"{node.op.name} does not change layouts, but goes from {operand.type} to {t}",
+                return GraphFault(node, f"{node.op.name} does not change layouts, but goes from {operand.type} to {t}",
                              "copy changes a layout", about="layout")
     return None
 
@@ -103,16 +103,16 @@ _HANDED = hlo.named("tuple get-tuple-element copy-start copy-done while call con
 _SAME = hlo.named("opt-barrier async-update")
 
 
-def _handed(node: Node) -> Fault | None:
+def _handed(node: Node) -> GraphFault | None:
     """Check operators that pass memory on."""
     if node.op is hlo.all_to_all:
         for operand in node.operands[1:]:
             if differ(operand.type, node.operands[0].type):
-                return Fault(node, f"all-to-all has operands with different layouts: {node.operands[0].type} and {operand.type}",
+                return GraphFault(node, f"all-to-all has operands with different layouts: {node.operands[0].type} and {operand.type}",
                              about="layout")
     for mine, theirs, whose in _meetings(node):
         if differ(mine, theirs):
-            return Fault(node, f"{node.op.name} passes memory on unchanged, but its type {mine} differs from {theirs}, {whose}",
+            return GraphFault(node, f"{node.op.name} passes memory on unchanged, but its type {mine} differs from {theirs}, {whose}",
                          "copy changes a layout", about="layout")
     return None
 
@@ -159,16 +159,16 @@ def _is_early(module: Module) -> bool:
         node.op in _COMPILED or (isinstance(node.type, TensorType) and node.type.layout is not None) for node in nodes)
 
 
-def _early_bitcast(node: Node) -> Fault | None:
+def _early_bitcast(node: Node) -> GraphFault | None:
     """XLA's layout assignment rejects bitcasts; bitcast-convert is the operator that changes the element type."""
     source = node.operands[0].type if node.operands else None
     if not isinstance(source, TensorType) or not isinstance(node.type, TensorType) or source.dtype is node.type.dtype or not source.rank:
         return None  # a scalar never has a layout in the text
-    return Fault(node, f"bitcast can not change the element type before layouts are assigned, but goes from {plain(source)} to "
+    return GraphFault(node, f"bitcast can not change the element type before layouts are assigned, but goes from {plain(source)} to "
                        f"{plain(node.type)}", "bitcast-convert reads the bits of elements as another type", about="dtype")
 
 
-def _bitcast(node: Node) -> Fault | None:
+def _bitcast(node: Node) -> GraphFault | None:
     """Check that a bitcast stays in its memory space: reinterpretation moves no data."""
     if not node.operands or not isinstance(node.type, TensorType):
         return None
@@ -177,12 +177,12 @@ def _bitcast(node: Node) -> Fault | None:
         return None
     before, after = source.layout.memory_space, node.type.layout.memory_space
     if before != after and HOST in (before, after):
-        return Fault(node, f"bitcast does not move memory, but goes from {source} to {node.type}: memory space {before} to {after}",
+        return GraphFault(node, f"bitcast does not move memory, but goes from {source} to {node.type}: memory space {before} to {after}",
                      "copy moves between host and device", about="layout")
     return None
 
 
-def _copy(node: Node) -> Fault | None:
+def _copy(node: Node) -> GraphFault | None:
     """Check that copies between host and device keep element type and layout."""
     if not node.operands or not isinstance(node.type, TensorType):
         return None
@@ -191,14 +191,14 @@ def _copy(node: Node) -> Fault | None:
         return None
     spaces = source.layout.memory_space, node.type.layout.memory_space
     if spaces[0] != spaces[1] and HOST in spaces and source.dtype is not node.type.dtype:
-        return Fault(node, f"a copy between host and device keeps the element type, but goes from {source} to {node.type}",
+        return GraphFault(node, f"a copy between host and device keeps the element type, but goes from {source} to {node.type}",
                      f"convert %{node.operands[0].name}, {plain(source)}, on one side", about="dtype")
     return None
 
 
-def _scan(node: Node) -> Fault | None:
+def _scan(node: Node) -> GraphFault | None:
     """XLA's ScanExpander expands all sequential scans to loops before layout assignment; its verifier rejects the rest."""
     if Scan.is_associative.given(node) is not False:
         return None
-    return Fault(node, "a non-associative scan is left after layout assignment, where nothing expands it",
+    return GraphFault(node, "a non-associative scan is left after layout assignment, where nothing expands it",
                  "XLA's ScanExpander turns it into a while before layout assignment")

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.faults import GraphFault
 from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, Type
 from irscope.ops import TypeFault
 from irscope.ops.shapes import fits
 
 
-def faults(module: Module) -> Iterator[tuple[Graph, Fault]]:
+def faults(module: Module) -> Iterator[tuple[Graph, GraphFault]]:
     """All faults, with their graphs. Nodes that read values of unknown or open types are not checked."""
     for graph in module.graphs.values():
         for node in graph.nodes:
@@ -17,15 +17,15 @@ def faults(module: Module) -> Iterator[tuple[Graph, Fault]]:
                 yield from ((graph, fault) for fault in _node(node))
 
 
-def _node(node: Node) -> Iterator[Fault]:
+def _node(node: Node) -> Iterator[GraphFault]:
     assert node.op.infer is not None
     try:
         inferred = node.op.infer(node)
     except TypeFault as fault:
-        yield Fault(node, fault.message, fault.help, about="type")
+        yield GraphFault(node, fault.message, fault.help, about="type")
         return
     if _closed(inferred) and _closed(node.type) and not fits(node.type, inferred):
-        yield Fault(node, f"%{node.name} is declared {node.type}, but {node.op.name} gives {inferred}", about="shape")
+        yield GraphFault(node, f"%{node.name} is declared {node.type}, but {node.op.name} gives {inferred}", about="shape")
 
 
 def _closed(type: Type) -> bool:

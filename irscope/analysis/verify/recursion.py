@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.faults import GraphFault
 from irscope.formats.relay import structure
 from irscope.graph import Graph, Node
 
 
-def endless_calls(graph: Graph) -> Iterator[Fault]:
+def endless_calls(graph: Graph) -> Iterator[GraphFault]:
     """Calls of a graph that lead back to it whatever the data are. Calls inside branches, matches and functions as values are choices."""
     for node in _calls(graph):
         way = _way_back(node.bodies[0], graph)
         if way is not None:
             through = f" through {', '.join(f'@{g.name}' for g in way)}" if way else ""
-            yield Fault(node, f"@{graph.name} calls itself{through} in front of any choice, so it never ends",
+            yield GraphFault(node, f"@{graph.name} calls itself{through} in front of any choice, so it never ends",
                         "a function `if (go) { @f(next...) } else { result }` becomes a loop", about="type")
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.faults import GraphFault
 from irscope.graph import Graph, Module
 from irscope.ops import hlo
 from irscope.ops.attributes import Transfer
@@ -11,7 +11,7 @@ from irscope.ops.attributes import Transfer
 MAIN = "main"
 
 
-def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
+def check(module: Module) -> Iterator[tuple[Graph, GraphFault]]:
     """Calls to another ``execution_thread`` other than by async-start."""
     if not any("execution_thread" in g.notes for g in module.graphs.values()):
         return
@@ -25,7 +25,8 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
                 if node.op is hlo.async_start:
                     mine = Transfer.of(node).async_execution_thread or mine
                 if mine != theirs:
-                    yield graph, Fault(node, f"{node.op.name} on the thread {mine} calls {called.name}, which runs on the thread {theirs}",
+                    yield graph, GraphFault(node, f"{node.op.name} on the thread {mine} calls {called.name}, which runs on the thread "
+                                                  f"{theirs}",
                                        "called computations run on the thread of their caller")
 
 

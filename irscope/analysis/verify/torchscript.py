@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.faults import GraphFault
 from irscope.formats.torchscript.operators import overloads
 from irscope.graph import Graph, Op
 from irscope.ops.sets import torchscript
@@ -17,7 +17,7 @@ _AT_LEAST_TWO = torchscript("prim::Loop prim::SetAttr __getitem__ append")
 """The least operands of the interpreter's own operators (torch/csrc/jit/runtime/register_prim_ops.cpp)."""
 
 
-def call_faults(graph: Graph) -> Iterator[Fault]:
+def call_faults(graph: Graph) -> Iterator[GraphFault]:
     """The nodes that lack operands. Operators without a schema are not reported, nor are extra operands: versions of torch differ."""
     least: dict[Op, tuple[int, str]] = {}
     for node in graph.nodes:
@@ -29,7 +29,7 @@ def call_faults(graph: Graph) -> Iterator[Fault]:
         wanted, schema = least[op]
         if len(node.operands) < wanted:
             message = f"{op.name} takes {wanted} operand{'s' if wanted != 1 else ''} at least, got {len(node.operands)}"
-            yield Fault(node, message, schema, about="type")
+            yield GraphFault(node, message, schema, about="type")
 
 
 def _least(op: Op) -> tuple[int, str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.expand.dynamic.held import Held, Tree, static
-from irscope.expand.dynamic.work import Rule, Work
+from irscope.expand.dynamic.work import GraphExpansion, Rule
 from irscope.graph import Node, Op, TensorType
 from irscope.graph.dtypes import S32
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, DynamicSlice, Gather, Pad, Reverse, Scatter, Slice
 
 
-def _slice(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _slice(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """The valid elements between start and limit; a slice of one element is always valid."""
     x = operands[0]
     sizes: dict[int, Node] = {}
@@ -26,7 +26,7 @@ def _slice(w: Work, node: Node, operands: list[Held]) -> Tree:
     return Held(w.copy(node, [x.node]), sizes)
 
 
-def _pad(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _pad(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """Invalid elements become padding, so that padding begins after the last valid element."""
     x, value = operands
     padding = Pad.of(node).padding
@@ -41,7 +41,7 @@ def _pad(w: Work, node: Node, operands: list[Held]) -> Tree:
     return Held(w.copy(node, [filled, value.node]), sizes)
 
 
-def _concatenate(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _concatenate(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """Writes each operand where the one before ends; the next operand overwrites its invalid elements."""
     along = Concatenate.of(node).axis
     sizes = {d: size for o in reversed(operands) for d, size in o.sizes.items() if d != along}
@@ -56,7 +56,7 @@ def _concatenate(w: Work, node: Node, operands: list[Held]) -> Tree:
     return Held(whole, {**sizes, along: at})
 
 
-def _reverse(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _reverse(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """Along a dynamic dimension, position i takes the element at size - 1 - i."""
     x = operands[0]
     made = w.reverse(x.node, [d for d in Reverse.of(node).dimensions if d not in x.sizes])
@@ -67,7 +67,7 @@ def _reverse(w: Work, node: Node, operands: list[Held]) -> Tree:
     return Held(made, dict(x.sizes))
 
 
-def _dynamic_slice(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _dynamic_slice(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """A slice of a whole dimension keeps its dynamic size; a partial slice has its declared length, valid or not."""
     x = operands[0]
     lengths = DynamicSlice.of(node).dynamic_slice_sizes
@@ -75,7 +75,7 @@ def _dynamic_slice(w: Work, node: Node, operands: list[Held]) -> Tree:
     return Held(w.copy(node, [o.node for o in operands]), sizes)
 
 
-def _dynamic_update_slice(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _dynamic_update_slice(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """An update of the whole dimension sets its size too; of a shorter one, the valid elements are written."""
     x, update, *starts = operands
     sizes = dict(x.sizes)
@@ -98,14 +98,14 @@ def _dynamic_update_slice(w: Work, node: Node, operands: list[Held]) -> Tree:
     return Held(w.copy(node, [x.node, new, *(o.node for o in starts)]), sizes)
 
 
-def _as_scalars(w: Work, rank: int, starts: Sequence[Held]) -> list[Node]:
+def _as_scalars(w: GraphExpansion, rank: int, starts: Sequence[Held]) -> list[Node]:
     """Start indices as one scalar per dimension; old texts have one vector."""
     if len(starts) != 1 or not starts[0].type.rank:
         return [s.node for s in starts]
     return [w.reshape(w.slice(starts[0].node, [d], [d + 1]), ()) for d in range(rank)]
 
 
-def _gather(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _gather(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """A window over a whole dynamic dimension has its size; each valid index vector has a window."""
     x, indices = operands
     a = Gather.of(node)
@@ -124,7 +124,7 @@ def _gather(w: Work, node: Node, operands: list[Held]) -> Tree:
     return Held(w.copy(node, [x.node, indices.node]), sizes)
 
 
-def _scatter(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _scatter(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """Invalid index vectors point out of bounds, so their updates are not written."""
     n = (len(operands) - 1) // 2
     arrays, indices, updates = operands[:n], operands[n], operands[n + 1:]

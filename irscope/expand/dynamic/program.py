@@ -8,7 +8,7 @@ from typing import Any
 from irscope.expand.dynamic.held import Held, Place, Tree, bounded, leaves, places, rebuilt, static, static_value
 from irscope.expand.dynamic.rules import rule_for
 from irscope.expand.dynamic.varying import KEY, Varying
-from irscope.expand.dynamic.work import Work
+from irscope.expand.dynamic.work import GraphExpansion
 from irscope.expand.values import Value, as_node, synthetic_part
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, live
 from irscope.graph.dtypes import S32
@@ -58,7 +58,7 @@ class _Made:
     """A body under construction: its value is known, its root is not written yet."""
 
     graph: Graph
-    work: Work
+    work: GraphExpansion
     value: Tree
 
 
@@ -74,7 +74,7 @@ class _Program:
     def run(self) -> Module:
         old = self.module.main()
         main = Graph(old.name, loc=old.loc, notes=dict(old.notes))
-        work = Work(self.module, main)
+        work = GraphExpansion(self.module, main)
         values = {p.index: value for p, value in zip(old.params, self._parameters(work, old), strict=True)}
         result = _driven(self._graph(old, values, work))
         work.standing_for(old.result())
@@ -91,7 +91,7 @@ class _Program:
         made.attrs[KEY] = Varying(tuple(self.inputs), tuple((number, d) for number, d, _ in outputs))
         return made
 
-    def _parameters(self, work: Work, old: Graph) -> list[Tree]:
+    def _parameters(self, work: GraphExpansion, old: Graph) -> list[Tree]:
         """The parameters of the entry, followed by the size of each of their dynamic dimensions."""
         made: list[tuple[Type, list[Held]]] = []
         for param in old.params:
@@ -116,7 +116,7 @@ class _Program:
 
     # ------------------------------------------------------------------ a graph
 
-    def _graph(self, graph: Graph, values: dict[int, Tree], work: Work) -> Steps:
+    def _graph(self, graph: Graph, values: dict[int, Tree], work: GraphExpansion) -> Steps:
         """The value of a graph whose parameters have these values."""
         alive = live(graph)
         for node in graph.nodes:
@@ -136,7 +136,7 @@ class _Program:
                 values[node.index] = self._node(node, operands, work)
         return values[graph.result().index]
 
-    def _node(self, node: Node, operands: list[Tree], work: Work) -> Tree:
+    def _node(self, node: Node, operands: list[Tree], work: GraphExpansion) -> Tree:
         if node.op in MAKES_DYNAMIC or CustomCall.of(node).custom_call_target in CALLS or any(places(o) for o in operands):
             rule = rule_for(node)
             if rule is None or not all(isinstance(o, Held) for o in operands):
@@ -149,7 +149,7 @@ class _Program:
 
     # ------------------------------------------------------------------ bodies
 
-    def _loop(self, node: Node, operands: list[Tree], work: Work) -> Steps:
+    def _loop(self, node: Node, operands: list[Tree], work: GraphExpansion) -> Steps:
         """A loop whose state includes sizes; a dimension that its body makes dynamic is dynamic from the start."""
         condition, body = node.bodies
         state = operands[0]
@@ -166,7 +166,7 @@ class _Program:
         made = work.builder.add(node.op, (given,), node.attrs, given.type, (test.graph, turn.graph), node.name)
         return _unflattened(work, made, node.type, state, passed)
 
-    def _branches(self, node: Node, operands: list[Tree], work: Work) -> Steps:
+    def _branches(self, node: Node, operands: list[Tree], work: GraphExpansion) -> Steps:
         """A conditional whose branches may return different sizes."""
         chooser, *given = operands
         made: list[_Made] = []
@@ -185,7 +185,7 @@ class _Program:
     def _body(self, body: Graph, outside: Tree, passed: set[Place]) -> Steps:
         """A body with one flat tuple as its parameter: arrays, then sizes."""
         made = Graph(body.name, loc=body.loc, notes=dict(body.notes))
-        work = Work(self.module, made)
+        work = GraphExpansion(self.module, made)
         param = body.params[0]
         work.standing_for(param)
         types = [held.node.type for held in leaves(outside)] + [SIZE] * len(passed)
@@ -216,7 +216,7 @@ def _declared(type: Type) -> set[Place]:
     return {(number, d) for number, leaf in enumerate(type.leaves()) for d in bounded(leaf)}
 
 
-def _constant(work: Work, node: Node) -> Tree:
+def _constant(work: GraphExpansion, node: Node) -> Tree:
     """A constant of bounded type; one that was bound to a given array may be shorter than the bound."""
     t = static(node.type)
     assert isinstance(t, TensorType)
@@ -229,14 +229,14 @@ def _constant(work: Work, node: Node) -> Tree:
     return Held(work.array(whole, t.dtype), {d: work.number(given.shape[d]) for d in bounded(node.type) if given.shape[d] != t.dims()[d]})
 
 
-def _flat(work: Work, value: Tree, passed: set[Place]) -> Node:
+def _flat(work: GraphExpansion, value: Tree, passed: set[Place]) -> Node:
     """A value as one flat tuple: its arrays, then the sizes that are passed."""
     held = leaves(value)
     parts = [h.node for h in held] + [work.size(held[number], d) for number, d in sorted(passed)]
     return work.emit("tuple", parts, type=TupleType(tuple(p.type for p in parts)))
 
 
-def _unflattened(work: Work, whole: Node, type: Type, like: Tree, passed: set[Place]) -> Tree:
+def _unflattened(work: GraphExpansion, whole: Node, type: Type, like: Tree, passed: set[Place]) -> Tree:
     """The value in a flat tuple."""
     n = len(leaves(like))
     sizes: list[dict[int, Node]] = [{} for _ in range(n)]
@@ -245,7 +245,7 @@ def _unflattened(work: Work, whole: Node, type: Type, like: Tree, passed: set[Pl
     return rebuilt(type, iter([Held(_part(work, whole, i), sizes[i]) for i in range(n)]))
 
 
-def _part(work: Work, whole: Node, index: int) -> Node:
+def _part(work: GraphExpansion, whole: Node, index: int) -> Node:
     return synthetic_part(work.builder, whole, index)
 
 

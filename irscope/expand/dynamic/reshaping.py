@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from math import prod
 
 from irscope.expand.dynamic.held import Held, Tree, bounded, static
-from irscope.expand.dynamic.work import Rule, Work
+from irscope.expand.dynamic.work import GraphExpansion, Rule
 from irscope.graph import DType, Node, Op, TensorType
 from irscope.graph.dtypes import S32, S64
 from irscope.ops import hlo
 from irscope.ops.attributes import Reshape
 
 
-def _reshape(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _reshape(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     x = operands[0]
     t = static(node.type)
     assert isinstance(t, TensorType)
@@ -71,7 +71,7 @@ def common_factors(before: Sequence[int], after: Sequence[int]) -> list[tuple[li
     return groups
 
 
-def _dynamic_place(w: Work, node: Node, x: Held, before: list[int], after: list[int], shape: Sequence[int]) -> int:
+def _dynamic_place(w: GraphExpansion, node: Node, x: Held, before: list[int], after: list[int], shape: Sequence[int]) -> int:
     """The dimension of the result, among those of a group, that becomes dynamic."""
     declared = [d for d in bounded(node.type) if d in after]
     if len(declared) == 1:
@@ -95,7 +95,7 @@ def _outermost(dims: Sequence[int], shape: Sequence[int]) -> list[int]:
     return next(([d] for d in dims if shape[d] > 1), list(dims[:1]))
 
 
-def _dynamic_reshape(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _dynamic_reshape(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     x, *given = operands
     t = static(node.type)
     assert isinstance(t, TensorType)
@@ -105,7 +105,7 @@ def _dynamic_reshape(w: Work, node: Node, operands: list[Held]) -> Tree:
     return Held(_moved(w, x, t.dims(), sizes), sizes)
 
 
-def _moved(w: Work, x: Held, shape: Sequence[int], sizes: dict[int, Node]) -> Node:
+def _moved(w: GraphExpansion, x: Held, shape: Sequence[int], sizes: dict[int, Node]) -> Node:
     """Each position of the result takes the element of the same index among the valid ones of both sides."""
     shape = tuple(shape)
     if not prod(shape) or not prod(x.shape):
@@ -122,7 +122,7 @@ def _moved(w: Work, x: Held, shape: Sequence[int], sizes: dict[int, Node]) -> No
     return w.take(w.reshape(x.node, (prod(x.shape),)), at, 0)
 
 
-def _number(w: Work, shape: tuple[int, ...], sizes: Sequence[Node], dtype: DType) -> Node:
+def _number(w: GraphExpansion, shape: tuple[int, ...], sizes: Sequence[Node], dtype: DType) -> Node:
     """The index of each position among the valid ones, in row-major order."""
     number = w.full(shape, 0, dtype)
     step = w.array(1, dtype)

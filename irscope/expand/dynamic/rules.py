@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from irscope.expand.dynamic import movement, reshaping
 from irscope.expand.dynamic.held import Held, Tree, bounded, static
-from irscope.expand.dynamic.work import Rule, Work
+from irscope.expand.dynamic.work import GraphExpansion, Rule
 from irscope.graph import Graph, Kind, Module, Node, Op, TensorType, TupleType
 from irscope.graph.dtypes import PRED
 from irscope.ops import hlo
@@ -18,7 +18,7 @@ def rule_for(node: Node) -> Rule | None:
     return RULES.get(node.op, elementwise if node.op.kind is Kind.ELEMENTWISE else None)
 
 
-def elementwise(w: Work, node: Node, operands: list[Held]) -> Tree:
+def elementwise(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """Operands of different sizes: size 1 is broadcast, else the smaller size is the result's."""
     t = static(node.type)
     assert isinstance(t, TensorType)
@@ -38,7 +38,7 @@ def elementwise(w: Work, node: Node, operands: list[Held]) -> Tree:
     return Held(w.copy(node, nodes, t), sizes)
 
 
-def _different(w: Work, sizes: Sequence[Node]) -> list[Node]:
+def _different(w: GraphExpansion, sizes: Sequence[Node]) -> list[Node]:
     found: list[Node] = []
     for size in sizes:
         if not any(w.same(size, other) for other in found):
@@ -46,14 +46,14 @@ def _different(w: Work, sizes: Sequence[Node]) -> list[Node]:
     return found
 
 
-def _folded(w: Work, name: str, values: Sequence[Node]) -> Node:
+def _folded(w: GraphExpansion, name: str, values: Sequence[Node]) -> Node:
     made = values[0]
     for value in values[1:]:
         made = w.binary(name, made, value)
     return made
 
 
-def _repeated(w: Work, x: Node, d: int) -> Node:
+def _repeated(w: GraphExpansion, x: Node, d: int) -> Node:
     """The first element along a dimension, broadcast over it."""
     shape = w.shape(x)
     first = w.slice_dim(x, d, 0, 1) if shape[d] else x
@@ -62,7 +62,7 @@ def _repeated(w: Work, x: Node, d: int) -> Node:
 
 def _batched(kept: int) -> Rule:
     """Operators over the last ``kept`` dimensions, whose others are a batch."""
-    def rule(w: Work, node: Node, operands: list[Held]) -> Tree:
+    def rule(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
         sizes: dict[int, Node] = {}
         for operand in operands:
             for d, size in operand.sizes.items():
@@ -73,17 +73,17 @@ def _batched(kept: int) -> Rule:
     return rule
 
 
-def _fft(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _fft(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     return _batched(len(Fft.of(node).fft_length))(w, node, operands)
 
 
 # ---- shape
 
-def _get_size(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _get_size(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     return Held(w.size(operands[0], DimensionSize.of(node).dimensions[0]))
 
 
-def _set_size(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _set_size(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     x, size = operands
     d = DimensionSize.of(node).dimensions[0]
     sizes = {**x.sizes, d: size.node}
@@ -92,17 +92,17 @@ def _set_size(w: Work, node: Node, operands: list[Held]) -> Tree:
     return Held(x.node, sizes)
 
 
-def _broadcast(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _broadcast(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     along = Broadcast.of(node).dimensions
     return Held(w.copy(node, [operands[0].node]), {along[d]: size for d, size in operands[0].sizes.items()})
 
 
-def _transpose(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _transpose(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     order = Transpose.of(node).dimensions
     return Held(w.copy(node, [operands[0].node]), {order.index(d): size for d, size in operands[0].sizes.items()})
 
 
-def _bitcast_convert(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _bitcast_convert(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     x = operands[0]
     t = static(node.type)
     assert isinstance(t, TensorType)
@@ -113,7 +113,7 @@ def _bitcast_convert(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 # ---- sums
 
-def _reduce(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _reduce(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """Elements beyond the size are the init value, as in XLA: an init that is not the identity counts once for each of them."""
     n = len(operands) // 2
     along = Reduce.of(node).dimensions
@@ -128,7 +128,7 @@ def _first(operands: Sequence[Held], d: int) -> Node | None:
     return next((o.sizes[d] for o in operands if d in o.sizes), None)
 
 
-def _reduce_window(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _reduce_window(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """XLA counts the windows inside the operand, whatever the padding; a window over everything (a running sum) keeps the size."""
     n = len(operands) // 2
     window = Windowed.of(node).window
@@ -156,7 +156,7 @@ def _is_trivial(window: Window, d: int) -> bool:
     return (window.size[d], window.stride[d], window.pad_low[d], window.pad_high[d], window.lhs_dilate[d]) == (1, 1, 0, 0, 1)
 
 
-def _select_and_scatter(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _select_and_scatter(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """Beyond the size the operand is the least value, so that no window selects it, and the source is the init value."""
     x, source, init = operands
     least = w.array(x.type.dtype.lowest, x.type.dtype)
@@ -164,7 +164,7 @@ def _select_and_scatter(w: Work, node: Node, operands: list[Held]) -> Tree:
     return Held(w.copy(node, nodes), dict(x.sizes))
 
 
-def _dot(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _dot(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """Masks contracted dimensions with zeros beyond the size."""
     sides, a = [], Dot.of(node)
     numbers = (a.lhs_contracting_dims, a.lhs_batch_dims), (a.rhs_contracting_dims, a.rhs_batch_dims)
@@ -178,7 +178,7 @@ def _dot(w: Work, node: Node, operands: list[Held]) -> Tree:
     return Held(w.copy(node, [left, right]), {d: size for d, size in enumerate(sizes) if size is not None})
 
 
-def _convolution(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _convolution(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     labels = Convolution.of(node).dim_labels
     x, kernel = operands
     if any(d in x.sizes for d in labels.lhs_spatial) or any(d in kernel.sizes for d in labels.rhs_spatial):
@@ -197,7 +197,7 @@ def _convolution(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 # ---- order
 
-def _sort(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _sort(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """Sorts invalid elements after all valid ones: each element carries a flag, which the comparison checks first."""
     along = Sort.of(node).dimensions[0]
     size = _first(operands, along)
@@ -215,7 +215,7 @@ def _sort(w: Work, node: Node, operands: list[Held]) -> Tree:
 def _with_flags(module: Module, body: Graph) -> Graph:
     """A comparison with two further flags: ``first is valid and (second is not, or comes after)``."""
     made = Graph(f"{body.name}_that_counts")
-    w = Work(module, made)
+    w = GraphExpansion(module, made)
     values: dict[int, Node] = {}
     for param in body.params:
         values[param.index] = w.builder.param(param.op, param.type, param.name)
@@ -231,7 +231,7 @@ def _with_flags(module: Module, body: Graph) -> Graph:
 
 # ---- calls of XLA's own
 
-def _custom_call(w: Work, node: Node, operands: list[Held]) -> Tree:
+def _custom_call(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     target = CustomCall.of(node).custom_call_target
     if target == "PadToStatic":
         x = operands[0]

@@ -14,7 +14,7 @@ from irscope.ops.tensors import Tensors
 from irscope.source import Finding, Severity, UserError
 
 
-class Work(Tensors):
+class GraphExpansion(Tensors):
     """One graph under construction."""
 
     def __init__(self, module: Module, graph: Graph) -> None:
@@ -101,7 +101,7 @@ class Work(Tensors):
         return UserError(f"%{written.name} cannot run", findings=[finding])
 
 
-Rule = Callable[[Work, Node, list[Held]], Tree]
+Rule = Callable[[GraphExpansion, Node, list[Held]], Tree]
 """The rule of an operator: builds it over operands of which some have dynamic sizes."""
 
 

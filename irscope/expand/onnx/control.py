@@ -4,14 +4,14 @@ from __future__ import annotations
 from typing import Any
 
 from irscope.expand.frames import captures
-from irscope.expand.onnx.program import Program, Values
+from irscope.expand.onnx.program import OnnxProgram, Values
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED
 from irscope.ops.faults import TypeFault
 from irscope.source import UserError
 
 
-def truth(program: Program, node: Node, value: Any) -> Node:
+def truth(program: OnnxProgram, node: Node, value: Any) -> Node:
     """A condition, which is one bool. Raises UserError for anything else."""
     t = program.t
     if isinstance(value, Node) and t.type(value).elements == 1 and t.dtype(value) is PRED:
@@ -24,7 +24,7 @@ def own_operands(node: Node) -> int:
     return len(node.operands) - sum(int(body.notes.get("captures", 0)) for body in node.bodies)
 
 
-def branch(program: Program, node: Node, values: Values) -> Values:
+def branch(program: OnnxProgram, node: Node, values: Values) -> Values:
     """``If``: the operands are the condition and the values that each body captures."""
     if len(node.bodies) != 2 or own_operands(node) != 1:
         raise program.fault(node, "it takes a condition and two bodies")
@@ -43,7 +43,7 @@ def branch(program: Program, node: Node, values: Values) -> Values:
     return program.call(node.bodies[way], arguments[way])
 
 
-def _conditional(program: Program, node: Node, condition: Node, arguments: list[list[Any]]) -> Values | None:
+def _conditional(program: OnnxProgram, node: Node, condition: Node, arguments: list[list[Any]]) -> Values | None:
     """Both bodies as those of a conditional; None where they give different types, or values that are no tensors."""
     t = program.t
     frames, rows = [], []

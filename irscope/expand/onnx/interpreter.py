@@ -16,7 +16,7 @@ from typing import Any
 
 from irscope.expand.onnx import control, loops
 from irscope.expand.onnx.functions import body_graph
-from irscope.expand.onnx.program import MAX_DEPTH, Measure, Program, Values
+from irscope.expand.onnx.program import MAX_DEPTH, Measure, OnnxProgram, Values
 from irscope.formats.onnx import structure
 from irscope.formats.onnx.attributes import Ref
 from irscope.formats.onnx.declarations import Operator
@@ -42,7 +42,7 @@ def run_program(module: Module, inputs: Mapping[str, Type] | None = None, consta
     return Interpreter(module, inputs or {}, partial, measure, seen).run()
 
 
-class Interpreter(Program):
+class Interpreter(OnnxProgram):
     """Runs a model node by node."""
 
     def __init__(self, module: Module, inputs: Mapping[str, Type], partial: bool, measure: Measure | None, seen: Seen | None) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from irscope.expand.frames import captures
 from irscope.expand.onnx.control import own_operands, truth
-from irscope.expand.onnx.program import Program, Values
+from irscope.expand.onnx.program import OnnxProgram, Values
 from irscope.formats.onnx.inference import NEWEST
 from irscope.formats.onnx.printer import results_of
 from irscope.graph import Node, TensorType, TupleType, Type
@@ -39,7 +39,7 @@ class Rolled:
     state: list[Node]
 
 
-def loop(program: Program, node: Node, values: Values) -> Values:
+def loop(program: OnnxProgram, node: Node, values: Values) -> Values:
     """``Loop``."""
     own = own_operands(node)
     if len(node.bodies) != 1 or own < 2:
@@ -62,7 +62,7 @@ def loop(program: Program, node: Node, values: Values) -> Values:
     return _unrolled(program, node, trips, first, state, run)
 
 
-def _number(program: Program, node: Node, most: Any) -> int | None:
+def _number(program: OnnxProgram, node: Node, most: Any) -> int | None:
     """The largest number of trips; None where it depends on data that are not given."""
     try:
         return max(0, program.t.single(most, "the number of trips"))
@@ -70,7 +70,7 @@ def _number(program: Program, node: Node, most: Any) -> int | None:
         raise program.fault(node, str(fault)) from None
 
 
-def _attempt(program: Program, node: Node, rolled: Rolled, run: Run) -> Values | None:
+def _attempt(program: OnnxProgram, node: Node, rolled: Rolled, run: Run) -> Values | None:
     """The loop as a ``while``; None where the types of what it carries change, or it stacks results without a bound."""
     t = program.t
 
@@ -96,7 +96,7 @@ def _attempt(program: Program, node: Node, rolled: Rolled, run: Run) -> Values |
     return [*state, *stacks]
 
 
-def _unrolled(program: Program, node: Node, trips: int | None, first: Node | None, state: list[Any],
+def _unrolled(program: OnnxProgram, node: Node, trips: int | None, first: Node | None, state: list[Any],
               run: Run) -> Values:
     """Trip by trip. A condition that depends on data is computed from the inputs, at each trip."""
     t, rows, at = program.t, [], 0
@@ -115,7 +115,7 @@ def _unrolled(program: Program, node: Node, trips: int | None, first: Node | Non
     return [*state, *_stacked(program, node, rows, len(results_of(node.bodies[0])) - 1 - len(state))]
 
 
-def _stacked(program: Program, node: Node, rows: list[Values], count: int) -> Values:
+def _stacked(program: OnnxProgram, node: Node, rows: list[Values], count: int) -> Values:
     """The rows of each stacked result as one tensor; without any trip, one of the type that the body states."""
     t = program.t
     if rows:
@@ -132,7 +132,7 @@ def _stacked(program: Program, node: Node, rows: list[Values], count: int) -> Va
 # ---------------------------------------------------------------------- while
 
 
-def while_loop(program: Program, rolled: Rolled, trip: Trip) -> tuple[list[Node], list[Node], Node | None] | None:
+def while_loop(program: OnnxProgram, rolled: Rolled, trip: Trip) -> tuple[list[Node], list[Node], Node | None] | None:
     """The final state, the stacked results with ``trips`` rows, and the number of trips that ran (None: all of them).
 
     None where the types of the state change from trip to trip, or results are stacked without a bound.
@@ -178,7 +178,7 @@ def while_loop(program: Program, rolled: Rolled, trip: Trip) -> tuple[list[Node]
     return final[2:n], final[n:], None if more is None and rolled.go is None else final[0]
 
 
-def _holds(program: Program, go: Node | None) -> bool:
+def _holds(program: OnnxProgram, go: Node | None) -> bool:
     """Whether the first condition is known to be true."""
     known = True if go is None else program.t.known(go)
     return known is not None and bool(known)
@@ -187,7 +187,7 @@ def _holds(program: Program, go: Node | None) -> bool:
 # ---------------------------------------------------------------------- scan
 
 
-def scan(program: Program, node: Node, values: Values) -> Values:
+def scan(program: OnnxProgram, node: Node, values: Values) -> Values:
     """``Scan``: the operands are the initial state, then the tensors that are scanned. Version 8 has a batch dimension, and is refused."""
     own = own_operands(node)
     if int(node.attrs.get("opset", NEWEST)) < 9:
@@ -231,14 +231,14 @@ def scan(program: Program, node: Node, values: Values) -> Values:
     return [*state, *_placed(program, node, stacks)]
 
 
-def _listed(program: Program, node: Node, name: str, count: int) -> list[int]:
+def _listed(program: OnnxProgram, node: Node, name: str, count: int) -> list[int]:
     given = node.attrs.get(name) or [0] * count
     if not isinstance(given, list) or len(given) != count:
         raise program.fault(node, f"{name} has {count} numbers")
     return given
 
 
-def _placed(program: Program, node: Node, stacks: list[Node]) -> list[Node]:
+def _placed(program: OnnxProgram, node: Node, stacks: list[Node]) -> list[Node]:
     """Stacked results in their directions, along their axes."""
     t = program.t
     back, axes = (_listed(program, node, name, len(stacks)) for name in ("scan_output_directions", "scan_output_axes"))
@@ -247,7 +247,7 @@ def _placed(program: Program, node: Node, stacks: list[Node]) -> list[Node]:
     return [t.transpose(x, [*range(1, d + 1), 0, *range(d + 1, t.rank(x))]) for x, d in zip(made, places, strict=True)]
 
 
-def sequence_map(program: Program, node: Node, values: Values) -> Values:
+def sequence_map(program: OnnxProgram, node: Node, values: Values) -> Values:
     """``SequenceMap``: the body for each element of the first sequence; other sequences go along, tensors stay."""
     own = own_operands(node)
     if len(node.bodies) != 1 or own < 1:

@@ -32,7 +32,7 @@ class FramedOnnx(Framed, Onnx):
         return owner is None or owner.outer is None
 
 
-class Program(ABC):
+class OnnxProgram(ABC):
     """The state of a run. Bodies are run by :meth:`call`."""
 
     def __init__(self, module: Module, measure: Measure | None) -> None:

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from irscope.expand.frames import captures
-from irscope.expand.relay.program import Program, Run
+from irscope.expand.relay.program import RelayProgram, Run
 from irscope.expand.relay.values import Constructor, Data, Reference, describe, nodes_of, rebuilt, unlike
 from irscope.formats.relay.attributes import Field, Match, Named
 from irscope.formats.relay.functions import Pattern
@@ -26,7 +26,7 @@ KNOWN = "irscope compiles data types where the constructor of each value is know
 # ---------------------------------------------------------------------- data types
 
 
-def constructed(program: Program, node: Node, fields: list[object]) -> object:
+def constructed(program: RelayProgram, node: Node, fields: list[object]) -> object:
     """``Cons(%x, %l)``; a constructor without its fields is a function."""
     name = str(Named.of(node).name)
     wanted = program.constructors.get(name, len(fields))
@@ -35,14 +35,14 @@ def constructed(program: Program, node: Node, fields: list[object]) -> object:
     return made_by(program, node, Constructor(name, wanted), fields)
 
 
-def made_by(program: Program, node: Node, constructor: Constructor, fields: list[object]) -> Data:
+def made_by(program: RelayProgram, node: Node, constructor: Constructor, fields: list[object]) -> Data:
     """The data that a constructor builds from its fields. Raises UserError for a wrong number of them."""
     if len(fields) != constructor.fields:
         raise UserError(f"{constructor.name} takes {constructor.fields} fields, and gets {len(fields)}{program.where(node)}")
     return Data(constructor.name, list(fields))
 
 
-def bound(program: Program, node: Node, values: list[object]) -> Any:
+def bound(program: RelayProgram, node: Node, values: list[object]) -> Any:
     """The value that a pattern variable binds: the part of the scrutinee at ``attrs['path']``, ``Cons.1Cons.0``."""
     subject = values[0]
     for step in STEP.findall(str(Field.of(node).path)):
@@ -54,7 +54,7 @@ def bound(program: Program, node: Node, values: list[object]) -> Any:
     return subject
 
 
-def match(program: Program, node: Node, values: list[object]) -> Run:
+def match(program: RelayProgram, node: Node, values: list[object]) -> Run:
     """``match``: the operands are the scrutinee and the values that each arm captures."""
     subject, arguments = values[0], captures(node, values[1:])
     for body, inside in zip(node.bodies, arguments, strict=True):
@@ -64,7 +64,7 @@ def match(program: Program, node: Node, values: list[object]) -> Run:
                     f"the patterns are {', '.join(Match.of(node).patterns)}")
 
 
-def fits(program: Program, node: Node, pattern: Pattern, value: Any) -> bool:
+def fits(program: RelayProgram, node: Node, pattern: Pattern, value: Any) -> bool:
     """Whether a value matches a pattern. Raises UserError where this depends on data."""
     stack: list[tuple[Pattern, Any]] = [(pattern, value)]
     while stack:
@@ -89,7 +89,7 @@ def fits(program: Program, node: Node, pattern: Pattern, value: Any) -> bool:
 # ---------------------------------------------------------------------- branches
 
 
-def branch(program: Program, node: Node, values: list[Any]) -> Run:
+def branch(program: RelayProgram, node: Node, values: list[Any]) -> Run:
     """``if``: the operands are the condition and the values that each branch captures."""
     arguments = captures(node, values[1:])
     known = program.t.known(truth(program, node, values[0]))
@@ -99,7 +99,7 @@ def branch(program: Program, node: Node, values: list[Any]) -> Run:
     return _conditional(program, node, values[0], arguments)
 
 
-def truth(program: Program, node: Node, value: object) -> Node:
+def truth(program: RelayProgram, node: Node, value: object) -> Node:
     """A condition, which is one bool. Raises UserError for anything else."""
     if isinstance(value, Node) and isinstance(value.type, TensorType) and value.type.dtype is PRED and not value.type.rank:
         return value
@@ -107,7 +107,7 @@ def truth(program: Program, node: Node, value: object) -> Node:
     raise UserError(f"the condition is {what}, not bool{program.where(node)}")
 
 
-def tensors(program: Program, node: Node, value: object) -> list[Node]:
+def tensors(program: RelayProgram, node: Node, value: object) -> list[Node]:
     """The leaves of a value that a choice or a loop passes on. Raises UserError where one is not a tensor."""
     try:
         return nodes_of(value)
@@ -115,7 +115,7 @@ def tensors(program: Program, node: Node, value: object) -> list[Node]:
         raise UserError(f"{fault.message}{program.where(node)}", "run each branch as a separate program") from None
 
 
-def _conditional(program: Program, node: Node, condition: Node, arguments: list[list[Any]]) -> Run:
+def _conditional(program: RelayProgram, node: Node, condition: Node, arguments: list[list[Any]]) -> Run:
     """Both branches as bodies; their writes to outer references become further results."""
     t = program.t
     frames, values, written = [], [], []

@@ -19,8 +19,8 @@ from typing import Any
 
 from irscope.expand.relay import choices, loops
 from irscope.expand.relay.binding import unsolved
-from irscope.expand.relay.program import MAX_DEPTH, Program, Run
-from irscope.expand.relay.values import Constructor, Function, Itself, Reference, describe, flatten
+from irscope.expand.relay.program import MAX_DEPTH, RelayProgram, Run
+from irscope.expand.relay.values import Closure, Constructor, Reference, SelfReference, describe, flatten
 from irscope.formats.relay import structure
 from irscope.formats.relay.attributes import Call, Constant, Named
 from irscope.formats.relay.inference import built
@@ -44,10 +44,10 @@ def run_program(
     keeps operators without an expansion as they are, for counting and display. ``measure`` is not used: sizes that depend on data are
     refused.
     """
-    return Interpreter(module, inputs or {}, constants or {}, partial).run()
+    return RelayInterpreter(module, inputs or {}, constants or {}, partial).run()
 
 
-class Interpreter(Program):
+class RelayInterpreter(RelayProgram):
     """Runs a program node by node; ``partial`` keeps operators without an expansion."""
 
     def __init__(self, module: Module, inputs: Mapping[str, Type], constants: Mapping[str, object], partial: bool) -> None:
@@ -151,11 +151,11 @@ class Interpreter(Program):
             return whole[index]
         if node.op.known and is_primitive(spelled(node.op)):
             return self._kept(node, values)
-        return STRUCTURE.get(node.op, Interpreter.operator)(self, node, values)
+        return STRUCTURE.get(node.op, RelayInterpreter.operator)(self, node, values)
 
-    def _function(self, node: Node, values: list[object]) -> Function:
-        made = Function(node.bodies[0], values)
-        made.captured = [made if isinstance(v, Itself) else v for v in values]
+    def _function(self, node: Node, values: list[object]) -> Closure:
+        made = Closure(node.bodies[0], values)
+        made.captured = [made if isinstance(v, SelfReference) else v for v in values]
         return made
 
     def _ref(self, node: Node, values: list[object]) -> Reference:
@@ -178,15 +178,15 @@ class Interpreter(Program):
         if name is not None:
             if not node.bodies:
                 raise UserError(f"@{name} is not in the text{self.where(node)}")
-            return self.apply(node, Function(node.bodies[0], []), values)
+            return self.apply(node, Closure(node.bodies[0], []), values)
         callee, arguments = values[0], values[1:]
         if isinstance(callee, Constructor):
             return choices.made_by(self, node, callee, arguments)
-        if not isinstance(callee, Function):
+        if not isinstance(callee, Closure):
             raise UserError(f"%{node.name} calls {describe(callee)}, which is not a function{self.where(node)}")
         return self.apply(node, callee, arguments)
 
-    def apply(self, node: Node, function: Function, arguments: list[object]) -> Run:
+    def apply(self, node: Node, function: Closure, arguments: list[object]) -> Run:
         """Apply a function to arguments; a tail-recursive one is a loop."""
         graph = function.graph
         loop = self._loop(function)
@@ -196,7 +196,7 @@ class Interpreter(Program):
             raise UserError(f"@{graph.name} is a lowered function, which is kept as text{self.where(node)}")
         return self.call(graph, [*arguments, *function.captured])
 
-    def _loop(self, function: Function) -> loops.TailLoop | None:
+    def _loop(self, function: Closure) -> loops.TailLoop | None:
         """The loop of a tail-recursive function; those of the module are analysed once."""
         if function.captured:
             return loops.tail_loop(function)
@@ -207,10 +207,10 @@ class Interpreter(Program):
     def _global(self, node: Node, values: list[object]) -> object:
         name = str(Named.of(node).name)
         if name.startswith("%"):
-            return Itself(name)
+            return SelfReference(name)
         graph = self.module.graphs.get(name)
         if graph is not None:
-            return Function(graph, [])
+            return Closure(graph, [])
         raise UserError(f"{name} is a value that irscope does not compile{self.where(node)}")
 
     # ------------------------------------------------------------------ operators
@@ -270,11 +270,11 @@ class Interpreter(Program):
         made = self.t.builder.add(hlo.constant, (), {"literal": literal}, type, name=key if literal.elided else None)
         return self.t.own(made)
 
-STRUCTURE: dict[Op, Callable[[Interpreter, Node, list[Any]], Any]] = {
-    structure.FUNCTION: Interpreter._function, structure.GLOBAL: Interpreter._global, structure.CALL: Interpreter._called,
+STRUCTURE: dict[Op, Callable[[RelayInterpreter, Node, list[Any]], Any]] = {
+    structure.FUNCTION: RelayInterpreter._function, structure.GLOBAL: RelayInterpreter._global, structure.CALL: RelayInterpreter._called,
     structure.IF: choices.branch, structure.MATCH: choices.match, structure.CONSTRUCTOR: choices.constructed,
-    structure.FIELD: choices.bound, structure.REF: Interpreter._ref, structure.REF_READ: Interpreter._ref_read,
-    structure.REF_WRITE: Interpreter._ref_write,
+    structure.FIELD: choices.bound, structure.REF: RelayInterpreter._ref, structure.REF_READ: RelayInterpreter._ref_read,
+    structure.REF_WRITE: RelayInterpreter._ref_write,
 }
 
 

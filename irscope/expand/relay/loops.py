@@ -7,8 +7,8 @@ from typing import Any
 
 from irscope.expand.frames import Frame, captures
 from irscope.expand.relay.choices import tensors, truth
-from irscope.expand.relay.program import Program, Run
-from irscope.expand.relay.values import Function, rebuilt, unlike
+from irscope.expand.relay.program import RelayProgram, Run
+from irscope.expand.relay.values import Closure, rebuilt, unlike
 from irscope.expand.values import synthetic_part
 from irscope.formats.relay import structure
 from irscope.formats.relay.attributes import Call
@@ -31,7 +31,7 @@ class TailLoop:
     call: Node
 
 
-def tail_loop(function: Function) -> TailLoop | None:
+def tail_loop(function: Closure) -> TailLoop | None:
     """The loop of a tail-recursive function; None for any other function.
 
     Raises UserError where it calls itself unconditionally.
@@ -54,7 +54,7 @@ def tail_loop(function: Function) -> TailLoop | None:
     return None
 
 
-def self_calls(function: Function) -> list[Node]:
+def self_calls(function: Closure) -> list[Node]:
     """The calls of a function inside itself, in its blocks too: by its global name, or by the value that it captured of itself."""
     graph = function.graph
     own = graph.notes.get("own", len(graph.params))
@@ -87,7 +87,7 @@ def _taken(body: Graph, node: Node) -> int:
     return len(node.operands) if node.op is structure.FUNCTION else int(body.notes.get("captures", 0))
 
 
-def run_loop(program: Program, node: Node, function: Function, loop: TailLoop, arguments: list[object]) -> Run:
+def run_loop(program: RelayProgram, node: Node, function: Closure, loop: TailLoop, arguments: list[object]) -> Run:
     """Unroll iterations while the condition is known; the rest becomes a ``while``."""
     state = list(arguments)
     for _ in range(MAX_TRIPS):
@@ -105,7 +105,7 @@ def run_loop(program: Program, node: Node, function: Function, loop: TailLoop, a
 class _Step:
     """One iteration: everything before the ``if``, then one of its branches."""
 
-    def __init__(self, program: Program, function: Function, loop: TailLoop, state: list[object]) -> None:
+    def __init__(self, program: RelayProgram, function: Closure, loop: TailLoop, state: list[object]) -> None:
         self.program, self.graph, self.loop = program, function.graph, loop
         own = self.graph.notes.get("own", len(self.graph.params))
         if len(state) != own:
@@ -149,7 +149,7 @@ def _needed(branch: Node) -> set[Node]:
     return found
 
 
-def _rolled(program: Program, node: Node, function: Function, loop: TailLoop, state: list[Any]) -> Run:
+def _rolled(program: RelayProgram, node: Node, function: Closure, loop: TailLoop, state: list[Any]) -> Run:
     """``while`` over the arguments; the result is computed after it, from the final ones."""
     t = program.t
     program.at(node)
@@ -211,6 +211,6 @@ def _check(subject: str, where: str, before: tuple[object, list[Type]], after: t
         raise UserError(f"{subject} {carried}, and its next trip {later}{where}")
 
 
-def _state_part(program: Program, frame: Frame, index: int, node: Node) -> Node:
+def _state_part(program: RelayProgram, frame: Frame, index: int, node: Node) -> Node:
     """A value that the body passes on unchanged."""
     return program.t.own(synthetic_part(frame.builder, frame.graph.params[0], index, type=node.type))

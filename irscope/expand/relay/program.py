@@ -28,7 +28,7 @@ class FramedRelay(Framed, Relay):
     """Relay's algebra in the innermost frame."""
 
 
-class Program(ABC):
+class RelayProgram(ABC):
     """The state of a run. Choices and loops run graphs by :meth:`call` and :meth:`fill`."""
 
     def __init__(self, module: Module) -> None:

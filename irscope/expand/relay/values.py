@@ -12,7 +12,7 @@ from irscope.source import UserError
 
 
 @dataclass(slots=True, eq=False)
-class Function:
+class Closure:
     """A function as a value; ``captured`` are the outer values that it takes after its own parameters."""
 
     graph: Graph
@@ -20,7 +20,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Itself:
+class SelfReference:
     """The name of a function inside its own definition."""
 
     name: str
@@ -135,7 +135,7 @@ def describe(value: object) -> str:
             return f"{value.constructor}, a value of a data type"
         case Constructor():
             return f"the constructor {value.name}"
-        case Function() | Itself():
+        case Closure() | SelfReference():
             return "a function"
         case Reference():
             return "a reference"

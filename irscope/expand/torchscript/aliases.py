@@ -12,16 +12,16 @@ from dataclasses import replace
 from typing import Any
 
 from irscope.expand.frames import Frame
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import TorchProgram
 from irscope.expand.torchscript.structure import node_of
-from irscope.formats.torchscript.abstract import Copied, Decision, Itself, Restrided, Storage, Tensor, Unsure, View
+from irscope.formats.torchscript.abstract import Copied, Decision, Itself, Restrided, Tensor, TensorStorage, TensorView, Unsure
 from irscope.formats.torchscript.layouts import allocated, may_be_view, stated
 from irscope.formats.torchscript.memory import check_places, read_places, write_places
 from irscope.formats.torchscript.strides import contiguous
 from irscope.graph import Node, TupleType
 
 
-def shared(program: Program, node: Node, function: Callable[..., Any], style: str, arguments: list[Any]) -> Any:
+def shared(program: TorchProgram, node: Node, function: Callable[..., Any], style: str, arguments: list[Any]) -> Any:
     """The result of an operator of style ``view`` or ``alias``: tensors that share the memory of its first argument, or copies of it."""
     first, rest = arguments[0], [node_of(a) for a in arguments[1:]]
     if style == "alias":
@@ -36,7 +36,7 @@ def shared(program: Program, node: Node, function: Callable[..., Any], style: st
     return _decided(program, node, first, made)
 
 
-def _decided(program: Program, node: Node, base: Tensor, decision: Decision) -> Tensor:
+def _decided(program: TorchProgram, node: Node, base: Tensor, decision: Decision) -> Tensor:
     if isinstance(decision, Itself):
         return base
     if isinstance(decision, Copied):
@@ -50,7 +50,7 @@ def _decided(program: Program, node: Node, base: Tensor, decision: Decision) -> 
     return base.view(_placed(program, decision))
 
 
-def _placed(program: Program, view: View) -> View:
+def _placed(program: TorchProgram, view: TensorView) -> TensorView:
     """The view is read on demand, perhaps after a write through another name; the nodes built then are still attributed to this node.
 
     It is built once per value of the base, and again where the first time was in a branch or loop that is complete.
@@ -69,16 +69,16 @@ def _placed(program: Program, view: View) -> View:
             made = view.read(of)
         built[t.frame] = of, made
         return made
-    return View(read, view.write, view.place)
+    return TensorView(read, view.write, view.place)
 
 
-def _restrided(program: Program, base: Tensor, decision: Restrided) -> Tensor:
+def _restrided(program: TorchProgram, base: Tensor, decision: Restrided) -> Tensor:
     """``as_strided``: a view of the whole storage, not of the tensor."""
     t, root = program.t, _root(base)
     at, layout = check_places(root.layout, decision.layout)
     if t.dtype(base.get()) is not t.dtype(root.get()):
         raise ValueError("as_strided of a view in another element type is not supported: clone() it first")
-    view = View(lambda whole: read_places(t, whole, at, layout), None, lambda _: layout)
+    view = TensorView(lambda whole: read_places(t, whole, at, layout), None, lambda _: layout)
     return root.view(_placed(program, view))
 
 
@@ -90,7 +90,7 @@ def _root(tensor: Tensor) -> Tensor:
     return Tensor(region=region)
 
 
-def lay_out(program: Program, node: Node, name: str, arguments: list[object], made: object) -> None:
+def lay_out(program: TorchProgram, node: Node, name: str, arguments: list[object], made: object) -> None:
     """Set the layout of what an operator allocated: as the text states it, else by the rules of operators."""
     several = made if isinstance(made, list) else [made]
     types = node.type.elements if isinstance(node.type, TupleType) else [node.type]
@@ -105,13 +105,13 @@ def lay_out(program: Program, node: Node, name: str, arguments: list[object], ma
                 derive(program, node, tensor.storage, operand.storage, "which returns a view of it or a copy")
 
 
-def derive(program: Program, node: Node, made: Storage, of: Storage, why: str) -> None:
+def derive(program: TorchProgram, node: Node, made: TensorStorage, of: TensorStorage, why: str) -> None:
     """Record that the storage of a node's result may be the other one; ``why`` is the reason, for messages about the node."""
     what = f"a tensor is written that may share its memory with another one: %{node.name} = {node.op.name} links them, {why}"
     made.derive(of, f"{what}{program.where(node)}")
 
 
-def write(program: Program, target: Tensor, value: Node) -> None:
+def write(program: TorchProgram, target: Tensor, value: Node) -> None:
     """Write to the elements of a tensor, for every tensor that shares them. Raises ValueError where elements overlap in memory."""
     t, region = program.t, target.region
     if region.layout is not None and region.layout.has_overlap():
@@ -131,14 +131,14 @@ def write(program: Program, target: Tensor, value: Node) -> None:
     target.known = None
 
 
-def announce(program: Program, storage: Storage) -> None:
+def announce(program: TorchProgram, storage: TensorStorage) -> None:
     """Prepare a write to a storage: branches and loops under construction record its old value, and possible aliases become stale."""
     program.t.written(storage, storage.last())
     for other, why in storage.others():
         program.t.doubt(other, why)
 
 
-def join(program: Program, node: Node, results: Sequence[object], ways: Sequence[Sequence[object]]) -> None:
+def join(program: TorchProgram, node: Node, results: Sequence[object], ways: Sequence[Sequence[object]]) -> None:
     """The results of a branch or a loop on data, whose memory may be that of any of the ways.
 
     A result has the strides of its ways where they agree; a value that enters the body of a loop (one way) may have others later. A write
@@ -165,7 +165,7 @@ def _may_share(one: object, other: object) -> bool:
     return isinstance(one, Tensor) and isinstance(other, Tensor) and one.storage.may_be(other.storage)
 
 
-def check_carried(entering: Sequence[object], leaving: Sequence[object], journal: Mapping[Storage, Node]) -> None:
+def check_carried(entering: Sequence[object], leaving: Sequence[object], journal: Mapping[TensorStorage, Node]) -> None:
     """Raise ValueError where a loop on data writes a tensor that it carries, and the next iteration may have other memory under that name.
 
     The values of the first iteration are linked to outer ones; those of later iterations are known only after the body has run.
@@ -183,7 +183,7 @@ def check_carried(entering: Sequence[object], leaving: Sequence[object], journal
             raise ValueError("a loop on data writes to a tensor that a later trip knows by another name: clone() it before the write")
 
 
-def restride(program: Program, target: Tensor, view: Tensor) -> None:
+def restride(program: TorchProgram, target: Tensor, view: Tensor) -> None:
     """``x.t_()``: the tensor becomes another view of its storage. Raises ValueError for one from outside a branch or loop on data."""
     t = program.t
     if t.frame.outer is not None and not t.is_own(target.region.storage.get()):

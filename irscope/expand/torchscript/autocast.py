@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import TorchProgram
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.graph import DType
 from irscope.graph.dtypes import BF16, F16, F32
@@ -62,7 +62,7 @@ class Autocast:
 
 
 @contextmanager
-def region(program: Program, device: str, dtype: int | None, enabled: bool) -> Iterator[None]:
+def region(program: TorchProgram, device: str, dtype: int | None, enabled: bool) -> Iterator[None]:
     """Run the operators within as autocast does; as outside of any region where it is not enabled."""
     before = program.autocast
     on_cpu = device.startswith("cpu")
@@ -75,7 +75,7 @@ def region(program: Program, device: str, dtype: int | None, enabled: bool) -> I
         program.autocast = before
 
 
-def cast(program: Program, name: str, values: Sequence[object]) -> list[Any]:
+def cast(program: TorchProgram, name: str, values: Sequence[object]) -> list[Any]:
     """The operands of an operator in the types in which a region runs it."""
     within = program.autocast
     assert isinstance(within, Autocast), "only operators of a region are cast"
@@ -98,7 +98,7 @@ def _tensors(values: Sequence[object]) -> Iterator[Tensor]:
             yield from (part for part in value if isinstance(part, Tensor))
 
 
-def _converted(program: Program, value: object, kind: DType) -> Any:
+def _converted(program: TorchProgram, value: object, kind: DType) -> Any:
     """Half types and float32 are cast; float64 and integers are not."""
     if isinstance(value, list):
         return [_converted(program, part, kind) for part in value]

@@ -13,36 +13,36 @@ from typing import Any
 
 from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.higher_order import row
-from irscope.expand.torchscript.program import Handler, Program
+from irscope.expand.torchscript.program import Handler, TorchProgram
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.formats.torchscript.higher_order import BATCHES
 from irscope.graph import Node, TensorType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class BatchedRow:
     """A tensor as the operators of a ``vmap`` see it: a row. The first dimensions of ``whole`` are those of the levels, in order."""
 
     whole: Tensor
     levels: tuple[int, ...]
 
 
-def add_batch_dim(program: Program, node: Node, values: list[Any]) -> Rows:
+def add_batch_dim(program: TorchProgram, node: Node, values: list[Any]) -> BatchedRow:
     """``(x, dimension, level)``"""
     t, (x, dimension, level) = program.t, values
-    levels = x.levels if isinstance(x, Rows) else ()
-    whole = (x.whole if isinstance(x, Rows) else x).get()
+    levels = x.levels if isinstance(x, BatchedRow) else ()
+    whole = (x.whole if isinstance(x, BatchedRow) else x).get()
     depth = len(levels)
     d = depth + t.dim(t.rank(whole) - depth, dimension)
     order = [*range(depth), d, *(i for i in range(depth, t.rank(whole)) if i != d)]
-    return Rows(Tensor(t.here(t.transpose(whole, order))), (*levels, level))
+    return BatchedRow(Tensor(t.here(t.transpose(whole, order))), (*levels, level))
 
 
-def remove_batch_dim(program: Program, node: Node, values: list[Any]) -> object:
+def remove_batch_dim(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """``(x, level, rows, dimension)``"""
     t, (x, level, count, out) = program.t, values
-    levels = x.levels if isinstance(x, Rows) else ()
-    whole = (x.whole if isinstance(x, Rows) else x).get()
+    levels = x.levels if isinstance(x, BatchedRow) else ()
+    whole = (x.whole if isinstance(x, BatchedRow) else x).get()
     if level not in levels:  # no operator read a row: it is the same for all
         whole = t.broadcast_to(t.unsqueeze(whole, 0), (count, *t.shape(whole)))
         levels = (level, *levels)
@@ -51,10 +51,10 @@ def remove_batch_dim(program: Program, node: Node, values: list[Any]) -> object:
     order.insert(depth + t.dim(t.rank(whole) - depth, out), at)
     made = Tensor(t.here(t.transpose(whole, order)))
     rest = tuple(other for other in levels if other != level)
-    return Rows(made, rest) if rest else made
+    return BatchedRow(made, rest) if rest else made
 
 
-def nothing(program: Program, node: Node, values: list[object]) -> None:
+def nothing(program: TorchProgram, node: Node, values: list[object]) -> None:
     """The beginning or the end of a ``vmap``."""
 
 
@@ -68,10 +68,10 @@ NODES: dict[str, Handler] = {
 
 def has_rows(values: Sequence[object]) -> bool:
     """Whether an operand is a row."""
-    return any(isinstance(v, Rows) or (isinstance(v, list) and has_rows(v)) for v in values)
+    return any(isinstance(v, BatchedRow) or (isinstance(v, list) and has_rows(v)) for v in values)
 
 
-def apply(program: Program, node: Node, name: str, values: list[object]) -> object:
+def apply(program: TorchProgram, node: Node, name: str, values: list[object]) -> object:
     """An operator on rows: all of them at once where it is elementwise, else one after the other."""
     if name.endswith("_") and not name.endswith("__"):
         return _in_place(program, node, name, values)
@@ -80,7 +80,7 @@ def apply(program: Program, node: Node, name: str, values: list[object]) -> obje
     if node.op.work == "elementwise" and not any(isinstance(v, list) for v in values):
         made = program.operator(node, name, _aligned(program, values, levels))
         if isinstance(made, Tensor):
-            return Rows(made, levels)
+            return BatchedRow(made, levels)
     sizes = {level: program.t.shape(v.whole.get())[i] for v in found for i, level in enumerate(v.levels)}
     counts = tuple(sizes[level] for level in levels)
     flat = [_flattened(program, v, levels, counts) for v in values]
@@ -88,21 +88,21 @@ def apply(program: Program, node: Node, name: str, values: list[object]) -> obje
     return _stacked(program, node, results, levels, counts)
 
 
-def _in_place(program: Program, node: Node, name: str, values: list[object]) -> Any:
+def _in_place(program: TorchProgram, node: Node, name: str, values: list[object]) -> Any:
     """Writes all rows of the first operand."""
     target, made = values[0], apply(program, node, name[:-1], values)
-    if not isinstance(target, Rows) or not isinstance(made, Rows) or made.levels != target.levels:
+    if not isinstance(target, BatchedRow) or not isinstance(made, BatchedRow) or made.levels != target.levels:
         raise ValueError("a vmap writes to a tensor that is the same for all rows, which torch refuses as well")
     t, before = program.t, target.whole.get()
     aliases.write(program, target.whole, t.broadcast_to(t.convert(made.whole.get(), t.dtype(before)), t.shape(before)))
     return target
 
 
-def _rows_in(values: Sequence[object]) -> list[Rows]:
-    return [found for v in values for found in ([v] if isinstance(v, Rows) else _rows_in(v) if isinstance(v, list) else [])]
+def _rows_in(values: Sequence[object]) -> list[BatchedRow]:
+    return [found for v in values for found in ([v] if isinstance(v, BatchedRow) else _rows_in(v) if isinstance(v, list) else [])]
 
 
-def _spread(program: Program, value: Rows, levels: tuple[int, ...], rank: int) -> Node:
+def _spread(program: TorchProgram, value: BatchedRow, levels: tuple[int, ...], rank: int) -> Node:
     """The whole with a dimension for each level, of size 1 where it lacks one, and then ``rank`` dimensions."""
     t, whole = program.t, value.whole.get()
     shape = t.shape(whole)
@@ -112,41 +112,42 @@ def _spread(program: Program, value: Rows, levels: tuple[int, ...], rank: int) -
     return t.reshape(whole, (*first, *(1,) * (rank - len(own)), *own))
 
 
-def _aligned(program: Program, values: Sequence[object], levels: tuple[int, ...]) -> list[object]:
+def _aligned(program: TorchProgram, values: Sequence[object], levels: tuple[int, ...]) -> list[object]:
     """The operands with as many dimensions each, those of the levels first."""
     t = program.t
     rank = max(t.rank(v.get()) if isinstance(v, Tensor) else t.rank(v.whole.get()) - len(v.levels)
-               for v in values if isinstance(v, Tensor | Rows))
-    return [Tensor(t.here(_spread(program, v, levels, rank))) if isinstance(v, Rows) else v for v in values]
+               for v in values if isinstance(v, Tensor | BatchedRow))
+    return [Tensor(t.here(_spread(program, v, levels, rank))) if isinstance(v, BatchedRow) else v for v in values]
 
 
-def _flattened(program: Program, value: object, levels: tuple[int, ...], counts: tuple[int, ...]) -> object:
+def _flattened(program: TorchProgram, value: object, levels: tuple[int, ...], counts: tuple[int, ...]) -> object:
     """An operand with one dimension for all levels."""
     if isinstance(value, list):
         return [_flattened(program, part, levels, counts) for part in value]
-    if not isinstance(value, Rows):
+    if not isinstance(value, BatchedRow):
         return value
     t = program.t
     own = t.shape(value.whole.get())[len(value.levels):]
     full = t.broadcast_to(_spread(program, value, levels, len(own)), (*counts, *own))
-    return Rows(Tensor(t.here(t.reshape(full, (prod(counts), *own)))), levels[:1])
+    return BatchedRow(Tensor(t.here(t.reshape(full, (prod(counts), *own)))), levels[:1])
 
 
-def _at(program: Program, values: Sequence[object], number: int) -> list[object]:
+def _at(program: TorchProgram, values: Sequence[object], number: int) -> list[object]:
     """The operands of one row."""
-    return [row(program, v.whole, number) if isinstance(v, Rows) else _at(program, v, number) if isinstance(v, list) else v for v in values]
+    return [row(program, v.whole, number) if isinstance(v, BatchedRow) else _at(program, v, number) if isinstance(v, list) else v
+            for v in values]
 
 
-def _stacked(program: Program, node: Node, results: list[Any], levels: tuple[int, ...], counts: tuple[int, ...]) -> object:
+def _stacked(program: TorchProgram, node: Node, results: list[Any], levels: tuple[int, ...], counts: tuple[int, ...]) -> object:
     """The results of all rows."""
     t = program.t
     if not results:
         if not isinstance(node.type, TensorType) or not node.type.is_static:
             raise ValueError("a vmap over no rows makes something whose type the text does not say")
-        return Rows(Tensor(t.full((*counts, *node.type.dims()), 0, node.type.dtype)), levels)
+        return BatchedRow(Tensor(t.full((*counts, *node.type.dims()), 0, node.type.dtype)), levels)
     if isinstance(results[0], list):
         return [_stacked(program, node, [made[i] for made in results], levels, counts) for i in range(len(results[0]))]
     if not isinstance(results[0], Tensor):
         return results[0]
     whole = t.concat([t.unsqueeze(t.here(made.get()), 0) for made in results], 0)
-    return Rows(Tensor(t.here(t.reshape(whole, (*counts, *t.shape(whole)[1:])))), levels)
+    return BatchedRow(Tensor(t.here(t.reshape(whole, (*counts, *t.shape(whole)[1:])))), levels)

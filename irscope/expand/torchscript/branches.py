@@ -7,7 +7,7 @@ from typing import Any
 from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.containers import Contents
 from irscope.expand.torchscript.merging import MISSING, filled, slots, unified
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import TorchProgram
 from irscope.expand.torchscript.structure import flatten
 from irscope.formats.torchscript.abstract import Scalar, Tensor
 from irscope.graph import Node
@@ -22,14 +22,14 @@ class Raise(Exception):
     """The program raises an exception; carries its message."""
 
 
-class Way:
+class BranchRun:
     """One branch, run into its own body: its results and its effects.
 
     ``final`` maps every outer storage that it wrote to its new value, ``before`` to the old one; ``doubts`` has those
     whose value is not known after its writes; ``containers`` the new contents of the lists and dicts that it changed.
     """
 
-    def __init__(self, program: Program, name: str, body: Body, contents: Contents) -> None:
+    def __init__(self, program: TorchProgram, name: str, body: Body, contents: Contents) -> None:
         t = program.t
         with t.body(name) as self.frame:
             journal = t.journals[-1]
@@ -46,7 +46,7 @@ class Way:
                 for storage, before in journal.items():
                     storage.set(before)
 
-    def nodes(self, program: Program, leaves: list[Any]) -> list[Node | None]:
+    def nodes(self, program: TorchProgram, leaves: list[Any]) -> list[Node | None]:
         """The leaves at the end of this way; None for those that it does not have."""
         with program.t.again(self.frame):
             for storage, node in self.final.items():
@@ -58,18 +58,18 @@ class Way:
                     storage.set(node)
 
 
-def conditional(program: Program, node: Node, flag: Node, bodies: Sequence[Body], captured: Sequence[Any]) -> list[Any]:
+def conditional(program: TorchProgram, node: Node, flag: Node, bodies: Sequence[Body], captured: Sequence[Any]) -> list[Any]:
     """One of two bodies by a number that depends on data. A way that raises is dropped in favour of the other one.
 
     ``captured`` are the values that the bodies read.
     """
     t = program.t
     contents = Contents(program, captured)
-    ways: list[Way | None] = []
+    ways: list[BranchRun | None] = []
     reasons: list[str] = []
     for i, body in enumerate(bodies):
         try:
-            ways.append(Way(program, f"{node.name}.{i}", body, contents))
+            ways.append(BranchRun(program, f"{node.name}.{i}", body, contents))
         except Raise as reason:
             ways.append(None)
             reasons.append(str(reason))
@@ -103,7 +103,7 @@ def conditional(program: Program, node: Node, flag: Node, bodies: Sequence[Body]
     return given
 
 
-def _joined(program: Program, flag: Node, ways: tuple[Way, Way], rows: list[list[Node | None]]) -> list[Node]:
+def _joined(program: TorchProgram, flag: Node, ways: tuple[BranchRun, BranchRun], rows: list[list[Node | None]]) -> list[Node]:
     """The parts of the conditional whose bodies end in these rows."""
     if not rows[0]:
         return []
@@ -113,7 +113,7 @@ def _joined(program: Program, flag: Node, ways: tuple[Way, Way], rows: list[list
     return program.t.conditional(flag, [way.frame for way in ways], results)
 
 
-def _same_types(program: Program, ways: tuple[Way, Way], rows: list[list[Node | None]]) -> list[list[Node]]:
+def _same_types(program: TorchProgram, ways: tuple[BranchRun, BranchRun], rows: list[list[Node | None]]) -> list[list[Node]]:
     """Unify the types of both ways: promotes element types and requires equal shapes. A leaf that one way lacks is zero there."""
     t = program.t
     results: list[list[Node]] = [[], []]
@@ -129,7 +129,7 @@ def _same_types(program: Program, ways: tuple[Way, Way], rows: list[list[Node | 
     return results
 
 
-def node_of_leaf(program: Program, value: object) -> Node:
+def node_of_leaf(program: TorchProgram, value: object) -> Node:
     """The node of a tensor or number that compiled code can pass on. Raises UserError for other values."""
     if isinstance(value, Tensor):
         return value.get()

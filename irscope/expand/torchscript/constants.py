@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from itertools import count, takewhile
 
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import TorchProgram
 from irscope.expand.torchscript.weights import flat_weights, weight
 from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Tensor
 from irscope.formats.torchscript.attributes import Constant
@@ -25,7 +25,7 @@ def elided_constants(module: Module) -> list[Node]:
     return [node for node in constants if isinstance(value := Constant.of(node).value, TensorText) and value.elided]
 
 
-def constant(program: Program, node: Node) -> object:
+def constant(program: TorchProgram, node: Node) -> object:
     """``prim::Constant``; the declared type decides what an int or a string means."""
     value, name = Constant.of(node).value, Constant.of(node).name
     if value is None:
@@ -42,7 +42,7 @@ def constant(program: Program, node: Node) -> object:
     return _with_tensors(program, node, thaw(value))
 
 
-def _with_tensors(program: Program, node: Node, value: object) -> object:
+def _with_tensors(program: TorchProgram, node: Node, value: object) -> object:
     """A constant list whose items are tensors."""
     if isinstance(value, list):
         return [_with_tensors(program, node, v) for v in value]
@@ -51,7 +51,7 @@ def _with_tensors(program: Program, node: Node, value: object) -> object:
     return value
 
 
-def _tensor_constant(program: Program, node: Node, text: TensorText) -> object:
+def _tensor_constant(program: TorchProgram, node: Node, text: TensorText) -> object:
     listed = text.text == "[<Tensors>]"
     if listed and f"{node.name}.0" in program.given.constants:
         return _listed(program, node)
@@ -87,14 +87,14 @@ def _names(node: Node, listed: bool) -> str:
     return f"{node.name + '.0'!r}, {node.name + '.1'!r} and so on" if listed else repr(node.name)
 
 
-def _listed(program: Program, node: Node) -> list[Tensor]:
+def _listed(program: TorchProgram, node: Node) -> list[Tensor]:
     """The tensors of a list that the text elides, by its name and their indices, as far as they are given."""
     given = (program.given.constants.get(f"{node.name}.{place}") for place in count())
     arrays = [np.asarray(array) for array in takewhile(lambda array: array is not None, given)]
     return [known(program, array, TensorType(dtype_of(array.dtype), array.shape)) for array in arrays]
 
 
-def _as_number(program: Program, tensor: Tensor) -> Tensor:
+def _as_number(program: TorchProgram, tensor: Tensor) -> Tensor:
     """The tensor, marked as one that a trace wrote for a Python number: type promotion treats it as a number."""
     if tensor.known is None:
         return tensor
@@ -112,13 +112,13 @@ def _as_number(program: Program, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def number_tensor(program: Program, value: float) -> Tensor:
+def number_tensor(program: TorchProgram, value: float) -> Tensor:
     """A tensor that stands for a Python number: its type matters by its kind only."""
     type = PRED if isinstance(value, bool) else S64 if isinstance(value, int) else F64
     return _as_number(program, known(program, np.asarray(value), TensorType(type, ())))
 
 
-def known(program: Program, array: Array, declared: Type) -> Tensor:
+def known(program: TorchProgram, array: Array, declared: Type) -> Tensor:
     """An array that the program contains, in the declared element type; within a branch or loop it is built at once."""
     dtype = declared.dtype if isinstance(declared, TensorType) else dtype_of(array.dtype)
     with np.errstate(all="ignore"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import TorchProgram
 from irscope.formats.torchscript.abstract import Maybe
 
 Container = list[object] | dict[object, object]
@@ -15,7 +15,7 @@ Place = int | str
 class Contents:
     """The lists and dicts that are reachable from some values, and the attributes of objects, with their present contents."""
 
-    def __init__(self, program: Program, values: Sequence[object]) -> None:
+    def __init__(self, program: TorchProgram, values: Sequence[object]) -> None:
         self.program = program
         self.attributes = dict(program.attributes)
         self.assigned = set(program.assigned)

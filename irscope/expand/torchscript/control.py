@@ -8,8 +8,8 @@ from typing import Any
 
 from irscope.expand.frames import captures
 from irscope.expand.torchscript.branches import Body, Raise, conditional
-from irscope.expand.torchscript.loops import Rolled, roll
-from irscope.expand.torchscript.program import Handler, Program
+from irscope.expand.torchscript.loops import RolledLoop, roll
+from irscope.expand.torchscript.program import Handler, TorchProgram
 from irscope.expand.torchscript.structure import has_tensor
 from irscope.formats.torchscript.abstract import Scalar, Tensor
 from irscope.graph import Node
@@ -21,14 +21,14 @@ NO_LIMIT = 1 << 62
 """As many trips as a text writes for a loop that has only a condition."""
 
 
-def branch(program: Program, node: Node, values: list[object]) -> Any:
+def branch(program: TorchProgram, node: Node, values: list[object]) -> Any:
     """``prim::If``."""
     condition, captured = values[0], values[1:]
     bodies = [partial(program.call, body, arguments) for body, arguments in zip(node.bodies, captures(node, captured), strict=True)]
     return _results(node, chosen(program, node, condition, bodies, captured))
 
 
-def chosen(program: Program, node: Node, condition: object, bodies: Sequence[Body], captured: Sequence[object]) -> list[Any]:
+def chosen(program: TorchProgram, node: Node, condition: object, bodies: Sequence[Body], captured: Sequence[object]) -> list[Any]:
     """The results of the first body where the condition holds, else of the second."""
     known = _known(condition)
     if not isinstance(known, Scalar | Tensor):
@@ -37,12 +37,12 @@ def chosen(program: Program, node: Node, condition: object, bodies: Sequence[Bod
     return conditional(program, node, flag, bodies, captured)
 
 
-def raising(program: Program, node: Node, values: list[object]) -> object:
+def raising(program: TorchProgram, node: Node, values: list[object]) -> object:
     """``prim::RaiseException``: an end of this way through the program."""
     raise Raise(str(values[0]) if values else "an exception")
 
 
-def loop(program: Program, node: Node, values: list[Any]) -> Any:
+def loop(program: TorchProgram, node: Node, values: list[Any]) -> Any:
     """``prim::Loop(trips, condition, carried...)``."""
     body = node.bodies[0]
     own = body.notes["own"]
@@ -50,10 +50,10 @@ def loop(program: Program, node: Node, values: list[Any]) -> Any:
     captured = values[2 + own - 1:]
     def step(number: Any, values: list[Any]) -> list[Any]:
         return program.call(body, [number, *values, *captured])
-    return _results(node, repeated(program, Rolled(node, step, trips, condition, carried, captured)))
+    return _results(node, repeated(program, RolledLoop(node, step, trips, condition, carried, captured)))
 
 
-def repeated(program: Program, loop: Rolled) -> list[Any]:
+def repeated(program: TorchProgram, loop: RolledLoop) -> list[Any]:
     """The values after a loop: unrolled as long as its condition is known, then rolled."""
     trips, condition, carried = _known(loop.trips), _known(loop.condition), loop.carried
     done = 0

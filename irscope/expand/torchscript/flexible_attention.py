@@ -11,7 +11,7 @@ from math import log
 from typing import Any
 
 from irscope.expand.torchscript import higher_order
-from irscope.expand.torchscript.program import Handler, Program
+from irscope.expand.torchscript.program import Handler, TorchProgram
 from irscope.formats.torchscript.abstract import FunctionRef, Tensor, tensors
 from irscope.formats.torchscript.higher_order import FLEX_ATTENTION
 from irscope.formats.torchscript.operators.shape import repeat_interleave
@@ -21,7 +21,7 @@ from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S32
 
 
-def flex_attention(program: Program, node: Node, values: list[Any]) -> list[object]:
+def flex_attention(program: TorchProgram, node: Node, values: list[Any]) -> list[object]:
     """The result; the logarithms of the sums of exponentials, and the largest scores, both to base 2 (math_attention of torch)."""
     t, (q, k, v) = program.t, (x.get() for x in tensors(values[:3]))
     changes, hides, scale = values[3], values[4][-1] if values[4] else None, values[5]
@@ -52,7 +52,7 @@ def _like_heads(t: Torch, x: Node, q: Node) -> Node:
     return t.broadcast_to(x, (t.shape(q)[0], *t.shape(x)[1:]))
 
 
-def _over(program: Program, graph: FunctionRef, given: Sequence[object], shape: tuple[int, ...]) -> Node:
+def _over(program: TorchProgram, graph: FunctionRef, given: Sequence[object], shape: tuple[int, ...]) -> Node:
     """What a graph of one score gives for all of them. Raises ValueError where it computes more than scores."""
     result = program.call(higher_order.graph_of(program, graph), given)[0]
     t = program.t

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from irscope.expand.frames import Frame, Framed
-from irscope.formats.torchscript.abstract import Storage
+from irscope.formats.torchscript.abstract import TensorStorage
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Graph, Node
 
@@ -21,8 +21,8 @@ class FramedTorch(Framed, Torch):
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
-        self.journals: list[dict[Storage, Node]] = []
-        self.doubts: list[dict[Storage, str]] = []
+        self.journals: list[dict[TensorStorage, Node]] = []
+        self.doubts: list[dict[TensorStorage, str]] = []
         self.measure: Callable[[Node], int] | None = None
 
     @contextmanager
@@ -38,7 +38,7 @@ class FramedTorch(Framed, Torch):
             for storage in self.doubts.pop():
                 storage.stale = ""
 
-    def doubt(self, storage: Storage, why: str) -> None:
+    def doubt(self, storage: TensorStorage, why: str) -> None:
         """Mark the value of a storage as unknown from here on."""
         if not storage.stale:
             storage.stale = why
@@ -55,7 +55,7 @@ class FramedTorch(Framed, Torch):
         """Whether a node was built in the body under construction."""
         return self._owner.get(node) is self.frame
 
-    def written(self, storage: Storage, before: Node) -> None:
+    def written(self, storage: TensorStorage, before: Node) -> None:
         """Prepare a write to a storage: the bodies under construction for which it is an outer storage record its old value."""
         frame: Frame | None = self.frame
         for journal in reversed(self.journals):

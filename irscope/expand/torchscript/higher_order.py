@@ -12,8 +12,8 @@ from typing import Any
 
 from irscope.expand.torchscript import autocast
 from irscope.expand.torchscript.control import MAX_UNROLLED, NO_LIMIT, chosen, repeated
-from irscope.expand.torchscript.loops import Rolled
-from irscope.expand.torchscript.program import Handlers, Program
+from irscope.expand.torchscript.loops import RolledLoop
+from irscope.expand.torchscript.program import Handlers, TorchProgram
 from irscope.formats.torchscript import higher_order as ops
 from irscope.formats.torchscript.abstract import FunctionRef, Scalar, Tensor, tensors
 from irscope.formats.torchscript.operators.slices import wrapped_place
@@ -25,7 +25,7 @@ from irscope.source import UserError
 NODES = Handlers()
 
 
-def graph_of(program: Program, value: object) -> Graph:
+def graph_of(program: TorchProgram, value: object) -> Graph:
     """The graph that an operand is. Raises ValueError where the text does not have it."""
     found = program.module.graphs.get(value.name) if isinstance(value, FunctionRef) else None
     if found is None:
@@ -40,7 +40,7 @@ def results(node: Node, values: Sequence[Any]) -> Any:
 
 
 @NODES.taking(ops.COND.name)
-def cond(program: Program, node: Node, values: list[Any]) -> object:
+def cond(program: TorchProgram, node: Node, values: list[Any]) -> object:
     condition, first, second, *rest = values
     given = list(rest[0]) if rest else []
     bodies = [partial(program.call, graph_of(program, body), given) for body in (first, second)]
@@ -48,7 +48,7 @@ def cond(program: Program, node: Node, values: list[Any]) -> object:
 
 
 @NODES.taking(ops.WHILE_LOOP.name)
-def while_loop(program: Program, node: Node, values: list[Any]) -> object:
+def while_loop(program: TorchProgram, node: Node, values: list[Any]) -> object:
     test, body = graph_of(program, values[0]), graph_of(program, values[1])
     carried, extra = list(values[2]), list(values[3]) if len(values) > 3 else []
 
@@ -56,13 +56,13 @@ def while_loop(program: Program, node: Node, values: list[Any]) -> object:
         following = program.call(body, [*state, *extra])
         return [*program.call(test, [*following, *extra])[:1], *following]
     condition = program.call(test, [*carried, *extra])[0]
-    return results(node, repeated(program, Rolled(node, step, NO_LIMIT, condition, carried, extra)))
+    return results(node, repeated(program, RolledLoop(node, step, NO_LIMIT, condition, carried, extra)))
 
 
 # ---------------------------------------------------------------------- rows
 
 
-def row(program: Program, x: Tensor, number: Any) -> Tensor:
+def row(program: TorchProgram, x: Tensor, number: Any) -> Tensor:
     """A row of a tensor; ``number`` is an int, or one that a loop counts."""
     t, whole = program.t, x.get()
     shape = t.shape(whole)
@@ -74,7 +74,7 @@ def row(program: Program, x: Tensor, number: Any) -> Tensor:
     return Tensor(t.here(t.reshape(part, shape[1:])))
 
 
-def _rows(program: Program, node: Node, xs: Sequence[Tensor], carried: list[Any], step: Any) -> list[Any]:
+def _rows(program: TorchProgram, node: Node, xs: Sequence[Tensor], carried: list[Any], step: Any) -> list[Any]:
     """Run ``step(carried, rows)`` for each row of tensors. It returns as many values to pass on, then rows of results: they are stacked."""
     t = program.t
     count = t.shape(xs[0].get())[0] if xs else 0
@@ -91,7 +91,7 @@ def _rows(program: Program, node: Node, xs: Sequence[Tensor], carried: list[Any]
     return [*carried, *(Tensor(t.here(y)) for y in stacked)]
 
 
-def _no_rows(program: Program, node: Node, skipped: int) -> list[Tensor]:
+def _no_rows(program: TorchProgram, node: Node, skipped: int) -> list[Tensor]:
     """The results for no rows, of which only the text says the types."""
     types = node.type.elements if isinstance(node.type, TupleType) else [node.type]
     if any(not isinstance(type, TensorType) or not type.is_static for type in types[skipped:]):
@@ -99,7 +99,7 @@ def _no_rows(program: Program, node: Node, skipped: int) -> list[Tensor]:
     return [Tensor(program.t.full(type.dims(), 0, type.dtype)) for type in types[skipped:] if isinstance(type, TensorType)]
 
 
-def _rolled(program: Program, node: Node, xs: Sequence[Tensor], carried: list[Any], step: Any) -> list[Any]:
+def _rolled(program: TorchProgram, node: Node, xs: Sequence[Tensor], carried: list[Any], step: Any) -> list[Any]:
     """The same as a loop: results are written into tensors that it carries. The first row is run before the loop for their types."""
     t, kept = program.t, len(carried)
     count = t.shape(xs[0].get())[0]
@@ -120,17 +120,17 @@ def _rolled(program: Program, node: Node, xs: Sequence[Tensor], carried: list[An
             starts = [place, *[t.array(0, S64)] * t.rank(value)]
             written.append(Tensor(t.here(t.update_slice(table.get(), t.unsqueeze(value, 0), starts))))
         return [True, *after[:kept], *written]
-    return repeated(program, Rolled(node, trip, count - 1, True, [*first[:kept], *tables], xs))
+    return repeated(program, RolledLoop(node, trip, count - 1, True, [*first[:kept], *tables], xs))
 
 
 @NODES.taking(ops.MAP_IMPL.name)
-def map_rows(program: Program, node: Node, values: list[Any]) -> object:
+def map_rows(program: TorchProgram, node: Node, values: list[Any]) -> object:
     body, xs, extra = graph_of(program, values[0]), list(values[1]), list(values[2]) if len(values) > 2 else []
     return results(node, _rows(program, node, tensors(xs), [], lambda carried, rows: program.call(body, [*rows, *extra])))
 
 
 @NODES.taking(ops.SCAN.name)
-def scan(program: Program, node: Node, values: list[Any]) -> object:
+def scan(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """Older releases write the dimension and whether to begin at the end before the other values."""
     body, carried, xs = graph_of(program, values[0]), list(values[1]), tensors(values[2])
     rest = values[3:]
@@ -141,7 +141,7 @@ def scan(program: Program, node: Node, values: list[Any]) -> object:
 
 
 @NODES.taking(ops.ASSOCIATIVE_SCAN.name)
-def associative_scan(program: Program, node: Node, values: list[Any]) -> Any:
+def associative_scan(program: TorchProgram, node: Node, values: list[Any]) -> Any:
     """The rows one after the other: the order of an associative operator is free."""
     t, body, xs = program.t, graph_of(program, values[0]), tensors(values[1])
     extra = list(values[2]) if len(values) > 2 and isinstance(values[2], list | tuple) else []
@@ -173,7 +173,7 @@ WRAPPED = ("wrap", "wrap_with_set_grad_enabled", "tag_activation_checkpoint", "w
 
 
 @NODES.taking(*(ops.WRAPPERS[name].name for name in WRAPPED))
-def wrapped(program: Program, node: Node, values: list[object]) -> object:
+def wrapped(program: TorchProgram, node: Node, values: list[object]) -> object:
     """A graph, run with what follows it."""
     at = _first_graph(values)
     given = values[at + 1:]
@@ -184,13 +184,13 @@ def wrapped(program: Program, node: Node, values: list[object]) -> object:
 
 
 @NODES.taking(ops.WRAPPERS["strict_mode"].name, ops.WRAPPERS["hints_wrapper"].name)
-def wrapped_tuple(program: Program, node: Node, values: list[Any]) -> object:
+def wrapped_tuple(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """A graph, and the tuple of its operands."""
     return results(node, program.call(graph_of(program, values[0]), list(values[1]) if len(values) > 1 else []))
 
 
 @NODES.taking(ops.WRAPPERS["invoke_subgraph"].name)
-def invoke_subgraph(program: Program, node: Node, values: list[object]) -> object:
+def invoke_subgraph(program: TorchProgram, node: Node, values: list[object]) -> object:
     """A graph, the name of it, and its operands; in older releases a tuple of them."""
     given = values[2:]
     if len(given) == 1 and isinstance(given[0], list | tuple):
@@ -199,7 +199,7 @@ def invoke_subgraph(program: Program, node: Node, values: list[object]) -> objec
 
 
 @NODES.taking(ops.WRAPPERS["wrap_with_autocast"].name)
-def wrap_with_autocast(program: Program, node: Node, values: list[Any]) -> object:
+def wrap_with_autocast(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """``(device, dtype, enabled, cache, graph, operands...)``"""
     device, dtype, enabled, _, body, *given = values
     with autocast.region(program, str(device), dtype, bool(enabled)):
@@ -207,12 +207,12 @@ def wrap_with_autocast(program: Program, node: Node, values: list[Any]) -> objec
 
 
 @NODES.taking(ops.WRAPPERS["_export_tracepoint"].name)
-def tracepoint(program: Program, node: Node, values: list[object]) -> object:
+def tracepoint(program: TorchProgram, node: Node, values: list[object]) -> object:
     return list(values)
 
 
 @NODES.taking(ops.WITH_EFFECTS.name)
-def with_effects(program: Program, node: Node, values: list[object]) -> object:
+def with_effects(program: TorchProgram, node: Node, values: list[object]) -> object:
     """``(token, operator, operands...)``: the token, then the results."""
     token, name, *given = values
     if not isinstance(name, str):
@@ -222,7 +222,7 @@ def with_effects(program: Program, node: Node, values: list[object]) -> object:
 
 
 @NODES.taking(ops.FLAT_APPLY.name)
-def flat_apply(program: Program, node: Node, values: list[object]) -> object:
+def flat_apply(program: TorchProgram, node: Node, values: list[object]) -> object:
     """A function of Python that the text names, of which the one that indexes a tensor is supported."""
     for place, value in enumerate(values):
         if isinstance(value, str) and value.endswith(".ModIndex"):
@@ -231,7 +231,7 @@ def flat_apply(program: Program, node: Node, values: list[object]) -> object:
 
 
 @NODES.taking(ops.OUT_DTYPE.name)
-def out_dtype(program: Program, node: Node, values: list[Any]) -> object:
+def out_dtype(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """``(operator, dtype, operands...)``: computed in the wider type."""
     name, dtype, *given = values
     if not isinstance(name, str):

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import TorchProgram
 from irscope.formats.export.types import SymbolType
 from irscope.formats.torchscript.abstract import ModuleRef, Tensor
 from irscope.formats.torchscript.layouts import stated
-from irscope.formats.torchscript.strides import Layout, contiguous
+from irscope.formats.torchscript.strides import Strided, contiguous
 from irscope.graph import DynamicDim, NamedType, Node, TensorType, TupleType, Type
 from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError
@@ -15,7 +15,7 @@ from irscope.source import UserError
 _ABSENT: object = object()
 
 
-def input_values(program: Program, params: Sequence[Node]) -> list[object]:
+def input_values(program: TorchProgram, params: Sequence[Node]) -> list[object]:
     """The abstract values of the inputs of the entry. Symbols of sizes have the values that the given shapes give them."""
     symbols = {**Prepared.of(program.module).symbols, **bound_symbols(params, program.given.inputs)}
     return [_input_value(program, param, symbols) for param in params]
@@ -43,7 +43,7 @@ def _implied(type: Type, symbols: Mapping[str, int]) -> object:
     return _ABSENT
 
 
-def _input_value(program: Program, param: Node, symbols: Mapping[str, int]) -> object:
+def _input_value(program: TorchProgram, param: Node, symbols: Mapping[str, int]) -> object:
     if isinstance(param.type, NamedType) and ("__torch__" in param.type.name or param.type.name == "PyObject"):
         return ModuleRef("", param.type.name)
     value = program.given.inputs.get(param.name, _ABSENT)
@@ -63,13 +63,13 @@ def _input_value(program: Program, param: Node, symbols: Mapping[str, int]) -> o
     return value
 
 
-def given_layout(declared: Type | None, node: Node) -> Layout:
+def given_layout(declared: Type | None, node: Node) -> Strided:
     """The layout of an input tensor: the strides that the text states for its shape, else contiguous ones."""
     shape = node.type.dims() if isinstance(node.type, TensorType) else ()
     return stated(declared, shape) or contiguous(shape)
 
 
-def _structured(program: Program, param: Node) -> object:
+def _structured(program: TorchProgram, param: Node) -> object:
     """A tuple or list of tensors: its parts are inputs named ``name.0``, ``name.1``."""
     parts, i = [], 0
     types = param.type.elements if isinstance(param.type, TupleType) else None

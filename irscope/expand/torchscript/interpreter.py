@@ -29,7 +29,7 @@ from irscope.expand.torchscript import (
     structure,
     weights,
 )
-from irscope.expand.torchscript.program import Given, Program
+from irscope.expand.torchscript.program import Given, TorchProgram
 from irscope.formats.torchscript.abstract import Scalar, Tensor, Written
 from irscope.formats.torchscript.attributes import Call
 from irscope.formats.torchscript.names import functional, qualified
@@ -51,16 +51,16 @@ def run_program(module: Module, given: Given, seen: Callable[[Node, object], Non
     The parameters are the tensor inputs in order, then the weights in order of first use, by state-dict path. ``seen`` is called with each
     node and its value.
     """
-    return Interpreter(module, given, seen).run()
+    return TorchInterpreter(module, given, seen).run()
 
 
 def run_counted(module: Module, given: Given) -> tuple[Module, Counter[Node]]:
     """As :func:`run_program`, and how often each node of the text ran: more than once in unrolled loops and functions."""
-    program = Interpreter(module, given)
+    program = TorchInterpreter(module, given)
     return program.run(), program.runs
 
 
-class Interpreter(Program):
+class TorchInterpreter(TorchProgram):
     """Runs a program node by node. ``seen`` is called with each node and its value."""
 
     def __init__(self, module: Module, given: Given, seen: Callable[[Node, object], None] | None = None) -> None:
@@ -98,7 +98,7 @@ class Interpreter(Program):
         return self.made
 
     def _leaf(self, value: object) -> Node:
-        if isinstance(value, weights.Wanted) and not value.solved:
+        if isinstance(value, weights.UnsolvedWeight) and not value.solved:
             raise UserError(f"the program returns the weight {value.path!r}, whose shape the text does not say", "give it by --weights")
         if isinstance(value, Tensor):
             return self.t.here(value.get())

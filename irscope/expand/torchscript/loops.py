@@ -10,9 +10,9 @@ from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.branches import like, node_of_leaf
 from irscope.expand.torchscript.containers import Contents, Place
 from irscope.expand.torchscript.merging import MISSING, filled, slots, unified
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import TorchProgram
 from irscope.expand.torchscript.structure import describe, flatten, rebuild
-from irscope.formats.torchscript.abstract import Maybe, Scalar, Storage, Tensor, Uninitialized
+from irscope.formats.torchscript.abstract import Maybe, Scalar, Tensor, TensorStorage, Uninitialized
 from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.graph.dtypes import PRED, S64
 
@@ -24,13 +24,14 @@ class Wider(Exception):
     """An iteration sets a value that the state has no place for: it was None or unset before."""
 
 
-class State:
+class LoopState:
     """What an iteration passes to the next: the carried values, contents of containers, and storages that the body writes.
 
     ``doubts`` has the outer storages whose values are unknown after an iteration, and why: a later iteration must not read them.
     """
 
-    def __init__(self, carried: list[object], held: dict[Place, object], touched: list[Storage], doubts: dict[Storage, str]) -> None:
+    def __init__(self, carried: list[object], held: dict[Place, object], touched: list[TensorStorage],
+                 doubts: dict[TensorStorage, str]) -> None:
         self.carried = carried
         self.held = held
         self.touched = touched
@@ -42,7 +43,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Rolled:
+class RolledLoop:
     """A loop of at most ``trips`` iterations, after ``done`` unrolled ones.
 
     ``step(number, carried)`` runs an iteration, and returns whether there is another one, and what it carries. ``captured`` are the other
@@ -64,9 +65,9 @@ class Trip:
     ``first``.
     """
 
-    def __init__(self, program: Program, loop: Rolled, state: State, types: list[Any], contents: Contents, first: int) -> None:
+    def __init__(self, program: TorchProgram, loop: RolledLoop, state: LoopState, types: list[Any], contents: Contents, first: int) -> None:
         t, node = program.t, loop.node
-        self.wider: State | None = None
+        self.wider: LoopState | None = None
         after: list[Any] = []
         with t.body(f"{node.name}.body") as self.frame:
             frame, leaves = self.frame, _leaves(state.values)
@@ -119,7 +120,7 @@ class Trip:
         if not fits:
             state = _widened(program, state, after)
         if not right:
-            self.wider = State(state.carried, {**state.held, **places}, [*state.touched, *found], {**state.doubts, **doubts})
+            self.wider = LoopState(state.carried, {**state.held, **places}, [*state.touched, *found], {**state.doubts, **doubts})
 
 
 def _leaves(value: object) -> list[Any]:
@@ -157,7 +158,7 @@ def _fitted(state: object, after: object) -> list[Any]:
     raise ValueError(f"a loop whose end depends on data carries {describe(state)}, and a trip makes {describe(after)} of it")
 
 
-def _widened(program: Program, state: State, after: list[Any]) -> State:
+def _widened(program: TorchProgram, state: LoopState, after: list[Any]) -> LoopState:
     """The state before the loop, extended for what an iteration sets."""
     t = program.t
     both = unified(state.values, after)
@@ -169,15 +170,15 @@ def _widened(program: Program, state: State, after: list[Any]) -> State:
             type = t.type(gap.second.get() if isinstance(gap.second, Tensor) else gap.second.node)
             starts.append(like(gap.second, t.full(type.dims(), 0, type.dtype)))
     carried, held = filled(both, starts)
-    return State(carried, dict(zip(state.held, held, strict=True)), state.touched, state.doubts)
+    return LoopState(carried, dict(zip(state.held, held, strict=True)), state.touched, state.doubts)
 
 
-def roll(program: Program, loop: Rolled) -> list[Any]:
+def roll(program: TorchProgram, loop: RolledLoop) -> list[Any]:
     """The values after a loop on data."""
     t, node = program.t, loop.node
     contents = Contents(program, [*loop.carried, *loop.captured])
-    state = State(list(loop.carried), {}, [], {})
-    first = Storage().serial
+    state = LoopState(list(loop.carried), {}, [], {})
+    first = TensorStorage().serial
     for _ in range(MOST_RUNS):
         start = [node_of_leaf(program, v) for v in _leaves(state.values)]
         trip = Trip(program, loop, state, [s.type for s in start], contents, first)
@@ -215,7 +216,7 @@ def roll(program: Program, loop: Rolled) -> list[Any]:
     return results
 
 
-def _finish(program: Program, frame: Frame, results: list[Node], limit: Node) -> None:
+def _finish(program: TorchProgram, frame: Frame, results: list[Node], limit: Node) -> None:
     """Pass the limit and the captures on unchanged, after the state."""
     t = program.t
     with t.again(frame):
@@ -228,7 +229,7 @@ def _finish(program: Program, frame: Frame, results: list[Node], limit: Node) ->
         frame.finish(t.tuple([*results, kept, *passed]))
 
 
-def _condition_body(program: Program, name: str, types: TupleType, limit_at: int) -> Graph:
+def _condition_body(program: TorchProgram, name: str, types: TupleType, limit_at: int) -> Graph:
     """``go and i < limit``."""
     t = program.t
     with t.body(name) as frame:

@@ -18,7 +18,7 @@ MISSING: Any = object()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Slot:
+class MergedLeaf:
     """A leaf with different values on the ways."""
 
     first: Any
@@ -26,7 +26,7 @@ class Slot:
 
 
 def unified(a: object, b: object) -> Any:
-    """A value with a :class:`Slot` wherever the two differ. Raises ValueError where they cannot be unified."""
+    """A value with a :class:`MergedLeaf` wherever the two differ. Raises ValueError where they cannot be unified."""
     if a is b or (isinstance(a, Tensor) and isinstance(b, Tensor) and a.region is b.region):
         return a  # tensors: one from outside, perhaps written on both ways
     if isinstance(a, Uninitialized) or isinstance(b, Uninitialized):
@@ -42,7 +42,7 @@ def unified(a: object, b: object) -> Any:
             raise ValueError(f"one way has a dict with the keys {list(a)}, the other {list(b)}, and data decides which is taken")
         return {key: unified(a[key], b[key]) for key in a}
     if _is_number(a) and _is_number(b):
-        return a if not isinstance(a, Tensor | Scalar) and type(a) is type(b) and a == b else Slot(a, b)
+        return a if not isinstance(a, Tensor | Scalar) and type(a) is type(b) and a == b else MergedLeaf(a, b)
     if type(a) is type(b) and a == b:
         return a
     raise ValueError(f"one way returns {describe(a)}, the other {describe(b)}, and data decides which is taken")
@@ -65,7 +65,7 @@ def _one_sided(value: object, on_second: bool) -> object:
     if isinstance(value, Maybe):
         return Maybe(_one_sided(value.present, on_second), _one_sided(value.value, on_second))
     if isinstance(value, Tensor | Scalar):
-        return Slot(MISSING, value) if on_second else Slot(value, MISSING)
+        return MergedLeaf(MISSING, value) if on_second else MergedLeaf(value, MISSING)
     return value
 
 
@@ -83,13 +83,13 @@ def _parts(value: object) -> tuple[object, object]:
     return (False, UNINITIALIZED) if value is None else (True, value)
 
 
-def slots(value: object) -> list[Slot]:
+def slots(value: object) -> list[MergedLeaf]:
     """The slots of a value, in order."""
-    out: list[Slot] = []
+    out: list[MergedLeaf] = []
     stack = [value]
     while stack:
         top = stack.pop()
-        if isinstance(top, Slot):
+        if isinstance(top, MergedLeaf):
             out.append(top)
         elif isinstance(top, list | tuple):
             stack.extend(reversed(top))
@@ -107,7 +107,7 @@ def filled(value: object, parts: Sequence[object]) -> Any:
 
 
 def _filled(value: Any, parts: Iterator[Any]) -> object:
-    if isinstance(value, Slot):
+    if isinstance(value, MergedLeaf):
         return next(parts)
     if not slots(value):
         return value

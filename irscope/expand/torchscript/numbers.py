@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.expand.torchscript.constants import number_tensor
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import TorchProgram
 from irscope.formats.torchscript.abstract import Scalar, Tensor
 from irscope.formats.torchscript.schema import Schema
 from irscope.graph import DType, Node
@@ -25,7 +25,7 @@ def are_numbers(values: Sequence[object]) -> bool:
     return any(isinstance(v, Scalar) for v in values) and all(isinstance(v, Scalar | int | float) for v in values)
 
 
-def arithmetic(program: Program, node: Node, name: str, values: Sequence[object]) -> Any:
+def arithmetic(program: TorchProgram, node: Node, name: str, values: Sequence[object]) -> Any:
     """The result of an operator on them: a number that depends on data."""
     t = program.t
     tensors: list[object] = []
@@ -43,7 +43,7 @@ def arithmetic(program: Program, node: Node, name: str, values: Sequence[object]
     return Scalar(t.convert(made, DTYPES[kind]), kind)
 
 
-def as_tensors(program: Program, schema: Schema, values: Sequence[object]) -> list[Any]:
+def as_tensors(program: TorchProgram, schema: Schema, values: Sequence[object]) -> list[Any]:
     """Operands as FX calls operators: numbers where the schema has tensors are tensors that stand for them."""
     return [number_tensor(program, v) if declared.type == "Tensor" and not declared.is_list and isinstance(v, bool | int | float) else v
             for declared, v in zip(schema.arguments, values, strict=False)] + list(values[len(schema.arguments):])

@@ -38,7 +38,7 @@ class Misfit(UserError):
     """An operator does not accept its arguments."""
 
 
-class Program(ABC):
+class TorchProgram(ABC):
     """The state of a run: the module, the graph under construction, and objects. Branches, loops and calls run graphs by :meth:`call`.
 
     ``attributes`` maps paths to values of objects, ``assigned`` has the paths that the program set. ``weights`` are parameters of the main
@@ -112,7 +112,7 @@ class Program(ABC):
         return Misfit(f"{at}%{node.name} = {node.op.name}: {message}{self.where(node)}", help)
 
 
-Handler = Callable[[Program, Node, list[Any]], object]
+Handler = Callable[[TorchProgram, Node, list[Any]], object]
 """Runs a node on the values of its operands."""
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from irscope.expand.frames import NotAround
 from irscope.expand.torchscript.inputs import bound_symbols
-from irscope.expand.torchscript.interpreter import Interpreter
+from irscope.expand.torchscript.interpreter import TorchInterpreter
 from irscope.expand.torchscript.program import Given, Misfit
-from irscope.expand.torchscript.weights import Wanted
+from irscope.expand.torchscript.weights import UnsolvedWeight
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.formats.torchscript.types import plain_type
 from irscope.graph import DTYPES, Builder, Graph, Module, NamedType, Node, TensorType, Type, callees_first
@@ -54,7 +54,7 @@ def types_of_run(module: Module, given: Given) -> dict[Node, Type]:
     """
     seen = TypesSeen()
     try:
-        Interpreter(module, given, seen.at_once).run()
+        TorchInterpreter(module, given, seen.at_once).run()
     except Misfit:
         raise
     except UserError:
@@ -65,23 +65,23 @@ def types_of_run(module: Module, given: Given) -> dict[Node, Type]:
 
 
 class TypesSeen:
-    """Records the types of values during a run: :class:`Interpreter` calls :meth:`at_once` or :meth:`later`."""
+    """Records the types of values during a run: :class:`TorchInterpreter` calls :meth:`at_once` or :meth:`later`."""
 
     def __init__(self) -> None:
         self._found: dict[Node, TensorType | None] = {}
-        self._weights: dict[Node, Wanted] = {}
+        self._weights: dict[Node, UnsolvedWeight] = {}
         self._open: list[tuple[Node, Tensor, object]] = []
 
     def at_once(self, node: Node, value: object) -> None:
         """Record the value of a node. Builds a view or a deferred value in order to know its type."""
-        if isinstance(value, Wanted) and not value.solved:
+        if isinstance(value, UnsolvedWeight) and not value.solved:
             self._weights[node] = value
         elif isinstance(value, Tensor):
             self._note(node, value)
 
     def later(self, node: Node, value: object) -> None:
         """Record the value of a node for a run whose graph is kept: views and deferred values are built at the end."""
-        if isinstance(value, Tensor) and not isinstance(value, Wanted) and not value.built:
+        if isinstance(value, Tensor) and not isinstance(value, UnsolvedWeight) and not value.built:
             self._open.append((node, value, value.state))
         else:
             self.at_once(node, value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from irscope.expand.torchscript import python_values
 from irscope.expand.torchscript.constants import constant, known
-from irscope.expand.torchscript.program import Handler, Handlers, Program
+from irscope.expand.torchscript.program import Handler, Handlers, TorchProgram
 from irscope.expand.torchscript.weights import flat_weights, weight
 from irscope.formats.torchscript.abstract import UNINITIALIZED, FunctionRef, Maybe, ModuleRef, Scalar, Tensor, tensor
 from irscope.formats.torchscript.attributes import CallMethod, ConstantChunk, GetAttr, IsInstance, Subgraph, TupleSlice
@@ -80,7 +80,7 @@ def node_of(value: object) -> Any:
     return value
 
 
-def wrap(program: Program, value: object) -> Any:
+def wrap(program: TorchProgram, value: object) -> Any:
     """The result of an expansion: handles for nodes, as memory of the body under construction; several results stay a list."""
     if isinstance(value, Node):
         return Tensor(program.t.here(value))
@@ -111,7 +111,7 @@ NODES = Handlers()
 
 
 @NODES.taking("prim::GetAttr")
-def _get_attr(program: Program, node: Node, values: list[object]) -> object:
+def _get_attr(program: TorchProgram, node: Node, values: list[object]) -> object:
     """An object, a weight, or a value that a SetAttr stored."""
     owner, name = values[0], str(GetAttr.of(node).name)
     if not isinstance(owner, ModuleRef):
@@ -135,7 +135,7 @@ def _get_attr(program: Program, node: Node, values: list[object]) -> object:
 
 
 @NODES.taking("fx::get_attr")
-def _module_attribute(program: Program, node: Node, values: list[object]) -> object:
+def _module_attribute(program: TorchProgram, node: Node, values: list[object]) -> object:
     """A subgraph, or a tensor of the module by its name."""
     attribute = Subgraph.of(node)
     if attribute.callee:
@@ -146,7 +146,7 @@ def _module_attribute(program: Program, node: Node, values: list[object]) -> obj
 
 
 @NODES.taking("prim::SetAttr")
-def _set_attr(program: Program, node: Node, values: list[Any]) -> object:
+def _set_attr(program: TorchProgram, node: Node, values: list[Any]) -> object:
     owner = values[0]
     if not isinstance(owner, ModuleRef):
         raise program.fault(node, f"SetAttr of {describe(owner)}")
@@ -173,27 +173,27 @@ NODES.taking("prim::rangelist")(lambda program, node, values: list(range(values[
 
 
 @NODES.taking("prim::ListUnpack", "prim::TupleUnpack")
-def _unpack(program: Program, node: Node, values: list[Any]) -> object:
+def _unpack(program: TorchProgram, node: Node, values: list[Any]) -> object:
     parts = list(values[0])
     names = node.name.startswith("(")
     return parts if names else parts[0]
 
 
 @NODES.taking("aten::_unwrap_optional")
-def _unwrapped_surely(program: Program, node: Node, values: list[object]) -> object:
+def _unwrapped_surely(program: TorchProgram, node: Node, values: list[object]) -> object:
     if values[0] is None:
         raise ValueError("it unwraps None")
     return _unwrapped(program, node, values)
 
 
 @NODES.taking("prim::unchecked_cast", "prim::unchecked_unwrap_optional")
-def _unwrapped(program: Program, node: Node, values: list[object]) -> object:
+def _unwrapped(program: TorchProgram, node: Node, values: list[object]) -> object:
     """The value of an Optional; where data decides whether it is None, the value of the other case."""
     return values[0].value if isinstance(values[0], Maybe) else values[0]
 
 
 @NODES.taking("aten::__is__", "aten::__isnot__")
-def _identity(program: Program, node: Node, values: list[object]) -> object:
+def _identity(program: TorchProgram, node: Node, values: list[object]) -> object:
     """Whether a value is None, or the same as another."""
     a, b = values if not isinstance(values[1], Maybe) else (values[1], values[0])
     if isinstance(a, Maybe) and b is None:
@@ -204,7 +204,7 @@ def _identity(program: Program, node: Node, values: list[object]) -> object:
 
 
 @NODES.taking("prim::isinstance")
-def _isinstance(program: Program, node: Node, values: list[object]) -> object:
+def _isinstance(program: TorchProgram, node: Node, values: list[object]) -> object:
     words = str(IsInstance.of(node).types)
     value = values[0]
     kinds = {"Tensor": Tensor, "int": int, "float": float, "bool": bool, "str": str, "List": list, "Tuple": tuple, "Dict": dict}
@@ -226,7 +226,7 @@ for _value, _names in ALWAYS:
 
 
 @NODES.taking("prim::NumToTensor", "aten::scalar_tensor", "prim::TupleToTensor")
-def _num_to_tensor(program: Program, node: Node, values: list[Any]) -> object:
+def _num_to_tensor(program: TorchProgram, node: Node, values: list[Any]) -> object:
     value = values[0]
     if isinstance(value, Scalar):
         return Tensor(program.t.here(value.node))
@@ -238,7 +238,7 @@ def _num_to_tensor(program: Program, node: Node, values: list[Any]) -> object:
 
 
 def _number(kind: str) -> Handler:
-    def read(program: Program, node: Node, values: list[object]) -> Any:
+    def read(program: TorchProgram, node: Node, values: list[object]) -> Any:
         """A number out of a tensor: known now, or one that depends on data."""
         value = values[0]
         known = python_values.fold_known(node.op.name, values)
@@ -269,7 +269,7 @@ MOST_ITEMS = 4096
 
 
 @NODES.taking("prim::tolist")
-def _to_list(program: Program, node: Node, values: list[Any]) -> object:
+def _to_list(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """A tensor as nested lists of numbers that depend on data."""
     t, x = program.t, tensor(values[0]).get()
     count = math.prod(t.shape(x))
@@ -286,7 +286,7 @@ def _to_list(program: Program, node: Node, values: list[Any]) -> object:
 
 
 @NODES.taking("prim::PythonOp", "prim::CallFunction")
-def _python(program: Program, node: Node, values: list[object]) -> object:
+def _python(program: TorchProgram, node: Node, values: list[object]) -> object:
     name = getattr(values[0], "name", "") if values else ""
     target = program.module.graphs.get(name)
     if target is not None:
@@ -297,7 +297,7 @@ def _python(program: Program, node: Node, values: list[object]) -> object:
 
 
 @NODES.taking("prim::CallMethod")
-def _call_method(program: Program, node: Node, values: list[object]) -> object:
+def _call_method(program: TorchProgram, node: Node, values: list[object]) -> object:
     owner, method = values[0], str(CallMethod.of(node).name)
     if not isinstance(owner, ModuleRef):
         raise UserError(f"%{node.name} calls {method} on a value that is not a module of the text{program.where(node)}")
@@ -312,7 +312,7 @@ def _call_method(program: Program, node: Node, values: list[object]) -> object:
 
 @NODES.taking("prim::DifferentiableGraph", "prim::TensorExprGroup", "prim::FunctionalGraph", "prim::FusionGroup", "prim::CudaFusionGroup",
       "prim::FallbackGraph", "prim::StaticSubgraph", "prim::LlgaFusionGroup", "prim::oneDNNFusionGroup", "prim::fork")
-def _group(program: Program, node: Node, values: list[object]) -> object:
+def _group(program: TorchProgram, node: Node, values: list[object]) -> object:
     if not node.bodies:
         raise UserError(f"%{node.name} is a group whose graph is not in the text", "print the whole text, with its 'with ... = graph('")
     got = program.call(node.bodies[0], values)
@@ -320,5 +320,5 @@ def _group(program: Program, node: Node, values: list[object]) -> object:
 
 
 @NODES.taking("prim::ConstantChunk")
-def _constant_chunk(program: Program, node: Node, values: list[object]) -> object:
+def _constant_chunk(program: TorchProgram, node: Node, values: list[object]) -> object:
     return program.operator(node, "aten::chunk", [values[0], ConstantChunk.of(node).chunks, ConstantChunk.of(node).dim])

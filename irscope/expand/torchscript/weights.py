@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from irscope.expand.torchscript.inputs import given_layout
-from irscope.expand.torchscript.program import Program
+from irscope.expand.torchscript.program import TorchProgram
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F32
@@ -23,7 +23,7 @@ ROWS = 1000
 """Rows of an embedding whose indices are not given."""
 
 
-class Wanted(Tensor):
+class UnsolvedWeight(Tensor):
     """A weight that is used, and whose shape is not known yet."""
 
     __slots__ = ("path", "place")
@@ -48,18 +48,18 @@ class Wanted(Tensor):
         self.region.layout = given_layout(self.place.type, node)
 
 
-def weight(program: Program, path: str, node: Node) -> Tensor:
+def weight(program: TorchProgram, path: str, node: Node) -> Tensor:
     """The parameter of the main graph for a state-dict path; the same one for every use.
 
     Raises UserError when the given file of weights lacks it.
     """
     if path not in program.weights:
         program.weights[path] = made = _new_weight(program, path, node)
-        program.has_unsolved |= isinstance(made, Wanted)
+        program.has_unsolved |= isinstance(made, UnsolvedWeight)
     return program.weights[path]
 
 
-def flat_weights(program: Program, owner: str, node: Node) -> list[Tensor]:
+def flat_weights(program: TorchProgram, owner: str, node: Node) -> list[Tensor]:
     """The list of parameters of a recurrent module: by layer and direction, as the state dict names them."""
     found = [f"{owner}.{name}" if owner else name for name in recurrent_names(owner, program.given.weights)]
     if not found:
@@ -68,7 +68,7 @@ def flat_weights(program: Program, owner: str, node: Node) -> list[Tensor]:
     return [weight(program, path, node) for path in found]
 
 
-def _new_weight(program: Program, path: str, node: Node) -> Tensor:
+def _new_weight(program: TorchProgram, path: str, node: Node) -> Tensor:
     declared = program.given.weights.get(path)
     if declared is None and isinstance(node.type, TensorType) and node.type.is_static:
         declared = TensorType(node.type.dtype, node.type.shape)
@@ -78,7 +78,7 @@ def _new_weight(program: Program, path: str, node: Node) -> Tensor:
     if program.given.weights:
         raise UserError(f"there is no weight {path!r} for %{node.name}{program.where(node)}, and the text does not say its shape",
                         nearest(path, list(program.given.weights)))
-    return Wanted(path, node)
+    return UnsolvedWeight(path, node)
 
 
 RECURRENT = re.compile(r"(?:weight_(?:ih|hh|hr)|bias_(?:ih|hh))_l(\d+)(_reverse)?$")
@@ -106,9 +106,9 @@ def nearest(path: str, known: Sequence[str]) -> str:
     return did_you_mean(path, known) or f"the file has {shown}; torch.save(model.state_dict(), 'w.pt') of the traced model gives all"
 
 
-def settle(program: Program, node: Node, name: str, values: Sequence[object]) -> None:
+def settle(program: TorchProgram, node: Node, name: str, values: Sequence[object]) -> None:
     """Infer the shapes of the weights among the operands of an operator. Raises UserError for one that they do not determine."""
-    wanted = [(i, v) for i, v in enumerate(values) if isinstance(v, Wanted) and not v.solved]
+    wanted = [(i, v) for i, v in enumerate(values) if isinstance(v, UnsolvedWeight) and not v.solved]
     if name in GATES and len(values) > 7 and isinstance(values[2], list):
         _recurrent(program, name, values)
     for place, value in wanted:
@@ -132,7 +132,7 @@ def _dtype(node: Node, name: str) -> Any:
 
 def _shape(value: object) -> Shape | None:
     """The shape of a known operand."""
-    if not isinstance(value, Tensor) or (isinstance(value, Wanted) and not value.solved):
+    if not isinstance(value, Tensor) or (isinstance(value, UnsolvedWeight) and not value.solved):
         return None
     type = value.get().type
     return type.dims() if isinstance(type, TensorType) else None
@@ -144,21 +144,21 @@ def _declared(node: Node) -> Shape | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ShapeRequest:
     """Operand ``place`` of an operator, whose shape is wanted; ``x`` is the shape of the first operand."""
 
-    program: Program
+    program: TorchProgram
     values: Sequence[Any]
     place: int
     x: Shape | None
     result: Shape | None
 
 
-def solved(program: Program, node: Node, name: str, values: Sequence[object], place: int) -> Shape | None:
+def solved(program: TorchProgram, node: Node, name: str, values: Sequence[object], place: int) -> Shape | None:
     """The shape of operand ``place``; None where nothing determines it."""
     plain = name.rstrip("_") if name.startswith("aten::") and not name.endswith("__") else name
     rule = RULES.get(plain)
-    asked = Asked(program, values, place, _shape(values[0] if values else None), _declared(node))
+    asked = ShapeRequest(program, values, place, _shape(values[0] if values else None), _declared(node))
     if rule is not None:
         return rule(asked)
     if plain in SAME and place == 0:
@@ -166,7 +166,7 @@ def solved(program: Program, node: Node, name: str, values: Sequence[object], pl
     return _beside(asked) if plain in ELEMENTWISE else None
 
 
-def _linear(asked: Asked) -> Shape | None:
+def _linear(asked: ShapeRequest) -> Shape | None:
     x, result, bias, matrix = asked.x, asked.result, _shape(asked.values[2]), _shape(asked.values[1])
     out = result[-1] if result else bias[0] if bias else matrix[0] if matrix else None
     if out is None or (asked.place == 1 and not x):
@@ -174,7 +174,7 @@ def _linear(asked: Asked) -> Shape | None:
     return (out, x[-1]) if asked.place == 1 and x else (out,)
 
 
-def _product(asked: Asked) -> Shape | None:
+def _product(asked: ShapeRequest) -> Shape | None:
     """``matmul(x, w)`` and ``addmm(b, x, w)``: the matrix on the right."""
     place, result = asked.place, asked.result
     left = _shape(asked.values[place - 1]) if place else None
@@ -183,7 +183,7 @@ def _product(asked: Asked) -> Shape | None:
     return (left[-1], result[-1])
 
 
-def _embedding(asked: Asked) -> Shape | None:
+def _embedding(asked: ShapeRequest) -> Shape | None:
     """As many rows as the indices need."""
     if asked.place or not asked.result:
         return None
@@ -196,7 +196,7 @@ def _embedding(asked: Asked) -> Shape | None:
     return (rows, asked.result[-1])
 
 
-def _indexed(asked: Asked) -> Shape | None:
+def _indexed(asked: ShapeRequest) -> Shape | None:
     """A table read by one tensor of indices."""
     values, result = asked.values, asked.result
     if asked.place or not result or not isinstance(values[1], list) or len(values[1]) != 1:
@@ -205,7 +205,7 @@ def _indexed(asked: Asked) -> Shape | None:
     return (rows[0], *result[asked.program.t.rank(values[1][0].get()):]) if rows else None
 
 
-def _convolution(asked: Asked) -> Shape | None:
+def _convolution(asked: ShapeRequest) -> Shape | None:
     """Channels from the operands, the kernel from the sizes of image and result; where several fit, the one that keeps the size."""
     values, place, x, result = asked.values, asked.place, asked.x, asked.result
     transposed = bool(values[6]) if len(values) > 8 else False
@@ -250,7 +250,7 @@ def _likely(fits: Sequence[int], size: int, stride: int, padding: int, dilation:
     return (same or [k for k in fits if k % 2] or list(fits))[0]
 
 
-def _beside(asked: Asked) -> Shape | None:
+def _beside(asked: ShapeRequest) -> Shape | None:
     """A vector along the last dimension, which fits any operand; without another operand, the shape of the result."""
     result = asked.result
     other = next((s for i, v in enumerate(asked.values) if i != asked.place and (s := _shape(v)) is not None), None)
@@ -259,7 +259,7 @@ def _beside(asked: Asked) -> Shape | None:
     return other[-1:] if result is None or result == other else result
 
 
-def _expanded(asked: Asked) -> Shape | None:
+def _expanded(asked: ShapeRequest) -> Shape | None:
     """Sizes of -1 are those of the weight; an explicit size broadcasts one element."""
     sizes, result = asked.values[1], asked.result
     if asked.place or not result or not isinstance(sizes, list):
@@ -267,7 +267,7 @@ def _expanded(asked: Asked) -> Shape | None:
     return tuple(n if s == -1 else 1 for s, n in zip(sizes, result, strict=True))
 
 
-def _grown(asked: Asked) -> Shape | None:
+def _grown(asked: ShapeRequest) -> Shape | None:
     """Before ``unsqueeze``."""
     if not asked.result:
         return None
@@ -275,7 +275,7 @@ def _grown(asked: Asked) -> Shape | None:
     return (*asked.result[:d], *asked.result[d + 1:])
 
 
-def _swapped(asked: Asked) -> Shape | None:
+def _swapped(asked: ShapeRequest) -> Shape | None:
     if not asked.result:
         return None
     shape = list(asked.result)
@@ -287,7 +287,7 @@ def _swapped(asked: Asked) -> Shape | None:
 GATES = {"aten::lstm": 4, "aten::gru": 3, "aten::rnn_tanh": 1, "aten::rnn_relu": 1}
 
 
-def _recurrent(program: Program, name: str, values: Sequence[Any]) -> None:
+def _recurrent(program: TorchProgram, name: str, values: Sequence[Any]) -> None:
     """The parameters of a recurrent network: input, state, and biases of each layer and direction."""
     x, state = _shape(values[0]), _shape(values[1][0] if isinstance(values[1], list) else values[1])
     if x is None or state is None:
@@ -301,11 +301,11 @@ def _recurrent(program: Program, name: str, values: Sequence[Any]) -> None:
         for _ in range(1 + both):
             shapes += [(gates, width), (gates, hidden)] + [(gates,), (gates,)] * biases
     for value, shape in zip(values[2], shapes):
-        if isinstance(value, Wanted) and not value.solved:
+        if isinstance(value, UnsolvedWeight) and not value.solved:
             value.settle(program.parameter(TensorType(F32, shape), value.place, value.path))
 
 
-Rule = Callable[[Asked], Shape | None]
+Rule = Callable[[ShapeRequest], Shape | None]
 RULES: dict[str, Rule] = {
     "aten::linear": _linear, "aten::matmul": _product, "aten::mm": _product, "aten::addmm": _product, "aten::embedding": _embedding,
     "aten::_convolution": _convolution, "aten::convolution": _convolution, "aten::_convolution_mode": _convolution,

@@ -12,7 +12,7 @@ from irscope.formats.export.archive import CONSTANTS, WEIGHTS, Archive
 from irscope.formats.export.arguments import tensor_meta
 from irscope.formats.export.records import BadRecord, Record, parse
 from irscope.formats.export.signature import STATE, Signature
-from irscope.formats.torchscript.strides import Layout
+from irscope.formats.torchscript.strides import Strided
 from irscope.lazy import Array, np
 from irscope.source.budget import require
 
@@ -89,9 +89,9 @@ class StoredValues(Mapping[str, Array]):
         if len(data) < last * dtype.itemsize or offset < 0:
             raise self._archive.fault(f"{name} has {len(data):,} bytes, too short for {path!r}: {type} reaches to byte "
                                       f"{last * dtype.itemsize:,}")
-        return self._placed(data, dtype, Layout(shape, strides, offset))
+        return self._placed(data, dtype, Strided(shape, strides, offset))
 
-    def _placed(self, data: memoryview, dtype: np.dtype[Any], layout: Layout) -> Array:
+    def _placed(self, data: memoryview, dtype: np.dtype[Any], layout: Strided) -> Array:
         """The array over the bytes of a storage, which other tensors may share; a copy where it is not as compiled code needs it."""
         if not layout.elements:
             return np.empty(layout.sizes, dtype)

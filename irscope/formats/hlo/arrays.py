@@ -14,7 +14,7 @@ MAX_ELEMENTS = 1 << 31
 """The maximal size of the array of one constant."""
 
 
-def array_of(text: str, type: Type) -> object:
+def array_of(text: str, type: Type) -> Any:
     """The array of a checked literal text, in logical order whatever the layout; tuples give tuples."""
     if "/" in text:
         text = COMMENT.sub(" ", text)

@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 ANY, PARAMETER, CONSTANT = -1, -2, -3
 
 
-class Scope:
+class ComputationDraft:
     """A computation under construction."""
 
     __slots__ = ("graph", "is_cut", "names", "result", "result_at")
@@ -104,7 +104,7 @@ class Assembly:
         self.numbers: dict[str, dict[str, object]] = {}
         self.values: dict[tuple[str, str], Any] = {}
         self.literals: dict[tuple[int, str], dict[str, object]] = {}
-        self.scopes: list[Scope] = []
+        self.scopes: list[ComputationDraft] = []
         self.awaited: dict[str, Awaited] = {}
         self.async_starts: dict[Graph, Node] = {}
         self.entry_at = self.aliases_at = -1
@@ -116,7 +116,7 @@ class Assembly:
         self.makes_parameters = False
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> ComputationDraft:
         """The innermost open computation."""
         return self.scopes[-1]
 
@@ -140,9 +140,9 @@ class Assembly:
             name = node.op.name + SPOILT
             node.op = self.ops.setdefault(name, Op(name, effect=Effect.CONTROL))
 
-    def open(self, name: str, at: int) -> Scope:
+    def open(self, name: str, at: int) -> ComputationDraft:
         """Begin a computation."""
-        scope = Scope(self._awaited(name) or Graph(name))
+        scope = ComputationDraft(self._awaited(name) or Graph(name))
         scope.graph.loc = at
         self.scopes.append(scope)
         return scope

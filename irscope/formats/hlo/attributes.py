@@ -44,7 +44,7 @@ class Head:
     nested: bool = False
 
 
-class Attributes:
+class AttributeList:
     """A parsed attribute list: values, called computations, and the offset of each name."""
 
     __slots__ = ("at", "bodies", "values")
@@ -61,9 +61,9 @@ class Attributes:
         return tuple(g for name in BODY_ORDER for g in self.bodies.get(name, ()))
 
 
-def read_attributes(assembly: Assembly, cursor: Cursor, head: Head) -> Attributes:
+def read_attributes(assembly: Assembly, cursor: Cursor, head: Head) -> AttributeList:
     """Step over every ``, name=value``."""
-    found = Attributes()
+    found = AttributeList()
     if head.nested:  # a comma after it separates operands, so it cannot have required attributes
         cursor = Cursor("", 0)
     while cursor.eat(","):
@@ -86,7 +86,7 @@ def _state_order(values: dict[str, object]) -> None:
         values["type"] = "TOTALORDER"
 
 
-def _attribute(assembly: Assembly, cursor: Cursor, head: Head, found: Attributes) -> None:
+def _attribute(assembly: Assembly, cursor: Cursor, head: Head, found: AttributeList) -> None:
     name, at = cursor.value, cursor.at
     kind = head.spec.kind(name)
     cursor.next()
@@ -109,7 +109,7 @@ def _attribute(assembly: Assembly, cursor: Cursor, head: Head, found: Attributes
     found.at.setdefault(name, at)
 
 
-def _read(assembly: Assembly, cursor: Cursor, name: str, kind: str, owner: str, found: Attributes) -> None:
+def _read(assembly: Assembly, cursor: Cursor, name: str, kind: str, owner: str, found: AttributeList) -> None:
     """Read a value into ``found``."""
     if kind == "any":
         step_over_value(cursor)
@@ -189,7 +189,7 @@ CHECKED = object()
 
 def quick_entry(assembly: Assembly, opcode: str, spec: Opcode, text: str) -> Entry | None:
     """The entry of an attribute text; None unless it is certainly valid, so that the cursor can report what is wrong."""
-    found = Attributes()
+    found = AttributeList()
     at, end = 0, len(text)
     while at < end:
         m = NEXT_NAME.match(text, at)

@@ -10,7 +10,7 @@ from irscope.formats.hlo.lexer import Cursor
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class MeshAxis:
     """A mesh axis that a group runs over; ``pre`` and ``size`` select a part of it (``"x":(2)4``), 0 where it is whole."""
 
     index: int
@@ -36,7 +36,7 @@ class ReplicaGroups:
     reshape: tuple[int, ...] = ()
     perm: tuple[int, ...] = ()
     mesh: tuple[int, ...] = ()
-    axes: tuple[Axis, ...] = ()
+    axes: tuple[MeshAxis, ...] = ()
     devices: tuple[int, ...] = ()
 
     @property
@@ -180,7 +180,7 @@ def read_mesh(cursor: Cursor) -> Mesh:
     return mesh
 
 
-def read_axis(cursor: Cursor, mesh: Mesh) -> Axis:
+def read_axis(cursor: Cursor, mesh: Mesh) -> MeshAxis:
     """``"x"`` or ``"x":(2)4``, by name or by number."""
     begin, length = cursor.at, cursor.after - cursor.at
     if cursor.kind == "string":
@@ -205,14 +205,14 @@ def read_axis(cursor: Cursor, mesh: Mesh) -> Axis:
         size = cursor.integer("the size of the sub-axis", ATTRIBUTE_VALUE)
         if pre < 1 or size < 1 or mesh.sizes[index] % (pre * size):
             raise Refused(ATTRIBUTE_VALUE, f"({pre}){size} is not a part of an axis of {mesh.sizes[index]}", begin, cursor.at - begin)
-        return Axis(index, pre, size)
-    return Axis(index)
+        return MeshAxis(index, pre, size)
+    return MeshAxis(index)
 
 
-def read_axes(cursor: Cursor, mesh: Mesh, open_ok: bool = False) -> tuple[Axis, ...]:
+def read_axes(cursor: Cursor, mesh: Mesh, open_ok: bool = False) -> tuple[MeshAxis, ...]:
     """``{"x", "y"}``; with ``open_ok``, ``?`` may come last."""
     cursor.expect("{", "before the axes", ATTRIBUTE_VALUE)
-    axes: list[Axis] = []
+    axes: list[MeshAxis] = []
     while not cursor.sees("}"):
         if open_ok and cursor.eat("?"):
             break

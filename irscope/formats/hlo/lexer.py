@@ -6,10 +6,8 @@ from collections.abc import Collection, Iterator
 from typing import NoReturn
 
 from irscope.formats.hlo.faults import LIMIT, SYNTAX, TRUNCATED, Fault, Refused
+from irscope.formats.text_cursor import TextCursor
 from irscope.graph import DTYPES
-
-# The limit of nested Python calls, far above what any dump needs. XLA's limit is 8192 levels, but Python's stack is shorter.
-MAX_NESTING = 400
 
 RESERVED_TYPES = frozenset(DTYPES) - {"tuple", "buffer"}
 STRING = r'"(?:[^"\\]|\\.)*+"|\'(?:[^\'\\]|\\.)*+\''
@@ -26,7 +24,7 @@ ESCAPE = re.compile(r"\\(?:[0-7]{1,3}|[xX][0-9a-fA-F]+|u[0-9a-fA-F]{4}|U[0-9a-fA
 SIMPLE_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "?": "?", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
-class Cursor:
+class Cursor(TextCursor):
     """A position in a text and the token that begins there.
 
     ``kind`` is ``mark``, ``word``, ``name`` (``%x`` or ``x:``), ``attribute`` (``x=``), ``type``, ``int``, ``decimal``, ``inf``,
@@ -34,15 +32,9 @@ class Cursor:
     ``after`` are its begin and end; ``depth`` is the nesting depth of the caller.
     """
 
-    __slots__ = ("after", "at", "depth", "end", "kind", "text", "value")
-
-    def __init__(self, text: str, at: int = 0, end: int | None = None) -> None:
-        self.text = text
-        self.end = len(text) if end is None else end
-        self.depth = 0
-        self.kind = self.value = ""
-        self.at = self.after = at
-        self.next()
+    __slots__ = ()
+    max_nesting = 400  # XLA's limit is 8192 levels, but Python's stack is shorter.
+    limit = LIMIT
 
     def next(self) -> None:
         """Go to the next token."""
@@ -63,11 +55,6 @@ class Cursor:
             return
         self.kind, self.value = kind, m[kind]
 
-    def goto(self, offset: int) -> None:
-        """Go to the first token at or after an offset."""
-        self.after = offset
-        self.next()
-
     def peek(self) -> tuple[str, str]:
         """Kind and value of the token after this one."""
         keep = self.kind, self.value, self.at, self.after
@@ -75,17 +62,6 @@ class Cursor:
         ahead = self.kind, self.value
         self.kind, self.value, self.at, self.after = keep
         return ahead
-
-    def sees(self, mark: str) -> bool:
-        """Whether this token is the given mark."""
-        return self.value == mark and self.kind == "mark"
-
-    def eat(self, mark: str) -> bool:
-        """Step over a mark if it is here."""
-        if self.value == mark and self.kind == "mark":
-            self.next()
-            return True
-        return False
 
     def expect(self, mark: str, where: str, fault: Fault = SYNTAX) -> None:
         """Step over a mark that must be here; ``where`` completes "expected '(' ..."."""
@@ -144,13 +120,6 @@ class Cursor:
         self.next()
         return value
 
-    def nest(self, calls: int) -> None:
-        """Enter one more level, which costs ``calls`` Python calls; refuses beyond the limit."""
-        self.depth += calls
-        if self.depth > MAX_NESTING:
-            raise Refused(LIMIT, f"nested more than {MAX_NESTING // calls} levels deep", self.at, 1,
-                          "no compiler prints such text; is it damaged?")
-
     def refuse(self, message: str, fault: Fault = SYNTAX, help: str = "", sees: bool = True) -> NoReturn:
         """Stop with a fault at this token. The end of the text, also in the middle of a word, has its own fault."""
         cut = self.after >= self.end and "\n" in self.text[:self.at]
@@ -160,13 +129,6 @@ class Cursor:
                           "was the dump cut off?")
         tail = f", but here is {self.shown()}" if sees else ""
         raise Refused(fault, message + tail, self.at, max(1, min(self.after - self.at, 80)), help)
-
-    def shown(self) -> str:
-        """This token for a message."""
-        if self.kind == "end":
-            return "the end of the text"
-        text = self.text[self.at:self.after]
-        return repr(text if len(text) <= 40 else text[:37] + "...")
 
     def balanced(self, where: str, fault: Fault = SYNTAX) -> str:
         """Step over ``{...}``, matching only braces and strings, and return its text."""

@@ -40,7 +40,7 @@ LONGEST_TAIL = 2000
 """In characters: longer metadata and backend configs are not cached. They seldom repeat, and a dump may contain gigabytes of them."""
 
 
-class Odd(Exception):
+class UnusualLine(Exception):
     """A line that the fast path leaves to the cursor."""
 
 
@@ -76,7 +76,7 @@ def read_lines(assembly: Assembly, at: int) -> int:
                     except KeyError:
                         operands = _operands(assembly, inside)
                 if 0 <= count != len(operands):
-                    raise Odd
+                    raise UnusualLine
             else:
                 own = numbers.get(inside) if count == PARAMETER and not attrs else None
                 attrs = own if own is not None else _leaf(assembly, count, m.start(5), inside, type, attrs)
@@ -93,7 +93,7 @@ def read_lines(assembly: Assembly, at: int) -> int:
                 tick(1024)
             names[name] = node
             append(node)
-    except Odd:
+    except UnusualLine:
         assert m is not None
         return m.start()
     return m.end() if m is not None else at
@@ -109,7 +109,7 @@ def _type(assembly: Assembly, text: str) -> Type:
     try:
         return assembly.types.lookup(text)
     except Refused:
-        raise Odd from None
+        raise UnusualLine from None
 
 
 def _without_tail(assembly: Assembly, rest: str) -> str:
@@ -120,7 +120,7 @@ def _without_tail(assembly: Assembly, rest: str) -> str:
     tail = rest[cut:]
     if tail not in assembly.tails:
         if TAIL.fullmatch(tail) is None:
-            raise Odd
+            raise UnusualLine
         if len(tail) <= LONGEST_TAIL:
             assembly.tails.add(tail)
     return rest[:cut]
@@ -128,7 +128,7 @@ def _without_tail(assembly: Assembly, rest: str) -> str:
 
 def _make_root(graph: Graph, node: Node) -> None:
     if graph.root is not None:
-        raise Odd
+        raise UnusualLine
     graph.root = node
 
 
@@ -137,7 +137,7 @@ def _entry(assembly: Assembly, opcode: str, text: str) -> Entry:
     table = assembly.tables.get(opcode)
     if table is None:
         if opcode not in OPCODES or opcode.startswith("async-") or opcode == "conditional":
-            raise Odd  # each of them needs the cursor
+            raise UnusualLine  # each of them needs the cursor
         table = assembly.tables[opcode] = {}
     # Most new attribute texts differ from an earlier one only in the computation that they name, or in their channel.
     likeness, called, channel = (text, "", "") if '"' in text else _likeness(text)
@@ -149,7 +149,7 @@ def _entry(assembly: Assembly, opcode: str, text: str) -> Entry:
     else:
         found = quick_entry(assembly, opcode, OPCODES[opcode], text)
         if found is None:
-            raise Odd
+            raise UnusualLine
         entry = found
         if likeness is not text and len(entry.bodies) == bool(called):
             table[likeness] = entry
@@ -192,15 +192,15 @@ def _operands(assembly: Assembly, inside: str) -> tuple[Node, ...]:
         m = OPERAND.match(inside, at)
         node = names.get(m[2]) if m is not None else None
         if m is None or node is None:
-            raise Odd
+            raise UnusualLine
         if m[1] is not None:
             declared = types.by_text.get(m[1]) or _type(assembly, m[1])
             if not (declared is node.type or compatible(declared, node.type)):
-                raise Odd
+                raise UnusualLine
         operands.append(node)
         at = m.end()
     if inside.endswith(", "):
-        raise Odd
+        raise UnusualLine
     return tuple(operands)
 
 
@@ -208,7 +208,7 @@ def _leaf(assembly: Assembly, count: int, begin: int, inside: str, type: Type, a
     """The attributes of a parameter (one object for each number) or of a constant (one for each type and short text of a value)."""
     if count == PARAMETER:
         if NUMBER.fullmatch(inside) is None:
-            raise Odd
+            raise UnusualLine
         made = {"number": int(inside), **attrs}
         if not attrs:
             assembly.numbers[inside] = made
@@ -218,7 +218,7 @@ def _leaf(assembly: Assembly, count: int, begin: int, inside: str, type: Type, a
     if known is not None:
         return known
     if not isinstance(type, TensorType) or type.dtype.is_complex or not is_plain(inside, type):
-        raise Odd
+        raise UnusualLine
     made = {"literal": make_literal(type, assembly.text, begin, begin + len(inside)), **attrs}
     if key:
         assembly.literals[key] = made

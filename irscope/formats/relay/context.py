@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irscope.formats.relay import declarations
-from irscope.formats.relay.cursor import Cursor
+from irscope.formats.relay.cursor import TokenCursor
 from irscope.formats.relay.dialect import RELAY
 from irscope.formats.syntax import SyntaxFault
 from irscope.graph import Graph, Module, Node, Reading, Type
@@ -30,13 +30,13 @@ NEIGHBOURS = {"dot": "nn.dense", "conv": "nn.conv2d", "convolution": "nn.conv2d"
 """What other languages call operators that are like Relay's, and not the same."""
 
 
-class Context:
+class ReadingContext:
     """A text that is being read, or a part of it: its names, what its expressions have used, and the findings.
 
     ``calls`` and ``bodies`` are resolved by functions further down in the text.
     """
 
-    parser: Cursor
+    parser: TokenCursor
 
     def __init__(self, source: SourceText, reading: Reading, name: str, begin: int, end: int) -> None:
         self.source, self.reading = source, reading

@@ -23,7 +23,7 @@ class Raw(str):
     __slots__ = ()
 
 
-class Cursor:
+class TokenCursor:
     """Reads tokens; every method steps over what it takes, or raises SyntaxFault."""
 
     def __init__(self, tokens: Tokens, text: str) -> None:

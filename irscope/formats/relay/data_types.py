@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from irscope.formats.relay.context import Context
-from irscope.formats.relay.expressions import Expressions
+from irscope.formats.relay.context import ReadingContext
+from irscope.formats.relay.expressions import ExpressionReader
 from irscope.formats.relay.types import type_text
 from irscope.formats.syntax import SyntaxFault
 
 
-def constructors_of(parser: Expressions) -> dict[str, int]:
+def constructors_of(parser: ExpressionReader) -> dict[str, int]:
     """The constructors of all data types in the text, with the place of its declaration."""
     found: dict[str, int] = {}
     for at, (kind, word) in enumerate(zip(parser.kinds, parser.texts, strict=True)):
@@ -17,7 +17,7 @@ def constructors_of(parser: Expressions) -> dict[str, int]:
     return found
 
 
-def _collect(parser: Expressions, at: int, found: dict[str, int]) -> None:
+def _collect(parser: ExpressionReader, at: int, found: dict[str, int]) -> None:
     while parser.texts[at] not in ("{", "") and parser.kinds[at] != "end":
         if parser.texts[at] in ("def", "}"):
             return
@@ -36,7 +36,7 @@ def _collect(parser: Expressions, at: int, found: dict[str, int]) -> None:
         at += 1
 
 
-def data_type(context: Context, parser: Expressions) -> None:
+def data_type(context: ReadingContext, parser: ExpressionReader) -> None:
     """Read one data type; stores its constructors and the types of their fields in the module. Raises SyntaxFault."""
     parser.at += 1
     name = name_of(parser)
@@ -62,7 +62,7 @@ def data_type(context: Context, parser: Expressions) -> None:
     context.module.attrs.setdefault("types", {})[name + (f"[{', '.join(generics)}]" if generics else "")] = constructors
 
 
-def name_of(parser: Expressions) -> str:
+def name_of(parser: ExpressionReader) -> str:
     """The name here. Raises SyntaxFault where there is none."""
     if parser.kind != "ident":
         raise parser.fault(f"a name is expected, but here is {parser.shown()}")

@@ -9,7 +9,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-from irscope.formats.relay.signature import Attribute, Operand, bind_attributes, check_attributes, check_operands
+from irscope.formats.relay.signature import DeclaredAttribute, DeclaredOperand, bind_attributes, check_attributes, check_operands
 from irscope.graph import Kind, Type
 
 SCHEMA = re.compile(r"(?P<name>[\w.]+)\((?P<operands>[^;]*?)(?:;(?P<attributes>.*))?\)$")
@@ -17,11 +17,11 @@ COMMA = re.compile(r",(?![^(\[]*[)\]])")
 """A comma outside brackets."""
 Attributes = SimpleNamespace
 
-_table: dict[str, Operator] = {}
+_table: dict[str, RelayOperator] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Operator:
+class RelayOperator:
     """An operator as in Relay's registry, with its expansion (None where irscope cannot compute it).
 
     ``values`` marks operators whose result type depends on the values of constant operands; ``infer`` computes the type of the result where
@@ -29,8 +29,8 @@ class Operator:
     """
 
     name: str
-    takes: tuple[Operand, ...]
-    attributes: tuple[Attribute, ...]
+    takes: tuple[DeclaredOperand, ...]
+    attributes: tuple[DeclaredAttribute, ...]
     kind: Kind
     build: Callable[..., Any] | None
     values: bool = False
@@ -58,17 +58,18 @@ class Operator:
         return Attributes(**values)
 
 
-def parse_schema(text: str, default: str) -> tuple[str, tuple[Operand, ...], tuple[Attribute, ...]]:
+def parse_schema(text: str, default: str) -> tuple[str, tuple[DeclaredOperand, ...], tuple[DeclaredAttribute, ...]]:
     """Name, operands and attributes of a schema; ``default`` is the class of operands without one. ValueError for an invalid schema."""
     found = SCHEMA.match(text)
     if found is None:
         raise ValueError(f"{text!r} is not a schema")
     operands, attributes = ([part.strip() for part in COMMA.split(found[group] or "") if part.strip()]
                             for group in ("operands", "attributes"))
-    return found["name"], tuple(Operand.of(part, default) for part in operands), tuple(Attribute.of(part) for part in attributes)
+    return (found["name"], tuple(DeclaredOperand.of(part, default) for part in operands),
+            tuple(DeclaredAttribute.of(part) for part in attributes))
 
 
-def enter(operator: Operator) -> None:
+def enter(operator: RelayOperator) -> None:
     """Put an operator into the table."""
     _table[operator.name] = operator
 
@@ -78,7 +79,7 @@ def load() -> None:
     import_module("irscope.formats.relay.operators").load()
 
 
-def declared(name: str) -> Operator | None:
+def declared(name: str) -> RelayOperator | None:
     """The declaration of an operator, or None."""
     load()
     return _table.get(name)

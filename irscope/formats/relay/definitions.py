@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 
 from irscope.formats.relay import structure
-from irscope.formats.relay.context import Context
+from irscope.formats.relay.context import ReadingContext
 from irscope.formats.relay.data_types import constructors_of, data_type, name_of
-from irscope.formats.relay.expressions import Expressions
+from irscope.formats.relay.expressions import ExpressionReader
 from irscope.formats.relay.filling import fill_types
 from irscope.formats.relay.lexer import HEADER, METADATA, tokenize
 from irscope.formats.relay.lowered import facts_of
 from irscope.formats.relay.metadata import constants_of
 from irscope.formats.relay.provenance import RelayProvenance
-from irscope.formats.relay.scopes import Block
-from irscope.formats.relay.snapshots import FUNCTION, Part
+from irscope.formats.relay.scopes import NameBlock
+from irscope.formats.relay.snapshots import FUNCTION, ModulePart
 from irscope.formats.syntax import SyntaxFault
 from irscope.graph import Graph, Reading
 from irscope.source import SourceText
@@ -23,10 +23,10 @@ VERSIONS = ("0.0.1", "0.0.2", "0.0.3", "0.0.4", "0.0.5")
 TYPE = re.compile(r"\btype\s+\w")
 
 
-class Definitions(Context):
+class Definitions(ReadingContext):
     """The functions and data types of a text, or of a part of it."""
 
-    def __init__(self, source: SourceText, reading: Reading, part: Part) -> None:
+    def __init__(self, source: SourceText, reading: Reading, part: ModulePart) -> None:
         super().__init__(source, reading, part.words, part.begin, part.end)
         if part.name:
             self.module.attrs["snapshot"] = (part.when, part.name)
@@ -46,7 +46,7 @@ class Definitions(Context):
         except SyntaxFault as fault:
             self.error(fault)
             return
-        parser = Expressions(tokens, text)
+        parser = ExpressionReader(tokens, text)
         parser.begin(self)
         self.parser = parser
         self.module.provenance = RelayProvenance(text)
@@ -89,7 +89,7 @@ class Definitions(Context):
             return self.begin
         return found.start() + (len(found[0]) - len(found[0].lstrip(" \t\n;}")))
 
-    def _definitions(self, parser: Expressions) -> None:
+    def _definitions(self, parser: ExpressionReader) -> None:
         loose = Graph("main", loc=parser.offset)
         while parser.kind != "end" and self.may_go_on():
             try:
@@ -100,7 +100,7 @@ class Definitions(Context):
                 self.error(fault)
                 self._recover(parser)
 
-    def _definition(self, parser: Expressions) -> bool:
+    def _definition(self, parser: ExpressionReader) -> bool:
         """One definition; False when something else begins here."""
         word = parser.word
         if word == "def":
@@ -132,10 +132,10 @@ class Definitions(Context):
         return True
 
     @staticmethod
-    def _ends_text(parser: Expressions) -> bool:
+    def _ends_text(parser: ExpressionReader) -> bool:
         return not parser.names.frames
 
-    def _function(self, parser: Expressions) -> None:
+    def _function(self, parser: ExpressionReader) -> None:
         parser.at += 1
         if parser.kind != "global":
             raise parser.fault(f"a name such as `@main` is expected, but here is {parser.shown()}")
@@ -147,7 +147,7 @@ class Definitions(Context):
             self.module.attrs.setdefault("externs", []).append(name[1:].strip('"'))
             return
         graph = Graph(self.fresh(name[1:].strip('"')), loc=at)
-        parser.names.blocks[:] = [Block()]
+        parser.names.blocks[:] = [NameBlock()]
         parser.names.frames.clear()
         parser.names.numbered.clear()
         parser.function(graph, False)
@@ -163,7 +163,7 @@ class Definitions(Context):
         graph.notes.pop("captured", None)
         graph.notes["defined"] = True
 
-    def _lowered(self, parser: Expressions) -> None:
+    def _lowered(self, parser: ExpressionReader) -> None:
         """A function in TIR, kept as one opaque node."""
         begin = parser.offset
         if parser.texts[parser.at + 1] == "=":
@@ -190,7 +190,7 @@ class Definitions(Context):
         parser.names.pop()
         self.graphs.append(graph)
 
-    def _loose(self, parser: Expressions, graph: Graph) -> None:
+    def _loose(self, parser: ExpressionReader, graph: Graph) -> None:
         """Read bindings outside a function; undefined names are the inputs."""
         graph.name = self.fresh("main")
         self.loose = True
@@ -208,11 +208,11 @@ class Definitions(Context):
         graph.notes["own"] = len(graph.params)
         self.graphs.append(graph)
 
-    def _recover(self, parser: Expressions) -> None:
+    def _recover(self, parser: ExpressionReader) -> None:
         """Resume at the next definition."""
         parser.depth = 0
         parser.names.frames.clear()
-        parser.names.blocks[:] = [Block()]
+        parser.names.blocks[:] = [NameBlock()]
         parser.typevars.clear()
         while parser.kind != "end" and not (parser.word == "def" and parser.kinds[parser.at + 1] == "global"):
             parser.at += 1

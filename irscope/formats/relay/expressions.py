@@ -23,7 +23,7 @@ REFERENCES = {"ref": structure.REF, "ref_read": structure.REF_READ, "ref_write":
 ENDS_ARGUMENT = frozenset((",", ")"))
 
 
-class Expressions(Functions):
+class ExpressionReader(Functions):
     """The reader of expressions, and so of everything inside a function."""
 
     def expression(self, floor: int = 0) -> Node:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from irscope.formats.relay import structure
-from irscope.formats.relay.statements import Statements
+from irscope.formats.relay.statements import StatementReader
 from irscope.graph import NO_ATTRS, UNKNOWN, FunctionType, Graph, Node, unknown_op
 
 Pattern: TypeAlias = "tuple[str, tuple[Pattern, ...]] | None"
 """What fits a pattern: a constructor, or "" for a tuple, with the patterns of its parts; None for anything."""
 
 
-class Functions(Statements):
+class Functions(StatementReader):
     """The part of the reader that builds graphs."""
 
     def _function_value(self, at: int) -> Node:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irscope.formats.relay.algebra import Relay
-from irscope.formats.relay.declarations import Operator, declared
+from irscope.formats.relay.declarations import RelayOperator, declared
 from irscope.graph import UNKNOWN, Builder, DynamicDim, Graph, Kind, Node, TensorType, TupleType, Type
 from irscope.graph.types import Dim
 from irscope.ops import hlo
@@ -46,7 +46,7 @@ def infer_node(node: Node) -> Type:
     return found
 
 
-def _inferred(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, object], operands: Sequence[Node]) -> Type:
+def _inferred(operator: RelayOperator, types: tuple[Type, ...], attrs: Mapping[str, object], operands: Sequence[Node]) -> Type:
     bound = operator.checked(types, attrs)
     if operator.infer is not None:
         try:
@@ -120,7 +120,7 @@ def closed(type: Type, sizes: Mapping[Dim, int]) -> Type:
     return TensorType(type.dtype, tuple(sizes.get(d, d) for d in type.shape))
 
 
-def _tried(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, object], operands: Sequence[Node]) -> Type:
+def _tried(operator: RelayOperator, types: tuple[Type, ...], attrs: Mapping[str, object], operands: Sequence[Node]) -> Type:
     """The type of the expansion, built into a scratch graph."""
     builder = Builder(Graph("probe"))
     t = Relay(builder)
@@ -128,7 +128,7 @@ def _tried(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, obje
     return type_of(built(operator, t, attrs, values))
 
 
-def built(operator: Operator, t: Relay, attrs: Mapping[str, object], values: Sequence[object]) -> object:
+def built(operator: RelayOperator, t: Relay, attrs: Mapping[str, object], values: Sequence[object]) -> object:
     """The expansion of a call. Raises TypeFault, which names the operator, for operands and attributes that do not fit."""
     assert operator.build is not None
     try:

@@ -20,7 +20,7 @@ REFERENCE = re.compile(r"meta\[(.+)\]\[(\d+)\]$")
 KEY = "relay.Constant"
 
 
-class Table:
+class ConstantTable:
     """The constants that a printed text refers to by ``meta[relay.Constant][i]``. Existing references of the graph keep their number."""
 
     def __init__(self, module: Module) -> None:

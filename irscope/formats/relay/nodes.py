@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irscope.formats.relay import structure
-from irscope.formats.relay.context import Context
-from irscope.formats.relay.cursor import Cursor, unquoted
+from irscope.formats.relay.context import ReadingContext
+from irscope.formats.relay.cursor import TokenCursor, unquoted
 from irscope.formats.relay.lexer import tokenize
-from irscope.formats.relay.scopes import Names
+from irscope.formats.relay.scopes import ScopedNames
 from irscope.formats.syntax import SyntaxFault
 from irscope.graph import NO_ATTRS, UNKNOWN, Graph, Kind, NamedType, Node, Op, Type, unknown_op
 from irscope.ops import get, lookup
@@ -18,11 +18,11 @@ from irscope.ops import get, lookup
 BINDING = re.compile(r"(%\d+)\s*=(?!=)")
 
 
-class Nodes(Cursor):
+class Nodes(TokenCursor):
     """A cursor that appends nodes to the graph under construction."""
 
-    context: Context
-    names: Names
+    context: ReadingContext
+    names: ScopedNames
 
     if TYPE_CHECKING:  # state and methods that the subclasses share
 
@@ -32,12 +32,12 @@ class Nodes(Cursor):
 
         def attribute(self, attrs: dict[str, object]) -> None: ...
 
-    def begin(self, context: Context) -> None:
+    def begin(self, context: ReadingContext) -> None:
         """Prepare for the tokens of a text."""
         self.context = context
         self.param, self.tuple_op, self.get_op = get("parameter"), get("tuple"), get("get-tuple-element")
         self.constant_op = get("constant")
-        self.names = Names(self.param)
+        self.names = ScopedNames(self.param)
         self.ops: dict[str, Op] = {}
         self.first_binding: dict[str, int] = {}
         for found in BINDING.finditer(self.text, context.begin, context.end):
@@ -95,7 +95,7 @@ class Nodes(Cursor):
         if note.startswith("ty="):
             text = note[3:].split(" span=", 1)[0].strip()
             try:
-                made = Cursor(tokenize(text, 0, len(text)), text).type()
+                made = TokenCursor(tokenize(text, 0, len(text)), text).type()
             except SyntaxFault:
                 made = NamedType(text)
         self.context.note_types[note] = made

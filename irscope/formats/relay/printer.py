@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irscope.formats.relay.cursor import Raw
-from irscope.formats.relay.metadata import Table, encodable
+from irscope.formats.relay.metadata import ConstantTable, encodable
 from irscope.formats.relay.primitives import DIALECTS, PLAIN_SCALARS, spelled, written
 from irscope.formats.relay.types import type_text
 from irscope.graph import UNKNOWN, Graph, Module, NamedType, Node, TensorType, callees_first
@@ -65,7 +65,7 @@ def print_module(module: Module, style: str | None = None, types: bool = False) 
         for body in node.bodies
     }
     names = {graph: name for name, graph in module.graphs.items()}
-    table = Table(module)
+    table = ConstantTable(module)
     for graph in module.graphs.values():
         if graph not in bodies:
             parts.append("\n".join(_Function(style, types, names, table if style == "relay" else None).definition(graph)))
@@ -99,7 +99,7 @@ def _data_type(name: str, constructors: Mapping[str, list[str]]) -> str:
 class _Function:
     """Prints one function of the module, and the functions and blocks inside it; numbers run through all of them."""
 
-    def __init__(self, style: str, types: bool, names: Mapping[Graph, str], table: Table | None = None) -> None:
+    def __init__(self, style: str, types: bool, names: Mapping[Graph, str], table: ConstantTable | None = None) -> None:
         self.table = table
         self.style = style
         self.types = types

@@ -5,17 +5,17 @@ from __future__ import annotations
 from irscope.graph import Graph, Node, Op
 
 
-class Frame:
+class FunctionFrame:
     """One graph under construction, and its captures."""
 
-    def __init__(self, graph: Graph, outer: Frame | None) -> None:
+    def __init__(self, graph: Graph, outer: FunctionFrame | None) -> None:
         self.graph = graph
         self.outer = outer
         self.captured: list[Node] = []
         self.local: dict[Node, Node] = {}
 
 
-class Block(dict[str, Node]):
+class NameBlock(dict[str, Node]):
     """The local names of a block; ``bound`` has the offsets of bindings without ``let``."""
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Block(dict[str, Node]):
         self.bound: dict[str, int] = {}
 
 
-class Names:
+class ScopedNames:
     """Locals are scoped by block; numbered names (``%12``) are one flat map, as in TVM's reader.
 
     A value of an enclosing graph is captured: it becomes an operand of the node with the body, and a parameter.
@@ -32,23 +32,23 @@ class Names:
 
     def __init__(self, param: Op) -> None:
         self._param = param
-        self.frames: list[Frame] = []
-        self.blocks: list[Block] = [Block()]
+        self.frames: list[FunctionFrame] = []
+        self.blocks: list[NameBlock] = [NameBlock()]
         self.numbered: dict[str, Node] = {}
-        self.owner: dict[Node, Frame] = {}
+        self.owner: dict[Node, FunctionFrame] = {}
         self.ever: set[str] = set()
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> FunctionFrame:
         return self.frames[-1]
 
-    def push(self, graph: Graph, closed_over: bool) -> Frame:
+    def push(self, graph: Graph, closed_over: bool) -> FunctionFrame:
         """Begin a graph; ``closed_over`` when it may use outer values."""
-        self.frames.append(Frame(graph, self.frames[-1] if closed_over and self.frames else None))
-        self.blocks.append(Block())
+        self.frames.append(FunctionFrame(graph, self.frames[-1] if closed_over and self.frames else None))
+        self.blocks.append(NameBlock())
         return self.frame
 
-    def pop(self) -> Frame:
+    def pop(self) -> FunctionFrame:
         """Complete the graph."""
         self.blocks.pop()
         return self.frames.pop()
@@ -85,8 +85,8 @@ class Names:
         frame, owner = self.frame, self.owner.get(node)
         if owner is None or owner is frame:
             return node
-        chain: list[Frame] = []
-        at: Frame | None = frame
+        chain: list[FunctionFrame] = []
+        at: FunctionFrame | None = frame
         while at is not None and at is not owner:
             chain.append(at)
             at = at.outer
@@ -96,7 +96,7 @@ class Names:
             node = self._captured(inner, node)
         return node
 
-    def _captured(self, frame: Frame, node: Node) -> Node:
+    def _captured(self, frame: FunctionFrame, node: Node) -> Node:
         made = frame.local.get(node)
         if made is None:
             graph = frame.graph
@@ -135,8 +135,8 @@ class Names:
             became[top] = self.add(copy)
         return became[node]
 
-    def _around(self, owner: Frame) -> bool:
-        at: Frame | None = self.frame
+    def _around(self, owner: FunctionFrame) -> bool:
+        at: FunctionFrame | None = self.frame
         while at is not None:
             if at is owner:
                 return True

@@ -106,7 +106,7 @@ def _is_open(value: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class DeclaredOperand:
     """An operand by name, with its class of ``CLASSES`` or ``SHAPES``, and its minimal and maximal rank."""
 
     name: str
@@ -115,7 +115,7 @@ class Operand:
     ranks: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, text: str, default: str) -> Operand:
+    def of(cls, text: str, default: str) -> DeclaredOperand:
         """``indices: int 1d``, ``stop?``, of class ``default`` where none is named. Raises ValueError for an unknown class."""
         name, _, words = (part.strip() for part in text.partition(":"))
         takes, ranks = default, None
@@ -132,7 +132,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class DeclaredAttribute:
     """A named attribute; ``needed`` ones have no default."""
 
     name: str
@@ -141,7 +141,7 @@ class Attribute:
     kind: str
 
     @classmethod
-    def of(cls, text: str) -> Attribute:
+    def of(cls, text: str) -> DeclaredAttribute:
         """``axis=-1``, ``units!``, ``axis: int=None``. Raises KeyError for a name of unknown kind."""
         head, equals, written = (part.strip() for part in text.partition("="))
         name, _, kind = (part.strip() for part in head.rstrip("!").partition(":"))
@@ -166,7 +166,7 @@ def _kind(name: str, default: object) -> str:
     return KIND_OF[name]
 
 
-def check_operands(name: str, operands: Sequence[Operand], types: Sequence[Type]) -> None:
+def check_operands(name: str, operands: Sequence[DeclaredOperand], types: Sequence[Type]) -> None:
     """Raise TypeFault for a wrong number of operands, and for one of another class. Unknown types fit."""
     least = sum(not o.optional for o in operands)
     if not least <= len(types) <= len(operands):
@@ -179,7 +179,7 @@ def check_operands(name: str, operands: Sequence[Operand], types: Sequence[Type]
         _check_operand(name, operand, type)
 
 
-def _check_operand(name: str, operand: Operand, type: Type) -> None:
+def _check_operand(name: str, operand: DeclaredOperand, type: Type) -> None:
     if operand.takes == "any" or type is UNKNOWN or isinstance(type, NamedType):
         return  # a name is a type variable, or a type that only the frontend knows
     if operand.takes in ("tuple", "filled"):
@@ -213,7 +213,7 @@ def _dimensions(least: int, most: int) -> str:
     return f"{least} dimension{'s' if least != 1 else ''}" if least == most else f"{least} to {most} dimensions"
 
 
-def bind_attributes(attributes: Sequence[Attribute], given: Mapping[str, object]) -> dict[str, object]:
+def bind_attributes(attributes: Sequence[DeclaredAttribute], given: Mapping[str, object]) -> dict[str, object]:
     """Values by name, with defaults. A string without a name is the next attribute that takes a word."""
     values = {a.name: a.default for a in attributes}
     kinds = {a.name: a.kind for a in attributes}
@@ -231,7 +231,7 @@ def _plain(value: object) -> object:
     return [_plain(v) for v in value] if isinstance(value, list | tuple) else value
 
 
-def check_attributes(name: str, attributes: Sequence[Attribute], values: Mapping[str, object]) -> None:
+def check_attributes(name: str, attributes: Sequence[DeclaredAttribute], values: Mapping[str, object]) -> None:
     """Raise TypeFault for an attribute that is missing or not of its kind."""
     for attribute in attributes:
         value = values[attribute.name]

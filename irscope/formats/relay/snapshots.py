@@ -16,7 +16,7 @@ CLOSED = re.compile(r"^\}[^\n]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ModulePart:
     """A module's place in a text. In a log ``when`` is ``before`` or ``after`` (empty if neither), and ``name`` the pass."""
 
     begin: int
@@ -30,15 +30,15 @@ class Part:
         return f"{self.when} {self.name}".strip()
 
 
-def snapshots(text: str) -> list[Part]:
+def snapshots(text: str) -> list[ModulePart]:
     """The modules of a text: one, or those that TVM's instruments print before and after passes."""
     found = list(marks(text))
     ends = [*(mark.begin for mark in found[1:]), len(text)]
     parts = []
     for mark, end in zip(found, ends, strict=False):
         if FUNCTION.search(text, mark.end, end) or HEADER.match(text, mark.end, end):
-            parts.append(Part(mark.end, _end(text, mark.end, end), mark.when, mark.name))
-    return parts or [Part(0, len(text))]
+            parts.append(ModulePart(mark.end, _end(text, mark.end, end), mark.when, mark.name))
+    return parts or [ModulePart(0, len(text))]
 
 
 def _end(text: str, begin: int, end: int) -> int:

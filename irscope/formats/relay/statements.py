@@ -5,17 +5,17 @@ from __future__ import annotations
 from irscope.formats.relay import structure
 from irscope.formats.relay.cursor import unquoted
 from irscope.formats.relay.literals import Literals
-from irscope.formats.relay.scopes import Block
+from irscope.formats.relay.scopes import NameBlock
 from irscope.formats.syntax import SyntaxFault
 from irscope.graph import NO_ATTRS, UNKNOWN, Node, Type, unknown_op
 
 
-class Statements(Literals):
+class StatementReader(Literals):
     """The part of the reader that reads statements."""
 
     def statements(self, closers: tuple[str, ...]) -> Node | None:
         """Bindings, then the result; None when a block ends without one. The closing token is not consumed."""
-        self.names.blocks.append(Block())
+        self.names.blocks.append(NameBlock())
         result: Node | None = None
         try:
             while self.word not in closers or self.kind == "string":
@@ -135,7 +135,7 @@ class Statements(Literals):
 
     def _recursive(self, name: str) -> Node:
         """A function bound by let may call itself: inside, its name is a separate value."""
-        self.names.blocks.append(Block())
+        self.names.blocks.append(NameBlock())
         itself = self.node(structure.GLOBAL, (), {"name": name}, synthetic=True)
         self.names.bind(name, itself)
         try:

@@ -7,9 +7,8 @@ from typing import NoReturn
 
 from irscope.formats.faults import Fault, Refused
 from irscope.formats.stablehlo.faults import LIMIT, SYNTAX, TRUNCATED
+from irscope.formats.text_cursor import TextCursor
 
-MAX_NESTING = 300
-"""The limit of nested Python calls, far above what any dump needs."""
 STRING = r'"(?:[^"\\\n]|\\.)*+"'
 NAME = r"[A-Za-z$._\-][\w$.\-]*+|\d++"
 """The name of a value, a block or an alias (MLIR's suffix-id)."""
@@ -24,7 +23,7 @@ BRACKETS = re.compile(rf"->|[()\[\]{{}}<>]|{STRING}|\"|//[^\n]*+")
 CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 
-class Cursor:
+class Cursor(TextCursor):
     """A position in a text and the token that begins there.
 
     ``kind`` is ``value`` (``%x``, ``%0#1``), ``word``, ``mark``, ``int``, ``hex``, ``float``, ``string``, ``symbol`` (``@f``),
@@ -32,15 +31,9 @@ class Cursor:
     ``#``, ``!`` and ``^``; ``at`` and ``after`` are its begin and end; ``depth`` is the nesting depth of the caller.
     """
 
-    __slots__ = ("after", "at", "depth", "end", "kind", "last", "text", "value")
-
-    def __init__(self, text: str, at: int = 0, end: int | None = None) -> None:
-        self.text = text
-        self.end = len(text) if end is None else end
-        self.depth = 0
-        self.kind = self.value = ""
-        self.at = self.after = self.last = at
-        self.next()
+    __slots__ = ("last",)
+    max_nesting = 300
+    limit = LIMIT
 
     def next(self) -> None:
         """Go to the next token."""
@@ -66,25 +59,9 @@ class Cursor:
         self.kind = kind = str(m.lastgroup)
         self.value = m[kind]
 
-    def goto(self, offset: int) -> None:
-        """Go to the first token at or after an offset."""
-        self.after = offset
-        self.next()
-
-    def sees(self, mark: str) -> bool:
-        """Whether this token is the given mark."""
-        return self.value == mark and self.kind == "mark"
-
     def sees_word(self, word: str) -> bool:
         """Whether this token is the given word."""
         return self.value == word and self.kind == "word"
-
-    def eat(self, mark: str) -> bool:
-        """Step over a mark if it is here."""
-        if self.value == mark and self.kind == "mark":
-            self.next()
-            return True
-        return False
 
     def eat_word(self, word: str) -> bool:
         """Step over a word if it is here."""
@@ -179,13 +156,6 @@ class Cursor:
         space = SPACE.match(self.text, self.after, self.end)
         return self.text.startswith("%", space.end() if space else self.after)
 
-    def nest(self, calls: int) -> None:
-        """Enter one more level, which costs ``calls`` Python calls; refuses beyond the limit."""
-        self.depth += calls
-        if self.depth > MAX_NESTING:
-            raise Refused(LIMIT, f"nested more than {MAX_NESTING // calls} levels deep", self.at, 1,
-                          "no compiler prints such text; is it damaged?")
-
     def refuse(self, message: str, fault: Fault = SYNTAX, help: str = "", sees: bool = True) -> NoReturn:
         """Stop with a fault at this token. The end of the text has its own fault."""
         if self.kind == "end" and sees:
@@ -199,13 +169,6 @@ class Cursor:
         if self.kind == "end":
             self.refuse(message, fault)
         raise Refused(fault, f"{message}, but here is {self.shown()}", self.last, 1)
-
-    def shown(self) -> str:
-        """This token for a message."""
-        if self.kind == "end":
-            return "the end of the text"
-        text = self.text[self.at:self.after]
-        return repr(text if len(text) <= 40 else text[:37] + "...")
 
     def balanced(self) -> str:
         """Step over ``<...>``, ``(...)``, ``[...]`` or ``{...}``, matching only brackets and strings, and return its text."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from irscope.formats.torchscript.strides import Layout, Place, contiguous
+from irscope.formats.torchscript.strides import Place, Strided, contiguous
 from irscope.graph import Node, TensorType
 from irscope.lazy import Array
 from irscope.ops.faults import TypeFault
@@ -24,7 +24,7 @@ WriteView = Callable[[Node, Node], Node]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class TensorView:
     """A view of a tensor: a function that reads it from its base, one that writes a new value into the base, and its layout.
 
     ``write`` is None where elements are skipped or repeated so that only their addresses determine what a write changes.
@@ -44,7 +44,7 @@ class View:
 class Restrided:
     """A view of the whole storage by sizes and strides: ``as_strided``. An offset of None is that of the tensor."""
 
-    layout: Layout
+    layout: Strided
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Copied:
     """New memory."""
 
     node: Node
-    layout: Layout | None
+    layout: Strided | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ class Itself:
 
 
 ITSELF = Itself()
-Decision = View | Restrided | Copied | Unsure | Itself
+Decision = TensorView | Restrided | Copied | Unsure | Itself
 """The result of an operator that may share memory with its operand."""
 
 
-class Storage:
+class TensorStorage:
     """The memory of a tensor: its value, and the number of writes. Later storages have a larger ``serial``.
 
     ``shared``: it has more than one region. ``origins`` maps the storages that this one may be, itself included, to the reason;
@@ -96,9 +96,9 @@ class Storage:
         self.serial = next(self._serials)
         self.version = 0
         self.shared = False
-        self.origins: dict[Storage, str] = {self: ""}
-        self.members: list[Storage] = [self]
-        self.apart: set[Storage] = set()
+        self.origins: dict[TensorStorage, str] = {self: ""}
+        self.members: list[TensorStorage] = [self]
+        self.apart: set[TensorStorage] = set()
         self.stale = ""
 
     @property
@@ -123,36 +123,37 @@ class Storage:
         self._node = node
         self.version += 1
 
-    def derive(self, other: Storage, why: str) -> None:
+    def derive(self, other: TensorStorage, why: str) -> None:
         """Record that this memory may be that of another storage, or of any that the other one may be."""
         for origin in other.origins:
             if origin not in self.origins:
                 self.origins[origin] = why
                 origin.members.append(self)
 
-    def may_be(self, other: Storage) -> bool:
+    def may_be(self, other: TensorStorage) -> bool:
         """Whether the two may be the same memory."""
         return other is self or (other not in self.apart and not self.origins.keys().isdisjoint(other.origins))
 
-    def others(self) -> list[tuple[Storage, str]]:
+    def others(self) -> list[tuple[TensorStorage, str]]:
         """The other storages that may be the same memory, and why."""
         return [(other, why or other.origins[origin]) for origin, why in self.origins.items() for other in origin.members
                 if other is not self and other not in self.apart]
 
 
-class Region:
+class MemoryRegion:
     """The memory region of a tensor: a whole storage, or a view of another region. ``layout`` is None where it is unknown."""
 
     __slots__ = ("base", "layout", "storage", "view")
 
-    def __init__(self, storage: Storage, layout: Layout | None = None, base: Region | None = None, view: View | None = None) -> None:
+    def __init__(self, storage: TensorStorage, layout: Strided | None = None, base: MemoryRegion | None = None,
+                 view: TensorView | None = None) -> None:
         self.storage = storage
         self.layout = layout
         self.base = base
         self.view = view
         storage.shared |= base is not None
 
-    def _chain(self) -> list[Region]:
+    def _chain(self) -> list[MemoryRegion]:
         """This region, its base, and so on up to the whole storage."""
         chain, region = [self], self
         while region.base is not None:
@@ -192,13 +193,13 @@ class Tensor:
     __slots__ = ("known", "number", "region")
 
     def __init__(self, node: Node | None = None, known: Array | None = None, make: Callable[[], Node] | None = None,
-                 layout: Layout | None = None, region: Region | None = None) -> None:
-        self.region = region or Region(Storage(node, make), layout)
+                 layout: Strided | None = None, region: MemoryRegion | None = None) -> None:
+        self.region = region or MemoryRegion(TensorStorage(node, make), layout)
         self.known = known
         self.number = False
 
     @property
-    def storage(self) -> Storage:
+    def storage(self) -> TensorStorage:
         return self.region.storage
 
     @property
@@ -212,7 +213,7 @@ class Tensor:
         return self.region, self.storage.version, self.storage.stale
 
     @property
-    def layout(self) -> Layout | None:
+    def layout(self) -> Strided | None:
         """Sizes and strides, where known: those of a number always are."""
         if self.region.layout is None and self.region.base is None:
             type = (self.storage.last() if self.storage.built else self.get()).type
@@ -224,10 +225,10 @@ class Tensor:
         """The current value."""
         return self.region.get()
 
-    def view(self, view: View) -> Tensor:
+    def view(self, view: TensorView) -> Tensor:
         """A view of this tensor."""
         layout = self.layout
-        return Tensor(region=Region(self.storage, view.place(layout) if layout is not None else None, self.region, view))
+        return Tensor(region=MemoryRegion(self.storage, view.place(layout) if layout is not None else None, self.region, view))
 
 
 def tensor(value: object) -> Tensor:
@@ -282,12 +283,5 @@ class ModuleRef:
 @dataclass(frozen=True, slots=True)
 class FunctionRef:
     """A function constant by name."""
-
-    name: str
-
-
-@dataclass(slots=True, eq=False)
-class Text:
-    """A tensor whose values the text elides and the user did not pass."""
 
     name: str

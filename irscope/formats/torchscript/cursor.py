@@ -16,7 +16,7 @@ KEY = re.compile(r"\s*([A-Za-z_]\w*)=")
 OPEN, CLOSE = "([{", ")]}"
 
 
-class Cursor:
+class TypeCursor:
     """A place in a text; every method steps over what it reads, or raises SyntaxFault."""
 
     def __init__(self, text: str, at: int = 0) -> None:

@@ -9,23 +9,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.formats.torchscript.abstract import Tensor
-from irscope.formats.torchscript.strides import PRESERVE_FORMAT, Layout, contiguous, pointwise, preserved
+from irscope.formats.torchscript.strides import PRESERVE_FORMAT, Strided, contiguous, pointwise, preserved
 from irscope.formats.torchscript.types import TorchTensorType
 from irscope.graph import TensorType, Type
 from irscope.graph.dtypes import PRED, U8
 
 Shape = tuple[int, ...]
-Rule = Callable[[Sequence[object], Shape], "Layout | None"]
+Rule = Callable[[Sequence[object], Shape], "Strided | None"]
 
 
-def stated(declared: Type | None, shape: Shape) -> Layout | None:
+def stated(declared: Type | None, shape: Shape) -> Strided | None:
     """The strides that the text states for a value of this shape."""
     if isinstance(declared, TorchTensorType) and declared.strides is not None and declared.shape == shape:
-        return Layout(shape, declared.strides) if len(declared.strides) == len(shape) else None
+        return Strided(shape, declared.strides) if len(declared.strides) == len(shape) else None
     return None
 
 
-def allocated(name: str, arguments: Sequence[object], shape: Shape) -> Layout | None:
+def allocated(name: str, arguments: Sequence[object], shape: Shape) -> Strided | None:
     """The layout of the result of an operator that allocates; None where it is unknown."""
     if name in CONTIGUOUS:
         return contiguous(shape)
@@ -47,19 +47,19 @@ def _tensors(arguments: Sequence[object]) -> list[Tensor]:
     return [v for v in flat if isinstance(v, Tensor)]
 
 
-def _layouts(arguments: Sequence[object]) -> list[Layout] | None:
+def _layouts(arguments: Sequence[object]) -> list[Strided] | None:
     """The layouts of all tensors among the arguments, or None when one is unknown."""
     found = [v.layout for v in _tensors(arguments)]
     known = [at for at in found if at is not None]
     return known if len(known) == len(found) else None
 
 
-def _pointwise(arguments: Sequence[object], shape: Shape) -> Layout | None:
+def _pointwise(arguments: Sequence[object], shape: Shape) -> Strided | None:
     operands = _layouts(arguments)
     return None if operands is None else pointwise(shape, operands)
 
 
-def _binary(arguments: Sequence[object], shape: Shape) -> Layout | None:
+def _binary(arguments: Sequence[object], shape: Shape) -> Strided | None:
     """torch treats a number among the first two operands as a tensor without dimensions."""
     operands = _layouts(arguments)
     if operands is None:
@@ -68,7 +68,7 @@ def _binary(arguments: Sequence[object], shape: Shape) -> Layout | None:
     return pointwise(shape, [*operands, contiguous(())] if number else operands)
 
 
-def _like(arguments: Sequence[object], shape: Shape) -> Layout | None:
+def _like(arguments: Sequence[object], shape: Shape) -> Strided | None:
     """The layout of the first operand, or the memory format in the last argument."""
     wanted = arguments[-1]
     if isinstance(wanted, int) and not isinstance(wanted, bool) and wanted != PRESERVE_FORMAT:
@@ -76,23 +76,23 @@ def _like(arguments: Sequence[object], shape: Shape) -> Layout | None:
     return _preserved(arguments, shape)
 
 
-def _preserved(arguments: Sequence[object], shape: Shape) -> Layout | None:
+def _preserved(arguments: Sequence[object], shape: Shape) -> Strided | None:
     at = arguments[0].layout if isinstance(arguments[0], Tensor) else None
     return preserved(at) if at is not None and at.sizes == shape else None
 
 
-def _suggested(arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def _suggested(arguments: Sequence[Any], shape: Shape) -> Strided | None:
     """Channels last where the first operand is, else contiguous."""
     at = arguments[0].layout
     return contiguous(shape, at.suggested_format()) if at is not None else None
 
 
-def _padded(arguments: Sequence[object], shape: Shape) -> Layout | None:
+def _padded(arguments: Sequence[object], shape: Shape) -> Strided | None:
     mode = arguments[2] if len(arguments) > 2 else "constant"
     return _suggested(arguments, shape) if mode == "constant" else contiguous(shape) if mode == "circular" else None
 
 
-def _joined(arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def _joined(arguments: Sequence[Any], shape: Shape) -> Strided | None:
     """``cat``: the memory format that all operands share."""
     operands = _layouts([v for v in arguments[0] if v.layout is None or v.layout.sizes != (0,)])
     if operands is None:
@@ -101,7 +101,7 @@ def _joined(arguments: Sequence[Any], shape: Shape) -> Layout | None:
     return contiguous(shape, formats.pop() if len(formats) == 1 else 0)
 
 
-def _stacked(arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def _stacked(arguments: Sequence[Any], shape: Shape) -> Strided | None:
     """``stack`` joins along a dimension, which is then split; after the last one it joins operands with one more dimension."""
     tensors, dim = arguments[0], arguments[1] % len(shape)
     if dim == len(shape) - 1:
@@ -111,12 +111,12 @@ def _stacked(arguments: Sequence[Any], shape: Shape) -> Layout | None:
     return joined.viewed(shape) if joined is not None else None
 
 
-def _extremum(arguments: Sequence[object], shape: Shape) -> Layout | None:
+def _extremum(arguments: Sequence[object], shape: Shape) -> Strided | None:
     """``max`` of two tensors, or along a dimension."""
     return _pointwise(arguments, shape) if len(arguments) > 1 and isinstance(arguments[1], Tensor) else contiguous(shape)
 
 
-def _convolution(arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def _convolution(arguments: Sequence[Any], shape: Shape) -> Strided | None:
     """Channels last where the image or the kernel is."""
     operands = [v.layout for v in arguments[:2]]
     formats = [_image(at).suggested_format() for at in operands if at is not None]
@@ -126,7 +126,7 @@ def _convolution(arguments: Sequence[Any], shape: Shape) -> Layout | None:
     return contiguous(shape, wanted)
 
 
-def _pooled_signal(arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def _pooled_signal(arguments: Sequence[Any], shape: Shape) -> Strided | None:
     """Pools a signal as an image of one row."""
     at = arguments[0].layout
     if at is None or at.rank != 3:
@@ -134,20 +134,20 @@ def _pooled_signal(arguments: Sequence[Any], shape: Shape) -> Layout | None:
     return contiguous((*shape[:2], 1, shape[2]), _image(at).suggested_format()).without_dim(2)
 
 
-def _image(at: Layout) -> Layout:
+def _image(at: Strided) -> Strided:
     """A signal as an image of one row; images and volumes as they are."""
     if at.rank != 3:
         return at
-    return Layout((*at.sizes[:2], 1, at.sizes[2]), (*at.strides[:2], at.sizes[2] * at.strides[2], at.strides[2]))
+    return Strided((*at.sizes[:2], 1, at.sizes[2]), (*at.strides[:2], at.sizes[2] * at.strides[2], at.strides[2]))
 
 
-def _with_gaps(arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def _with_gaps(arguments: Sequence[Any], shape: Shape) -> Strided | None:
     """A copy of a part of memory, with its gaps (clone_preserve_strides)."""
     at = arguments[0].layout
-    return None if at is None else preserved(at) if at.has_overlap() else Layout(shape, at.strides)
+    return None if at is None else preserved(at) if at.has_overlap() else Strided(shape, at.strides)
 
 
-def _indexed(arguments: Sequence[Any], shape: Shape) -> Layout | None:
+def _indexed(arguments: Sequence[Any], shape: Shape) -> Strided | None:
     """``index``: pointwise over the operand, with stride 0 along indexed dimensions, and the indices (AdvancedIndex)."""
     at, indices = arguments[0].layout, list(arguments[1])
     if at is None or any(i is not None and (i.layout is None or _is_mask(i)) for i in indices):
@@ -162,12 +162,12 @@ def _indexed(arguments: Sequence[Any], shape: Shape) -> Layout | None:
         places = list(range(len(places)))
     before, after = places[0], at.rank - places[-1] - 1
     rank = len(shape) - before - after
-    source = Layout(shape, (*at.strides[:before], *(0,) * rank, *at.strides[places[-1] + 1:]))
+    source = Strided(shape, (*at.strides[:before], *(0,) * rank, *at.strides[places[-1] + 1:]))
     sizes = shape[before:before + rank]
     operands = [source]
     for d in places:
         index = indices[d].layout.expanded(sizes)
-        operands.append(Layout((*(1,) * before, *index.sizes, *(1,) * after), (*(0,) * before, *index.strides, *(0,) * after)))
+        operands.append(Strided((*(1,) * before, *index.sizes, *(1,) * after), (*(0,) * before, *index.strides, *(0,) * after)))
     return pointwise(shape, operands)
 
 

@@ -7,19 +7,19 @@ from __future__ import annotations
 from math import prod
 
 from irscope.formats.torchscript.operators.indexing import scattered
-from irscope.formats.torchscript.strides import Layout
+from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
 
 
-def read_places(t: Torch, whole: Node, at: Layout, layout: Layout) -> Node:
+def read_places(t: Torch, whole: Node, at: Strided, layout: Strided) -> Node:
     """The elements at ``layout`` of a storage whose value ``whole`` has the layout ``at``."""
     flat = t.reshape(t.transpose(whole, _order(at)), (prod(t.shape(whole)),))
     return t.take(flat, _places(t, layout), 0) if layout.elements else t.full(layout.sizes, 0, t.dtype(whole))
 
 
-def write_places(t: Torch, whole: Node, at: Layout, layout: Layout, new: Node) -> Node:
+def write_places(t: Torch, whole: Node, at: Strided, layout: Strided, new: Node) -> Node:
     """The value of the storage with ``new`` written at ``layout``."""
     if not layout.elements:
         return whole
@@ -31,7 +31,7 @@ def write_places(t: Torch, whole: Node, at: Layout, layout: Layout, new: Node) -
     return t.transpose(t.reshape(flat, shape), [order.index(d) for d in range(len(order))])
 
 
-def check_places(at: Layout | None, layout: Layout | None) -> tuple[Layout, Layout]:
+def check_places(at: Strided | None, layout: Strided | None) -> tuple[Strided, Strided]:
     """Both layouts, if they can address elements. Raises ValueError, with the reason, otherwise."""
     if at is None or layout is None or layout.offset is None:
         raise ValueError("the strides of the tensor are not known: print traced.inlined_graph, whose types state them")
@@ -44,12 +44,12 @@ def check_places(at: Layout | None, layout: Layout | None) -> tuple[Layout, Layo
     return at, layout
 
 
-def _order(at: Layout) -> list[int]:
+def _order(at: Strided) -> list[int]:
     """The dimensions, outermost in memory first."""
     return sorted(range(at.rank), key=lambda d: (-at.strides[d], at.sizes[d] != 1, d))
 
 
-def _places(t: Torch, layout: Layout) -> Node:
+def _places(t: Torch, layout: Strided) -> Node:
     """The address of each element."""
     places = t.full(layout.sizes, layout.offset or 0, S64)
     for d, stride in enumerate(layout.strides):

@@ -17,11 +17,11 @@ from typing import Any
 
 from irscope.formats.syntax import SyntaxFault
 from irscope.formats.torchscript import operators
-from irscope.formats.torchscript.cursor import HEAD, TAIL, Cursor, split_attributes
+from irscope.formats.torchscript.cursor import HEAD, TAIL, TypeCursor, split_attributes
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.pasted import FX, HEADER, clean
 from irscope.formats.torchscript.provenance import TorchProvenance
-from irscope.formats.torchscript.scopes import Scope
+from irscope.formats.torchscript.scopes import BlockNames
 from irscope.formats.torchscript.types import TENSOR_WORD, parse_type
 from irscope.formats.torchscript.values import parse_value
 from irscope.graph import NO_ATTRS, Graph, Module, NamedType, Node, Op, Reading, TupleType, Type, unknown_op
@@ -51,7 +51,7 @@ class _Reader:
         self.source = source
         self.reading = reading
         self.cleaned = clean(source.text)
-        self.cursor = Cursor(self.cleaned.text)
+        self.cursor = TypeCursor(self.cleaned.text)
         self.ops: dict[str, Op] = {}
         self.attrs: dict[str, Mapping[str, Any]] = {"": NO_ATTRS}
         self.param, self.get, self.tuple = get("parameter"), get("get-tuple-element"), get("tuple")
@@ -93,10 +93,10 @@ class _Reader:
 
     # ------------------------------------------------------------------ graphs
 
-    def _graph(self, graph: Graph, outer: Scope | None) -> None:
+    def _graph(self, graph: Graph, outer: BlockNames | None) -> None:
         """``graph(...):`` statements, ``return (...)``, and the ``with`` clauses of the groups in it."""
         cursor = self.cursor
-        scope = Scope(graph, outer, self.param)
+        scope = BlockNames(graph, outer, self.param)
         cursor.expect("graph", "here")
         cursor.expect("(", "after graph")
         self._params(scope)
@@ -130,7 +130,7 @@ class _Reader:
         node.bodies = (body,)
         node.op = self._op(name.rpartition("_")[0])
 
-    def _params(self, scope: Scope) -> None:
+    def _params(self, scope: BlockNames) -> None:
         cursor = self.cursor
         while not cursor.take(")"):
             at = cursor.at
@@ -152,7 +152,7 @@ class _Reader:
             raise SyntaxFault(at, f"a type is expected, but here is {words[:20]!r}")
         return parse_type(words)
 
-    def _results(self, scope: Scope) -> None:
+    def _results(self, scope: BlockNames) -> None:
         """``(%a, %b)`` after return or an arrow: the root of the block."""
         self.cursor.expect("(", "before what is returned")
         loc = self.place(self.cursor.at)
@@ -165,7 +165,7 @@ class _Reader:
 
     # ------------------------------------------------------------------ statements
 
-    def _statements(self, scope: Scope, groups: list[tuple[str, Node]]) -> None:
+    def _statements(self, scope: BlockNames, groups: list[tuple[str, Node]]) -> None:
         """The statements of a block, up to its end."""
         cursor, text = self.cursor, self.cursor.text
         last: Node | None = None
@@ -186,7 +186,7 @@ class _Reader:
             else:
                 raise SyntaxFault(at, f"a statement is expected, but here is {cursor.shown()}")
 
-    def _statement(self, scope: Scope, groups: list[tuple[str, Node]]) -> Node:
+    def _statement(self, scope: BlockNames, groups: list[tuple[str, Node]]) -> Node:
         cursor, text = self.cursor, self.cursor.text
         loc = self.place(cursor.at)
         results: list[tuple[str, Type]] = []
@@ -224,7 +224,7 @@ class _Reader:
             groups.append((head[0], node))
         return node
 
-    def _add(self, scope: Scope, results: list[tuple[str, Type]], op: Op, operands: tuple[Node, ...], attrs: Mapping[str, object],
+    def _add(self, scope: BlockNames, results: list[tuple[str, Type]], op: Op, operands: tuple[Node, ...], attrs: Mapping[str, object],
              loc: int) -> Node:
         graph = scope.graph
         if len(results) == 1:
@@ -239,14 +239,14 @@ class _Reader:
             scope.names[name] = graph.add(Node(self.get, name, type, (node,), {"index": i}, (), loc, synthetic=True))
         return node
 
-    def _block(self, scope: Scope, node: Node, groups: list[tuple[str, Node]]) -> None:
+    def _block(self, scope: BlockNames, node: Node, groups: list[tuple[str, Node]]) -> None:
         """``block0(%i : int): ... -> (%x)``: one more body of the node before it."""
         cursor = self.cursor
         opening = re.compile(r"block\d*\s*\(").match(cursor.text, cursor.at)
         if opening is None:
             raise SyntaxFault(cursor.at, f"'block0(...)' is expected, but here is {cursor.shown()}")
         body = Graph(self.module.fresh_name(f"{self.path}/{node.name}.block{len(node.bodies)}"), loc=self.place(cursor.at))
-        inner = Scope(body, scope, self.param)
+        inner = BlockNames(body, scope, self.param)
         # The node's results are not visible inside it.
         results = node.name[1:-1].split(", ") if node.name.startswith("(") else [node.name]
         hidden = {name: scope.names.pop(name) for name in results if name in scope.names}
@@ -268,7 +268,7 @@ class _Reader:
         node.bodies = (*node.bodies, body)
         node.operands = (*node.operands, *inner.captured)
 
-    def _operands(self, scope: Scope) -> list[Node]:
+    def _operands(self, scope: BlockNames) -> list[Node]:
         """Names up to the closing bracket; the opening one has been read."""
         cursor, text = self.cursor, self.cursor.text
         values: list[Node] = []

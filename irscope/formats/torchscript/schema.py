@@ -20,7 +20,7 @@ ANYTHING = frozenset(("Device", "Layout", "MemoryFormat", "Generator", "Stream",
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class SchemaArgument:
     """One argument: its type (``int``), whether a list (``int[2]``: one int stands for two), whether it may be None, and its default."""
 
     name: str
@@ -39,7 +39,7 @@ class Schema:
 
     name: str
     overload: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[SchemaArgument, ...]
     text: str
 
 
@@ -99,7 +99,7 @@ def parse_schema(text: str) -> Schema:
         size = int(brackets[1:-1] or 0) if brackets else 0
         written = found["default"]
         optional = bool(found["optional2"]) or (bool(found["optional"]) and not found["list2"])
-        arguments.append(Argument(found["name"], found["type"], brackets is not None, size, optional, _default(written),
+        arguments.append(SchemaArgument(found["name"], found["type"], brackets is not None, size, optional, _default(written),
                                   written is not None, optional_items))
     return Schema(name, overload, tuple(arguments), text)
 
@@ -145,7 +145,7 @@ def in_order(choices: Sequence[Overload], overload: str | None, values: Sequence
 _REFUSED = object()
 
 
-def _accept(argument: Argument, value: object) -> object:
+def _accept(argument: SchemaArgument, value: object) -> object:
     if value is None:
         return None if argument.optional or argument.type in ANYTHING else _REFUSED
     if argument.is_list:

@@ -4,10 +4,10 @@ from __future__ import annotations
 from irscope.graph import Graph, Node, Op, Type
 
 
-class Scope:
+class BlockNames:
     """The names of one block, and the block around it. Bodies are closed: a captured value is a parameter of each block in between."""
 
-    def __init__(self, graph: Graph, outer: Scope | None, param_op: Op) -> None:
+    def __init__(self, graph: Graph, outer: BlockNames | None, param_op: Op) -> None:
         self.graph = graph
         self.outer = outer
         self.names: dict[str, Node] = {}
@@ -24,8 +24,8 @@ class Scope:
 
     def find(self, name: str) -> Node | None:
         """The value that ``name`` means here, or None."""
-        inner: list[Scope] = []
-        scope: Scope | None = self
+        inner: list[BlockNames] = []
+        scope: BlockNames | None = self
         while scope is not None:
             node = scope.names.get(name)
             if node is not None:
@@ -50,7 +50,7 @@ class Scope:
     def all_names(self) -> set[str]:
         """Every name in scope."""
         names: set[str] = set()
-        scope: Scope | None = self
+        scope: BlockNames | None = self
         while scope is not None:
             names |= scope.names.keys()
             scope = scope.outer

@@ -20,7 +20,7 @@ LAST_ORDER = {CHANNELS_LAST: (1, 3, 2, 0), CHANNELS_LAST_3D: (1, 4, 3, 2, 0)}
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Strided:
     """The layout of a tensor in its storage, in elements; ``offset`` is None where it depends on data.
 
     ``conjugated`` and ``negated``: torch's flags that memory has the conjugates, or the negatives, of the tensor's numbers.
@@ -40,16 +40,16 @@ class Layout:
     def elements(self) -> int:
         return prod(self.sizes)
 
-    def with_dims(self, dims: Sequence[int]) -> Layout:
+    def with_dims(self, dims: Sequence[int]) -> Strided:
         """The dimensions in another order, or some of them."""
         return replace(self, sizes=tuple(self.sizes[d] for d in dims), strides=tuple(self.strides[d] for d in dims))
 
-    def with_dim(self, d: int, size: int, stride: int, at: int | None = 0) -> Layout:
+    def with_dim(self, d: int, size: int, stride: int, at: int | None = 0) -> Strided:
         """Another size and stride of a dimension; the first element is ``at`` elements further."""
         return replace(self, sizes=(*self.sizes[:d], size, *self.sizes[d + 1:]), strides=(*self.strides[:d], stride, *self.strides[d + 1:]),
                        offset=None if at is None or self.offset is None else self.offset + at)
 
-    def without_dim(self, d: int) -> Layout:
+    def without_dim(self, d: int) -> Strided:
         return self.with_dims([i for i in range(self.rank) if i != d])
 
     def is_contiguous(self, memory_format: int = CONTIGUOUS_FORMAT) -> bool:
@@ -96,12 +96,12 @@ class Layout:
         """``Tensor.suggest_memory_format``: channels last where the strides are in that order, else contiguous."""
         return next((f for f in (CHANNELS_LAST, CHANNELS_LAST_3D) if _is_channels_last(self, f)), CONTIGUOUS_FORMAT)
 
-    def viewed(self, sizes: Sizes) -> Layout | None:
+    def viewed(self, sizes: Sizes) -> Strided | None:
         """The layout of ``view(sizes)``, or None where only a copy has these sizes."""
         strides = view_strides(self.sizes, self.strides, sizes)
         return None if strides is None else replace(self, sizes=sizes, strides=strides)
 
-    def expanded(self, sizes: Sizes) -> Layout:
+    def expanded(self, sizes: Sizes) -> Strided:
         """Sizes of 1, and new dimensions in front, repeated with stride 0."""
         lead = len(sizes) - self.rank
         strides: list[int] = []
@@ -115,7 +115,7 @@ class Layout:
         return replace(self, sizes=sizes, strides=tuple(reversed(strides)))
 
 
-def contiguous(sizes: Sizes, memory_format: int = CONTIGUOUS_FORMAT) -> Layout:
+def contiguous(sizes: Sizes, memory_format: int = CONTIGUOUS_FORMAT) -> Strided:
     """The layout that torch allocates in a memory format, whose rank must be the tensor's."""
     order = LAST_ORDER.get(memory_format, ())
     if len(order) != len(sizes):
@@ -123,35 +123,35 @@ def contiguous(sizes: Sizes, memory_format: int = CONTIGUOUS_FORMAT) -> Layout:
     return packed(sizes, order)
 
 
-def packed(sizes: Sizes, order: Sequence[int]) -> Layout:
+def packed(sizes: Sizes, order: Sequence[int]) -> Strided:
     """Dense memory in which dimension ``order[0]`` is the innermost. Empty dimensions count as 1."""
     strides, step = [0] * len(sizes), 1
     for d in order:
         strides[d] = step
         step *= max(sizes[d], 1)
-    return Layout(sizes, tuple(strides))
+    return Strided(sizes, tuple(strides))
 
 
-def preserved(layout: Layout) -> Layout:
+def preserved(layout: Strided) -> Strided:
     """``empty_like`` and ``clone``: the strides of a dense tensor, else dense ones in the same order."""
     if layout.is_dense():
-        return Layout(layout.sizes, layout.strides)
+        return Strided(layout.sizes, layout.strides)
     order = sorted_dims(layout.sizes, [layout.strides])
     strides, step = [0] * layout.rank, 1
     for d in order:
         strides[d] = step
         step *= layout.sizes[d] if layout.sizes[d] > 1 else 1
-    return Layout(layout.sizes, tuple(strides))
+    return Strided(layout.sizes, tuple(strides))
 
 
-def pointwise(sizes: Sizes, operands: Sequence[Layout]) -> Layout:
+def pointwise(sizes: Sizes, operands: Sequence[Strided]) -> Strided:
     """The result of an elementwise operator (TensorIterator): its dimension order follows the operands, the first one with priority."""
     if all(o.sizes == sizes for o in operands):
         for memory_format in (CONTIGUOUS_FORMAT, CHANNELS_LAST):
             if all(o.is_contiguous(memory_format) for o in operands):
                 return contiguous(sizes, memory_format)
         if operands and all(o.is_dense() and o.strides == operands[0].strides for o in operands):
-            return Layout(sizes, operands[0].strides)
+            return Strided(sizes, operands[0].strides)
     steps = []
     for o in operands:
         lead = len(sizes) - o.rank
@@ -222,7 +222,7 @@ def is_view_of_any(old: Sizes, new: Sizes) -> bool:
     return view_strides(old, tuple(reversed(strides)), new) is not None
 
 
-def _is_channels_last(layout: Layout, memory_format: int) -> bool:
+def _is_channels_last(layout: Strided, memory_format: int) -> bool:
     """``is_channels_last_strides_2d`` and ``_3d``: by the strides alone, which may leave gaps."""
     order = LAST_ORDER[memory_format]
     if layout.rank != len(order) or layout.strides[1] == 0:
@@ -238,5 +238,5 @@ def _is_channels_last(layout: Layout, memory_format: int) -> bool:
     return True
 
 
-Place = Callable[[Layout], "Layout | None"]
+Place = Callable[[Strided], "Strided | None"]
 """The layout of a view from that of its base; None where only the text can state it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from irscope.formats.torchscript.types import parse_type, split_commas
 from irscope.lazy import Array, np
@@ -47,7 +48,7 @@ class Opaque:
 
 
 @lru_cache(maxsize=50_000)
-def parse_value(text: str) -> object:
+def parse_value(text: str) -> Any:
     """The Python value of an attribute's text; lists are tuples of the marker :class:`List`.
 
     ``True`` and ``1`` both represent booleans: the type of the node decides. Any other text becomes an :class:`Opaque`.

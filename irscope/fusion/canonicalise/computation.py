@@ -14,7 +14,7 @@ from irscope.fusion.xla.effects import graph_has_side_effect
 from irscope.fusion.xla.instructions import check
 from irscope.fusion.xla.releases import GPU_REWRITING
 from irscope.graph import DTYPES, NO_ATTRS, Graph, Node, Op, TensorType, TupleType, Type
-from irscope.graph.rewriter import Instruction, Rewriter
+from irscope.graph.rewriter import Rewriter, RewrittenNode
 from irscope.graph.walk import callees_first_of
 from irscope.lazy import np
 from irscope.ops import hlo
@@ -41,7 +41,7 @@ def tensor_type(dtype: str, dims: Sequence[int]) -> TensorType:
     return found
 
 
-class HloInstruction(Instruction):
+class HloInstruction(RewrittenNode):
     """An HLO instruction. ``calls`` are the computations that a loop or branch runs; each instruction has its own copy."""
 
     __slots__ = ()
@@ -86,7 +86,8 @@ class HloComputation(Rewriter[HloInstruction]):
                 check(node)
                 attrs = {**node.attrs, "dimensions": Broadcast.of(node).dimensions} if node.op is hlo.broadcast else node.attrs
                 operands = [here[o] for o in node.operands]
-                instr = here[node] = HloInstruction(node.op, without_layout(node.type), operands, attrs, node.bodies, node.name, (node,))
+                instr = here[node] = HloInstruction(node.op, without_layout(node.type), operands, attrs, node.bodies, (node,))
+                instr.label = node.name
                 rewriter.instructions[instr] = None
                 if node.op in CONTROL and all(b.root is not None for b in node.bodies):
                     instr.calls = tuple(HloComputation(b.name) for b in node.bodies)
@@ -101,7 +102,7 @@ class HloComputation(Rewriter[HloInstruction]):
     def make(self, op: Op, type: Type, operands: Iterable[HloInstruction], attrs: Mapping[str, Any] = NO_ATTRS,
              bodies: tuple[Graph, ...] = (), at: HloInstruction | None = None) -> HloInstruction:
         """Create an instruction with the origin of ``at``, by default the instruction that is being rewritten."""
-        return self.add(HloInstruction(op, type, operands, attrs, bodies, "", (at or self.at).origin))
+        return self.add(HloInstruction(op, type, operands, attrs, bodies, (at or self.at).origin))
 
     def like(self, instr: HloInstruction, operands: Sequence[HloInstruction], dims: Sequence[int] | None = None,
              attrs: Mapping[str, Any] = NO_ATTRS) -> HloInstruction:

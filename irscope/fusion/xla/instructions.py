@@ -25,7 +25,7 @@ MANY = 64
 """The number of operands from which on an instruction keeps a map of their positions."""
 
 
-class Instruction(rewriter.Instruction):
+class Instruction(rewriter.RewrittenNode):
     """An instruction that fusion passes change. ``body`` is the computation of a fusion; ``node`` is the original of a copy.
 
     ``absorbed`` are the fusions of the text that were merged into it; ``tile`` and ``warps`` are the launch of a Triton kernel;

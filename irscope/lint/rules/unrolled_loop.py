@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.analysis.repeats import Repeat, repeats
+from irscope.analysis.repeats import RepeatedStretch, repeats
 from irscope.analysis.values import PLUMBING
 from irscope.graph import Node
 from irscope.graph.numbering import Numbering
@@ -119,7 +119,7 @@ class UnrolledLoop(Rule):
                 if repeat.times >= TIMES and repeat.period >= SHORTEST and repeat.times * repeat.period >= SMALLEST:
                     yield self._finding(context, counted, repeat)
 
-    def _finding(self, context: Context, counted: list[Node], repeat: Repeat) -> RuleFinding:
+    def _finding(self, context: Context, counted: list[Node], repeat: RepeatedStretch) -> RuleFinding:
         first, second = counted[repeat.begin], counted[repeat.begin + repeat.period]
         share = 100 * repeat.times * repeat.period / max(1, len(counted))
         return self.finding(

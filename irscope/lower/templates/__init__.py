@@ -11,14 +11,14 @@ The steps of lowering a group:
 2. ``match(problem)``: now each input and output has a Storage. The template returns its own description of the work, or None to refuse.
 3. ``schedule(problem, match)``: the choices, as data: a plain dict that can be printed and stored. A tuner, where there is one, also
    measures the template's ``alternatives`` and those of its rival (``RIVALS``), and takes the fastest.
-4. ``build(problem, match, schedule)``: the kernels. Usually one Stage whose arguments are ``problem.arguments()``; a template that needs
+4. ``build(problem, match, schedule)``: the kernels. Usually one stage whose arguments are ``problem.arguments()``; a template that needs
    several kernels, private memory between them, or weights in another order, returns several stages, with slots of its own and
    :class:`Packed`.
 
-A kernel reads and writes through *operands*: an :class:`Operand` describes the value at one operand position of one kernel (memory, offset,
-strides, bounds). A value that a kernel reads twice has an operand for each position: a convolution may read its image from a copy with room
-for the padding, and its kernel, or a value added to the result, from the value's own storage. Only :class:`irscope.lower.call.Call` turns
-operands into buffers.
+A kernel reads and writes through *operands*: a :class:`KernelOperand` describes the value at one operand position of one kernel (memory,
+offset, strides, bounds). A value that a kernel reads twice has an operand for each position: a convolution may read its image from a copy
+with room for the padding, and its kernel, or a value added to the result, from the value's own storage. Only
+:class:`irscope.lower.call.KernelOperands` turns operands into buffers.
 
 Kernels are shared: two groups of the same structure (operators, attributes, types, strides; not names, not offsets) get one kernel. So a
 kernel must depend on nothing but what :func:`irscope.lower.kernels.key_of` covers.
@@ -78,15 +78,15 @@ class Problem:
         """How close results must be to the definition."""
         return str(self.options.get("precision", "default"))
 
-    def operand(self, node: Node) -> Operand:
+    def operand(self, node: Node) -> KernelOperand:
         """The operand for an input or output in its own storage."""
         if node in self.apart:
-            return Operand(self.outs[node])
-        return Operand(self.outs[node] if node in self.outs else self.ins[node], node)
+            return KernelOperand(self.outs[node])
+        return KernelOperand(self.outs[node] if node in self.outs else self.ins[node], node)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Operand:
+class KernelOperand:
     """The location of the value at one operand position of one kernel, read or written.
 
     ``node`` is the input or output of the problem that ``storage`` belongs to; None where the template created the memory: a slot of scope
@@ -131,11 +131,11 @@ class Packed:
     make: Callable[[Array], Array]
 
 
-Arg = Operand | Packed
+Arg = KernelOperand | Packed
 
 
 @dataclass(slots=True, eq=False)
-class Stage:
+class LaunchStage:
     """One launch: the kernel, and its arguments in the order of ``kernel.params()``."""
 
     kernel: Kernel
@@ -146,7 +146,7 @@ class Stage:
 class Built:
     """The launches of a group, in order."""
 
-    stages: list[Stage]
+    stages: list[LaunchStage]
 
 
 M = TypeVar("M")

@@ -18,13 +18,13 @@ from irscope.graph import Node
 from irscope.graph.dtypes import F32
 from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
-from irscope.lower.schedule import ContractionSchedule, Machine, Size, choose_tile, machine_of
+from irscope.lower.schedule import ContractionSchedule, ProductSize, VectorMachine, choose_tile, machine_of
 from irscope.lower.storage import Storage
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.affine import Affine, Axis
 from irscope.lower.templates.dots import packing
 from irscope.lower.templates.epilogue import Epilogue
-from irscope.lower.templates.nest import PACKERS, Finish, Nest
+from irscope.lower.templates.nest import PACKERS, ContractionNest, Finish
 from irscope.lower.templates.pack import Strip
 from irscope.lower.tile import Expr, Schedule
 from irscope.lower.view import Address
@@ -36,7 +36,7 @@ IN_REGISTERS = 12
 
 
 @dataclass(slots=True)
-class Side:
+class ProductSide:
     """A product: its dot, the dimension numbers, and the Storage of both operands (None: the weights, in scratch memory of the kernel)."""
 
     dot: Node
@@ -46,11 +46,11 @@ class Side:
 
 
 @dataclass(slots=True)
-class Work:
+class AttentionWork:
     """Scores and values, and the softmax between."""
 
-    scores: Side
-    values: Side
+    scores: ProductSide
+    values: ProductSide
     softmax: RowSoftmax
     batches: tuple[int, ...]
     rows: tuple[int, ...]
@@ -68,12 +68,12 @@ class Panel:
     packed: bool
 
 
-class Attention(Template[Work]):
+class AttentionTemplate(Template[AttentionWork]):
     """The attention template: see the module."""
 
     name = "attention"
 
-    def match(self, problem: Problem) -> Work | None:
+    def match(self, problem: Problem) -> AttentionWork | None:
         """Groups that the policy fused, with results contiguous along the values; not under ``exact`` precision."""
         group = problem.group
         if group.kind != "attention" or problem.precision == "exact":
@@ -89,18 +89,19 @@ class Attention(Template[Work]):
         if any(problem.outs[o].strides[-1] != 1 for o in last.outputs) or not prod(dims_of(last.anchor)) or dims_of(last.anchor)[-1] == 1:
             return None
         shape, count = dims_of(first.anchor), len(Dot.of(first.anchor).lhs_batch_dims)
-        return Work(Side(first.anchor, DotDims.of(first.anchor), problem.ins[q], problem.ins[k]),
-                    Side(last.anchor, DotDims.of(last.anchor), None, problem.ins[v]), softmax, shape[:count], shape[count:-1], shape[-1])
+        return AttentionWork(ProductSide(first.anchor, DotDims.of(first.anchor), problem.ins[q], problem.ins[k]),
+                    ProductSide(last.anchor, DotDims.of(last.anchor), None, problem.ins[v]), softmax,
+                    shape[:count], shape[count:-1], shape[-1])
 
-    def schedule(self, problem: Problem, match: Work) -> Schedule:
+    def schedule(self, problem: Problem, match: AttentionWork) -> Schedule:
         machine, lanes = machine_of(problem.lanes), problem.lanes
         queries, depth = match.rows[-1], _depth(match)
         block = _block(queries, match.keys, machine)
-        score = choose_tile(Size(block, match.keys, depth), machine, lanes)
-        value = choose_tile(Size(block, dims_of(match.values.dot)[-1], match.keys), machine, lanes)
+        score = choose_tile(ProductSize(block, match.keys, depth), machine, lanes)
+        value = choose_tile(ProductSize(block, dims_of(match.values.dot)[-1], match.keys), machine, lanes)
         return {"block": block, "score_rows": score[0], "score_vectors": score[1], "value_rows": value[0], "value_vectors": value[1]}
 
-    def build(self, problem: Problem, match: Work, schedule: Schedule) -> Built:
+    def build(self, problem: Problem, match: AttentionWork, schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, lanes=problem.lanes, tuned=True, precision=problem.precision)
         writer = _Writer(k, problem, match, schedule)
         writer.write()
@@ -111,7 +112,7 @@ class Attention(Template[Work]):
 class _Writer:
     """Emits the loops of one kernel."""
 
-    def __init__(self, k: KernelBuilder, problem: Problem, work: Work, schedule: Schedule) -> None:
+    def __init__(self, k: KernelBuilder, problem: Problem, work: AttentionWork, schedule: Schedule) -> None:
         self.k, self.work, self.schedule, self.lanes = k, work, schedule, problem.lanes
         self.rank = len(work.batches) + len(work.rows) + 1
         self.epilogue = Epilogue(k, problem, self.rank - 1)
@@ -183,7 +184,7 @@ class _Writer:
         for panel in panels:
             column = Axis("column", panel.count, 0, 1 if panel.packed else self._key_axes()[0].rhs, self.rank - 1)
             tile = ContractionSchedule(min(s["score_rows"], rows), -(-panel.count // self.lanes))
-            Nest(self.k, Affine([row, column, *panel.sums]), at_q, panel.keys, F32, self.lanes, self.rank, tile,
+            ContractionNest(self.k, Affine([row, column, *panel.sums]), at_q, panel.keys, F32, self.lanes, self.rank, tile,
                  self._scored(index, panel.first), False, whole_columns=panel.packed).write()
         with self.k.loop(0, rows) as r:
             self._softmax(r)
@@ -260,7 +261,7 @@ class _Writer:
                 result = k.select(empty, k.splat(k.const(0, F32), self.lanes), result)
             self.epilogue(result, where, mask)
 
-        Nest(k, affine, self.scores, at_v, F32, self.lanes, self.rank, tile, finish, False).write()
+        ContractionNest(k, affine, self.scores, at_v, F32, self.lanes, self.rank, tile, finish, False).write()
 
 
 def _tree(k: KernelBuilder, operation: str, values: list[Expr]) -> Expr:
@@ -269,15 +270,15 @@ def _tree(k: KernelBuilder, operation: str, values: list[Expr]) -> Expr:
     return values[0]
 
 
-def _depth(work: Work) -> int:
+def _depth(work: AttentionWork) -> int:
     return prod(dims_of(work.scores.dot.operands[0])[d] for d in work.scores.dims.lhs_contracting)
 
 
-def _block(queries: int, keys: int, machine: Machine) -> int:
+def _block(queries: int, keys: int, machine: VectorMachine) -> int:
     """The number of queries whose scores fit in the first cache, a divisor of all queries where there is one."""
     most = max(8, min(64, machine.l1 // (4 * keys)))
     fair = [n for n in range(8, most + 1, 2) if queries % n == 0]
     return min(queries, fair[-1] if fair else most // 8 * 8)
 
 
-TEMPLATE = Attention()
+TEMPLATE = AttentionTemplate()

@@ -17,7 +17,7 @@ from irscope.lower.templates.epilogue import Epilogue, Walk, walks
 from irscope.lower.templates.inner_nest import InnerNest, inner_schedule
 from irscope.lower.templates.lane_nest import LaneNest, lane_axis
 from irscope.lower.templates.micro import computing_type, sum_type
-from irscope.lower.templates.nest import Nest
+from irscope.lower.templates.nest import ContractionNest
 from irscope.lower.templates.pack import panels
 from irscope.lower.templates.relayout import Edges
 from irscope.lower.tile import Schedule
@@ -29,7 +29,7 @@ INNER_COLUMNS = 4
 
 
 @dataclass(slots=True)
-class Work:
+class ContractionWork:
     """A dot as a nest. ``left`` is broadcast, ``right`` read in vectors (``inner``: both are).
 
     A constant right operand's dimensions, in the order ``order``, have the sizes ``packed`` (batches, sums, columns) after neighbours
@@ -47,12 +47,12 @@ class Work:
     edges: Edges | None = None
 
 
-class Contraction(Template[Work]):
+class ContractionTemplate(Template[ContractionWork]):
     """The template for matrix products: see the module."""
 
     name = "contraction"
 
-    def match(self, problem: Problem) -> Work | None:
+    def match(self, problem: Problem) -> ContractionWork | None:
         """A dot of floats or integers whose results are contiguous along one of its free dimensions."""
         anchor = problem.group.anchor
         if problem.group.kind != "contraction" or anchor is None or anchor.op is not hlo.dot:
@@ -63,7 +63,7 @@ class Contraction(Template[Work]):
             return None
         return _any_work(problem, anchor) or _relaid(problem, anchor)
 
-    def schedule(self, problem: Problem, match: Work) -> Schedule:
+    def schedule(self, problem: Problem, match: ContractionWork) -> Schedule:
         dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
         if match.lane is not None:
             return {"by": "batches"}
@@ -72,14 +72,14 @@ class Contraction(Template[Work]):
         pack = packing(match.affine, match.right in problem.constants, dtype, machine)
         return choose(match.affine, pack, dtype, machine, problem.threads).data()
 
-    def alternatives(self, problem: Problem, match: Work, schedule: Schedule) -> list[Schedule]:
+    def alternatives(self, problem: Problem, match: ContractionWork, schedule: Schedule) -> list[Schedule]:
         """Other tiles and loop orders."""
         if match.lane is not None or match.inner:
             return []
         dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
         return [s.data() for s in alternatives(match.affine, ContractionSchedule.of(schedule), dtype, machine, problem.threads)]
 
-    def build(self, problem: Problem, match: Work, schedule: Schedule) -> Built:
+    def build(self, problem: Problem, match: ContractionWork, schedule: Schedule) -> Built:
         anchor, dtype = problem.group.anchor, sum_type(problem.group)
         assert anchor is not None
         lanes = machine_of(problem.lanes).lanes(dtype)
@@ -97,12 +97,12 @@ class Contraction(Template[Work]):
             if chosen.pack == "load":
                 packed, shape = packed_operand(match, chosen, dtype, lanes)
                 right = epilogue.call.packed(packed, shape, "panels").origin
-            Nest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), chosen, epilogue).write()
+            ContractionNest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), chosen, epilogue).write()
         kernel = k.finish(flops=match.affine.flops, schedule=schedule)
         return Built([epilogue.call.stage(kernel), *edges.after])
 
 
-def packed_operand(work: Work, schedule: ContractionSchedule, dtype: DType, lanes: int) -> tuple[Packed, tuple[int, ...]]:
+def packed_operand(work: ContractionWork, schedule: ContractionSchedule, dtype: DType, lanes: int) -> tuple[Packed, tuple[int, ...]]:
     """The right operand in panels: how to pack them from the constant, and their shape."""
     width, numpy_type = schedule.vectors * lanes, dtype.numpy()
     batches, sums, columns = work.packed
@@ -121,7 +121,7 @@ def packed_operand(work: Work, schedule: ContractionSchedule, dtype: DType, lane
     return Packed(work.right, dtype, ("panels", order, work.packed, column, width, dtype.name), make), shape
 
 
-def _any_work(problem: Problem, anchor: Node) -> Work | None:
+def _any_work(problem: Problem, anchor: Node) -> ContractionWork | None:
     """The dot with vectors along the free dimensions of the right operand, of the left one, or along its batches."""
     found = walks(problem)
     if found is None:
@@ -130,7 +130,7 @@ def _any_work(problem: Problem, anchor: Node) -> Work | None:
     return next((work for work in works if work is not None), None) or _by_batches(problem, anchor, *found)
 
 
-def _relaid(problem: Problem, anchor: Node) -> Work | None:
+def _relaid(problem: Problem, anchor: Node) -> ContractionWork | None:
     """The dot into row-major private memory, and copies from there: where results are contiguous along no dimension."""
     edges = Edges(problem)
     edges.leave(dict.fromkeys(problem.group.outputs, tuple(range(len(dims_of(anchor))))))
@@ -138,7 +138,7 @@ def _relaid(problem: Problem, anchor: Node) -> Work | None:
     return None if work is None else replace(work, edges=edges)
 
 
-def _by_batches(problem: Problem, anchor: Node, written: list[Walk], read: list[Walk]) -> Work | None:
+def _by_batches(problem: Problem, anchor: Node, written: list[Walk], read: list[Walk]) -> ContractionWork | None:
     dims, shape = DotDims.of(anchor), dims_of(anchor)
     left, right = anchor.operands[:2]
     lhs, rhs, batches, rows = problem.ins[left].strides, problem.ins[right].strides, len(dims.lhs_batch), len(dims.lhs_free)
@@ -148,10 +148,10 @@ def _by_batches(problem: Problem, anchor: Node, written: list[Walk], read: list[
     axes += [Axis("sum", dims_of(left)[a], lhs[a], rhs[b]) for a, b in zip(dims.lhs_contracting, dims.rhs_contracting)]
     affine = sorted_axes(merged(Affine(axes, [*written, *read])))
     axis = lane_axis(affine, written)
-    return None if axis is None else Work(affine, left, right, (), ((), (), ()), lane=axis)
+    return None if axis is None else ContractionWork(affine, left, right, (), ((), (), ()), lane=axis)
 
 
-def _work(problem: Problem, anchor: Node, written: list[Walk], read: list[Walk], flip: bool) -> Work | None:
+def _work(problem: Problem, anchor: Node, written: list[Walk], read: list[Walk], flip: bool) -> ContractionWork | None:
     """The dot with its columns chosen (``flip``: among the left operand's dimensions), or None when its results are strided along them."""
     dims = DotDims.of(anchor)
     shape = dims_of(anchor)
@@ -175,13 +175,13 @@ def _work(problem: Problem, anchor: Node, written: list[Walk], read: list[Walk],
     in_place = affine(dict(enumerate(problem.ins[right].strides)))
     sums, columns = in_place.of("sum"), in_place.size("column")
     if columns <= INNER_COLUMNS and len(sums) == 1 and sums[0].lhs == sums[0].rhs == 1 and sums[0].size >= problem.lanes:
-        return Work(in_place, left, right, order, ((), (), ()), inner=True)
+        return ContractionWork(in_place, left, right, order, ((), (), ()), inner=True)
     made = affine(dict(zip(order, row_major([dims_of(right)[d] for d in order])))) if right in problem.constants else in_place
     column = vector_axis(made, written)
     if column is None:
         return None
     sizes = [tuple(a.size for a in made.of(role)) for role in ("batch", "sum", "column")]
-    return Work(last(made, column), left, right, order, (sizes[0], sizes[1], sizes[2]), made.of("column").index(column))
+    return ContractionWork(last(made, column), left, right, order, (sizes[0], sizes[1], sizes[2]), made.of("column").index(column))
 
 
-TEMPLATE = Contraction()
+TEMPLATE = ContractionTemplate()

@@ -14,14 +14,14 @@ from irscope.graph import Node, TensorType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule, machine_of
 from irscope.lower.storage import LayoutConstraint
-from irscope.lower.templates import Built, Operand, Packed, Problem, Template
+from irscope.lower.templates import Built, KernelOperand, Packed, Problem, Template
 from irscope.lower.templates.affine import Affine, Axis, merged, swapped
 from irscope.lower.templates.dots import alternatives, choose, last, packing, sorted_axes, vector_axis
 from irscope.lower.templates.epilogue import Epilogue, Walk, walks
-from irscope.lower.templates.geometry import Geometry
+from irscope.lower.templates.geometry import ConvolutionGeometry
 from irscope.lower.templates.lane_nest import LaneNest, lane_axis
 from irscope.lower.templates.micro import computing_type, sum_type
-from irscope.lower.templates.nest import Nest
+from irscope.lower.templates.nest import ContractionNest
 from irscope.lower.templates.pack import panels
 from irscope.lower.templates.relayout import Edges
 from irscope.lower.tile import Schedule
@@ -32,15 +32,15 @@ FEW = 4
 
 
 @dataclass(slots=True)
-class Work:
+class ConvolutionWork:
     """A convolution as a nest, between its edges. ``image`` is what the window slides over; ``order`` is that of its sum axes there.
 
     ``flipped``: vectors walk the image instead of the result channels, and weights are broadcast. ``lane``: they walk the groups.
     """
 
-    geometry: Geometry
+    geometry: ConvolutionGeometry
     edges: Edges
-    image: Operand
+    image: KernelOperand
     affine: Affine
     order: tuple[int, ...]
     fixed: bool
@@ -48,7 +48,7 @@ class Work:
     lane: Axis | None = None
 
 
-class Convolution(Template[Work]):
+class ConvolutionTemplate(Template[ConvolutionWork]):
     """The template for convolutions: see the module."""
 
     name = "convolution"
@@ -66,7 +66,7 @@ class Convolution(Template[Work]):
             constraints[geometry.rhs] = geometry.kernel_constraint()
         return constraints
 
-    def match(self, problem: Problem) -> Work | None:
+    def match(self, problem: Problem) -> ConvolutionWork | None:
         """A convolution of floats or integers whose results are contiguous along their channels, or along the image."""
         geometry = geometry_of(problem.group)
         if geometry is None:
@@ -81,20 +81,20 @@ class Convolution(Template[Work]):
         along, lanes = flipped.affine.of("column")[-1].size, machine_of(problem.lanes).lanes(sum_type(problem.group))
         return by_groups if _filled(by_groups.lane.size, lanes) > _filled(along, lanes) else flipped
 
-    def schedule(self, problem: Problem, match: Work) -> Schedule:
+    def schedule(self, problem: Problem, match: ConvolutionWork) -> Schedule:
         dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
         if match.lane is not None:
             return {"by": "groups"}
         return choose(match.affine, packing(match.affine, match.fixed, dtype, machine), dtype, machine, problem.threads).data()
 
-    def alternatives(self, problem: Problem, match: Work, schedule: Schedule) -> list[Schedule]:
+    def alternatives(self, problem: Problem, match: ConvolutionWork, schedule: Schedule) -> list[Schedule]:
         """Other tiles and loop orders."""
         if match.lane is not None:
             return []
         dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
         return [s.data() for s in alternatives(match.affine, ContractionSchedule.of(schedule), dtype, machine, problem.threads)]
 
-    def build(self, problem: Problem, match: Work, schedule: Schedule) -> Built:
+    def build(self, problem: Problem, match: ConvolutionWork, schedule: Schedule) -> Built:
         dtype, geometry, edges = sum_type(problem.group), match.geometry, match.edges
         chosen = ContractionSchedule.of({"rows": 1, "vectors": 1, **schedule})
         lanes = machine_of(problem.lanes).lanes(dtype)
@@ -114,12 +114,12 @@ class Convolution(Template[Work]):
             packed = Packed(geometry.rhs, dtype, ("panels", geometry.conv, order, width, dtype.name),
                             lambda array: panels(geometry.arranged(array, order), 1, width, numpy_type))
             right = call.packed(packed, shape, "panels").origin
-        Nest(k, match.affine, left, right, dtype, lanes, rank, chosen, epilogue).write()
+        ContractionNest(k, match.affine, left, right, dtype, lanes, rank, chosen, epilogue).write()
         kernel = k.finish(flops=match.affine.flops, schedule=schedule)
         return Built([*edges.before, call.stage(kernel), *edges.after])
 
 
-def _work(problem: Problem, geometry: Geometry) -> Work | None:
+def _work(problem: Problem, geometry: ConvolutionGeometry) -> ConvolutionWork | None:
     """Vectors along the result channels."""
     between = between_edges(problem, geometry)
     if between is None:
@@ -129,10 +129,10 @@ def _work(problem: Problem, geometry: Geometry) -> Work | None:
     fixed = geometry.rhs in problem.constants
     affine = sorted_axes(merged(geometry.affine(lhs, None if fixed else problem.ins[geometry.rhs], [*written, *read])))
     column = vector_axis(affine, written)
-    return None if column is None else Work(geometry, edges, image, last(affine, column), geometry.order(lhs), fixed)
+    return None if column is None else ConvolutionWork(geometry, edges, image, last(affine, column), geometry.order(lhs), fixed)
 
 
-def _flipped(problem: Problem, geometry: Geometry) -> Work | None:
+def _flipped(problem: Problem, geometry: ConvolutionGeometry) -> ConvolutionWork | None:
     """Vectors along the image, where it is contiguous or where there is no other axis for them."""
     between = between_edges(problem, geometry, in_place=True)
     if between is None:
@@ -143,10 +143,10 @@ def _flipped(problem: Problem, geometry: Geometry) -> Work | None:
     column = vector_axis(affine, written)
     if column is None or (column.rhs != 1 and geometry.conv.outputs > geometry.groups):
         return None
-    return Work(geometry, edges, image, last(affine, column), geometry.order(lhs), False, True)
+    return ConvolutionWork(geometry, edges, image, last(affine, column), geometry.order(lhs), False, True)
 
 
-def _by_groups(problem: Problem, geometry: Geometry) -> Work | None:
+def _by_groups(problem: Problem, geometry: ConvolutionGeometry) -> ConvolutionWork | None:
     """Vectors along groups of one result channel, where they are contiguous."""
     between = between_edges(problem, geometry)
     if between is None:
@@ -155,7 +155,7 @@ def _by_groups(problem: Problem, geometry: Geometry) -> Work | None:
     lhs = image.storage
     affine = sorted_axes(merged(geometry.affine(lhs, problem.ins[geometry.rhs], [*written, *read])))
     axis = lane_axis(affine, written)
-    return None if axis is None else Work(geometry, edges, image, affine, geometry.order(lhs), False, lane=axis)
+    return None if axis is None else ConvolutionWork(geometry, edges, image, affine, geometry.order(lhs), False, lane=axis)
 
 
 def _filled(size: int, lanes: int) -> float:
@@ -163,24 +163,24 @@ def _filled(size: int, lanes: int) -> float:
     return size / (-(-size // lanes) * lanes)
 
 
-def geometry_of(group: Group) -> Geometry | None:
+def geometry_of(group: Group) -> ConvolutionGeometry | None:
     """The convolution that a group is built around, when register tiles can do it."""
     anchor = group.anchor
     if group.kind != "convolution" or anchor is None or anchor.op is not hlo.convolution or not isinstance(anchor.type, TensorType):
         return None
-    return Geometry.of(anchor) if computing_type(anchor) is not None else None
+    return ConvolutionGeometry.of(anchor) if computing_type(anchor) is not None else None
 
 
 class Between(NamedTuple):
     """A convolution without the copies at its edges: the image that its window slides over, and the epilogue's walks over its accesses."""
 
     edges: Edges
-    image: Operand
+    image: KernelOperand
     written: list[Walk]
     read: list[Walk]
 
 
-def between_edges(problem: Problem, geometry: Geometry, tile: int = 1, channels_last: bool = False,
+def between_edges(problem: Problem, geometry: ConvolutionGeometry, tile: int = 1, channels_last: bool = False,
                   in_place: bool = False) -> Between | None:
     """Prepare the convolution, with the copies before and after its nest.
 
@@ -195,7 +195,7 @@ def between_edges(problem: Problem, geometry: Geometry, tile: int = 1, channels_
         return None
     edges = Edges(problem)
     lhs = problem.ins[geometry.lhs]
-    image = Operand(lhs, geometry.lhs, around=True)
+    image = KernelOperand(lhs, geometry.lhs, around=True)
     turned = channels_last and lhs.strides[dims.lhs_feature] != 1
     if turned or not geometry.has_room(lhs, tile):
         order = geometry.image_constraint().order
@@ -212,10 +212,10 @@ def between_edges(problem: Problem, geometry: Geometry, tile: int = 1, channels_
     return None if found is None else Between(edges, image, *found)
 
 
-def are_channels_last(between: Between, geometry: Geometry) -> bool:
+def are_channels_last(between: Between, geometry: ConvolutionGeometry) -> bool:
     """Whether the channels of the image and of all results are neighbours in memory."""
     dims = geometry.conv.dims
     return between.image.storage.strides[dims.lhs_feature] == 1 and all(v[dims.out_feature] == 1 for v in between.written)
 
 
-TEMPLATE = Convolution()
+TEMPLATE = ConvolutionTemplate()

@@ -9,12 +9,12 @@ from irscope.graph import DType
 from irscope.graph.node import Index
 from irscope.lazy import Array, np
 from irscope.lower.build import KernelBuilder
-from irscope.lower.schedule import Machine, machine_of
+from irscope.lower.schedule import VectorMachine, machine_of
 from irscope.lower.templates import Built, Packed, Problem, Template
 from irscope.lower.templates.convolution import Between, are_channels_last, between_edges, geometry_of
 from irscope.lower.templates.depthwise_nest import DepthwiseNest
 from irscope.lower.templates.epilogue import Epilogue
-from irscope.lower.templates.geometry import Geometry
+from irscope.lower.templates.geometry import ConvolutionGeometry
 from irscope.lower.templates.micro import sum_type
 from irscope.lower.tile import Expr, Schedule
 from irscope.lower.view import Address, View
@@ -26,19 +26,19 @@ MAX_TAPS = 49
 
 
 @dataclass(slots=True)
-class Work:
+class DepthwiseWork:
     """A convolution between its edges."""
 
-    geometry: Geometry
+    geometry: ConvolutionGeometry
     between: Between
 
 
-class Depthwise(Template[Work]):
+class DepthwiseTemplate(Template[DepthwiseWork]):
     """The template for depthwise convolutions: see the module."""
 
     name = "depthwise"
 
-    def match(self, problem: Problem) -> Work | None:
+    def match(self, problem: Problem) -> DepthwiseWork | None:
         """Two spatial dimensions, as many groups as channels and results, floats."""
         geometry = geometry_of(problem.group)
         if geometry is None or not sum_type(problem.group).is_float or geometry.rhs not in problem.ins:
@@ -49,12 +49,12 @@ class Depthwise(Template[Work]):
         if prod(conv.window.size) > MAX_TAPS:
             return None
         between = between_edges(problem, geometry, channels_last=True)
-        return Work(geometry, between) if between is not None and are_channels_last(between, geometry) else None
+        return DepthwiseWork(geometry, between) if between is not None and are_channels_last(between, geometry) else None
 
-    def schedule(self, problem: Problem, match: Work) -> Schedule:
+    def schedule(self, problem: Problem, match: DepthwiseWork) -> Schedule:
         return {"pixels": _pixels(match.geometry, machine_of(problem.lanes))}
 
-    def build(self, problem: Problem, match: Work, schedule: Schedule) -> Built:
+    def build(self, problem: Problem, match: DepthwiseWork, schedule: Schedule) -> Built:
         geometry, edges, dtype = match.geometry, match.between.edges, sum_type(problem.group)
         conv, dims, window = geometry.conv, geometry.conv.dims, geometry.conv.window
         lanes = machine_of(problem.lanes).lanes(dtype)
@@ -82,7 +82,7 @@ def _from_panel(taps: Address, padded: int, lanes: int) -> Tap:
     return lambda channel, number, mask: (taps + (channel + number * padded)).load(lanes)
 
 
-def _in_place(k: KernelBuilder, geometry: Geometry, weights: View, dtype: DType, lanes: int) -> Tap:
+def _in_place(k: KernelBuilder, geometry: ConvolutionGeometry, weights: View, dtype: DType, lanes: int) -> Tap:
     """Taps of a computed kernel, read from its own storage."""
     dims = geometry.conv.dims
     down, across = ((-1 if turned else 1) * weights.strides[d] for d, turned in zip(dims.rhs_spatial, geometry.conv.window.rhs_reversal))
@@ -96,7 +96,7 @@ def _in_place(k: KernelBuilder, geometry: Geometry, weights: View, dtype: DType,
     return tap
 
 
-def _packed(geometry: Geometry, padded: int, dtype: DType) -> Packed:
+def _packed(geometry: ConvolutionGeometry, padded: int, dtype: DType) -> Packed:
     """The taps, [window y][window x][channel], zero beyond the last channel."""
     numpy_type = dtype.numpy()
 
@@ -109,7 +109,7 @@ def _packed(geometry: Geometry, padded: int, dtype: DType) -> Packed:
     return Packed(geometry.rhs, dtype, ("taps", geometry.conv, padded, dtype.name), make)
 
 
-def _pixels(geometry: Geometry, machine: Machine) -> int:
+def _pixels(geometry: ConvolutionGeometry, machine: VectorMachine) -> int:
     """Results per step: as many as fit in registers beside the taps, dividing the row evenly."""
     conv = geometry.conv
     free = machine.registers - prod(conv.window.size) - 4
@@ -118,4 +118,4 @@ def _pixels(geometry: Geometry, machine: Machine) -> int:
     return -(-conv.out_spatial[1] // parts)
 
 
-TEMPLATE = Depthwise()
+TEMPLATE = DepthwiseTemplate()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import ceil, prod
 
 from irscope.graph import DType
-from irscope.lower.schedule import ContractionSchedule, Cut, Machine, Size, choose_tile, good_tiles
+from irscope.lower.schedule import ContractionSchedule, Cut, ProductSize, VectorMachine, choose_tile, good_tiles
 from irscope.lower.templates.affine import Affine, Axis
 from irscope.lower.templates.micro import DEPTH_BLOCK, total_type
 from irscope.lower.templates.pack import is_run
@@ -29,7 +29,7 @@ def sorted_axes(affine: Affine) -> Affine:
     return Affine(sorted(affine.axes, key=key), affine.views)
 
 
-def size_of(affine: Affine, pack: str, dtype: DType, machine: Machine, threads: int) -> Size:
+def size_of(affine: Affine, pack: str, dtype: DType, machine: VectorMachine, threads: int) -> ProductSize:
     """The extents of a merged contraction whose last column axis is the vectors'."""
     rows = affine.of("row") or [Axis("row", 1, 0, 0)]
     columns = affine.of("column")[-1].size
@@ -37,16 +37,16 @@ def size_of(affine: Affine, pack: str, dtype: DType, machine: Machine, threads: 
     batches = prod(a.size for a in affine.axes if a.role == "batch")
     far = pack == "load" and batches * depth * columns * max(4, dtype.storage) > machine.l2 // 4
     shared = threads if batches * prod(a.size for a in affine.of("column")[:-1]) < 2 * threads else 1
-    return Size(rows[-1].size, columns, depth, rows[-2].size if len(rows) > 1 else 1, far, shared)
+    return ProductSize(rows[-1].size, columns, depth, rows[-2].size if len(rows) > 1 else 1, far, shared)
 
 
-def choose(affine: Affine, pack: str, dtype: DType, machine: Machine, threads: int = 1) -> ContractionSchedule:
+def choose(affine: Affine, pack: str, dtype: DType, machine: VectorMachine, threads: int = 1) -> ContractionSchedule:
     """Tiles, blocks, prefetch and order of loops by rule, for a merged contraction whose last column axis is the vectors'."""
     size = size_of(affine, pack, dtype, machine, threads)
     return _around(affine, pack, dtype, machine, size, choose_tile(size, machine, machine.lanes(dtype)))
 
 
-def alternatives(affine: Affine, chosen: ContractionSchedule, dtype: DType, machine: Machine,
+def alternatives(affine: Affine, chosen: ContractionSchedule, dtype: DType, machine: VectorMachine,
                  threads: int = 1) -> list[ContractionSchedule]:
     """Other schedules that may be faster than the chosen one where its cost model is inexact: similar tiles, more or less prefetching."""
     size = size_of(affine, chosen.pack, dtype, machine, threads)
@@ -58,7 +58,7 @@ def alternatives(affine: Affine, chosen: ContractionSchedule, dtype: DType, mach
     return [schedule for schedule in dict.fromkeys(found) if schedule != chosen]
 
 
-def _around(affine: Affine, pack: str, dtype: DType, machine: Machine, size: Size, tile: Cut) -> ContractionSchedule:
+def _around(affine: Affine, pack: str, dtype: DType, machine: VectorMachine, size: ProductSize, tile: Cut) -> ContractionSchedule:
     """The schedule of a tile."""
     height, vectors, across = tile
     lanes, width = machine.lanes(dtype), max(4, dtype.storage)
@@ -80,7 +80,7 @@ def _around(affine: Affine, pack: str, dtype: DType, machine: Machine, size: Siz
     return ContractionSchedule(height, vectors, across, block, 0, pack, prefetch, rows_outer)
 
 
-def packing(affine: Affine, fixed: bool, dtype: DType, machine: Machine) -> str:
+def packing(affine: Affine, fixed: bool, dtype: DType, machine: VectorMachine) -> str:
     """How to read the right operand."""
     if fixed:
         return "load"

@@ -15,7 +15,7 @@ from irscope.lower.kernels import flops_of_node
 from irscope.lower.program import Slot
 from irscope.lower.pull import Pull
 from irscope.lower.storage import Storage
-from irscope.lower.templates import Built, Operand, Problem, Template
+from irscope.lower.templates import Built, KernelOperand, Problem, Template
 from irscope.lower.tile import Schedule
 from irscope.lower.values import leaf_paths, path_to
 from irscope.lower.view import View
@@ -25,7 +25,7 @@ MOST_AGAIN = 4
 """How often an operator that sums over many elements may be computed, element by element, for each of its own elements."""
 
 
-class Generic(Template[str]):
+class GenericTemplate(Template[str]):
     """The template for groups that no faster template accepts."""
 
     name = "generic"
@@ -69,7 +69,7 @@ def _results(pull: Pull, problem: Problem, anchor: Node) -> list[View]:
         else:
             name = "unread" + "_".join(map(str, path))
             slot = Slot(name, type.dtype, max(type.elements, 1), "temp")
-            outs.append(pull.call.bind(Operand(Storage.plain(slot, type.dtype, type.dims())), "out", name))
+            outs.append(pull.call.bind(KernelOperand(Storage.plain(slot, type.dtype, type.dims())), "out", name))
     return outs
 
 
@@ -101,4 +101,4 @@ def _by_shape(problem: Problem) -> dict[tuple[int, ...], list[Node]]:
     return shapes
 
 
-TEMPLATE = Generic()
+TEMPLATE = GenericTemplate()

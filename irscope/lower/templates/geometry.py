@@ -13,7 +13,7 @@ from irscope.ops.convolution import Conv
 
 
 @dataclass(slots=True)
-class Geometry:
+class ConvolutionGeometry:
     """A convolution, of which at least one group takes part in every result. ``spatial`` is the size of the operand with its holes."""
 
     conv: Conv
@@ -22,13 +22,13 @@ class Geometry:
     spatial: tuple[int, ...]
 
     @staticmethod
-    def of(node: Node) -> Geometry | None:
+    def of(node: Node) -> ConvolutionGeometry | None:
         """The convolution of a node, or None when it has no results or nothing to sum."""
         conv = Conv.of(node)
         if not all((*conv.out_spatial, *conv.window.size, *conv.spatial, conv.features, conv.outputs, conv.batch)):
             return None
         spatial = tuple((n - 1) * hole + 1 for n, hole in zip(conv.spatial, conv.window.lhs_dilate))
-        return Geometry(conv, node.operands[0], node.operands[1], spatial)
+        return ConvolutionGeometry(conv, node.operands[0], node.operands[1], spatial)
 
     @property
     def groups(self) -> int:

@@ -13,9 +13,9 @@ from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS
 from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
-from irscope.lower.call import Call
+from irscope.lower.call import KernelOperands
 from irscope.lower.emission import Emission, Values, width
-from irscope.lower.points import Point, Trace, merged, reordered, trace
+from irscope.lower.points import Point, PointTrace, merged, reordered, trace
 from irscope.lower.pull import Pull
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.tile import Expr, Schedule
@@ -25,12 +25,12 @@ BLOCK = 4096
 """Elements of one unit of work where there is a single loop to divide among threads."""
 
 
-class Map(Template[Trace | str]):
+class MapTemplate(Template[PointTrace | str]):
     """The template for groups without reductions."""
 
     name = "map"
 
-    def match(self, problem: Problem) -> Trace | str | None:
+    def match(self, problem: Problem) -> PointTrace | str | None:
         """The trace of the group where strides describe all data movement; ``pull`` where elements are gathered, but in vectors."""
         if problem.group.kind != "map":
             return None
@@ -39,13 +39,13 @@ class Map(Template[Trace | str]):
             return merged(ordered(traced))
         return "pull" if _can_pull(problem) else None
 
-    def schedule(self, problem: Problem, match: Trace | str) -> Schedule:
+    def schedule(self, problem: Problem, match: PointTrace | str) -> Schedule:
         if isinstance(match, str):
             return {"form": "pull", "lanes": problem.lanes}
         longest = match.space[-1] if match.space else 1
         return {"form": "points", "lanes": width(longest, problem.lanes), "block": BLOCK}
 
-    def build(self, problem: Problem, match: Trace | str, schedule: Schedule) -> Built:
+    def build(self, problem: Problem, match: PointTrace | str, schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
         if isinstance(match, str):
             call = _build_pull(k, problem, schedule["lanes"])
@@ -54,14 +54,14 @@ class Map(Template[Trace | str]):
         return Built([call.stage(k.finish(schedule=schedule))])
 
 
-def ordered(traced: Trace) -> Trace:
+def ordered(traced: PointTrace) -> PointTrace:
     """The axes by the strides of the first output, slowest first."""
     strides = traced.outputs[-1][2].strides
     order = tuple(sorted(range(len(strides)), key=lambda d: (-abs(strides[d]), d)))
     return traced if order == tuple(range(len(order))) else reordered(traced, order)
 
 
-def _build_points(k: KernelBuilder, problem: Problem, match: Trace, lanes: int, block: int) -> Call:
+def _build_points(k: KernelBuilder, problem: Problem, match: PointTrace, lanes: int, block: int) -> KernelOperands:
     axes = len(match.space)
     e = Emission(k, problem, match, lanes, axes - 1)
     values: Values = {}
@@ -104,7 +104,7 @@ def _build_points(k: KernelBuilder, problem: Problem, match: Trace, lanes: int, 
     return e.call
 
 
-def _store(e: Emission, match: Trace, index: list[Index], values: Values, mask: Expr | None, lanes: int) -> None:
+def _store(e: Emission, match: PointTrace, index: list[Index], values: Values, mask: Expr | None, lanes: int) -> None:
     for node, point, walk in match.outputs:
         e.store((node, walk), index, values[point], mask, lanes)
 
@@ -122,7 +122,7 @@ def _can_pull(problem: Problem) -> bool:
     return bool(shape) and shape[-1] >= 4 and all(s.strides[-1] == 1 for s in problem.outs.values())
 
 
-def _build_pull(k: KernelBuilder, problem: Problem, most: int) -> Call:
+def _build_pull(k: KernelBuilder, problem: Problem, most: int) -> KernelOperands:
     """Loops over the result, the last in vectors; the last vector of a row overlaps the one before."""
     pull = Pull(k, problem)
     shape = dims_of(problem.group.outputs[0])
@@ -144,4 +144,4 @@ def _build_pull(k: KernelBuilder, problem: Problem, most: int) -> Call:
     return pull.call
 
 
-TEMPLATE = Map()
+TEMPLATE = MapTemplate()

@@ -25,7 +25,7 @@ PACKERS = {"copy": pack_copy, "transpose": pack_transpose, "gather": pack_gather
 
 
 @dataclass(slots=True)
-class Nest:
+class ContractionNest:
     """A contraction being emitted. ``affine`` is merged, its last column axis is the vectors'; ``rank`` is the number of result dimensions.
 
     ``lhs`` and ``rhs`` are the operands' first elements, to which the strides in ``affine`` apply. Where ``schedule.pack`` is ``load``,

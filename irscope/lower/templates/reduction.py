@@ -10,7 +10,7 @@ from math import prod
 from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, width
-from irscope.lower.points import Trace, lies_across, merged, trace
+from irscope.lower.points import PointTrace, lies_across, merged, trace
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.rows import operation_of
 from irscope.lower.tile import Expr, Schedule
@@ -19,12 +19,12 @@ from irscope.ops import hlo
 from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
 
 
-class Reduction(Template[Trace]):
+class ReductionTemplate(Template[PointTrace]):
     """Groups of kind ``reduction`` with one result, and sums over rows whose elements are strided."""
 
     name = "reduction"
 
-    def match(self, problem: Problem) -> Trace | None:
+    def match(self, problem: Problem) -> PointTrace | None:
         group = problem.group
         if group.kind not in ("reduction", "rows") or group.anchor is None or len(group.anchor.operands) != 2 or problem.in_place:
             return None
@@ -36,12 +36,12 @@ class Reduction(Template[Trace]):
         found = merged(traced)
         return found if found.rows and (group.kind == "reduction" or lies_across(found)) else None
 
-    def schedule(self, problem: Problem, match: Trace) -> Schedule:
+    def schedule(self, problem: Problem, match: PointTrace) -> Schedule:
         kept = match.space[match.rows - 1]
         lanes = width(kept, problem.lanes)
         return {"lanes": lanes, "vectors": max(1, min(4, kept // lanes))}
 
-    def build(self, problem: Problem, match: Trace, schedule: Schedule) -> Built:
+    def build(self, problem: Problem, match: PointTrace, schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
         reduction = _Reduction(k, problem, match, schedule["lanes"], schedule["vectors"])
         reduction.write()
@@ -49,7 +49,7 @@ class Reduction(Template[Trace]):
 
 
 class _Reduction:
-    def __init__(self, k: KernelBuilder, problem: Problem, match: Trace, lanes: int, vectors: int) -> None:
+    def __init__(self, k: KernelBuilder, problem: Problem, match: PointTrace, lanes: int, vectors: int) -> None:
         self.k = k
         self.match = match
         self.lanes = lanes
@@ -131,4 +131,4 @@ class _Reduction:
                 self.e.store((output, walk), at, held[point], mask, lanes)
 
 
-TEMPLATE = Reduction()
+TEMPLATE = ReductionTemplate()

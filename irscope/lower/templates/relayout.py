@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from irscope.graph import DType, Node
 from irscope.lower.build import KernelBuilder
-from irscope.lower.call import Call
+from irscope.lower.call import KernelOperands
 from irscope.lower.program import Slot
 from irscope.lower.storage import LayoutConstraint, Storage
-from irscope.lower.templates import Operand, Problem, Stage
+from irscope.lower.templates import KernelOperand, LaunchStage, Problem
 from irscope.lower.templates.pack import transposed
 from irscope.lower.view import Address, View
 
@@ -20,10 +20,10 @@ class Edges:
     """The copies before and after a kernel, as stages. ``problem`` is what remains for the kernel between them."""
 
     problem: Problem
-    before: list[Stage] = field(default_factory=list)
-    after: list[Stage] = field(default_factory=list)
+    before: list[LaunchStage] = field(default_factory=list)
+    after: list[LaunchStage] = field(default_factory=list)
 
-    def frame(self, node: Node, order: tuple[int, ...], room: Sequence[tuple[int, int]], holes: Sequence[int]) -> Operand:
+    def frame(self, node: Node, order: tuple[int, ...], room: Sequence[tuple[int, int]], holes: Sequence[int]) -> KernelOperand:
         """A separate operand for one position that reads an input: a copy in another order, with zeros around it and between its elements.
         Other readers of the input still read the original.
 
@@ -34,8 +34,9 @@ class Edges:
         shape = tuple((n - 1) * hole + 1 for n, hole in zip(storage.shape, holes))
         made = _own(node.name, storage, shape, constraint, any(hole > 1 for hole in holes))
         kept = replace(made, shape=storage.shape, strides=tuple(s * hole for s, hole in zip(made.strides, holes)))
-        self.before.append(_copying(f"{problem.name}_frame", problem, node, (Operand(storage, node), "x"), (Operand(kept), "framed")))
-        return Operand(made, around=True)
+        self.before.append(_copying(f"{problem.name}_frame", problem, node, (KernelOperand(storage, node), "x"),
+                                    (KernelOperand(kept), "framed")))
+        return KernelOperand(made, around=True)
 
     def leave(self, orders: Mapping[Node, tuple[int, ...]]) -> None:
         """Let outputs be written into private memory, in other orders, and be copied from there to their own."""
@@ -43,14 +44,15 @@ class Edges:
         for node, order in orders.items():
             storage = problem.outs[node]
             outs[node] = _own(node.name, storage, storage.shape, LayoutConstraint.dense(order), False)
-            self.after.append(_copying(f"{problem.name}_relay", problem, node, (Operand(outs[node]), "x"), (Operand(storage, node), "y")))
+            self.after.append(_copying(f"{problem.name}_relay", problem, node, (KernelOperand(outs[node]), "x"),
+                                       (KernelOperand(storage, node), "y")))
         self.problem = replace(problem, outs=outs, apart=problem.apart | frozenset(orders))
 
 
-def _copying(name: str, problem: Problem, node: Node, source: tuple[Operand, str], target: tuple[Operand, str]) -> Stage:
+def _copying(name: str, problem: Problem, node: Node, source: tuple[KernelOperand, str], target: tuple[KernelOperand, str]) -> LaunchStage:
     """The stage that copies one operand to another; each with the name of its buffer."""
     k = KernelBuilder(name, lanes=problem.lanes, tuned=True)
-    call, storage = Call(k), source[0].storage
+    call, storage = KernelOperands(k), source[0].storage
     copy(k, call.bind(source[0], "in", source[1]), call.bind(target[0], "out", target[1]), _lanes(storage.dtype, problem.lanes))
     return call.stage(k.finish(bytes=2.0 * storage.elements * storage.dtype.storage, origin=(node.name,)))
 

@@ -15,7 +15,7 @@ from irscope.graph.dtypes import F32, F64, PRED
 from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, width
-from irscope.lower.points import Point, Trace, lies_across, merged, trace
+from irscope.lower.points import Point, PointTrace, lies_across, merged, trace
 from irscope.lower.register import ComplexReg, Reg
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.tile import Buffer, Expr, Schedule
@@ -32,25 +32,25 @@ At = Callable[[Sequence[Index], int, Expr | None, int], None]
 """Emits the work at an index of the row: the index, the register to sum into, the mask, and the lanes."""
 
 
-class Rows(Template[Trace]):
+class RowsTemplate(Template[PointTrace]):
     """Groups of kind ``rows``."""
 
     name = "rows"
 
-    def match(self, problem: Problem) -> Trace | None:
+    def match(self, problem: Problem) -> PointTrace | None:
         if problem.group.kind != "rows" or problem.in_place:
             return None
         traced = trace(problem)
         found = merged(traced) if traced is not None else None
         return None if found is None or lies_across(found) else found
 
-    def schedule(self, problem: Problem, match: Trace) -> Schedule:
+    def schedule(self, problem: Problem, match: PointTrace) -> Schedule:
         columns = match.space[-1] if len(match.space) > match.rows else 1
         simple = all(operation_of(p.node) is not None for p in match.points if p.kind == "reduce")
         lanes = width(columns, problem.lanes) if simple else 1
         return {"lanes": lanes, "sums": 4 if columns >= 4 * lanes and lanes > 1 else 1}
 
-    def build(self, problem: Problem, match: Trace, schedule: Schedule) -> Built:
+    def build(self, problem: Problem, match: PointTrace, schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
         rows = _Rows(k, problem, match, schedule["lanes"], schedule["sums"])
         rows.write()
@@ -58,7 +58,7 @@ class Rows(Template[Trace]):
 
 
 @dataclass(slots=True)
-class Sum:
+class RowSum:
     """One running reduction: the registers of a pass, and how they are combined.
 
     ``total`` exists where a long sum is computed in blocks: after each block the registers are added to it and reset to zero.
@@ -73,7 +73,7 @@ class Sum:
 
 
 class _Rows:
-    def __init__(self, k: KernelBuilder, problem: Problem, match: Trace, lanes: int, sums: int) -> None:
+    def __init__(self, k: KernelBuilder, problem: Problem, match: PointTrace, lanes: int, sums: int) -> None:
         self.k = k
         self.match = match
         self.lanes = lanes
@@ -142,7 +142,7 @@ class _Rows:
         for one in sums:
             values[one.point] = self._end(one, values)
 
-    def _loops(self, at: At, unroll: int, totals: list[Sum]) -> None:
+    def _loops(self, at: At, unroll: int, totals: list[RowSum]) -> None:
         """Emit loops over a row, in blocks where sums have totals: after each block the registers are added to them."""
         if not self.columns:
             at([], 0, None, 1)
@@ -221,11 +221,11 @@ class _Rows:
 
     # ---- reductions
 
-    def _begin(self, point: Point, values: Values) -> Sum:
+    def _begin(self, point: Point, values: Values) -> RowSum:
         node = point.node
         operation, dtype = operation_of(node), tensor_of(node).dtype
         if operation is None:
-            return Sum(point, None, dtype, [self.k.reg(dtype, self.k.convert(values[point.args[1]], dtype))])
+            return RowSum(point, None, dtype, [self.k.reg(dtype, self.k.convert(values[point.args[1]], dtype))])
         op = combiner(node.bodies[0])
         assert op is not None
         wide = widened(dtype) if operation in ("add", "mul") else dtype
@@ -239,9 +239,9 @@ class _Rows:
         total = self.k.reg(total_type, self.k.splat(self.k.const(0, total_type), self.lanes)) \
             if operation == "add" and steps > SUM_BLOCK and (wide.is_float or wide.is_complex) else None
         nan_seen = self.k.reg(PRED, self.k.splat(self.k.pred(False), self.lanes)) if aside else None
-        return Sum(point, operation, wide, registers, nan_seen, total)
+        return RowSum(point, operation, wide, registers, nan_seen, total)
 
-    def _add_block(self, one: Sum) -> None:
+    def _add_block(self, one: RowSum) -> None:
         """Add the registers of a block to the total, and reset them to zero."""
         k, total = self.k, one.total
         assert total is not None
@@ -249,7 +249,7 @@ class _Rows:
         for register in one.registers:
             register.set(k.splat(k.const(0, one.dtype), self.lanes))
 
-    def _joined(self, one: Sum) -> Expr:
+    def _joined(self, one: RowSum) -> Expr:
         """The registers combined, lane by lane."""
         total: Expr = one.registers[0].get()
         for register in one.registers[1:]:
@@ -257,7 +257,7 @@ class _Rows:
             total = self._better(one, total, value) if one.nan is not None else self.k.binary(str(one.operation), total, value)
         return total
 
-    def _add(self, one: Sum, value: Expr, slot: int, mask: Expr | None, lanes: int, values: Values) -> None:
+    def _add(self, one: RowSum, value: Expr, slot: int, mask: Expr | None, lanes: int, values: Values) -> None:
         k = self.k
         register = one.registers[slot]
         if one.operation is None:
@@ -274,11 +274,11 @@ class _Rows:
             return
         register.set(k.binary(one.operation, register.get(), value))
 
-    def _better(self, one: Sum, x: Expr, y: Expr) -> Expr:
+    def _better(self, one: RowSum, x: Expr, y: Expr) -> Expr:
         """The larger (or smaller) of two values that are not NaN."""
         return self.k.select(self.k.compare("GT" if one.operation == "max" else "LT", x, y), x, y)
 
-    def _end(self, one: Sum, values: Values) -> Expr:
+    def _end(self, one: RowSum, values: Values) -> Expr:
         """The reduced value: registers and lanes combined, then the init value, rounded to the result's type."""
         k = self.k
         if one.operation is None:
@@ -326,4 +326,4 @@ def _tail_identity(op: Op, dtype: DType) -> complex:
     return _neutral(op, dtype)
 
 
-TEMPLATE = Rows()
+TEMPLATE = RowsTemplate()

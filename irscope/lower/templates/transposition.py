@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values
-from irscope.lower.points import Point, Trace, merged, trace
+from irscope.lower.points import Point, PointTrace, merged, trace
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.map import ordered
 from irscope.lower.templates.pack import transposed
@@ -22,12 +22,12 @@ SMALLEST = 4
 """Squares of fewer lanes gain nothing over single elements."""
 
 
-class Transposition(Template[tuple[Trace, int]]):
+class TranspositionTemplate(Template[tuple[PointTrace, int]]):
     """Maps with loads that are contiguous along another axis than the results."""
 
     name = "transposition"
 
-    def match(self, problem: Problem) -> tuple[Trace, int] | None:
+    def match(self, problem: Problem) -> tuple[PointTrace, int] | None:
         """The trace, and the axis along which the transposed inputs are contiguous."""
         if problem.group.kind != "map" or problem.in_place:
             return None
@@ -43,14 +43,14 @@ class Transposition(Template[tuple[Trace, int]]):
             return None
         return found, axis
 
-    def schedule(self, problem: Problem, match: tuple[Trace, int]) -> Schedule:
+    def schedule(self, problem: Problem, match: tuple[PointTrace, int]) -> Schedule:
         found, axis = match
         lanes = problem.lanes
         while lanes > min(found.space[-1], found.space[axis]):
             lanes //= 2
         return {"lanes": lanes}
 
-    def build(self, problem: Problem, match: tuple[Trace, int], schedule: Schedule) -> Built:
+    def build(self, problem: Problem, match: tuple[PointTrace, int], schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
         squares = _Squares(k, problem, *match, schedule["lanes"])
         squares.write()
@@ -68,7 +68,7 @@ def _along(point: Point) -> int | None:
 
 
 class _Squares:
-    def __init__(self, k: KernelBuilder, problem: Problem, match: Trace, axis: int, lanes: int) -> None:
+    def __init__(self, k: KernelBuilder, problem: Problem, match: PointTrace, axis: int, lanes: int) -> None:
         self.k = k
         self.match = match
         self.axis = axis
@@ -119,4 +119,4 @@ class _Squares:
                 self.e.store((node, walk), here, inner[point], None, self.lanes)
 
 
-TEMPLATE = Transposition()
+TEMPLATE = TranspositionTemplate()

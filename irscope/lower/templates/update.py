@@ -9,19 +9,19 @@ from irscope.graph import Node
 from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, width
-from irscope.lower.points import Point, Trace, level_of, merged
+from irscope.lower.points import Point, PointTrace, level_of, merged
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.tile import Expr, Schedule
 from irscope.lower.values import is_scalar_constant
 from irscope.ops.nests import clamped
 
 
-class Update(Template[Trace]):
+class UpdateTemplate(Template[PointTrace]):
     """Groups of kind ``update``: the inputs are the update and its start indices; the output's memory already holds the array."""
 
     name = "update"
 
-    def match(self, problem: Problem) -> Trace | None:
+    def match(self, problem: Problem) -> PointTrace | None:
         if problem.group.kind != "update":
             return None
         node = problem.group.nodes[0]
@@ -32,12 +32,12 @@ class Update(Template[Trace]):
         walk = Strides(shape, source.strides)
         points.append(Point("load", part, (), walk, level=level_of(walk)))
         out = problem.outs[node]
-        return merged(Trace(shape, len(shape), points, [(node, points[-1], Strides(shape, out.strides))]))
+        return merged(PointTrace(shape, len(shape), points, [(node, points[-1], Strides(shape, out.strides))]))
 
-    def schedule(self, problem: Problem, match: Trace) -> Schedule:
+    def schedule(self, problem: Problem, match: PointTrace) -> Schedule:
         return {"lanes": width(match.space[-1] if match.space else 1, problem.lanes)}
 
-    def build(self, problem: Problem, match: Trace, schedule: Schedule) -> Built:
+    def build(self, problem: Problem, match: PointTrace, schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True)
         lanes, axes = schedule["lanes"], len(match.space)
         e = Emission(k, problem, match, lanes, axes - 1)
@@ -76,4 +76,4 @@ def _scalar(start: Node, axes: int) -> Point:
     return Point("load", start, (), Strides((1,) * axes, (0,) * axes))
 
 
-TEMPLATE = Update()
+TEMPLATE = UpdateTemplate()

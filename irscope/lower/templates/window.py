@@ -38,7 +38,7 @@ _DIRECTIONS: dict[Op | None, str] = {hlo.maximum: "GT", hlo.minimum: "LT"}
 
 
 @dataclass(slots=True)
-class Work:
+class WindowWork:
     """``axis`` is the dimension of the lanes; ``repeats``: reading an element twice does not change the result."""
 
     window: Window
@@ -66,7 +66,7 @@ class Windows:
         nodes = (anchor.operands[0], *group.outputs)
         return {node: constraint for node in nodes if len(dims_of(node)) == rank and node.op is not hlo.constant}
 
-    def match(self, problem: Problem) -> Work | None:
+    def match(self, problem: Problem) -> WindowWork | None:
         """One operand without dilation, and a contiguous dimension that no window slides along."""
         group, anchor = problem.group, problem.group.anchor
         window = _window(group)
@@ -83,15 +83,16 @@ class Windows:
         strides, written = problem.ins[operand].strides, found[0]
         for axis in range(len(window.size)):
             if not _slides(window, axis) and strides[axis] == 1 and all(v[axis] == 1 for v in written) and dims_of(anchor)[axis] > 1:
-                return Work(window, axis, combiner(anchor.bodies[0]) in IDEMPOTENT and _all_meet(window, dims_of(operand), dims_of(anchor)))
+                repeats = combiner(anchor.bodies[0]) in IDEMPOTENT and _all_meet(window, dims_of(operand), dims_of(anchor))
+                return WindowWork(window, axis, repeats)
         return None
 
-    def schedule(self, problem: Problem, match: Work) -> Schedule:
+    def schedule(self, problem: Problem, match: WindowWork) -> Schedule:
         assert problem.group.anchor is not None and isinstance(problem.group.anchor.type, TensorType)
         type = problem.group.anchor.type
         return {"vectors": 4, "lanes": width(type.dims()[match.axis], machine_of(problem.lanes).lanes(type.dtype))}
 
-    def build(self, problem: Problem, match: Work, schedule: Schedule) -> Built:
+    def build(self, problem: Problem, match: WindowWork, schedule: Schedule) -> Built:
         anchor, lanes = problem.group.anchor, schedule["lanes"]
         assert anchor is not None
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
@@ -103,7 +104,7 @@ class Windows:
 class _Nest:
     """The loops of one kernel."""
 
-    def __init__(self, k: KernelBuilder, problem: Problem, work: Work, anchor: Node, lanes: int, vectors: int) -> None:
+    def __init__(self, k: KernelBuilder, problem: Problem, work: WindowWork, anchor: Node, lanes: int, vectors: int) -> None:
         self.k, self.work, self.anchor, self.lanes, self.vectors = k, work, anchor, lanes, vectors
         self.epilogue = Epilogue(k, problem, work.axis)
         self.source = self.epilogue.views[anchor.operands[0]]

@@ -13,12 +13,12 @@ from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32
 from irscope.lazy import Array
 from irscope.lower.build import KernelBuilder
-from irscope.lower.schedule import ContractionSchedule, Machine, Size, choose_tile, machine_of
+from irscope.lower.schedule import ContractionSchedule, ProductSize, VectorMachine, choose_tile, machine_of
 from irscope.lower.storage import LayoutConstraint
 from irscope.lower.templates import Built, Packed, Problem, Template
 from irscope.lower.templates.convolution import Between, are_channels_last, between_edges, geometry_of
 from irscope.lower.templates.epilogue import Epilogue
-from irscope.lower.templates.geometry import Geometry
+from irscope.lower.templates.geometry import ConvolutionGeometry
 from irscope.lower.templates.micro import sum_type
 from irscope.lower.templates.pack import panels
 from irscope.lower.templates.transforms import weights
@@ -35,15 +35,15 @@ ENOUGH_TILES = 48
 
 
 @dataclass(slots=True)
-class Work:
+class WinogradWork:
     """A convolution between its edges; a tile has ``m`` x ``m`` results."""
 
-    geometry: Geometry
+    geometry: ConvolutionGeometry
     between: Between
     m: int
 
 
-class Winograd(Template[Work]):
+class WinogradTemplate(Template[WinogradWork]):
     """The template for Winograd convolutions: see the module."""
 
     name = "winograd"
@@ -57,7 +57,7 @@ class Winograd(Template[Work]):
             return {}
         return {geometry.lhs: geometry.image_constraint(2)}
 
-    def match(self, problem: Problem) -> Work | None:
+    def match(self, problem: Problem) -> WinogradWork | None:
         """Convolutions for which it pays, unless ``--precision exact`` is set."""
         geometry = geometry_of(problem.group)
         exact = problem.precision == "exact"
@@ -65,14 +65,14 @@ class Winograd(Template[Work]):
             return None
         m = _tile(geometry, problem)
         between = between_edges(problem, geometry, m, channels_last=True)
-        return Work(geometry, between, m) if between is not None and are_channels_last(between, geometry) else None
+        return WinogradWork(geometry, between, m) if between is not None and are_channels_last(between, geometry) else None
 
-    def schedule(self, problem: Problem, match: Work) -> Schedule:
+    def schedule(self, problem: Problem, match: WinogradWork) -> Schedule:
         conv, machine = match.geometry.conv, machine_of(problem.lanes)
         block = _block_rows(match.geometry, match.m, machine)
         tiles = block * ceil(conv.out_spatial[1] / match.m)
         far = (match.m + 2) ** 2 * conv.features * conv.outputs * 4 > machine.l2 // 2
-        rows, vectors, _ = choose_tile(Size(tiles, conv.outputs, conv.features, far=far), machine, problem.lanes)
+        rows, vectors, _ = choose_tile(ProductSize(tiles, conv.outputs, conv.features, far=far), machine, problem.lanes)
         prefetch = min(2, ceil(vectors / ceil(tiles / rows)))
         panels, width = conv.outputs // (vectors * problem.lanes), vectors * problem.lanes
         blocks = conv.batch * ceil(ceil(conv.out_spatial[0] / match.m) / block)
@@ -82,7 +82,7 @@ class Winograd(Template[Work]):
         tile = ContractionSchedule(rows, vectors, pack="load", prefetch=prefetch)
         return {"m": match.m, "block_rows": block, "groups": groups, **tile.data()}
 
-    def build(self, problem: Problem, match: Work, schedule: Schedule) -> Built:
+    def build(self, problem: Problem, match: WinogradWork, schedule: Schedule) -> Built:
         geometry, edges, dtype, lanes = match.geometry, match.between.edges, sum_type(problem.group), problem.lanes
         conv, dims, m = geometry.conv, geometry.conv.dims, schedule["m"]
         chosen = ContractionSchedule.of(schedule)
@@ -100,7 +100,7 @@ class Winograd(Template[Work]):
         return Built([*edges.before, epilogue.call.stage(kernel), *edges.after])
 
 
-def _suits(geometry: Geometry) -> bool:
+def _suits(geometry: ConvolutionGeometry) -> bool:
     conv, window = geometry.conv, geometry.conv.window
     plain = window.size == (3, 3) and set(window.stride) == {1} and set(window.rhs_dilate) == {1} and geometry.groups == 1
     if not plain or min(conv.features, conv.outputs) < MIN_CHANNELS or min(window.pad_low) < 0 or max(geometry.holes) > 1:
@@ -108,14 +108,14 @@ def _suits(geometry: Geometry) -> bool:
     return conv.batch * ceil(conv.out_spatial[0] / 2) * ceil(conv.out_spatial[1] / 2) >= MIN_TILES
 
 
-def _tile(geometry: Geometry, problem: Problem) -> int:
+def _tile(geometry: ConvolutionGeometry, problem: Problem) -> int:
     """4 only under ``fast``, where the image has many tiles for the 36 planes of weights that are read."""
     conv = geometry.conv
     tiles = conv.batch * ceil(conv.out_spatial[0] / 4) * ceil(conv.out_spatial[1] / 4)
     return 4 if problem.precision == "fast" and tiles >= 16 else 2
 
 
-def _block_rows(geometry: Geometry, m: int, machine: Machine) -> int:
+def _block_rows(geometry: ConvolutionGeometry, m: int, machine: VectorMachine) -> int:
     """Rows of tiles whose transforms and products fit in half of the second cache; enough for the weights where those would not fit."""
     conv, planes = geometry.conv, (m + 2) ** 2
     across, down = ceil(conv.out_spatial[1] / m), ceil(conv.out_spatial[0] / m)
@@ -126,7 +126,7 @@ def _block_rows(geometry: Geometry, m: int, machine: Machine) -> int:
     return max(1, min(down, machine.l2 // 2 // row))
 
 
-def _packed(geometry: Geometry, m: int, width: int, dtype: DType) -> tuple[Packed, tuple[int, ...]]:
+def _packed(geometry: ConvolutionGeometry, m: int, width: int, dtype: DType) -> tuple[Packed, tuple[int, ...]]:
     """The transformed weights in panels, plane by plane."""
     numpy_type = dtype.numpy()
     shape = ((m + 2) ** 2, ceil(geometry.conv.outputs / width), geometry.conv.features, width)
@@ -137,10 +137,10 @@ def _packed(geometry: Geometry, m: int, width: int, dtype: DType) -> tuple[Packe
     return Packed(geometry.rhs, dtype, ("winograd", geometry.conv, m, width, dtype.name), make), shape
 
 
-def _flops(geometry: Geometry) -> float:
+def _flops(geometry: ConvolutionGeometry) -> float:
     """FLOPs of the direct sum, so that figures are comparable."""
     conv = geometry.conv
     return 2.0 * 9 * conv.batch * conv.out_spatial[0] * conv.out_spatial[1] * conv.features * conv.outputs
 
 
-TEMPLATE = Winograd()
+TEMPLATE = WinogradTemplate()

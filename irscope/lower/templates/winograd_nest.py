@@ -15,7 +15,7 @@ from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule
 from irscope.lower.templates.affine import Affine, Axis
-from irscope.lower.templates.nest import Nest
+from irscope.lower.templates.nest import ContractionNest
 from irscope.lower.templates.shares import stepped
 from irscope.lower.templates.transforms import INPUT, OUTPUT, both_sides
 from irscope.lower.tile import Expr
@@ -114,7 +114,7 @@ class WinogradNest:
             # Whole vectors: the elements beyond the last channel are zero, and there is room for them.
             (products + (index[0] * (self.tiles * pitch_out) + index[1] * pitch_out + index[2])).store(value)
 
-        Nest(self.k, affine, transformed, self.weights + g * (own * self.inputs), self.dtype, self.lanes, 3, self.schedule, keep,
+        ContractionNest(self.k, affine, transformed, self.weights + g * (own * self.inputs), self.dtype, self.lanes, 3, self.schedule, keep,
              parallel=False, packed_columns=self.outputs).write()
 
     def _backward(self, products: Address, n: Index, y: Expr, rows: int, g: Index) -> None:

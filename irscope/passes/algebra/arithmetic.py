@@ -12,7 +12,7 @@ from irscope.passes.algebra.movement import unit_reshape
 from irscope.passes.algebra.simplifier import Rule, Rules, Simplifier, dims_of, is_static, of, scalar_of
 
 
-class Maker:
+class NodeMaker:
     """Builds a replacement: nodes of one type."""
 
     def __init__(self, s: Simplifier, type: TensorType) -> None:
@@ -33,7 +33,7 @@ def row(name: str) -> Rule:
 
     def rule(s: Simplifier, d: Node) -> Node | None:
         bound = identity.match(d, _is, {}) if of(d).dtype.kind in identity.kinds else None
-        found: Node | None = None if bound is None else identity.build(bound, Maker(s, of(d)))
+        found: Node | None = None if bound is None else identity.build(bound, NodeMaker(s, of(d)))
         return found
     return rule
 

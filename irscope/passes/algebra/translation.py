@@ -9,7 +9,7 @@ from irscope.graph import Node, TensorType
 from irscope.lazy import np
 from irscope.ops import get, hlo
 from irscope.ops.attributes import Broadcast, Compare, Concatenate, Iota, Reduce, Reverse, Slice, Transpose
-from irscope.passes.algebra.arithmetic import Maker
+from irscope.passes.algebra.arithmetic import NodeMaker
 from irscope.passes.algebra.simplifier import Rule, Rules, Simplifier, dims_of, is_static, of, scalar_of
 
 ROWS = """add-zero subtract-zero multiply-one and-ones and-zero not-equal-zero equal-one complex-of-parts imag-of-complex real-of-complex
@@ -45,7 +45,7 @@ def row_of(name: str) -> Rule:
         bound = row.match(node, _is, PREDICATES)
         if bound is None:
             return None
-        found: Node = row.build(bound, Maker(s, of(node)))
+        found: Node = row.build(bound, NodeMaker(s, of(node)))
         return found if dims_of(found) == dims_of(node) and of(found).dtype is of(node).dtype else None
     return rule
 

@@ -16,7 +16,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
-from irscope.formats.relay.declarations import Attributes, Operator, declared, enter, names, parse_schema
+from irscope.formats.relay.declarations import Attributes, RelayOperator, declared, enter, names, parse_schema
 from irscope.formats.relay.inference import cost_of, infer_node
 from irscope.graph import Effect, Kind, Op
 from irscope.ops.registry import declare
@@ -46,7 +46,7 @@ def operator(*schemas: str, kind: Kind = Kind.OPAQUE, values: bool = False, infe
     def build(function: F) -> F:
         doc = (function.__doc__ or "").strip().split("\n")[0]
         for text in schemas:
-            made = Operator(*parse_schema(text, "tensor"), kind, function, values, infer)
+            made = RelayOperator(*parse_schema(text, "tensor"), kind, function, values, infer)
             family = FAMILIES.get(function.__module__.rpartition(".")[2], "")
             declare(Op(made.name, "relay", doc or f"``{text}``", kind, Effect.PURE, infer_node, expand=function, cost=cost_of,
                        work=work or family, weight=weight, traits=frozenset({"reads-values"} if values else ())))
@@ -59,7 +59,7 @@ def operator(*schemas: str, kind: Kind = Kind.OPAQUE, values: bool = False, infe
 def opaque(*schemas: str, kind: Kind = Kind.OPAQUE, effect: Effect = Effect.PURE, infer: Infer = None) -> None:
     """Declare operators that irscope knows by name and cannot compute; ``infer`` computes their type where it is known."""
     for text in schemas:
-        made = Operator(*parse_schema(text, "any"), kind, None, False, infer)
+        made = RelayOperator(*parse_schema(text, "any"), kind, None, False, infer)
         declare(Op(made.name, "relay", f"``{text}``", kind, effect, infer_node, cost=cost_of))
         enter(made)
 

@@ -5,7 +5,7 @@ import re
 from math import prod
 from typing import Any
 
-from irscope.formats.hlo.devices import Axis, ReplicaGroups
+from irscope.formats.hlo.devices import MeshAxis, ReplicaGroups
 from irscope.formats.stablehlo.attributes import Record
 from irscope.formats.stablehlo.building.reduction import region
 from irscope.formats.stablehlo.building.text import text_of
@@ -56,7 +56,7 @@ def _mesh_groups(work: Work) -> ReplicaGroups:
         if name not in sizes:
             raise TypeFault(f"replica_groups of '{work.operation.name}' name an axis {name!r} that the mesh does not have")
         part = SUB_AXIS.search(text_of(reference.values.get("sub_axis_info", "")))
-        axes.append(Axis(order.index(name), *(map(int, part.groups()) if part else ())))
+        axes.append(MeshAxis(order.index(name), *(map(int, part.groups()) if part else ())))
         shown.append(f"'{name}'" + (f":({part[1]}){part[2]}" if part else ""))
     mesh = ", ".join(f"'{name}'={size}" for name, size in sizes.items())
     return ReplicaGroups(f"mesh[{mesh}] {{{', '.join(shown)}}}", mesh=tuple(sizes.values()), axes=tuple(axes))

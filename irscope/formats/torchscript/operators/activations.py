@@ -6,7 +6,7 @@ from math import pi, sqrt
 from irscope.formats.torchscript.abstract import ITSELF, Decision
 from irscope.formats.torchscript.operators import alias, operator
 from irscope.formats.torchscript.operators.wide import rounded_once
-from irscope.formats.torchscript.strides import Layout
+from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 
@@ -152,7 +152,7 @@ def glu(t: Torch, x: Node, dim: int) -> Node:
 @alias("dropout(Tensor(a) input, float p, bool train)", "feature_dropout(Tensor(a) input, float p, bool train)",
        "alpha_dropout(Tensor(a) input, float p, bool train)", "feature_alpha_dropout(Tensor(a) input, float p, bool train)",
        traits="dropout")
-def dropout(t: Torch, x: Node, at: Layout | None, p: float, train: bool) -> Decision:
+def dropout(t: Torch, x: Node, at: Strided | None, p: float, train: bool) -> Decision:
     """In evaluation the input itself. In training the result depends on torch's generator, which is not in the text."""
     if train and p > 0 and 0 not in t.shape(x):
         raise ValueError("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")

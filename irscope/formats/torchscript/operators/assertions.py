@@ -12,7 +12,7 @@ from irscope.graph import Effect, Node
 from irscope.graph.dtypes import F32
 
 
-class Program(Protocol):
+class ProgramBuilder(Protocol):
     """What queries need of the running program: the builder."""
 
     t: Torch
@@ -23,7 +23,7 @@ class Program(Protocol):
           "sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None)",
           "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, "
           "Layout? layout=None)", style="raw", effect=Effect.CONTROL)
-def nothing(program: Program, *rest: object) -> None:
+def nothing(program: ProgramBuilder, *rest: object) -> None:
     """Raises an exception in torch where its condition is false."""
 
 
@@ -31,7 +31,7 @@ def nothing(program: Program, *rest: object) -> None:
           "_functional_assert_scalar(Scalar self, str assert_msg, Tensor dep_token)",
           "_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token)",
           "_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token)", style="raw")
-def token(program: Program, *rest: object) -> Tensor:
+def token(program: ProgramBuilder, *rest: object) -> Tensor:
     """The token that it takes: an order of effects, without a value."""
     last = rest[-1]
     assert isinstance(last, Tensor), "the schema ends with a tensor"
@@ -45,7 +45,7 @@ def make_token(t: Torch, *rest: object) -> Node:
 
 
 @operator("prims::_sink_tokens(Tensor[] tokens)", style="raw")
-def sink_tokens(program: Program, tokens: object) -> None:
+def sink_tokens(program: ProgramBuilder, tokens: object) -> None:
     """The end of an order of effects."""
 
 
@@ -62,28 +62,28 @@ def sym_numel(t: Torch, x: Node) -> object:
     return prod(t.shape(x))
 
 
-def _layout(program: Program, x: Tensor) -> Any:
+def _layout(program: ProgramBuilder, x: Tensor) -> Any:
     """Sizes and strides; contiguous ones where they are unknown."""
     return x.layout or contiguous(program.t.shape(x.get()))
 
 
 @operator("stride(Tensor self)", "sym_stride(Tensor self)", style="raw", work="free")
-def strides(program: Program, x: Tensor) -> list[int]:
+def strides(program: ProgramBuilder, x: Tensor) -> list[int]:
     return list(_layout(program, x).strides)
 
 
 @operator("stride.int(Tensor self, int dim)", "sym_stride.int(Tensor self, int dim)", style="raw", work="free")
-def stride(program: Program, x: Tensor, dim: int) -> int:
+def stride(program: ProgramBuilder, x: Tensor, dim: int) -> int:
     at = _layout(program, x)
     return int(at.strides[program.t.dim(at.rank, dim)])
 
 
 @operator("storage_offset(Tensor self)", "sym_storage_offset(Tensor self)", style="raw", work="free")
-def storage_offset(program: Program, x: Tensor) -> int:
+def storage_offset(program: ProgramBuilder, x: Tensor) -> int:
     return _layout(program, x).offset or 0
 
 
 @operator("sym_is_contiguous(Tensor self, MemoryFormat memory_format=contiguous_format)",
           "is_contiguous.memory_format(Tensor self, MemoryFormat memory_format)", "is_contiguous(Tensor self)", style="raw")
-def is_contiguous(program: Program, x: Tensor, memory_format: int = 0) -> bool:
+def is_contiguous(program: ProgramBuilder, x: Tensor, memory_format: int = 0) -> bool:
     return bool(_layout(program, x).is_contiguous(memory_format))

@@ -1,23 +1,23 @@
 """Copies, casts and fills. A cast to the type of the tensor returns the tensor itself."""
 from __future__ import annotations
 
-from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Unsure, View
+from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, TensorView, Unsure
 from irscope.formats.torchscript.operators import alias, operator, view
-from irscope.formats.torchscript.strides import PRESERVE_FORMAT, Layout, contiguous, preserved
+from irscope.formats.torchscript.strides import PRESERVE_FORMAT, Strided, contiguous, preserved
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import PRED, S64
 
 
 @view("detach(Tensor(a) self)", "alias(Tensor(a) self)")
-def same(t: Torch, x: Node) -> View:
-    return View(lambda b: b, lambda b, new: new, lambda at: at)
+def same(t: Torch, x: Node) -> TensorView:
+    return TensorView(lambda b: b, lambda b, new: new, lambda at: at)
 
 
 @alias("cpu(Tensor(a) self)")
 @alias("lift_fresh(Tensor(a) self)", "requires_grad_(Tensor(a!) self, bool requires_grad=True)",
        "positive(Tensor(a) self)", traits="view")
-def itself(t: Torch, x: Node, at: Layout | None, *rest: object) -> Decision:
+def itself(t: Torch, x: Node, at: Strided | None, *rest: object) -> Decision:
     return ITSELF
 
 
@@ -27,7 +27,7 @@ def clone(t: Torch, x: Node, memory: object = None) -> Node:
     return x
 
 
-def cast(t: Torch, x: Node, at: Layout | None, dtype: DType, copy: bool = False, memory_format: int | None = None) -> Decision:
+def cast(t: Torch, x: Node, at: Strided | None, dtype: DType, copy: bool = False, memory_format: int | None = None) -> Decision:
     """``to``: the tensor itself where it already has the type and the memory format, unless a copy is requested."""
     kept = memory_format in (None, PRESERVE_FORMAT)
     if not copy and t.dtype(x) is dtype:
@@ -43,46 +43,46 @@ def cast(t: Torch, x: Node, at: Layout | None, dtype: DType, copy: bool = False,
 
 @alias("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)",
        traits="cast")
-def to_dtype(t: Torch, x: Node, at: Layout | None, dtype: int, non_blocking: bool, copy: bool, memory_format: int | None) -> Decision:
+def to_dtype(t: Torch, x: Node, at: Strided | None, dtype: int, non_blocking: bool, copy: bool, memory_format: int | None) -> Decision:
     return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy, memory_format)
 
 
 @alias("to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
        "MemoryFormat? memory_format=None)")
-def to_device(t: Torch, x: Node, at: Layout | None, device: object, dtype: int, non_blocking: bool, copy: bool,
+def to_device(t: Torch, x: Node, at: Strided | None, device: object, dtype: int, non_blocking: bool, copy: bool,
               memory_format: int | None) -> Decision:
     return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy, memory_format)
 
 
 @alias("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)")
-def to_other(t: Torch, x: Node, at: Layout | None, other: Node, non_blocking: bool, copy: bool, memory_format: int | None) -> Decision:
+def to_other(t: Torch, x: Node, at: Strided | None, other: Node, non_blocking: bool, copy: bool, memory_format: int | None) -> Decision:
     return cast(t, x, at, t.dtype(other), copy, memory_format)
 
 
 @alias("type_as(Tensor(a) self, Tensor other)", traits="cast")
-def type_as(t: Torch, x: Node, at: Layout | None, other: Node) -> Decision:
+def type_as(t: Torch, x: Node, at: Strided | None, other: Node) -> Decision:
     return cast(t, x, at, t.dtype(other))
 
 
 @alias("to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
        "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)")
-def to_layout(t: Torch, x: Node, at: Layout | None, dtype: int | None, layout: object, device: object, pin: object, non_blocking: bool,
+def to_layout(t: Torch, x: Node, at: Strided | None, dtype: int | None, layout: object, device: object, pin: object, non_blocking: bool,
               copy: bool, memory_format: int | None) -> Decision:
     return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy, memory_format)
 
 
 @alias("to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False)")
-def to_prim(t: Torch, x: Node, at: Layout | None, device: object, dtype: int | None, non_blocking: bool, copy: bool) -> Decision:
+def to_prim(t: Torch, x: Node, at: Strided | None, device: object, dtype: int | None, non_blocking: bool, copy: bool) -> Decision:
     return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy)
 
 
 @alias("to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False)")
-def to_prim_dtype(t: Torch, x: Node, at: Layout | None, dtype: int | None, non_blocking: bool, copy: bool) -> Decision:
+def to_prim_dtype(t: Torch, x: Node, at: Strided | None, dtype: int | None, non_blocking: bool, copy: bool) -> Decision:
     return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy)
 
 
 @alias("to_dense(Tensor(a) self, ScalarType? dtype=None, *, bool? masked_grad=None)")
-def to_dense(t: Torch, x: Node, at: Layout | None, dtype: int | None, masked: object) -> Decision:
+def to_dense(t: Torch, x: Node, at: Strided | None, dtype: int | None, masked: object) -> Decision:
     """The tensor itself, or a copy of one in oneDNN's layout, which the text does not state."""
     made = cast(t, x, at, t.dtype_number(dtype, t.dtype(x)))
     return Unsure(x) if made is ITSELF else made
@@ -101,7 +101,7 @@ def to_copy(t: Torch, x: Node, dtype: int | None, *rest: object) -> Node:
 
 def _cast(name: str, number: int) -> None:
     @alias(f"{name}(Tensor(a) self)", f"_cast_{name.capitalize()}(Tensor(a) self, bool non_blocking=False)")
-    def to_named(t: Torch, x: Node, at: Layout | None, *rest: object) -> Decision:
+    def to_named(t: Torch, x: Node, at: Strided | None, *rest: object) -> Decision:
         return cast(t, x, at, t.dtype_number(number, t.dtype(x)))
 
 

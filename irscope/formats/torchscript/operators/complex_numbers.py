@@ -4,9 +4,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import pi
 
-from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Unsure, View
+from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, TensorView, Unsure
 from irscope.formats.torchscript.operators import alias, operator, view
-from irscope.formats.torchscript.strides import Layout, preserved
+from irscope.formats.torchscript.strides import Strided, preserved
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import C64, C128, F32, F64, PRED
@@ -24,18 +24,18 @@ def conjugate(t: Torch, x: Node) -> Node:
     return t.emit("complex", (t.unary("real", x), t.unary("negate", t.unary("imag", x))))
 
 
-def conjugated(t: Torch) -> View:
+def conjugated(t: Torch) -> TensorView:
     """The conjugate as a view: torch sets a flag, and conjugates when the numbers are read."""
-    return View(lambda b: conjugate(t, b), lambda b, new: conjugate(t, new), lambda at: replace(at, conjugated=not at.conjugated))
+    return TensorView(lambda b: conjugate(t, b), lambda b, new: conjugate(t, new), lambda at: replace(at, conjugated=not at.conjugated))
 
 
 @alias("conj(Tensor(a) self)", "_conj(Tensor(a) self)", traits="view")
-def conj(t: Torch, x: Node, at: Layout | None) -> Decision:
+def conj(t: Torch, x: Node, at: Strided | None) -> Decision:
     return conjugated(t) if t.dtype(x).is_complex else ITSELF
 
 
 @alias("conj_physical(Tensor self)")
-def conj_physical(t: Torch, x: Node, at: Layout | None) -> Decision:
+def conj_physical(t: Torch, x: Node, at: Strided | None) -> Decision:
     if not t.dtype(x).is_complex:
         return ITSELF
     return Copied(conjugate(t, x), preserved(at) if at is not None else None)
@@ -47,12 +47,12 @@ def conj_copy(t: Torch, x: Node) -> Node:
 
 
 @view("_neg_view(Tensor(a) self)")
-def neg_view(t: Torch, x: Node) -> View:
-    return View(lambda b: t.unary("negate", b), lambda b, new: t.unary("negate", new), lambda at: replace(at, negated=not at.negated))
+def neg_view(t: Torch, x: Node) -> TensorView:
+    return TensorView(lambda b: t.unary("negate", b), lambda b, new: t.unary("negate", new), lambda at: replace(at, negated=not at.negated))
 
 
 @alias("resolve_conj(Tensor(a) self)")
-def resolve_conj(t: Torch, x: Node, at: Layout | None) -> Decision:
+def resolve_conj(t: Torch, x: Node, at: Strided | None) -> Decision:
     """A copy of a tensor with the conjugate flag, else the tensor itself."""
     if at is None:
         return Unsure(x) if t.dtype(x).is_complex else ITSELF
@@ -60,51 +60,51 @@ def resolve_conj(t: Torch, x: Node, at: Layout | None) -> Decision:
 
 
 @alias("resolve_neg(Tensor(a) self)")
-def resolve_neg(t: Torch, x: Node, at: Layout | None) -> Decision:
+def resolve_neg(t: Torch, x: Node, at: Strided | None) -> Decision:
     if at is None:
         return Unsure(x)
     return Copied(x, replace(preserved(at), conjugated=at.conjugated)) if at.negated else ITSELF
 
 
-def _parts(at: Layout) -> Layout:
+def _parts(at: Strided) -> Strided:
     """The layout of the real parts."""
     return replace(at, strides=tuple(2 * s for s in at.strides), offset=None if at.offset is None else 2 * at.offset, conjugated=False)
 
 
 @view("imag(Tensor(a) self)")
-def imag(t: Torch, x: Node) -> View:
-    def place(at: Layout) -> Layout:
+def imag(t: Torch, x: Node) -> TensorView:
+    def place(at: Strided) -> Strided:
         first = _parts(at)
         return replace(first, offset=None if first.offset is None else first.offset + 1, negated=at.negated != at.conjugated)
-    return View(lambda b: t.unary("imag", b), lambda b, new: t.emit("complex", (t.unary("real", b), new)), place)
+    return TensorView(lambda b: t.unary("imag", b), lambda b, new: t.emit("complex", (t.unary("real", b), new)), place)
 
 
 @alias("real(Tensor(a) self)", traits="view")
-def real(t: Torch, x: Node, at: Layout | None) -> Decision:
+def real(t: Torch, x: Node, at: Strided | None) -> Decision:
     if not t.dtype(x).is_complex:
         return ITSELF
-    return View(lambda b: t.unary("real", b), lambda b, new: t.emit("complex", (new, t.unary("imag", b))), _parts)
+    return TensorView(lambda b: t.unary("real", b), lambda b, new: t.emit("complex", (new, t.unary("imag", b))), _parts)
 
 
 @view("view_as_real(Tensor(a) self)")
-def view_as_real(t: Torch, x: Node) -> View:
+def view_as_real(t: Torch, x: Node) -> TensorView:
     """The real and imaginary parts in a new last dimension."""
-    def place(at: Layout) -> Layout:
+    def place(at: Strided) -> Strided:
         if at.conjugated:
             raise ValueError("view_as_real of a tensor that is conjugated but not resolved: call resolve_conj() first, as torch requires")
         parts = _parts(at)
         return replace(parts, sizes=(*at.sizes, 2), strides=(*parts.strides, 1))
-    return View(lambda b: _split(t, b), lambda b, new: _joined(t, new), place)
+    return TensorView(lambda b: _split(t, b), lambda b, new: _joined(t, new), place)
 
 
 @view("view_as_complex(Tensor(a) self)")
-def view_as_complex(t: Torch, x: Node) -> View:
-    def place(at: Layout) -> Layout | None:
+def view_as_complex(t: Torch, x: Node) -> TensorView:
+    def place(at: Strided) -> Strided | None:
         if at.strides[-1] != 1 or any(s % 2 for s in at.strides[:-1]) or (at.offset or 0) % 2:
             return None
         return replace(at, sizes=at.sizes[:-1], strides=tuple(s // 2 for s in at.strides[:-1]),
                        offset=None if at.offset is None else at.offset // 2)
-    return View(lambda b: _joined(t, b), lambda b, new: _split(t, new), place)
+    return TensorView(lambda b: _joined(t, b), lambda b, new: _split(t, new), place)
 
 
 def _split(t: Torch, x: Node) -> Node:

@@ -19,7 +19,7 @@ def _dims(n: int, transposed: bool) -> ConvDims:
 
 
 @dataclass(frozen=True, slots=True)
-class Geometry:
+class SpatialGeometry:
     """The geometry of a convolution. Each list has a number for every spatial dimension, or one for all; a pair pads asymmetrically."""
 
     stride: Sequence[int]
@@ -28,7 +28,7 @@ class Geometry:
     groups: int = 1
 
 
-def convolve(t: Torch, x: Node, w: Node, bias: Node | None, at: Geometry) -> Node:
+def convolve(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometry) -> Node:
     """A convolution over the last dimensions; a missing batch dimension is added and removed again."""
     t.alike(x, w, bias)
     n = t.rank(w) - 2
@@ -41,7 +41,7 @@ def convolve(t: Torch, x: Node, w: Node, bias: Node | None, at: Geometry) -> Nod
     return _finish(t, y, bias, n, single)
 
 
-def transposed(t: Torch, x: Node, w: Node, bias: Node | None, at: Geometry, output_padding: Sequence[int]) -> Node:
+def transposed(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometry, output_padding: Sequence[int]) -> Node:
     """The gradient of a convolution: the input dilated by the stride, the kernel reversed. ``w`` is [in, out / groups, k...]."""
     t.alike(x, w, bias)
     n = t.rank(w) - 2
@@ -80,15 +80,15 @@ CONVOLUTION = ("Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] p
 def convolution(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], dilation: list[int], back: bool,
                 output_padding: list[int], groups: int, *rest: object) -> Node:
     if back:
-        return transposed(t, x, w, bias, Geometry(stride, padding, dilation, groups), output_padding)
-    return convolve(t, x, w, bias, Geometry(stride, padding, dilation, groups))
+        return transposed(t, x, w, bias, SpatialGeometry(stride, padding, dilation, groups), output_padding)
+    return convolve(t, x, w, bias, SpatialGeometry(stride, padding, dilation, groups))
 
 
 def _spelled(n: int) -> None:
     @operator(f"conv{n}d(Tensor input, Tensor weight, Tensor? bias=None, int[{n}] stride=1, int[{n}] padding=0, int[{n}] dilation=1, "
               "int groups=1)")
     def conv(t: Torch, x: Node, w: Node, bias: Node | None, stride: Any, padding: Any, dilation: Any, groups: int) -> Node:
-        return convolve(t, x, w, bias, Geometry(_list(stride), _list(padding), _list(dilation), groups))
+        return convolve(t, x, w, bias, SpatialGeometry(_list(stride), _list(padding), _list(dilation), groups))
 
     @operator(f"conv{n}d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[{n}] stride=1, str padding=\"valid\", "
               f"int[{n}] dilation=1, int groups=1)")
@@ -99,7 +99,7 @@ def _spelled(n: int) -> None:
               f"int[{n}] padding=0, int[{n}] output_padding=0, int groups=1, int[{n}] dilation=1)")
     def conv_transpose(t: Torch, x: Node, w: Node, bias: Node | None, stride: Any, padding: Any, output_padding: Any, groups: int,
                        dilation: Any) -> Node:
-        return transposed(t, x, w, bias, Geometry(_list(stride), _list(padding), _list(dilation), groups), _list(output_padding))
+        return transposed(t, x, w, bias, SpatialGeometry(_list(stride), _list(padding), _list(dilation), groups), _list(output_padding))
 
 
 def _list(value: int | list[int]) -> list[int]:
@@ -120,14 +120,14 @@ def convolution_mode(t: Torch, x: Node, w: Node, bias: Node | None, stride: list
     else:
         totals = [d * (k - 1) for d, k in zip(each(dilation, n), t.shape(w)[2:], strict=True)]
         pads = [(total // 2, total - total // 2) for total in totals]
-    return convolve(t, x, w, bias, Geometry(stride, pads, dilation, groups))
+    return convolve(t, x, w, bias, SpatialGeometry(stride, pads, dilation, groups))
 
 
 @operator("cudnn_convolution_relu(Tensor self, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)")
 def convolution_relu(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], dilation: list[int],
                      groups: int) -> Node:
     """A convolution followed by relu: ``torch.jit.freeze`` fuses the two."""
-    made = convolve(t, x, w, bias, Geometry(stride, padding, dilation, groups))
+    made = convolve(t, x, w, bias, SpatialGeometry(stride, padding, dilation, groups))
     return t.maximum(made, t.like(made, 0))
 
 
@@ -136,7 +136,7 @@ def convolution_relu(t: Torch, x: Node, w: Node, bias: Node | None, stride: list
 def convolution_add_relu(t: Torch, x: Node, w: Node, z: Node, alpha: float | None, bias: Node | None, stride: list[int],
                          padding: list[int], dilation: list[int], groups: int) -> Node:
     """The relu of a convolution plus ``alpha`` (default 1) times another tensor."""
-    made = convolve(t, x, w, bias, Geometry(stride, padding, dilation, groups))
+    made = convolve(t, x, w, bias, SpatialGeometry(stride, padding, dilation, groups))
     made = t.add(made, z if alpha is None else t.scale(z, alpha))
     return t.maximum(made, t.like(made, 0))
 
@@ -144,11 +144,11 @@ def convolution_add_relu(t: Torch, x: Node, w: Node, z: Node, alpha: float | Non
 @operator("mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] padding, int[] stride, int[] dilation, int groups)")
 def mkldnn_convolution(t: Torch, x: Node, w: Node, bias: Node | None, padding: list[int], stride: list[int], dilation: list[int],
                        groups: int) -> Node:
-    return convolve(t, x, w, bias, Geometry(stride, padding, dilation, groups))
+    return convolve(t, x, w, bias, SpatialGeometry(stride, padding, dilation, groups))
 
 
 @operator("prim::mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)")
 def frozen_mkldnn_convolution(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], dilation: list[int],
                               groups: int) -> Node:
     """What ``optimize_for_inference`` makes of a convolution: the stride comes before the padding (frozen_ops_to_mkldnn.cpp)."""
-    return convolve(t, x, w, bias, Geometry(stride, padding, dilation, groups))
+    return convolve(t, x, w, bias, SpatialGeometry(stride, padding, dilation, groups))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.convolution import CONVOLUTION, SPATIAL, Geometry, convolve, each, transposed
+from irscope.formats.torchscript.operators.convolution import CONVOLUTION, SPATIAL, SpatialGeometry, convolve, each, transposed
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.ops.attrs import Window
@@ -17,7 +17,7 @@ def convolution_backward(t: Torch, grad: Node, x: Node, w: Node, bias: list[int]
                          wanted: list[bool]) -> tuple[Node | None, Node | None, Node | None]:
     """The gradients by the input, the weight and the bias; None where the mask does not ask for them."""
     n = t.rank(w) - 2
-    at = Geometry(each(stride, n), each(padding, n), each(dilation, n), groups)
+    at = SpatialGeometry(each(stride, n), each(padding, n), each(dilation, n), groups)
     by_x = by_w = by_b = None
     if wanted[0]:
         by_x = convolve(t, grad, w, None, at) if back else transposed(t, grad, w, None, at, _left_over(t, grad, x, w, at))
@@ -28,18 +28,18 @@ def convolution_backward(t: Torch, grad: Node, x: Node, w: Node, bias: list[int]
     return by_x, by_w, by_b
 
 
-def _left_over(t: Torch, grad: Node, x: Node, w: Node, at: Geometry) -> Sizes:
+def _left_over(t: Torch, grad: Node, x: Node, w: Node, at: SpatialGeometry) -> Sizes:
     """How many elements at the end of ``x`` no window of a convolution reaches."""
     rows = zip(t.shape(x)[2:], t.shape(grad)[2:], t.shape(w)[2:], at.stride, symmetric(at), at.dilation, strict=True)
     return tuple(n - ((m - 1) * s - 2 * p + d * (k - 1) + 1) for n, m, k, s, p, d in rows)
 
 
-def symmetric(at: Geometry) -> list[int]:
+def symmetric(at: SpatialGeometry) -> list[int]:
     """The padding on both sides of each dimension: gradients have no other."""
     return [p for p in at.padding if isinstance(p, int)]
 
 
-def weight_gradient(t: Torch, x: Node, grad: Node, shape: Sizes, at: Geometry) -> Node:
+def weight_gradient(t: Torch, x: Node, grad: Node, shape: Sizes, at: SpatialGeometry) -> Node:
     """``result[o, i, k] = sum x[n, i, y * stride + k * dilation - padding] * grad[n, o, y]``: a convolution whose features are n."""
     n = len(shape) - 2
     s = SPATIAL[:n]
@@ -54,7 +54,7 @@ def weight_gradient(t: Torch, x: Node, grad: Node, shape: Sizes, at: Geometry) -
 def convolution_overrideable(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], dilation: list[int],
                              back: bool, output_padding: list[int], groups: int) -> Node:
     """The convolution of devices that torch does not know."""
-    at = Geometry(stride, padding, dilation, groups)
+    at = SpatialGeometry(stride, padding, dilation, groups)
     return transposed(t, x, w, bias, at, output_padding) if back else convolve(t, x, w, bias, at)
 
 
@@ -65,7 +65,7 @@ def convolution_overrideable(t: Torch, x: Node, w: Node, bias: Node | None, stri
 def slow_conv(t: Torch, x: Node, w: Node, kernel: list[int], bias: Node | None, stride: list[int], padding: list[int]) -> Node:
     if t.rank(w) == 2:  # the weight as a matrix
         w = t.reshape(w, (t.shape(w)[0], t.shape(x)[-len(kernel) - 1], *kernel))
-    return convolve(t, x, w, bias, Geometry(stride, padding))
+    return convolve(t, x, w, bias, SpatialGeometry(stride, padding))
 
 
 @operator("slow_conv_dilated2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
@@ -74,7 +74,7 @@ def slow_conv(t: Torch, x: Node, w: Node, kernel: list[int], bias: Node | None, 
           "int[3] dilation=1)")
 def slow_conv_dilated(t: Torch, x: Node, w: Node, kernel: list[int], bias: Node | None, stride: list[int], padding: list[int],
                       dilation: list[int]) -> Node:
-    return convolve(t, x, w, bias, Geometry(stride, padding, dilation))
+    return convolve(t, x, w, bias, SpatialGeometry(stride, padding, dilation))
 
 
 @operator("_conv_depthwise2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias, int[2] stride, int[2] padding, "
@@ -82,7 +82,7 @@ def slow_conv_dilated(t: Torch, x: Node, w: Node, kernel: list[int], bias: Node 
           "conv_depthwise3d(Tensor self, Tensor weight, int[3] kernel_size, Tensor? bias, int[3] stride, int[3] padding, int[3] dilation)")
 def conv_depthwise(t: Torch, x: Node, w: Node, kernel: list[int], bias: Node | None, stride: list[int], padding: list[int],
                    dilation: list[int]) -> Node:
-    return convolve(t, x, w, bias, Geometry(stride, padding, dilation, t.shape(x)[-len(kernel) - 1]))
+    return convolve(t, x, w, bias, SpatialGeometry(stride, padding, dilation, t.shape(x)[-len(kernel) - 1]))
 
 
 @operator("slow_conv_transpose2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
@@ -91,25 +91,25 @@ def conv_depthwise(t: Torch, x: Node, w: Node, kernel: list[int], bias: Node | N
           "int[3] output_padding=0, int[3] dilation=1)")
 def slow_conv_transpose(t: Torch, x: Node, w: Node, kernel: list[int], bias: Node | None, stride: list[int], padding: list[int],
                         output_padding: list[int], dilation: list[int]) -> Node:
-    return transposed(t, x, w, bias, Geometry(stride, padding, dilation), output_padding)
+    return transposed(t, x, w, bias, SpatialGeometry(stride, padding, dilation), output_padding)
 
 
 @operator("cudnn_convolution(Tensor self, Tensor weight, int[] padding, int[] stride, int[] dilation, int groups, bool benchmark, "
           "bool deterministic, bool allow_tf32)")
 def cudnn_convolution(t: Torch, x: Node, w: Node, padding: list[int], stride: list[int], dilation: list[int], groups: int,
                       *rest: object) -> Node:
-    return convolve(t, x, w, None, Geometry(stride, padding, dilation, groups))
+    return convolve(t, x, w, None, SpatialGeometry(stride, padding, dilation, groups))
 
 
 @operator("cudnn_convolution_transpose(Tensor self, Tensor weight, int[] padding, int[] output_padding, int[] stride, int[] dilation, "
           "int groups, bool benchmark, bool deterministic, bool allow_tf32)")
 def cudnn_convolution_transpose(t: Torch, x: Node, w: Node, padding: list[int], output_padding: list[int], stride: list[int],
                                 dilation: list[int], groups: int, *rest: object) -> Node:
-    return transposed(t, x, w, None, Geometry(stride, padding, dilation, groups), output_padding)
+    return transposed(t, x, w, None, SpatialGeometry(stride, padding, dilation, groups), output_padding)
 
 
 @operator("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0)")
 def conv_tbc(t: Torch, x: Node, w: Node, bias: Node, pad: int) -> Node:
     """A convolution of [time, batch, channels] with weights [width, in, out]."""
-    y = convolve(t, t.transpose(x, (1, 2, 0)), t.transpose(w, (2, 1, 0)), bias, Geometry([1], [pad]))
+    y = convolve(t, t.transpose(x, (1, 2, 0)), t.transpose(w, (2, 1, 0)), bias, SpatialGeometry([1], [pad]))
     return t.transpose(y, (2, 0, 1))

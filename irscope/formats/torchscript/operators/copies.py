@@ -7,13 +7,13 @@ from itertools import combinations_with_replacement as chosen_again
 from math import prod
 from typing import Any
 
-from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Scalar, View
+from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Scalar, TensorView
 from irscope.formats.torchscript.operators import alias, complex_numbers, operator, shape, slices
 from irscope.formats.torchscript.operators.indexing import index, index_put, scattered
 from irscope.formats.torchscript.operators.logic import truth
 from irscope.formats.torchscript.operators.matrices import diag_embed, diagonal
 from irscope.formats.torchscript.operators.reduction import accumulating
-from irscope.formats.torchscript.strides import Layout, contiguous
+from irscope.formats.torchscript.strides import Strided, contiguous
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
@@ -53,7 +53,7 @@ def diagflat(t: Torch, x: Node, offset: int) -> Node:
     return diag_embed(t, t.reshape(x, (prod(t.shape(x)),)), offset, -2, -1)
 
 
-def _grown_to_three(t: Torch, x: Node) -> View:
+def _grown_to_three(t: Torch, x: Node) -> TensorView:
     """A vector between two new dimensions, a matrix in front of one."""
     if t.rank(x) == 2:
         return shape.unsqueeze(t, x, -1)
@@ -71,18 +71,18 @@ def _at_least(rank: int) -> None:
         return shape.unsqueeze(t, x, 0) if old else shape.reshaped(t, (1,) * rank)
 
     @alias(f"atleast_{rank}d(Tensor(a) self)", traits="view")
-    def one(t: Torch, x: Node, at: Layout | None) -> Decision:
+    def one(t: Torch, x: Node, at: Strided | None) -> Decision:
         return grown(t, x)
 
     @alias(f"atleast_{rank}d.Sequence(Tensor[] tensors)")
-    def several(t: Torch, xs: list[Node], at: list[Layout | None]) -> list[Decision]:
+    def several(t: Torch, xs: list[Node], at: list[Strided | None]) -> list[Decision]:
         return [grown(t, x) for x in xs]
 
     if rank == 3:
         @operator("dstack(Tensor[] tensors)")
         def dstack(t: Torch, xs: list[Node]) -> Node:
             parts = [(x, grown(t, x)) for x in t.promote(*xs)]
-            return t.concat([part.read(x) if isinstance(part, View) else x for x, part in parts], 2)
+            return t.concat([part.read(x) if isinstance(part, TensorView) else x for x, part in parts], 2)
 
 
 for _rank in (1, 2, 3):
@@ -90,13 +90,13 @@ for _rank in (1, 2, 3):
 
 
 @alias("broadcast_tensors(Tensor[] tensors)", traits="view")
-def broadcast_tensors(t: Torch, xs: list[Node], at: list[Layout | None]) -> list[Decision]:
+def broadcast_tensors(t: Torch, xs: list[Node], at: list[Strided | None]) -> list[Decision]:
     full = t.broadcast_shape(*map(t.shape, xs))
     return [ITSELF if t.shape(x) == full else shape.stretched(t, t.shape(x), full) for x in xs]
 
 
 @alias("sum_to_size(Tensor(a) self, int[] size)")
-def sum_to_size(t: Torch, x: Node, at: Layout | None, size: list[int]) -> Decision:
+def sum_to_size(t: Torch, x: Node, at: Strided | None, size: list[int]) -> Decision:
     lead = t.rank(x) - len(size)
     summed = [d for d, n in enumerate(t.shape(x)) if d < lead or (size[d - lead] == 1 and n != 1)]
     if tuple(size) == t.shape(x) and t.rank(x):

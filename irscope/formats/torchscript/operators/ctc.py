@@ -41,7 +41,7 @@ def _log_sum(t: Tensors, parts: list[Node]) -> Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class CtcTexts:
     """The targets: the letters, the steps and the letters of each text, the latter as numbers too where they are known."""
 
     targets: Node
@@ -51,7 +51,7 @@ class Texts:
     blank: int
 
 
-def losses(t: Torch, log: Node, wanted: Texts) -> Node:
+def losses(t: Torch, log: Node, wanted: CtcTexts) -> Node:
     """-log of the probability of each text [batch], over [time, batch, classes].
 
     The states are the text with blanks around every letter; a step stays, advances by one, or skips a blank between different letters.
@@ -96,7 +96,7 @@ def losses(t: Torch, log: Node, wanted: Texts) -> Node:
     return t.unary("negate", t.add(t.unary("log", total), t.reshape(safe, (batch,))))
 
 
-def _loss(t: Torch, log: Node, wanted: Texts, reduction: int, zero_infinity: bool) -> Node:
+def _loss(t: Torch, log: Node, wanted: CtcTexts, reduction: int, zero_infinity: bool) -> Node:
     single = t.rank(log) == 2
     if single:
         log = t.unsqueeze(log, 1)
@@ -112,10 +112,10 @@ def _loss(t: Torch, log: Node, wanted: Texts, reduction: int, zero_infinity: boo
 @operator("ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, "
           "bool zero_infinity=False)")
 def ctc_loss(t: Torch, log: Node, targets: Node, inputs: list[int], lengths: list[int], blank: int, reduction: int, zero: bool) -> Node:
-    return _loss(t, log, Texts(targets, t.array(inputs, S64), t.array(lengths, S64), lengths, blank), reduction, zero)
+    return _loss(t, log, CtcTexts(targets, t.array(inputs, S64), t.array(lengths, S64), lengths, blank), reduction, zero)
 
 
 @operator("ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=1, "
           "bool zero_infinity=False)")
 def ctc_loss_of_tensors(t: Torch, log: Node, targets: Node, inputs: Node, lengths: Node, blank: int, reduction: int, zero: bool) -> Node:
-    return _loss(t, log, Texts(targets, inputs, lengths, None, blank), reduction, zero)
+    return _loss(t, log, CtcTexts(targets, inputs, lengths, None, blank), reduction, zero)

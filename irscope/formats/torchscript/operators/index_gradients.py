@@ -10,7 +10,7 @@ from irscope.formats.torchscript.operators.indexing import embedding_bag, wrappe
 from irscope.formats.torchscript.operators.logic import truth
 from irscope.formats.torchscript.operators.matrices import diagonal
 from irscope.formats.torchscript.operators.wide import widened
-from irscope.formats.torchscript.strides import Layout, contiguous
+from irscope.formats.torchscript.strides import Strided, contiguous
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
@@ -187,17 +187,17 @@ def trace_backward(t: Torch, grad: Node, sizes: list[int]) -> Node:
 
 
 @alias("as_strided_copy(Tensor self, int[] size, int[] stride, int? storage_offset=None)")
-def as_strided_copy(t: Torch, x: Node, at: Layout | None, size: list[int], stride: list[int], offset: int | None) -> Decision:
+def as_strided_copy(t: Torch, x: Node, at: Strided | None, size: list[int], stride: list[int], offset: int | None) -> Decision:
     """A copy of any elements of the storage, which the tensor is all of."""
-    whole, part = check_places(at or contiguous(t.shape(x)), Layout(tuple(size), tuple(stride), offset or 0))
+    whole, part = check_places(at or contiguous(t.shape(x)), Strided(tuple(size), tuple(stride), offset or 0))
     return Copied(read_places(t, x, whole, part), contiguous(tuple(size)))
 
 
 @alias("as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None)",
        "prims::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt storage_offset)")
-def as_strided_scatter(t: Torch, x: Node, at: Layout | None, new: Node, size: list[int], stride: list[int],
+def as_strided_scatter(t: Torch, x: Node, at: Strided | None, new: Node, size: list[int], stride: list[int],
                        offset: int | None) -> Decision:
     """A copy of the tensor with other elements at these places of its storage."""
-    whole, part = check_places(at or contiguous(t.shape(x)), Layout(tuple(size), tuple(stride), offset or 0))
+    whole, part = check_places(at or contiguous(t.shape(x)), Strided(tuple(size), tuple(stride), offset or 0))
     return Copied(write_places(t, x, whole, part, new), at)
 

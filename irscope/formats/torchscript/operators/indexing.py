@@ -96,7 +96,7 @@ def take_along_dim(t: Torch, x: Node, index: Node, dim: int | None) -> Node:
 # ---------------------------------------------------------------------- index tensors
 
 
-class Places:
+class IndexedPlaces:
     """The meaning of ``x[i, :, j]``: the indexed dimensions, index tensors of one shape, and the position of their result."""
 
     def __init__(self, t: Torch, x: Node, indices: list[Node | None]) -> None:
@@ -131,7 +131,7 @@ def _without_masks(t: Torch, indices: list[Node | None]) -> list[Node | None]:
 def index(t: Torch, x: Node, indices: list[Node | None]) -> Node:
     if not any(i is not None for i in indices):
         return x
-    p = Places(t, x, indices)
+    p = IndexedPlaces(t, x, indices)
     shape, n = t.shape(x), len(p.shape)
     sizes = tuple(1 if d in p.dims else s for d, s in enumerate(shape))
     before = sum(1 for d in p.kept if d < p.at) if p.at else 0
@@ -151,7 +151,7 @@ def index_put(t: Torch, x: Node, indices: list[Node | None], values: Node, accum
         shape = (*t.shape(mask), *(1,) * (t.rank(x) - d - t.rank(mask)))
         value = t.convert(t.reshape(values, ()), t.dtype(x))
         return t.select(t.reshape(mask, shape), t.add(x, value) if accumulate else value, x)
-    p = Places(t, x, indices)
+    p = IndexedPlaces(t, x, indices)
     n, shape = len(p.shape), t.shape(x)
     before = sum(1 for d in p.kept if d < p.at) if p.at else 0
     kept = [shape[d] for d in p.kept]

@@ -39,14 +39,14 @@ def nearest(have: int, want: int, exact: bool, scale: float | None) -> list[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Resampling:
+class Interpolation:
     """The interpolation mode, and whether the corners of both grids coincide."""
 
     mode: str
     align: bool = False
 
 
-def resize(t: Torch, x: Node, d: int, want: int, how: Resampling, scale: float | None) -> Node:
+def resize(t: Torch, x: Node, d: int, want: int, how: Interpolation, scale: float | None) -> Node:
     """Resize one dimension of ``x``."""
     mode, align = how.mode, how.align
     have = t.shape(x)[d]
@@ -127,15 +127,15 @@ def _upsample(name: str, mode: str, n: int) -> None:
         corners, factors = (rest[0], rest[1]) if align else (False, rest[0])
         spatial = t.shape(x)[-n:]
         sizes = size or [int(s * f) for s, f in zip(spatial, factors, strict=True)]
-        return _all(t, x, sizes, Resampling(mode, corners), factors if size is None and factors else [None] * n)
+        return _all(t, x, sizes, Interpolation(mode, corners), factors if size is None and factors else [None] * n)
 
     @operator(f"{name}{n}d{tail}(Tensor self, int[{n}] output_size, {flag}{each})")
     def by_size(t: Torch, x: Node, size: list[int], *rest: Any) -> Node:
         corners, factors = (rest[0], rest[1:]) if align else (False, rest)
-        return _all(t, x, size, Resampling(mode, corners), list(factors) or [None] * n)
+        return _all(t, x, size, Interpolation(mode, corners), list(factors) or [None] * n)
 
 
-def _all(t: Torch, x: Node, size: list[int], how: Resampling, factors: list[float | None]) -> Node:
+def _all(t: Torch, x: Node, size: list[int], how: Interpolation, factors: list[float | None]) -> Node:
     n = len(factors)
     lead = t.rank(x) - n
     if t.dtype(x).is_integer and how.mode not in ("nearest", "exact"):

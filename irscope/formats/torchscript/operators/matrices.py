@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irscope.formats.torchscript.abstract import View
+from irscope.formats.torchscript.abstract import TensorView
 from irscope.formats.torchscript.operators import operator, view
-from irscope.formats.torchscript.strides import Layout
+from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import S64
@@ -29,7 +29,7 @@ def triu(t: Torch, x: Node, diagonal: int) -> Node:
 
 @view("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1)",
       "linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1)")
-def diagonal(t: Torch, x: Node, offset: int, dim1: int, dim2: int) -> View:
+def diagonal(t: Torch, x: Node, offset: int, dim1: int, dim2: int) -> TensorView:
     """The diagonal of the matrices in two dimensions, as a new last dimension."""
     a, b = t.dim(x, dim1), t.dim(x, dim2)
     others = [d for d in range(t.rank(x)) if d not in (a, b)]
@@ -42,12 +42,12 @@ def diagonal(t: Torch, x: Node, offset: int, dim1: int, dim2: int) -> View:
         flat = t.reshape(turned, (*t.shape(turned)[:-2], rows * columns))
         return t.take(flat, t.array([(first + i) * columns + second + i for i in range(n)], S64), len(others))
 
-    def place(at: Layout) -> Layout:
+    def place(at: Strided) -> Strided:
         start = first * at.strides[a] + second * at.strides[b] if n else 0
         kept = at.with_dims(others)
         return replace(kept, sizes=(*kept.sizes, n), strides=(*kept.strides, at.strides[a] + at.strides[b]),
                        offset=None if at.offset is None else at.offset + start)
-    return View(read, lambda base, new: diagonal_scatter(t, base, new, offset, a, b), place)
+    return TensorView(read, lambda base, new: diagonal_scatter(t, base, new, offset, a, b), place)
 
 
 @operator("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1)")

@@ -6,7 +6,7 @@ from math import prod
 
 from irscope.formats.torchscript.abstract import Written
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.normalization import batch_norm, normalized, saved_type
+from irscope.formats.torchscript.operators.normalization import ChannelParameters, batch_norm, normalized, saved_type
 from irscope.formats.torchscript.operators.wide import widened
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -135,7 +135,7 @@ def batch_norm_functional(t: Torch, x: Node, w: Node | None, b: Node | None, mea
     """The result, the statistics that the gradient takes, and the running ones after it."""
     if not training:
         nothing = t.full((0,), 0, saved_type(t, x, w, b))
-        return batch_norm(t, x, w, b, mean, var, False, momentum, eps, False), nothing, nothing, mean, var
+        return batch_norm(t, x, ChannelParameters(w, b, mean, var), eps), nothing, nothing, mean, var
     return (*trained(t, x, w, b, eps), *running(t, x, mean, var, momentum))
 
 
@@ -161,7 +161,7 @@ def batch_norm_layer(t: Torch, x: Node, w: Node | None, b: Node | None, mean: No
                      momentum: float, eps: float, cudnn: bool) -> Node | Written:
     """(x - mean) / sqrt(var + eps) * w + b, as a scale and an offset per channel. Training uses the statistics of the batch, and mixes
     them into the running ones."""
-    made = batch_norm(t, x, w, b, mean, var, training, momentum, eps, cudnn)
+    made = batch_norm(t, x, ChannelParameters(w, b, mean, var), eps, training)
     if not training or mean is None or var is None or 0 in t.shape(x):
         return made
     return Written(made, dict(zip((3, 4), running(t, x, mean, var, momentum), strict=True)))
@@ -178,7 +178,7 @@ def batch_norm_update_functional(t: Torch, x: Node, w: Node | None, b: Node | No
 def batch_norm_no_update(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node, var: Node, momentum: float,
                          eps: float) -> tuple[Node, ...]:
     nothing = t.full((0,), 0, saved_type(t, x, w, b))
-    return batch_norm(t, x, w, b, mean, var, False, momentum, eps, False), nothing, nothing, t.full((0,), 0, U8)
+    return batch_norm(t, x, ChannelParameters(w, b, mean, var), eps), nothing, nothing, t.full((0,), 0, U8)
 
 
 @operator("native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, "

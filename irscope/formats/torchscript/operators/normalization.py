@@ -1,6 +1,8 @@
 """Normalisations: batch, layer, group, instance, RMS, local response."""
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.norms import vector_norm
 from irscope.formats.torchscript.torch import Torch
@@ -10,14 +12,23 @@ from irscope.lazy import np
 from irscope.ops.attrs import Window
 
 
-def batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, training: bool,
-               momentum: float, eps: float, cudnn: bool) -> Node:
+class ChannelParameters(NamedTuple):
+    """What a batch normalisation has for each channel: weight, bias, running mean and variance."""
+
+    w: Node | None
+    b: Node | None
+    mean: Node | None
+    var: Node | None
+
+
+def batch_norm(t: Torch, x: Node, channels: ChannelParameters, eps: float, training: bool = False) -> Node:
     """(x - mean) / sqrt(var + eps) * w + b, as a scale and an offset per channel. Training uses the mean and variance of the batch."""
     if 0 in t.shape(x):
         return x
-    kind, wide = t.dtype(x), saved_type(t, x, w, b, mean, var)
+    kind, wide = t.dtype(x), saved_type(t, x, *channels)
     if wide is not kind:
-        return t.convert(batch_norm(t, t.convert(x, wide), w, b, mean, var, training, momentum, eps, cudnn), kind)
+        return t.convert(batch_norm(t, t.convert(x, wide), channels, eps, training), kind)
+    w, b, mean, var = channels
     shape = (t.shape(x)[1], *(1,) * (t.rank(x) - 2))
     if training or mean is None or var is None:
         dims = [d for d in range(t.rank(x)) if d != 1]
@@ -95,7 +106,7 @@ def batch_norm_no_training(t: Torch, x: Node, w: Node | None, b: Node | None, me
                            eps: float) -> tuple[Node, ...]:
     """The result in evaluation, and two tensors without elements."""
     nothing = t.full((0,), 0, saved_type(t, x, w, b))
-    return batch_norm(t, x, w, b, mean, var, False, momentum, eps, False), nothing, nothing
+    return batch_norm(t, x, ChannelParameters(w, b, mean, var), eps), nothing, nothing
 
 
 @operator("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, "
@@ -103,7 +114,7 @@ def batch_norm_no_training(t: Torch, x: Node, w: Node | None, b: Node | None, me
 def instance_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, own: bool, momentum: float,
                   eps: float, cudnn: bool) -> Node:
     if not own:
-        return batch_norm(t, x, w, b, mean, var, False, momentum, eps, cudnn)
+        return batch_norm(t, x, ChannelParameters(w, b, mean, var), eps)
     y = normalized(t, t.convert(x, saved_type(t, x, w, b)), list(range(2, t.rank(x))), eps)[0]
     return t.convert(_affine(t, y, w, b), t.dtype(x))
 

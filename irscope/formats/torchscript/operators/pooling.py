@@ -17,7 +17,7 @@ def _each(values: int | list[int], n: int) -> tuple[int, ...]:
     return tuple(values) * n if len(values) == 1 else tuple(values)
 
 
-class Pool:
+class PoolWindow:
     """A window over the last ``n`` dimensions; the stride defaults to its size."""
 
     def __init__(self, n: int, kernel: Any, stride: Any, padding: Any = 0, dilation: Any = 1, ceil: bool = False) -> None:
@@ -40,16 +40,16 @@ class Pool:
         return Window.make(one + self.kernel, one + self.stride, ((0, 0),) * lead + tuple(pads), rhs_dilate=one + self.dilation)
 
 
-def max_pool(t: Torch, x: Node, pool: Pool) -> Node:
+def max_pool(t: Torch, x: Node, pool: PoolWindow) -> Node:
     return t.window("maximum", x, t.dtype(x).lowest, pool.window(t.shape(x)))
 
 
-def avg_pool(t: Torch, x: Node, pool: Pool, count_padding: bool, divisor: int | None) -> Node:
+def avg_pool(t: Torch, x: Node, pool: PoolWindow, count_padding: bool, divisor: int | None) -> Node:
     total = t.window("add", x, 0, pool.window(t.shape(x)))
     return t.div(total, divisors(t, total, t.shape(x), pool, count_padding, divisor))
 
 
-def divisors(t: Torch, total: Node, shape: tuple[int, ...], pool: Pool, count_padding: bool, divisor: int | None) -> Node:
+def divisors(t: Torch, total: Node, shape: tuple[int, ...], pool: PoolWindow, count_padding: bool, divisor: int | None) -> Node:
     """By what the sum of each window over a tensor of this shape is divided.
 
     It counts the elements of the input, and optionally its declared padding; never what ceil adds.
@@ -74,12 +74,12 @@ def _pools(n: int) -> None:
     @operator(f"max_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0, int[{n}] dilation=1, "
               "bool ceil_mode=False)")
     def plain_max(t: Torch, x: Node, kernel: object, stride: object, padding: object, dilation: object, ceil: bool) -> Node:
-        return max_pool(t, x, Pool(n, kernel, stride, padding, dilation, ceil))
+        return max_pool(t, x, PoolWindow(n, kernel, stride, padding, dilation, ceil))
 
     @operator(f"max_pool{n}d_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0, int[{n}] dilation=1, "
               "bool ceil_mode=False)")
     def with_indices(t: Torch, x: Node, kernel: object, stride: object, padding: object, dilation: object, ceil: bool) -> tuple[Node, Node]:
-        pool = Pool(n, kernel, stride, padding, dilation, ceil)
+        pool = PoolWindow(n, kernel, stride, padding, dilation, ceil)
         return max_pool(t, x, pool), _indices(t, x, pool)
 
     rest = ", bool ceil_mode=False, bool count_include_pad=True" + (", int? divisor_override=None" if n > 1 else "")
@@ -87,7 +87,7 @@ def _pools(n: int) -> None:
     @operator(f"avg_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0{rest})")
     def average(t: Torch, x: Node, kernel: object, stride: object, padding: object, ceil: bool, count: bool,
                 divisor: int | None = None) -> Node:
-        return avg_pool(t, x, Pool(n, kernel, stride, padding, ceil=ceil), count, divisor)
+        return avg_pool(t, x, PoolWindow(n, kernel, stride, padding, ceil=ceil), count, divisor)
 
     @operator(f"adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)", f"_adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)")
     def adaptive_average(t: Torch, x: Node, size: Any) -> Node:
@@ -130,7 +130,7 @@ def _windows(t: Torch, x: Node, n: int, starts: list[list[tuple[int, int, int]]]
     return out
 
 
-def _starts(t: Torch, x: Node, pool: Pool) -> list[list[tuple[int, int, int]]]:
+def _starts(t: Torch, x: Node, pool: PoolWindow) -> list[list[tuple[int, int, int]]]:
     """For each dimension and each place in the window: the first element, the stride and the number of windows."""
     n, window = pool.n, pool.window(t.shape(x))
     lead = t.rank(x) - n
@@ -142,19 +142,19 @@ def _starts(t: Torch, x: Node, pool: Pool) -> list[list[tuple[int, int, int]]]:
     return starts
 
 
-def _indices(t: Torch, x: Node, pool: Pool) -> Node:
+def _indices(t: Torch, x: Node, pool: PoolWindow) -> Node:
     """The flat index in its plane of each window's first largest element."""
     starts = _starts(t, x, pool)
     return _chosen(t, _windows(t, x, pool.n, starts, t.dtype(x).lowest), _windows(t, _flat_index(t, x, pool.n), pool.n, starts, 0))
 
 
-def offsets(t: Torch, x: Node, pool: Pool) -> Node:
+def offsets(t: Torch, x: Node, pool: PoolWindow) -> Node:
     """The flat index within each window of its first largest element."""
     values = _windows(t, x, pool.n, _starts(t, x, pool), t.dtype(x).lowest)
     return _chosen(t, values, [t.full(t.shape(value), i, S64) for i, value in enumerate(values)])
 
 
-def places(t: Torch, within: Node, pool: Pool, size: list[int]) -> Node:
+def places(t: Torch, within: Node, pool: PoolWindow, size: list[int]) -> Node:
     """The flat index in a plane of this size of each element whose index within its window is given."""
     n = pool.n
     lead = t.rank(within) - n
@@ -203,7 +203,7 @@ def _adaptive_indices(t: Torch, x: Node, flat: Node, n: int, size: tuple[int | N
 
 @operator("lp_pool2d(Tensor self, Scalar norm_type, int[2] kernel_size, int[2] stride=[], bool ceil_mode=False)")
 def lp_pool2d(t: Torch, x: Node, p: float, kernel: object, stride: object, ceil: bool) -> Node:
-    pool = Pool(2, kernel, stride, ceil=ceil)
+    pool = PoolWindow(2, kernel, stride, ceil=ceil)
     mean = avg_pool(t, t.binary("power", x, t.like(x, p)), pool, True, None)
     total = t.scale(t.maximum(mean, t.like(mean, 0)), prod(pool.kernel))
     return t.binary("power", total, t.like(total, 1 / p))

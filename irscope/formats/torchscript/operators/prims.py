@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irscope.formats.torchscript.abstract import Decision, View
+from irscope.formats.torchscript.abstract import Decision, TensorView
 from irscope.formats.torchscript.operators import (
     alias,
     casts,
@@ -19,8 +19,8 @@ from irscope.formats.torchscript.operators import (
     shape,
     view,
 )
-from irscope.formats.torchscript.operators.pooling import Pool, max_pool, offsets, places
-from irscope.formats.torchscript.strides import Layout
+from irscope.formats.torchscript.operators.pooling import PoolWindow, max_pool, offsets, places
+from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, F64, S8, S64
@@ -117,22 +117,22 @@ def convert_element_type(t: Torch, x: Node, dtype: int) -> Node:
 
 
 @view("prims::view_of(Tensor(a) a)")
-def view_of(t: Torch, x: Node) -> View:
+def view_of(t: Torch, x: Node) -> TensorView:
     return casts.same(t, x)
 
 
 @view("prims::view_of_dtype(Tensor(a) a, ScalarType dtype)")
-def view_of_dtype(t: Torch, x: Node, dtype: int) -> View:
+def view_of_dtype(t: Torch, x: Node, dtype: int) -> TensorView:
     return shape.view_dtype(t, x, dtype)
 
 
 @alias("prims::as_strided(Tensor(a!) a, SymInt[] size, SymInt[] stride, SymInt storage_offset)", traits="view")
-def as_strided(t: Torch, x: Node, at: Layout | None, size: list[int], stride: list[int], offset: int) -> Decision:
+def as_strided(t: Torch, x: Node, at: Strided | None, size: list[int], stride: list[int], offset: int) -> Decision:
     return shape.as_strided(t, x, at, size, stride, offset)
 
 
 @view("prims::broadcast_in_dim(Tensor(a) a, SymInt[] shape, int[] broadcast_dimensions)")
-def broadcast_in_dim(t: Torch, x: Node, size: list[int], dims: list[int]) -> View:
+def broadcast_in_dim(t: Torch, x: Node, size: list[int], dims: list[int]) -> TensorView:
     """Dimension i of the operand becomes dimension dims[i] of the result; the others repeat it."""
     old = t.shape(x)
     aligned = tuple(old[dims.index(d)] if d in dims else 1 for d in range(len(size)))
@@ -140,7 +140,7 @@ def broadcast_in_dim(t: Torch, x: Node, size: list[int], dims: list[int]) -> Vie
 
 
 @view("prims::collapse_view(Tensor(a) a, int start, int end)")
-def collapse_view(t: Torch, x: Node, start: int, end: int) -> View:
+def collapse_view(t: Torch, x: Node, start: int, end: int) -> TensorView:
     """The dimensions from start to end (inclusive) as one."""
     return shape.reshaped(t, _collapsed(t, x, start, end))
 
@@ -161,33 +161,33 @@ def _collapsed(t: Torch, x: Node, start: int, end: int) -> tuple[int, ...]:
 
 
 @view("prims::split_dim(Tensor(a) a, int dim, SymInt outer_length)")
-def split_dim(t: Torch, x: Node, dim: int, outer: int) -> View:
+def split_dim(t: Torch, x: Node, dim: int, outer: int) -> TensorView:
     old = t.shape(x)
     return shape.reshaped(t, (*old[:dim], outer, old[dim] // max(outer, 1), *old[dim + 1:]))
 
 
 @view("prims::squeeze(Tensor(a) a, int[] dimensions)")
-def squeeze(t: Torch, x: Node, dims: list[int]) -> View:
+def squeeze(t: Torch, x: Node, dims: list[int]) -> TensorView:
     return shape.squeeze_dim(t, x, dims)
 
 
 @view("prims::transpose(Tensor(a) a, int[] permutation)")
-def transpose(t: Torch, x: Node, order: list[int]) -> View:
+def transpose(t: Torch, x: Node, order: list[int]) -> TensorView:
     return shape.permute(t, x, order)
 
 
 @alias("prims::real(Tensor(a) self)", traits="view")
-def real(t: Torch, x: Node, at: Layout | None) -> Decision:
+def real(t: Torch, x: Node, at: Strided | None) -> Decision:
     return complex_numbers.real(t, x, at)
 
 
 @view("prims::imag(Tensor(a) self)")
-def imag(t: Torch, x: Node) -> View:
+def imag(t: Torch, x: Node) -> TensorView:
     return complex_numbers.imag(t, x)
 
 
 @alias("prims::conj(Tensor(a) a)", traits="view")
-def conj(t: Torch, x: Node, at: Layout | None) -> Decision:
+def conj(t: Torch, x: Node, at: Strided | None) -> Decision:
     return complex_numbers.conj(t, x, at)
 
 
@@ -301,7 +301,7 @@ def fft_c2r(t: Torch, x: Node, dims: list[int], size: int) -> Node:
 def max_pool_with_offsets(t: Torch, x: Node, kernel: list[int], stride: list[int], padding: list[int], dilation: list[int],
                           ceil: bool) -> tuple[Node, Node]:
     """The largest element of each window, and its place in the window."""
-    pool = Pool(len(kernel), kernel, stride, padding, dilation, ceil)
+    pool = PoolWindow(len(kernel), kernel, stride, padding, dilation, ceil)
     return max_pool(t, x, pool), t.convert(offsets(t, x, pool), S8)
 
 
@@ -310,7 +310,7 @@ def max_pool_with_offsets(t: Torch, x: Node, kernel: list[int], stride: list[int
 def max_pool_places(t: Torch, x: Node, kernel: list[int], size: list[int], stride: list[int], padding: list[int],
                     dilation: list[int]) -> Node:
     """Places in windows as places in the plane."""
-    return places(t, x, Pool(len(kernel), kernel, stride, padding, dilation), size)
+    return places(t, x, PoolWindow(len(kernel), kernel, stride, padding, dilation), size)
 
 
 @operator("prims::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)", work="movement")

@@ -11,14 +11,14 @@ from typing import Any, Protocol
 
 from irscope.formats.torchscript.abstract import ModuleRef, Tensor
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.convolution import Geometry, convolve
+from irscope.formats.torchscript.operators.convolution import SpatialGeometry, convolve
 from irscope.formats.torchscript.operators.linear import linear
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Module, Node
 from irscope.graph.dtypes import F32
 
 
-class Program(Protocol):
+class ProgramWeights(Protocol):
     """What quantised operators need of the running program: the builder, the given weights, and a weight by its path."""
 
     t: Torch
@@ -110,7 +110,7 @@ def dequantize_all(t: Torch, xs: list[Node]) -> list[Node]:
     return xs
 
 
-def parameters(program: Program, packed: object) -> tuple[Node, Node | None]:
+def parameters(program: ProgramWeights, packed: object) -> tuple[Node, Node | None]:
     """Weight and bias of a packed object, by their names in state dicts."""
     if not isinstance(packed, ModuleRef):
         raise ValueError("expected a packed object, a module with weight and bias")
@@ -132,12 +132,12 @@ def _step(t: Torch, y: Node, scale: float, zero: int, relu: bool) -> Tensor:
 
 def _linear(name: str, relu: bool) -> None:
     @operator(f"quantized::{name}(Tensor X, Any W_prepack, float Y_scale_i, int Y_zero_point_i)", style="raw")
-    def static(program: Program, x: Tensor, packed: ModuleRef, scale: float, zero: int) -> Tensor:
+    def static(program: ProgramWeights, x: Tensor, packed: ModuleRef, scale: float, zero: int) -> Tensor:
         w, b = parameters(program, packed)
         return _step(program.t, linear(program.t, x.get(), w, b), scale, zero, relu)
 
     @operator(f"quantized::{name}_dynamic(Tensor X, Any W_prepack, bool reduce_range=False)", style="raw")
-    def dynamic(program: Program, x: Tensor, packed: ModuleRef, reduce: bool) -> Tensor:
+    def dynamic(program: ProgramWeights, x: Tensor, packed: ModuleRef, reduce: bool) -> Tensor:
         """A linear layer that quantises its input by the input's range."""
         t = program.t
         w, b = parameters(program, packed)
@@ -162,7 +162,7 @@ def _by_range(t: Torch, x: Node, top: int) -> Node:
 def _convolution(n: int, relu: bool) -> None:
     @operator(f"quantized::conv{n}d{'_relu' if relu else ''}.new(Tensor qx, Any packed_weight, float output_scale, int output_zero_point)",
               style="raw")
-    def packed_conv(program: Program, x: Tensor, packed: ModuleRef, scale: float, zero: int) -> Tensor:
+    def packed_conv(program: ProgramWeights, x: Tensor, packed: ModuleRef, scale: float, zero: int) -> Tensor:
         """A quantised convolution. Stride and padding are in the object too, and are inferred from the sizes in the text."""
         t = program.t
         w, b = parameters(program, packed)
@@ -173,7 +173,7 @@ def _convolution(n: int, relu: bool) -> None:
                              "say the shape of the result: print traced.inlined_graph")
         stride, pads = _window(t.shape(x.get())[-n:], declared, t.shape(w)[-n:])
         groups = t.shape(x.get())[1] // t.shape(w)[1]
-        y = convolve(t, x.get(), w, b, Geometry(stride, pads, groups=groups))
+        y = convolve(t, x.get(), w, b, SpatialGeometry(stride, pads, groups=groups))
         return _step(t, y, scale, zero, relu)
 
 

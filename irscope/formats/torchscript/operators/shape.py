@@ -4,10 +4,10 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Restrided, Unsure, View
+from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Restrided, TensorView, Unsure
 from irscope.formats.torchscript.operators import alias, operator, view
 from irscope.formats.torchscript.operators.complex_numbers import conjugated
-from irscope.formats.torchscript.strides import Layout, contiguous, is_view_of_any
+from irscope.formats.torchscript.strides import Strided, contiguous, is_view_of_any
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
@@ -26,12 +26,12 @@ def sizes(t: Torch, x: Node, wanted: list[int]) -> tuple[int, ...]:
     return tuple(wanted)
 
 
-def reshaped(t: Torch, shape: tuple[int, ...]) -> View:
+def reshaped(t: Torch, shape: tuple[int, ...]) -> TensorView:
     """The view of all elements under another shape."""
-    return View(lambda b: t.reshape(b, shape), lambda b, new: t.reshape(new, t.shape(b)), lambda at: at.viewed(shape))
+    return TensorView(lambda b: t.reshape(b, shape), lambda b, new: t.reshape(new, t.shape(b)), lambda at: at.viewed(shape))
 
 
-def reshaped_or_copied(t: Torch, x: Node, at: Layout | None, shape: tuple[int, ...]) -> Decision:
+def reshaped_or_copied(t: Torch, x: Node, at: Strided | None, shape: tuple[int, ...]) -> Decision:
     """A view of another shape where the strides allow it, else a copy, as in ``reshape``."""
     if at is None and not is_view_of_any(t.shape(x), shape):
         return Unsure(t.reshape(x, shape))
@@ -40,12 +40,12 @@ def reshaped_or_copied(t: Torch, x: Node, at: Layout | None, shape: tuple[int, .
     return reshaped(t, shape)
 
 
-def transposed(t: Torch, order: list[int]) -> View:
+def transposed(t: Torch, order: list[int]) -> TensorView:
     back = [order.index(i) for i in range(len(order))]
-    return View(lambda b: t.transpose(b, order), lambda b, new: t.transpose(new, back), lambda at: at.with_dims(order))
+    return TensorView(lambda b: t.transpose(b, order), lambda b, new: t.transpose(new, back), lambda at: at.with_dims(order))
 
 
-def composed(*views: View) -> View:
+def composed(*views: TensorView) -> TensorView:
     """A view of a view of a tensor."""
     first, *rest = views
     if not rest:
@@ -55,48 +55,48 @@ def composed(*views: View) -> View:
     def write(base: Node, new: Node) -> Node:
         return first.into(base, second.into(first.read(base), new))
 
-    def place(at: Layout) -> Layout | None:
+    def place(at: Strided) -> Strided | None:
         between = first.place(at)
         return None if between is None else second.place(between)
-    return View(lambda b: second.read(first.read(b)), write if first.write and second.write else None, place)
+    return TensorView(lambda b: second.read(first.read(b)), write if first.write and second.write else None, place)
 
 
 @view("view(Tensor(a) self, int[] size)", "_unsafe_view(Tensor self, int[] size)")
-def view_sizes(t: Torch, x: Node, size: list[int]) -> View:
+def view_sizes(t: Torch, x: Node, size: list[int]) -> TensorView:
     return reshaped(t, sizes(t, x, size))
 
 
 @alias("reshape(Tensor(a) self, int[] shape)", traits="dense-view")
-def reshape(t: Torch, x: Node, at: Layout | None, size: list[int]) -> Decision:
+def reshape(t: Torch, x: Node, at: Strided | None, size: list[int]) -> Decision:
     return reshaped_or_copied(t, x, at, sizes(t, x, size))
 
 
 @view("_reshape_alias(Tensor(a) self, int[] size, int[] stride)")
-def reshape_alias(t: Torch, x: Node, size: list[int], stride: list[int]) -> View:
+def reshape_alias(t: Torch, x: Node, size: list[int], stride: list[int]) -> TensorView:
     return reshaped(t, tuple(size))
 
 
 @view("view.dtype(Tensor(a) self, ScalarType dtype)")
-def view_dtype(t: Torch, x: Node, dtype: int) -> View:
+def view_dtype(t: Torch, x: Node, dtype: int) -> TensorView:
     """Reinterprets the bits as another type of the same width."""
     old, new = t.dtype(x), t.dtype_number(dtype, t.dtype(x))
     if old.storage != new.storage:
         raise ValueError(f"a view of {old.name} as {new.name}, which has another width, is not supported")
-    return View(lambda b: t.bitcast_convert(b, new), lambda b, part: t.bitcast_convert(part, old), lambda at: at)
+    return TensorView(lambda b: t.bitcast_convert(b, new), lambda b, part: t.bitcast_convert(part, old), lambda at: at)
 
 
 @view("view_as(Tensor(a) self, Tensor other)")
-def view_as(t: Torch, x: Node, other: Node) -> View:
+def view_as(t: Torch, x: Node, other: Node) -> TensorView:
     return reshaped(t, sizes(t, x, list(t.shape(other))))
 
 
 @alias("reshape_as(Tensor(a) self, Tensor other)", traits="dense-view")
-def reshape_as(t: Torch, x: Node, at: Layout | None, other: Node) -> Decision:
+def reshape_as(t: Torch, x: Node, at: Strided | None, other: Node) -> Decision:
     return reshaped_or_copied(t, x, at, sizes(t, x, list(t.shape(other))))
 
 
 @alias("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1)", traits="dense-view")
-def flatten(t: Torch, x: Node, at: Layout | None, start: int, end: int) -> Decision:
+def flatten(t: Torch, x: Node, at: Strided | None, start: int, end: int) -> Decision:
     if t.rank(x) == 0:
         return reshaped(t, (1,))
     s, e = t.dim(x, start), t.dim(x, end)
@@ -107,7 +107,7 @@ def flatten(t: Torch, x: Node, at: Layout | None, start: int, end: int) -> Decis
 
 
 @view("unflatten.int(Tensor(a) self, int dim, int[] sizes)")
-def unflatten(t: Torch, x: Node, dim: int, parts: list[int]) -> View:
+def unflatten(t: Torch, x: Node, dim: int, parts: list[int]) -> TensorView:
     d, shape = t.dim(x, dim), t.shape(x)
     if -1 in parts:
         known = prod(p for p in parts if p != -1)
@@ -116,7 +116,7 @@ def unflatten(t: Torch, x: Node, dim: int, parts: list[int]) -> View:
 
 
 @alias("ravel(Tensor(a) self)", traits="dense-view")
-def ravel(t: Torch, x: Node, at: Layout | None) -> Decision:
+def ravel(t: Torch, x: Node, at: Strided | None) -> Decision:
     """``contiguous().view(-1)``."""
     shape = (prod(t.shape(x)),)
     if at is None:
@@ -125,7 +125,7 @@ def ravel(t: Torch, x: Node, at: Layout | None) -> Decision:
 
 
 @alias("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format)", traits="dense-view")
-def in_format(t: Torch, x: Node, at: Layout | None, memory_format: int | None) -> Decision:
+def in_format(t: Torch, x: Node, at: Strided | None, memory_format: int | None) -> Decision:
     """The tensor itself where its strides are those of the format, else a copy."""
     wanted = memory_format or 0
     if at is None:
@@ -136,36 +136,36 @@ def in_format(t: Torch, x: Node, at: Layout | None, memory_format: int | None) -
 
 
 @view("squeeze(Tensor(a) self)")
-def squeeze(t: Torch, x: Node) -> View:
+def squeeze(t: Torch, x: Node) -> TensorView:
     return _kept(t, x, [i for i, s in enumerate(t.shape(x)) if s != 1])
 
 
 @view("squeeze.dim(Tensor(a) self, int dim)", "squeeze.dims(Tensor(a) self, int[] dim)")
-def squeeze_dim(t: Torch, x: Node, dim: int | list[int]) -> View:
+def squeeze_dim(t: Torch, x: Node, dim: int | list[int]) -> TensorView:
     dims = t.dims(x, dim) if dim != [] else []
     return _kept(t, x, [i for i, s in enumerate(t.shape(x)) if i not in dims or s != 1])
 
 
-def _kept(t: Torch, x: Node, dims: list[int]) -> View:
+def _kept(t: Torch, x: Node, dims: list[int]) -> TensorView:
     """The view without some dimensions of size 1."""
     shape = tuple(t.shape(x)[d] for d in dims)
-    return View(lambda b: t.reshape(b, shape), lambda b, new: t.reshape(new, t.shape(b)), lambda at: at.with_dims(dims))
+    return TensorView(lambda b: t.reshape(b, shape), lambda b, new: t.reshape(new, t.shape(b)), lambda at: at.with_dims(dims))
 
 
 @view("unsqueeze(Tensor(a) self, int dim)")
-def unsqueeze(t: Torch, x: Node, dim: int) -> View:
+def unsqueeze(t: Torch, x: Node, dim: int) -> TensorView:
     d, shape = t.dim(x, dim, 1), t.shape(x)
     made = (*shape[:d], 1, *shape[d:])
 
-    def place(at: Layout) -> Layout:
+    def place(at: Strided) -> Strided:
         stride = at.sizes[d] * at.strides[d] if d < at.rank else 1
         return replace(at, sizes=made, strides=(*at.strides[:d], stride, *at.strides[d:]))
-    return View(lambda b: t.reshape(b, made), lambda b, new: t.reshape(new, t.shape(b)), place)
+    return TensorView(lambda b: t.reshape(b, made), lambda b, new: t.reshape(new, t.shape(b)), place)
 
 
 @view("transpose.int(Tensor(a) self, int dim0, int dim1)", "swapaxes(Tensor(a) self, int axis0, int axis1)",
       "swapdims(Tensor(a) self, int dim0, int dim1)")
-def transpose(t: Torch, x: Node, a: int, b: int) -> View:
+def transpose(t: Torch, x: Node, a: int, b: int) -> TensorView:
     order = list(range(t.rank(x)))
     if order:
         a, b = t.dim(x, a), t.dim(x, b)
@@ -174,23 +174,23 @@ def transpose(t: Torch, x: Node, a: int, b: int) -> View:
 
 
 @view("permute(Tensor(a) self, int[] dims)")
-def permute(t: Torch, x: Node, dims: list[int]) -> View:
+def permute(t: Torch, x: Node, dims: list[int]) -> TensorView:
     return transposed(t, [t.dim(x, d) for d in dims])
 
 
 @view("t(Tensor(a) self)", "numpy_T(Tensor(a) self)")
-def t_(t: Torch, x: Node) -> View:
+def t_(t: Torch, x: Node) -> TensorView:
     return transposed(t, list(reversed(range(t.rank(x)))))
 
 
 @view("mT(Tensor(a) self)")
-def matrix_t(t: Torch, x: Node) -> View:
+def matrix_t(t: Torch, x: Node) -> TensorView:
     n = t.rank(x)
     return transposed(t, [*range(n - 2), n - 1, n - 2])
 
 
 @view("mH(Tensor(a) self)", "adjoint(Tensor(a) self)", "matrix_H(Tensor(a) self)")
-def adjoint(t: Torch, x: Node) -> View:
+def adjoint(t: Torch, x: Node) -> TensorView:
     turned = transpose(t, x, -2, -1)
     return composed(turned, conjugated(t)) if t.dtype(x).is_complex else turned
 
@@ -198,7 +198,7 @@ def adjoint(t: Torch, x: Node) -> View:
 @view("movedim.int(Tensor(a) self, int source, int destination)", "movedim.intlist(Tensor(a) self, int[] source, int[] destination)",
       "moveaxis.int(Tensor(a) self, int source, int destination)",
       "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination)")
-def movedim(t: Torch, x: Node, source: int | list[int], destination: int | list[int]) -> View:
+def movedim(t: Torch, x: Node, source: int | list[int], destination: int | list[int]) -> TensorView:
     src = [t.dim(x, d) for d in ([source] if isinstance(source, int) else source)]
     dst = [t.dim(x, d) for d in ([destination] if isinstance(destination, int) else destination)]
     rest = iter(i for i in range(t.rank(x)) if i not in src)
@@ -207,30 +207,30 @@ def movedim(t: Torch, x: Node, source: int | list[int], destination: int | list[
 
 
 @view("expand(Tensor(a) self, int[] size, *, bool implicit=False)", "broadcast_to(Tensor(a) self, int[] size)")
-def expand(t: Torch, x: Node, size: list[int], implicit: bool = False) -> View:
+def expand(t: Torch, x: Node, size: list[int], implicit: bool = False) -> TensorView:
     shape = t.shape(x)
     lead = len(size) - len(shape)
     return stretched(t, shape, tuple(shape[i - lead] if s == -1 else s for i, s in enumerate(size)))
 
 
-def stretched(t: Torch, shape: tuple[int, ...], full: tuple[int, ...]) -> View:
+def stretched(t: Torch, shape: tuple[int, ...], full: tuple[int, ...]) -> TensorView:
     """The view in which dimensions of size 1, and new ones in front, repeat."""
     # Where elements repeat, only their addresses determine what a write to some of them changes.
     write = (lambda b, new: t.reshape(new, t.shape(b))) if prod(full) == prod(shape) else None
-    return View(lambda b: t.broadcast_to(b, full), write, lambda at: at.expanded(full))
+    return TensorView(lambda b: t.broadcast_to(b, full), write, lambda at: at.expanded(full))
 
 
 @view("expand_as(Tensor(a) self, Tensor other)")
-def expand_as(t: Torch, x: Node, other: Node) -> View:
+def expand_as(t: Torch, x: Node, other: Node) -> TensorView:
     return expand(t, x, list(t.shape(other)))
 
 
 @alias("as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None)", traits="view")
-def as_strided(t: Torch, x: Node, at: Layout | None, size: list[int], stride: list[int], offset: int | None) -> Decision:
+def as_strided(t: Torch, x: Node, at: Strided | None, size: list[int], stride: list[int], offset: int | None) -> Decision:
     """Any elements of the storage, whatever the strides of the tensor are."""
     if len(size) != len(stride) or min((*size, *stride, offset or 0), default=0) < 0:
         raise ValueError(f"as_strided of sizes {size}, strides {stride} and offset {offset}")
-    return Restrided(Layout(tuple(size), tuple(stride), offset if offset is not None or at is None else at.offset))
+    return Restrided(Strided(tuple(size), tuple(stride), offset if offset is not None or at is None else at.offset))
 
 
 @operator("repeat(Tensor self, int[] repeats)", "tile(Tensor self, int[] dims)")
@@ -278,7 +278,7 @@ def _repeated(t: Torch, repeats: Node, n: int) -> Node:
 
 
 @alias("meshgrid(Tensor[] tensors)", "meshgrid.indexing(Tensor[] tensors, *, str indexing)", traits="view")
-def meshgrid(t: Torch, tensors: list[Node], at: list[Layout | None], indexing: str = "ij") -> list[Decision]:
+def meshgrid(t: Torch, tensors: list[Node], at: list[Strided | None], indexing: str = "ij") -> list[Decision]:
     """Each vector along a separate dimension, repeated along the others; "xy" exchanges the first two."""
     shape = tuple(prod(t.shape(x)) for x in tensors)
     out: list[Decision] = []

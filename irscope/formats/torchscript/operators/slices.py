@@ -4,16 +4,16 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from irscope.formats.torchscript.abstract import Scalar, View
+from irscope.formats.torchscript.abstract import Scalar, TensorView
 from irscope.formats.torchscript.operators import operator, view
-from irscope.formats.torchscript.strides import Layout
+from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import END, Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
 from irscope.source.budget import require_parts
 
 
-def piece(t: Torch, d: int, start: int, limit: int, step: int = 1, drop: bool = False) -> View:
+def piece(t: Torch, d: int, start: int, limit: int, step: int = 1, drop: bool = False) -> TensorView:
     """The view of a slice along one dimension; ``drop`` removes the dimension of size 1."""
 
     def read(base: Node) -> Node:
@@ -38,10 +38,10 @@ def piece(t: Torch, d: int, start: int, limit: int, step: int = 1, drop: bool = 
         mask = t.pad(t.full(t.shape(new), True, PRED), t.array(False, PRED), low, high, interior)
         return t.select(mask, spread, base)
 
-    def place(at: Layout) -> Layout:
+    def place(at: Strided) -> Strided:
         part = at.with_dim(d, max(0, -(-(limit - start) // step)), at.strides[d] * step, start * at.strides[d])
         return part.without_dim(d) if drop else part
-    return View(read, write, place)
+    return TensorView(read, write, place)
 
 
 def bounds(n: int, start: int | None, end: int | None) -> tuple[int, int]:
@@ -53,14 +53,14 @@ def bounds(n: int, start: int | None, end: int | None) -> tuple[int, int]:
 
 
 @view("slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1)")
-def slice_(t: Torch, x: Node, dim: int, start: int | None, end: int | None, step: int) -> View:
+def slice_(t: Torch, x: Node, dim: int, start: int | None, end: int | None, step: int) -> TensorView:
     d = t.dim(x, dim)
     s, e = bounds(t.shape(x)[d], start, None if end is not None and end >= END // 2 else end)
     return piece(t, d, s, e, step)
 
 
 @view("narrow(Tensor(a) self, int dim, int start, int length)")
-def narrow(t: Torch, x: Node, dim: int, start: int, length: int) -> View:
+def narrow(t: Torch, x: Node, dim: int, start: int, length: int) -> TensorView:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
     first = start + n if start < 0 else start
@@ -70,7 +70,7 @@ def narrow(t: Torch, x: Node, dim: int, start: int, length: int) -> View:
 
 
 @view("narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length)")
-def narrow_at(t: Torch, x: Node, dim: int, start: Node, length: int) -> View:
+def narrow_at(t: Torch, x: Node, dim: int, start: Node, length: int) -> TensorView:
     """A slice whose start is a tensor."""
     d = t.dim(x, dim)
     return _moving(t, d, wrapped_place(t, start, t.shape(x)[d]), length)
@@ -82,7 +82,7 @@ def narrow_copy(t: Torch, x: Node, dim: int, start: int, length: int) -> Node:
 
 
 @view("select.int(Tensor(a) self, int dim, int index)")
-def select(t: Torch, x: Node, dim: int, index: int | Scalar) -> View:
+def select(t: Torch, x: Node, dim: int, index: int | Scalar) -> TensorView:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
     if isinstance(index, Scalar):
@@ -99,7 +99,7 @@ def wrapped_place(t: Torch, at: Node, n: int) -> Node:
     return t.select(t.compare("LT", at, t.like(at, 0)), t.plus(at, n), at)
 
 
-def _moving(t: Torch, d: int, at: Node, length: int | None = None) -> View:
+def _moving(t: Torch, d: int, at: Node, length: int | None = None) -> TensorView:
     """The view of ``length`` elements along a dimension at an index that depends on data; None: one element, without the dimension."""
     def starts(base: Node) -> list[Node]:
         zero = t.array(0, S64)
@@ -114,13 +114,13 @@ def _moving(t: Torch, d: int, at: Node, length: int | None = None) -> View:
         shape = t.shape(base)
         return t.update_slice(base, new if length is not None else t.reshape(new, (*shape[:d], 1, *shape[d + 1:])), starts(base))
 
-    def place(at: Layout) -> Layout:
+    def place(at: Strided) -> Strided:
         return at.with_dim(d, length, at.strides[d], None) if length is not None else replace(at.without_dim(d), offset=None)
-    return View(read, write, place)
+    return TensorView(read, write, place)
 
 
 @view("unbind.int(Tensor(a -> *) self, int dim=0)")
-def unbind(t: Torch, x: Node, dim: int) -> list[View]:
+def unbind(t: Torch, x: Node, dim: int) -> list[TensorView]:
     d = t.dim(x, dim)
     require_parts(t.shape(x)[d])
     return [piece(t, d, i, i + 1, drop=True) for i in range(t.shape(x)[d])]
@@ -134,7 +134,7 @@ def even_lengths(n: int, size: int) -> list[int]:
     return [min(size, n - at) for at in range(0, n, size)] or [0]
 
 
-def cut(t: Torch, d: int, lengths: list[int]) -> list[View]:
+def cut(t: Torch, d: int, lengths: list[int]) -> list[TensorView]:
     """Consecutive pieces of the given lengths."""
     out, at = [], 0
     for n in lengths:
@@ -144,14 +144,14 @@ def cut(t: Torch, d: int, lengths: list[int]) -> list[View]:
 
 
 @view("chunk(Tensor(a -> *) self, int chunks, int dim=0)", "unsafe_chunk(Tensor self, int chunks, int dim=0)")
-def chunk(t: Torch, x: Node, chunks: int, dim: int) -> list[View]:
+def chunk(t: Torch, x: Node, chunks: int, dim: int) -> list[TensorView]:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
     return cut(t, d, even_lengths(n, max(1, -(-n // chunks))))
 
 
 @view("split.Tensor(Tensor(a -> *) self, int split_size, int dim=0)", "unsafe_split.Tensor(Tensor self, int split_size, int dim=0)")
-def split(t: Torch, x: Node, size: int, dim: int) -> list[View]:
+def split(t: Torch, x: Node, size: int, dim: int) -> list[TensorView]:
     d = t.dim(x, dim)
     return cut(t, d, even_lengths(t.shape(x)[d], size))
 
@@ -159,12 +159,12 @@ def split(t: Torch, x: Node, size: int, dim: int) -> list[View]:
 @view("split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0)",
       "split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0)",
       "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0)")
-def split_with_sizes(t: Torch, x: Node, parts: list[int], dim: int) -> list[View]:
+def split_with_sizes(t: Torch, x: Node, parts: list[int], dim: int) -> list[TensorView]:
     return cut(t, t.dim(x, dim), parts)
 
 
 @view("tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0)")
-def tensor_split(t: Torch, x: Node, sections: int, dim: int) -> list[View]:
+def tensor_split(t: Torch, x: Node, sections: int, dim: int) -> list[TensorView]:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
     require_parts(sections)
@@ -172,7 +172,7 @@ def tensor_split(t: Torch, x: Node, sections: int, dim: int) -> list[View]:
 
 
 @view("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0)")
-def tensor_split_by(t: Torch, x: Node, places: Node, dim: int) -> list[View]:
+def tensor_split_by(t: Torch, x: Node, places: Node, dim: int) -> list[TensorView]:
     """Sections or split points given by a tensor, computed from the inputs."""
     if t.rank(places) == 0:
         return tensor_split(t, x, t.size_from_data(places), dim)
@@ -181,7 +181,7 @@ def tensor_split_by(t: Torch, x: Node, places: Node, dim: int) -> list[View]:
 
 
 @view("tensor_split.indices(Tensor(a -> *) self, int[] indices, int dim=0)")
-def tensor_split_at(t: Torch, x: Node, indices: list[int], dim: int) -> list[View]:
+def tensor_split_at(t: Torch, x: Node, indices: list[int], dim: int) -> list[TensorView]:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
     places = [0, *[bounds(n, i, None)[0] for i in indices], n]
@@ -189,7 +189,7 @@ def tensor_split_at(t: Torch, x: Node, indices: list[int], dim: int) -> list[Vie
 
 
 @view("unfold(Tensor(a) self, int dimension, int size, int step)")
-def unfold(t: Torch, x: Node, dimension: int, size: int, step: int) -> View:
+def unfold(t: Torch, x: Node, dimension: int, size: int, step: int) -> TensorView:
     """Windows along a dimension, their elements in a new last one."""
     d, last = t.dim(x, dimension), t.rank(x)
     length = t.shape(x)[d] if last else 1
@@ -206,17 +206,17 @@ def unfold(t: Torch, x: Node, dimension: int, size: int, step: int) -> View:
         parts = [t.slice_dim(base, d, i, i + (n - 1) * step + 1, step) for i in range(size)]
         return t.concat([t.unsqueeze(p, last) for p in parts], last)
 
-    def place(at: Layout) -> Layout:
+    def place(at: Strided) -> Strided:
         if not last:
             return replace(at, sizes=(size,), strides=(1,))
         windows = at.with_dim(d, n, step * at.strides[d])
         return replace(windows, sizes=(*windows.sizes, size), strides=(*windows.strides, at.strides[d]))
-    return View(read, None, place)
+    return TensorView(read, None, place)
 
 
 def _split_along(name: str, dim: int) -> None:
     @view(f"{name}.int(Tensor(a -> *) self, int sections)", f"{name}.array(Tensor(a -> *) self, int[] indices)")
-    def parts(t: Torch, x: Node, places: int | list[int]) -> list[View]:
+    def parts(t: Torch, x: Node, places: int | list[int]) -> list[TensorView]:
         d = 0 if name == "hsplit" and t.rank(x) == 1 else dim
         return tensor_split_at(t, x, places, d) if isinstance(places, list) else tensor_split(t, x, places, d)
 

@@ -32,7 +32,7 @@ def _softmax(t: Torch, scores: Node, mask: Node | None, kind: int | None) -> Nod
 
 
 @dataclass(frozen=True, slots=True)
-class Attention:
+class HeadsAttention:
     """Attention of several heads: its projections, and what its mask is of."""
 
     heads: int
@@ -44,7 +44,7 @@ class Attention:
     kind: int | None
 
 
-def attention(t: Torch, query: Node, key: Node, value: Node, by: Attention) -> tuple[Node, Node]:
+def attention(t: Torch, query: Node, key: Node, value: Node, by: HeadsAttention) -> tuple[Node, Node]:
     """From three [batch, length, features] to one, and the weights [batch, heads, rows, columns]."""
     n, heads = t.shape(query)[2], by.heads
     parts = []
@@ -64,7 +64,7 @@ def attention(t: Torch, query: Node, key: Node, value: Node, by: Attention) -> t
 def native_attention(t: Torch, query: Node, key: Node, value: Node, size: int, heads: int, qkv_weight: Node, qkv_bias: Node,
                      out_weight: Node, out_bias: Node, mask: Node | None, wanted: bool, average: bool,
                      kind: int | None) -> tuple[Node, Node | None]:
-    y, weights = attention(t, query, key, value, Attention(heads, qkv_weight, qkv_bias, out_weight, out_bias, mask, kind))
+    y, weights = attention(t, query, key, value, HeadsAttention(heads, qkv_weight, qkv_bias, out_weight, out_bias, mask, kind))
     if not wanted:
         return y, None
     return y, t.mean(weights, [1]) if average else weights
@@ -78,7 +78,7 @@ def native_attention(t: Torch, query: Node, key: Node, value: Node, size: int, h
 def encoder_layer(t: Torch, x: Node, size: int, heads: int, qkv_weight: Node, qkv_bias: Node, out_weight: Node, out_bias: Node,
                   use_gelu: bool, norm_first: bool, eps: float, weight1: Node, bias1: Node, weight2: Node, bias2: Node, up: Node,
                   up_bias: Node, down: Node, down_bias: Node, mask: Node | None, kind: int | None) -> Node:
-    heads_of = Attention(heads, qkv_weight, qkv_bias, out_weight, out_bias, mask, kind)
+    heads_of = HeadsAttention(heads, qkv_weight, qkv_bias, out_weight, out_bias, mask, kind)
 
     def mixed(v: Node) -> Node:
         return t.add(x, attention(t, v, v, v, heads_of)[0])

@@ -8,8 +8,8 @@ from typing import Any
 from irscope.formats.sampling import product_along
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.indexing import scattered
-from irscope.formats.torchscript.operators.interpolation import NAMES, Resampling, band, mirror, nearest
-from irscope.formats.torchscript.operators.pooling import Pool, divisors
+from irscope.formats.torchscript.operators.interpolation import NAMES, Interpolation, band, mirror, nearest
+from irscope.formats.torchscript.operators.pooling import PoolWindow, divisors
 from irscope.formats.torchscript.operators.wide import widened
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -19,7 +19,7 @@ from irscope.ops.attrs import Window
 # ---------------------------------------------------------------------- pooling
 
 
-def avg_pool_gradient(t: Torch, grad: Node, x: Node, pool: Pool, count_padding: bool, divisor: int | None) -> Node:
+def avg_pool_gradient(t: Torch, grad: Node, x: Node, pool: PoolWindow, count_padding: bool, divisor: int | None) -> Node:
     """Each window's gradient, divided as its sum was, at all elements of the window."""
     g, shape, n = widened(t, grad), t.shape(x), pool.n
     g = t.div(g, divisors(t, g, shape, pool, count_padding, divisor))
@@ -39,7 +39,7 @@ def _average(n: int) -> None:
               "bool ceil_mode, bool count_include_pad, int? divisor_override)")
     def backward(t: Torch, grad: Node, x: Node, kernel: object, stride: object, padding: object, ceil: bool, count: bool,
                  divisor: int | None) -> Node:
-        return avg_pool_gradient(t, grad, x, Pool(n, kernel, stride, padding, ceil=ceil), count, divisor)
+        return avg_pool_gradient(t, grad, x, PoolWindow(n, kernel, stride, padding, ceil=ceil), count, divisor)
 
     @operator(f"_adaptive_avg_pool{n}d_backward(Tensor grad_output, Tensor self)",
               *([f"adaptive_avg_pool{n}d_backward(Tensor grad_output, Tensor self)"] if n == 3 else []))
@@ -138,7 +138,7 @@ def _resized(name: str, mode: str, n: int) -> None:
             if mode in ("nearest", "exact"):
                 matrix = _picking(nearest(have, want, mode == "exact", factors[i]), have)
             else:
-                matrix = band(have, want, Resampling(mode, corners).mode, corners, factors[i]).T
+                matrix = band(have, want, Interpolation(mode, corners).mode, corners, factors[i]).T
             g = _along(t, g, d, matrix)
         return t.convert(g, t.dtype(grad))
 
