@@ -74,14 +74,20 @@ def drawn(ports: Sequence[Port], numbers: Iterable[int], seed: int, weights: Col
     return {n: draw_weight(ports[n], seed, n) if ports[n].name in weights else draw(ports[n], seed, n) for n in numbers}
 
 
+BLOCK = 1 << 20
+"""Elements of a parameter that are scaled at a time, in f64."""
+
+
 def draw_weight(port: Port, seed: int, number: int) -> Array:
     """Draw a parameter: a matrix scaled by the inverse root of its fan-in, a vector around 1/2 (a variance is positive)."""
     array = draw(port, seed, number)
     if not port.dtype.is_float:
         return array
-    if array.ndim < 2:
-        return np.asarray(0.5 + 0.1 * np.abs(array.astype(np.float64))).astype(array.dtype)
-    return np.asarray(array.astype(np.float64) / np.sqrt(_size(port.shape[1:]))).astype(array.dtype)
+    flat, fan_in = array.reshape(-1), np.sqrt(_size(port.shape[1:]))
+    for at in range(0, flat.size, BLOCK):
+        wide = flat[at:at + BLOCK].astype(np.float64)
+        flat[at:at + BLOCK] = wide / fan_in if array.ndim >= 2 else 0.5 + 0.1 * np.abs(wide)
+    return array
 
 
 def draw(port: Port, seed: int, number: int) -> Array:
@@ -98,7 +104,7 @@ def draw(port: Port, seed: int, number: int) -> Array:
     if dtype.is_complex:
         return (rng.standard_normal(port.shape) + 1j * rng.standard_normal(port.shape)).astype(dtype.numpy())
     values = rng.standard_normal(port.shape, dtype=np.float64 if dtype.bits == 64 else np.float32)
-    return np.asarray(values).astype(dtype.numpy())
+    return np.asarray(values).astype(dtype.numpy(), copy=False)
 
 
 def _dims(shape: Sequence[int]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from irscope.analysis.soundness import Use, soundness
 from irscope.analysis.survey import Survey
 from irscope.diff.normal import normal_form
 from irscope.expand.specialise import has_open_sizes
@@ -96,8 +97,8 @@ def _complete(module: Module) -> Module:
 
 
 def _normal_forms(before: Module, after: Module) -> tuple[Module, Module]:
-    """Both modules in normal form, or as they are written where one of them cannot be expanded, or leaves sizes open."""
-    if has_open_sizes(before) or has_open_sizes(after):
+    """Both modules in normal form, or as they are written where one of them is ill-typed, cannot be expanded, or leaves sizes open."""
+    if any(has_open_sizes(module) or not soundness(module).allows(Use.PASSES) for module in (before, after)):
         return before, after
     try:
         return normal_form(before), normal_form(after)

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.util import find_spec
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
