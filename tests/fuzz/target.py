@@ -32,7 +32,7 @@ SECONDS = 10.0
 """CPU time that an input may take."""
 MEGABYTES = 1000
 """Memory by which an input may let the process grow."""
-ALLOWED = 800
+ALLOWED = 600
 """Megabytes that an entry with limits allows irscope itself: a program may state arrays of any size, and is to be refused in time."""
 ROOM = 3 << 30
 """Bytes of address space that an input may take: the machine's memory is not spent on a defect."""
