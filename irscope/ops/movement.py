@@ -145,9 +145,6 @@ def _infer_bitcast(node: Node) -> Type:
     if before is not None and after is not None and before * x.dtype.bits != after * result.dtype.bits:
         raise TypeFault(f"bitcast keeps the memory as it is, but goes from {plain(x)} with {before * x.dtype.bits} bits "
                         f"to {plain(result)} with {after * result.dtype.bits}")
-    for t in (x, result):
-        if sorted(memory_order(t)) != list(range(t.rank)):
-            raise TypeFault(f"the layout of {t} does not list each of its dimensions once")
     return plain(result)
 
 

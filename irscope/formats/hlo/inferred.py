@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from irscope.formats.hlo.assembly import Assembly
 from irscope.formats.hlo.faults import MISSING_TYPE, Span
-from irscope.formats.hlo.types import is_order, is_possible
+from irscope.formats.hlo.types import is_possible
 from irscope.graph import UNKNOWN, Kind, Layout, Node, TensorType, TupleType, Type, same_type
 from irscope.ops.faults import TypeFault
 
@@ -40,7 +40,7 @@ def infer(assembly: Assembly, node: Node, word: str, word_at: int) -> Type:
 def _lying(node: Node, type: Type) -> Type:
     """The type with the layout of the operand type that XLA copies."""
     like = _like(node, type)
-    if like is None or not all(_is_sound(leaf) for leaf in like.leaves()):
+    if like is None:
         return type
     if isinstance(type, TupleType):
         return like if same_type(like, type) else type
@@ -53,11 +53,6 @@ def _lying(node: Node, type: Type) -> Type:
         if like.layout is None and layout == by_itself:
             return type
     return TensorType(type.dtype, type.shape, layout) if layout is not None else type
-
-
-def _is_sound(leaf: Type) -> bool:
-    """Whether a layout orders all dimensions; an invalid one is already reported, and is not propagated."""
-    return not isinstance(leaf, TensorType) or leaf.layout is None or is_order(leaf.layout.minor_to_major, leaf.rank)
 
 
 def _like(node: Node, type: Type) -> Type | None:

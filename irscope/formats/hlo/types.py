@@ -121,7 +121,8 @@ class TypeTable:
         cursor.depth -= 4
         return self.keep(NamedType(f"b({inner})"))
 
-    def _layout(self, cursor: Cursor, rank: int) -> Layout:
+    def _layout(self, cursor: Cursor, rank: int) -> Layout | None:
+        """The layout in the braces here; None for one that is reported, because it is no order of the dimensions."""
         begin = cursor.at
         cursor.next()
         order: list[int] = []
@@ -142,6 +143,7 @@ class TypeTable:
             if self._tell is None:
                 raise Refused(TYPE_SYNTAX, message, begin, end - begin)
             self._tell(message, begin, end - begin)
+            return None
         return Layout(tuple(order), rest, space)
 
     def _dims(self, cursor: Cursor) -> tuple[Dim, ...]:
