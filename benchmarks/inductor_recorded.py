@@ -23,12 +23,11 @@ from irscope.expand import bind_types, expand
 from irscope.fleet import compile_folder
 from irscope.fleet.compile_record import GraphRecord, read_record
 from irscope.fleet.dump_folder import read_folder
-from irscope.formats.inductor.fusion_log import FusionRun
+from irscope.formats.inductor.fusion_log import Candidate, FusionRun
 from irscope.formats.inductor.scheduler import SchedulerNode
 from irscope.fusion.inductor.kernels import Kernel
 from irscope.fusion.inductor.policy import POLICY
 from irscope.fusion.inductor.report import written
-from irscope.fusion.logs.events import Operation
 from irscope.fusion.logs.torch_replay import matched
 from irscope.graph import DynamicDim, Module, TensorType
 from irscope.source import UserError
@@ -109,7 +108,7 @@ def judged(graph: GraphRecord, text: str, run: FusionRun | None) -> Tally:
     nodes = [leaf for node in graph.before for leaf in node.leaves()]
     listed = [operation_of(node) for node in nodes]
     if run is not None and made is module:
-        listed = [Operation(c.name, c.kind, c.sizes, c.origins) for c in run.candidates]
+        listed = [Candidate(c.name, c.kind, c.sizes, c.origins) for c in run.candidates]
     names = aligned(listed, scheduler.kernels)
     scheduler.run()
     recorded = {op: i for i, node in enumerate(graph.after) for op in node.ops()}
@@ -132,7 +131,7 @@ def sized(module: Module) -> Module:
     return bind_types(module, shapes) if shapes else module
 
 
-def aligned(operations: list[Operation], kernels: list[Kernel]) -> dict[str, str]:
+def aligned(operations: list[Candidate], kernels: list[Kernel]) -> dict[str, str]:
     """For operations the names of irscope's buffers, by kind and sizes in order, or by the nodes of the graph that they compute.
 
     What aligns more of them is taken: the order of a backward graph differs, and nodes that several operations compute tell little.
@@ -142,7 +141,7 @@ def aligned(operations: list[Operation], kernels: list[Kernel]) -> dict[str, str
     return by_origins if len(by_origins) > len(by_sizes) else by_sizes
 
 
-def _by_origins(operations: list[Operation], kernels: list[Kernel]) -> dict[str, str]:
+def _by_origins(operations: list[Candidate], kernels: list[Kernel]) -> dict[str, str]:
     """Operations that compute the same nodes of the graph, then those of the same kind and sizes among the others."""
     own = {k.buffers[0].name: ({written(n).name for n in k.buffers[0].members}, k.buffers[0].kind) for k in kernels}
     scored = sorted(((len(members & set(o.origins)) / len(members | set(o.origins)), o.name, name) for o in operations if o.origins
@@ -164,17 +163,17 @@ def pairs(nodes: list[SchedulerNode]) -> Iterator[tuple[SchedulerNode, Scheduler
         yield from ((source, node) for source in sources.values() if source is not node)
 
 
-def operation_of(node: SchedulerNode) -> Operation:
+def operation_of(node: SchedulerNode) -> Candidate:
     """A scheduler node as the log of the fusion pass lists it: its kind, and the sizes of its loops or of its reduction."""
     if node.is_nop or node.is_extern or node.body is None:
-        return Operation(node.name, "nop" if node.is_nop else "extern")
+        return Candidate(node.name, "nop" if node.is_nop else "extern")
     if node.body.kind == "reduction":
-        return Operation(node.name, "reduction", _sizes(node, 1))
+        return Candidate(node.name, "reduction", _sizes(node, 1))
     if any(dep.mode for dep in node.writes):
-        return Operation(node.name, "scatter", _sizes(node, 0))
+        return Candidate(node.name, "scatter", _sizes(node, 0))
     layout = node.outputs[0].layout if node.outputs else None
     sizes = numbers(layout.size) if layout is not None and not layout.mutates else _sizes(node, 0)
-    return Operation(node.name, "pointwise", sizes)
+    return Candidate(node.name, "pointwise", sizes)
 
 
 def _sizes(node: SchedulerNode, group: int) -> tuple[int, ...]:

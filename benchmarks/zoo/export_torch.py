@@ -17,7 +17,7 @@ def export(net: Net, folder: Path) -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    module = Called(net.build(), list(net.inputs), net.library == "transformers").eval()
+    module = Called(net.build(), list(net.inputs), net.package == "transformers").eval()
     liven(module)
     arrays = [torch.from_numpy(given.draw(f"{net.name}/{name}")) for name, given in net.inputs.items()]
     with torch.no_grad():

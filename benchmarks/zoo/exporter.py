@@ -17,7 +17,7 @@ from benchmarks.zoo.nets import NETS
 def main() -> None:
     for line in sys.stdin:
         name, folder = json.loads(line)
-        if NETS[name].library != "keras":  # jax starts threads, and is imported behind the fork
+        if NETS[name].package != "keras":  # jax starts threads, and is imported behind the fork
             import_torch_libraries()
         child = os.fork()
         if not child:
@@ -30,7 +30,7 @@ def main() -> None:
 def _export(name: str, folder: Path) -> None:
     report: dict[str, str] = {}
     try:
-        if NETS[name].library == "keras":
+        if NETS[name].package == "keras":
             from benchmarks.zoo.export_keras import export
         else:
             from benchmarks.zoo.export_torch import export

@@ -29,7 +29,7 @@ class Net:
     """``build`` makes the module in its framework, with the weights it draws; ``reduced`` says how it differs from the published net."""
 
     name: str
-    library: str
+    package: str
     build: Callable[[], Any]
     inputs: dict[str, Input]
     reduced: str = ""

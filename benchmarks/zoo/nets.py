@@ -9,4 +9,4 @@ NETS: dict[str, Net] = {net.name: net for table in (torchvision_nets, timm_nets,
 
 def forms(net: Net) -> tuple[str, ...]:
     """The texts that are made of it."""
-    return ("hlo",) if net.library == "keras" else ("inlined", "frozen")
+    return ("hlo",) if net.package == "keras" else ("inlined", "frozen")

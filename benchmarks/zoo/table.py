@@ -50,7 +50,7 @@ def page(runs: list[Run], tree: str) -> str:
         net = NETS[one.net]
         figures = (_number(one.error, ".1e"), _number(one.kernels, "d"), _number(one.cpu_s, ".1f"), _number(one.compile_s, ".1f"),
                    _number(one.run_ms, ".2f"), _number(one.peak_mb, ".0f"))
-        cells = (one.net.removeprefix("keras_"), net.library, net.reduced, _SHORT[one.form], one.said, *figures)
+        cells = (one.net.removeprefix("keras_"), net.package, net.reduced, _SHORT[one.form], one.said, *figures)
         rows.append(f"| {' | '.join(cells)} |")
     others = [f"- `{one.net}`, {_SHORT[one.form]}, {one.said}: {_plain(one.why)}" for one in runs if one.said != "right"]
     missing = [name for name in NETS if any((name, form) not in {(one.net, one.form) for one in runs} for form in forms(NETS[name]))]

@@ -129,7 +129,7 @@ GRAPHDEF = Neighbour("a TensorFlow GraphDef or SavedModel",
                      "(TF_DUMP_GRAPH_PREFIX and --tf_xla_clustering_debug write GraphDefs, which are not HLO)")
 HLO_PROTO = Neighbour("a part of an HLO proto", "its beginning is missing: copy it again (irscope reads HloProto, HloModuleProto and "
                       f"snapshots, binary and as text), or have the text written:\n{DUMP_HLO}")
-LOW_LEVEL = ("it is code for one kernel, in which the operators of the graph are gone. Give the graph that it was compiled from: of an XLA "
+LOW_LEVEL = ("it is code for one kernel, without the operators of the graph. Give the graph that it was compiled from: of an XLA "
              "dump *after_optimizations.txt in the same folder, else\n" + DUMP_HLO)
 
 MAGIC: tuple[tuple[bytes, Neighbour], ...] = (
@@ -175,7 +175,7 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
      Neighbour("VHLO (MLIR) text", "StableHLO is stored in this form; turn it back: stablehlo-opt --vhlo-legalize-to-stablehlo 'FILE'")),
     (_line(r"tt\.func ", r"#\w+ = #(?:ttg|triton_gpu|ttng)\.", r"module attributes \{\"?(?:ttg|triton_gpu)\.", r"%\S+ = tt\.\w+ "),
      Neighbour("a kernel in Triton's IR (TTIR or TTGIR)",
-               "it is code for one kernel, in which the operators of the graph are gone. Give the graph that it belongs to; for "
+               "it is code for one kernel, without the operators of the graph. Give the graph that it belongs to; for "
                "torch.compile:\nTORCH_LOGS=output_code, or the exported program:\n" + PRINT_TORCH
                + "\nfor jax and XLA, whose fusions may be Triton kernels:\n" + DUMP_HLO)),
     (_line(r"(?:util|flow|stream|hal|vm)\.(?:func|executable|module|global)\b", r"%\S+ = (?:flow|stream|hal|iree_\w+|util)\.",

@@ -140,12 +140,12 @@ def _values(values: Sequence[EntryValue], paint: Paint, size: int) -> list[str]:
 
 def _sizes(interface: Interface) -> list[str]:
     """The symbolic sizes: their ranges, and their values when the program was made."""
-    told = []
+    lines = []
     for symbol, (low, high) in interface.ranges.items():
         most = f"to {high}" if high.isdecimal() else "or more"
         made = f", made for {interface.hints[symbol]}" if symbol in interface.hints else ""
-        told.append(f"{symbol} {low} {most}{made}")
-    return told
+        lines.append(f"{symbol} {low} {most}{made}")
+    return lines
 
 
 def _loops(summary: Summary) -> list[str]:

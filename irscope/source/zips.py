@@ -8,7 +8,7 @@ from irscope.lazy import zipfile
 
 
 def damaged() -> tuple[type[Exception], ...]:
-    """What zipfile raises for damaged, encrypted and unsupported archives (NotImplementedError is a RuntimeError).
+    """What zipfile raises for damaged archives, and for encrypted ones and unknown compressions (RuntimeError).
 
     A function, so that zipfile is imported with the first archive.
     """

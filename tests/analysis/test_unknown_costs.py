@@ -1,4 +1,4 @@
-"""A cost that is not known is told as unknown, in the terminal, in json, in drawings and on the page; it is never zero."""
+"""A cost that is not known is called unknown, in the terminal, in json, in drawings and on the page; it is never zero."""
 from __future__ import annotations
 
 import json

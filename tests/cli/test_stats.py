@@ -70,7 +70,7 @@ def test_the_table_says_what_to_do_once(tmp_path: Path, cli: Cli) -> None:
     for name in ("a.hlo", "b.hlo"):
         (tmp_path / name).write_text("HloModule m\n\nENTRY e {\n  ROOT x = ")
     (tmp_path / "c.hlo").write_text("")
-    told = cli("stats", tmp_path).stdout
-    assert told.count("    help: the whole dump is needed") == 1
-    assert told.count("    help: was the program that wrote it stopped") == 1
+    table = cli("stats", tmp_path).stdout
+    assert table.count("    help: the whole dump is needed") == 1
+    assert table.count("    help: was the program that wrote it stopped") == 1
     assert '"help"' not in cli("stats", tmp_path, "--format", "json").stdout

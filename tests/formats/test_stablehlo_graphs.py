@@ -318,8 +318,8 @@ func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
 def test_operations_on_quantised_types_are_named_and_stay_opaque() -> None:
     reading = reading_of(QUANTISED)
     assert reading.ok and {finding.code for finding in reading.findings} == {"SHL034"}
-    told = [(reading.source.place(finding.offset).line, finding.message.split(" is ")[0]) for finding in reading.findings]
-    assert told == [(3, "'stablehlo.add'"), (7, "'stablehlo.uniform_quantize'"), (8, "'stablehlo.uniform_dequantize'")]
+    reported = [(reading.source.place(finding.offset).line, finding.message.split(" is ")[0]) for finding in reading.findings]
+    assert reported == [(3, "'stablehlo.add'"), (7, "'stablehlo.uniform_quantize'"), (8, "'stablehlo.uniform_dequantize'")]
     assert all("--stablehlo-legalize-quant-to-math" in finding.help for finding in reading.findings)
     with pytest.raises(UserError, match="cannot run"):
         run(reading)

@@ -71,11 +71,11 @@ def test_locations_are_kept() -> None:
     module = module_of(text)
     again = module_of(print_module(module))
 
-    def told(module: Module) -> set[str]:
+    def locations(module: Module) -> set[str]:
         return {f"{node.op.name} {module.scope(node)} {module.call_stack(node)}" for graph in module.graphs.values() for node in graph.nodes
                 if not node.synthetic}
-    assert told(module) <= told(again)
-    assert any("several" in line for line in told(module))
+    assert locations(module) <= locations(again)
+    assert any("several" in line for line in locations(module))
 
 
 def test_hlo_becomes_stablehlo() -> None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from irscope.formats.inductor.fusion_log import Candidate
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -19,21 +21,6 @@ class Step:
     times: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """An initial operation of Inductor's scheduler.
-
-    ``kind`` is ``extern``, ``nop``, ``pointwise``, ``reduction`` or ``scatter``; ``sizes`` are those of the loops (of a reduction, of the
-    reduced loops); ``origins`` the nodes of the traced graph, ``lines`` the places in the user's program.
-    """
-
-    name: str
-    kind: str
-    sizes: tuple[int, ...] = ()
-    origins: tuple[str, ...] = ()
-    lines: tuple[str, ...] = ()
-
-
 @dataclass(slots=True)
 class FusionLog:
     """The log of a fusion pass. ``policy``: irscope's policy for the same compiler. ``name``: the source of the text.
@@ -46,5 +33,5 @@ class FusionLog:
     name: str
     compiler: str
     runs: list[list[Step]] = field(default_factory=list)
-    operations: list[list[Operation]] = field(default_factory=list)
+    operations: list[list[Candidate]] = field(default_factory=list)
     device: str = ""

@@ -4,16 +4,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from difflib import SequenceMatcher
 
+from irscope.formats.inductor.fusion_log import Candidate
 from irscope.fusion.inductor.kernels import Kernel, fused
 from irscope.fusion.inductor.scheduler import Refused, Scheduler
 from irscope.fusion.inductor.values import Buffer
-from irscope.fusion.logs.events import Operation, Step
+from irscope.fusion.logs.events import Step
 
 MOST = 2000
 """The search stops at more differences than this: the log is of another program."""
 
 
-def matched(operations: Sequence[Operation], kernels: Sequence[Kernel]) -> dict[str, str]:
+def matched(operations: Sequence[Candidate], kernels: Sequence[Kernel]) -> dict[str, str]:
     """For operations of the log the names of irscope's buffers: as many as possible of one kind and the same sizes, both in order."""
     theirs = [(o.kind, tuple(s for s in o.sizes if s != 1)) for o in operations]
     ours = [_kind(kernel.buffers[0]) for kernel in kernels]
