@@ -19,6 +19,8 @@ from irscope.ops.registry import declare
 EPSILON = 2.0 ** -52
 SWEEPS = 40
 """Jacobi converges quadratically; ten sweeps are many. The limit stops endless sweeps over NaN."""
+AS_LARGE = 1 - 2.0 ** -20
+"""Squares of components that differ by less than this factor count as equal, so that rounding does not decide which is the largest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,46 @@ def _ranks(k: Emitter, n: int, value: Callable[[Value], Value], place_of: ArrayV
         place_of.store([k.binary("min", rank.get(), k.index(n - 1))], j)
 
 
+def _phase(k: Emitter, columns: StackedMatrix, j: Value) -> Value:
+    """The number of size 1 that makes the largest component of a column positive: of several as large, the first.
+
+    Vectors of a decomposition are unique only up to such a factor. This choice makes all engines agree.
+    """
+    rows, dtype = columns.view.shape[0], columns.view.dtype
+    top = k.reg(F64, k.const(0.0, F64))
+    with loops(k, [rows]) as [i]:
+        size = square_size(k, columns.load(i, j))
+        top.set(k.select(k.compare("GT", size, top.get()), size, top.get()))
+    least = k.binary("mul", top.get(), k.const(AS_LARGE, F64))
+    largest, open_ = k.reg(dtype, k.const(1, dtype)), k.reg(PRED, k.compare("GT", least, k.const(0.0, F64)))
+    with loops(k, [rows]) as [i]:
+        x = columns.load(i, j)
+        found = k.binary("and", open_.get(), k.compare("GE", square_size(k, x), least))
+        largest.set(k.select(found, x, largest.get()))
+        open_.set(k.binary("and", open_.get(), k.unary("not", found)))
+    x = largest.get()
+    if dtype.is_complex:
+        return times(k, conjugate(k, x), k.binary("div", k.const(1.0, F64), k.unary("sqrt", square_size(k, x))))
+    return k.select(k.compare("LT", x, k.const(0.0, F64)), k.const(-1.0, F64), k.const(1.0, F64))
+
+
+def _phases(vectors: Array) -> Array:
+    """The same for the columns of stacked arrays: ``(..., 1, columns)``."""
+    if not vectors.shape[-2]:
+        return np.ones((*vectors.shape[:-2], 1, vectors.shape[-1]), vectors.dtype)
+    sizes = np.abs(vectors) ** 2
+    first = np.argmax(sizes >= sizes.max(-2, keepdims=True) * AS_LARGE, axis=-2, keepdims=True)
+    largest = np.take_along_axis(vectors, first, -2)
+    length = np.abs(largest)
+    return np.where(length > 0, np.conj(largest) / np.where(length > 0, length, 1), 1)
+
+
 # ---------------------------------------------------------------- eigh
 
 def _eigh_reference(run: Run, node: Node, a: Array) -> object:
     wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
     values, vectors = np.linalg.eigh(wide, "L" if Decomposition.of(node).lower else "U")
-    return vectors.astype(a.dtype), values.astype(a.real.dtype), np.zeros(a.shape[:-2], np.int32)
+    return (vectors * _phases(vectors)).astype(a.dtype), values.astype(a.real.dtype), np.zeros(a.shape[:-2], np.int32)
 
 
 def _eigh_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
@@ -130,8 +166,9 @@ def _eigh_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[
         with loops(k, [n]) as [j]:
             place = order.load([j])
             outs[1].store([*batch, j], k.convert(real(k, work.load(place, place)), outs[1].dtype))
+            phase = _phase(k, vectors, place)
             with loops(k, [n]) as [i]:
-                outs[0].store([*batch, i, j], k.convert(vectors.load(i, place), outs[0].dtype))
+                outs[0].store([*batch, i, j], k.convert(times(k, vectors.load(i, place), phase), outs[0].dtype))
         outs[2].store(batch, k.const(0, S32))
 
 
@@ -157,7 +194,17 @@ eigh = declare(Op(
 def _svd_reference(run: Run, node: Node, a: Array) -> object:
     wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
     u, s, vt = np.linalg.svd(wide, full_matrices=Decomposition.of(node).full)
-    return u.astype(a.dtype), s.astype(a.real.dtype), vt.astype(a.dtype), np.zeros(a.shape[:-2], np.int32)
+    v = np.conj(np.swapaxes(vt, -2, -1))
+    n = s.shape[-1]
+    long, short = (u, v) if a.shape[-2] >= a.shape[-1] else (v, u)
+    phases = np.ones((*s.shape[:-1], 1, long.shape[-1]), wide.dtype)
+    phases[..., :n] = _phases(short[..., :n])
+    short = short * phases[..., :n]
+    tied = np.zeros(phases.shape, bool)
+    tied[..., :n] = ~(s <= s.max(-1, keepdims=True, initial=0) * (EPSILON * long.shape[-2]))[..., None, :]
+    long = long * np.where(tied, phases, _phases(long))  # a vector without a singular value has a phase of its own
+    u, v = (long, short) if a.shape[-2] >= a.shape[-1] else (short, long)
+    return u.astype(a.dtype), s.astype(a.real.dtype), np.conj(np.swapaxes(v, -2, -1)).astype(a.dtype), np.zeros(a.shape[:-2], np.int32)
 
 
 def _svd_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
@@ -199,7 +246,7 @@ def _svd_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[A
 
 def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[ArrayView],
                parts: tuple[StackedMatrix, StackedMatrix, ArrayView, ArrayView], largest: Value, width: int) -> None:
-    """Store the columns sorted and normalised; zero columns are completed to an orthonormal basis."""
+    """Store the columns sorted, normalised and with their phases; zero columns are completed to an orthonormal basis."""
     left, right, sizes, order = parts
     (m, _), n, dtype = left.view.shape, right.view.shape[0], left.view.dtype
     wide_matrix = outs[0].shape[-2] != m
@@ -215,11 +262,14 @@ def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[ArrayView],
         # NaN has no order: it stays in place, and makes everything NaN, as it should.
         has_direction = k.binary("or", has_direction, k.binary("and", below(k, j, n), k.compare("NE", size, size)))
         with k.when(has_direction):
-            scale = k.binary("div", k.const(1.0, F64), size)
+            scale = times(k, _phase(k, right, place), k.binary("div", k.const(1.0, F64), size))
             with loops(k, [m]) as [i]:
                 basis.store(i, j, times(k, left.load(i, place), scale))
         with k.when(k.unary("not", has_direction)):
             _complete(k, basis, j, m)
+            phase = _phase(k, basis, j)
+            with loops(k, [m]) as [i]:
+                basis.store(i, j, times(k, basis.load(i, j), phase))
     u, v = (outs[2], outs[0]) if wide_matrix else (outs[0], outs[2])
     with loops(k, [m, width]) as [i, j]:
         x = basis.load(i, j)
@@ -229,8 +279,9 @@ def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[ArrayView],
             u.store([*batch, i, j], k.convert(x, u.dtype))
     with loops(k, [n]) as [j]:
         place = order.load([j])
+        phase = _phase(k, right, place)
         with loops(k, [n]) as [i]:
-            x = right.load(i, place)
+            x = times(k, right.load(i, place), phase)
             if wide_matrix:
                 v.store([*batch, i, j], k.convert(x, v.dtype))
             else:

@@ -159,7 +159,7 @@ def test_eigh(dtype: str, shape: tuple[int, ...], lower: bool) -> None:
     given = np.tril(a) if lower else np.triu(a)
     *batch, n = shape[:-1]
     node = library("eigh", [tensor(dtype, *shape)], [tensor(dtype, *shape), tensor(part(dtype), *batch, n), tensor("s32", *batch)], {"lower": lower})
-    vectors, values, info = both(node, given, compare=False)
+    vectors, values, info = both(node, given)
     close(a @ vectors, vectors * values[..., None, :], dtype)
     close(adjoint(vectors) @ vectors, np.broadcast_to(np.eye(n), shape), dtype)
     close(values, np.linalg.eigvalsh(a.astype(np.complex128)), dtype)
@@ -173,11 +173,27 @@ def test_svd(dtype: str, shape: tuple[int, ...], full: bool) -> None:
     *batch, m, n = shape
     k = min(m, n)
     types = [tensor(dtype, *batch, m, m if full else k), tensor(part(dtype), *batch, k), tensor(dtype, *batch, n if full else k, n), tensor("s32", *batch)]
-    u, s, vt, _ = both(library("svd", [tensor(dtype, *shape)], types, {"full": full}), a, compare=False)
+    u, s, vt, _ = both(library("svd", [tensor(dtype, *shape)], types, {"full": full}), a, compare=not full or abs(m - n) <= 1)
     close((u[..., :k] * s[..., None, :]) @ vt[..., :k, :], a, dtype)
     for square in (adjoint(u) @ u, vt @ adjoint(vt)):
         close(square, np.broadcast_to(np.eye(square.shape[-1]), square.shape), dtype)
     close(s, np.linalg.svd(a.astype(np.complex128), compute_uv=False), dtype)
+
+
+@pytest.mark.parametrize("a", [np.array([[0, 2.0], [2, 0]]), np.array([[-1.0, 0], [0, -3]]), np.array([[1.0, 2, 3], [2, 4, 6]]), np.full((3, 3), -1.0)])
+def test_the_largest_component_of_a_vector_is_positive(a: Any) -> None:
+    """Of the vectors on the shorter side, and of eigenvectors: the first of those that are as large."""
+    m, n = a.shape
+    k = min(m, n)
+    u, _, vt, _ = both(library("svd", [tensor("f64", m, n)], [tensor("f64", m, k), tensor("f64", k), tensor("f64", k, n), tensor("s32")], {"full": False}), a,
+                       compare=np.unique(np.linalg.svd(a, compute_uv=False).round(6)).size == k)
+    short = [vt.T, u][m < n]
+    vectors = [short]
+    if m == n:
+        vectors += [both(library("eigh", [tensor("f64", n, n)], [tensor("f64", n, n), tensor("f64", n), tensor("s32")], {"lower": True}), a, compare=False)[0]]
+    for columns in vectors:
+        first = np.argmax(np.abs(columns) >= np.abs(columns).max(0) * (1 - 1e-9), axis=0)
+        assert (np.take_along_axis(columns, first[None], 0) > 0).all()
 
 
 @pytest.mark.parametrize("a", [np.zeros((4, 3)), np.ones((4, 3)), np.outer([1, 2, 3, 4.0], [1, 0, 1]), np.diag([1e-9, 1, 1e9, 0])])
