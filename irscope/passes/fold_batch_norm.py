@@ -7,7 +7,7 @@ from irscope.graph import Module, Node, TensorType
 from irscope.ops.attributes import GetTupleElement
 from irscope.passes.base import RelayPass
 from irscope.passes.fold_scale_axes import BIAS, CONTRACTIONS, channels
-from irscope.passes.simplify_inference import BATCH_NORM, bound, scale_and_shift
+from irscope.passes.simplify_inference import BATCH_NORM, bound, has_root, scale_and_shift
 from irscope.passes.visitor import GraphMutator
 
 
@@ -60,6 +60,8 @@ class _Folding(GraphMutator):
             return f"{', '.join(others)} needs its plain result"
         if not all(isinstance(part.type, TensorType) for part in (layer, *layer.operands)):
             return "the text does not tell the type of its weight"
+        if not has_root(norm.operands[4]):
+            return "its variance is no tensor of floats"
         found = channels(layer)
         if found is None or len(found.made) != 1:
             return "its channels lie on no single axis of its weight, or its types are no floats, or differ"

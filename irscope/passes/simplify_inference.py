@@ -37,27 +37,27 @@ class _Simplifying(GraphMutator):
         whole, index = node.operands[0], GetTupleElement.of(node).index
         if whole.op in DROPOUT and index == 0:
             return self.new(whole.operands[0])
-        if whole.op not in BATCH_NORM or not isinstance(whole.operands[0].type, TensorType):
+        if whole.op not in BATCH_NORM or not (isinstance(whole.operands[0].type, TensorType) and has_root(whole.operands[4])):
             return None
         if index:
             return self.new(whole.operands[2 + index])
         return batch_norm(self, whole, [self.new(o) for o in whole.operands])
 
     def visit_nn_layer_norm(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        if not isinstance(operands[0].type, TensorType):
+        if not has_root(operands[0]):
             return None
         return self._scaled(node, self._normalised(node, operands[0], [int(bound(node)["axis"])]), operands)
 
     def visit_nn_instance_norm(self, node: Node, operands: Sequence[Node]) -> Node | None:
         type = operands[0].type
-        if not isinstance(type, TensorType):
+        if not isinstance(type, TensorType) or not has_root(operands[0]):
             return None
         axes = [d for d in range(1, type.rank) if d != _axis(node)]
         return self._scaled(node, self._normalised(node, operands[0], axes), operands)
 
     def visit_nn_group_norm(self, node: Node, operands: Sequence[Node]) -> Node | None:
         type, axis, groups = operands[0].type, _axis(node), int(bound(node)["num_groups"])
-        if not isinstance(type, TensorType) or not type.is_static or not groups or type.dims()[axis] % groups:
+        if not isinstance(type, TensorType) or not has_root(operands[0]) or not type.is_static or not groups or type.dims()[axis] % groups:
             return None
         shape = list(type.dims())
         parts = self.add("reshape", [operands[0]], newshape=[*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1:]])
@@ -66,7 +66,7 @@ class _Simplifying(GraphMutator):
 
     def visit_nn_l2_normalize(self, node: Node, operands: Sequence[Node]) -> Node | None:
         x, given = operands[0], bound(node)
-        if not isinstance(x.type, TensorType):
+        if not isinstance(x.type, TensorType) or not has_root(x):
             return None
         total = self.add("sum", [self.add("multiply", [x, x])], axis=given["axis"], keepdims=True)
         least = self.add("maximum", [total, constant(self.builder, given["eps"], x.type.dtype)])
@@ -87,6 +87,11 @@ class _Simplifying(GraphMutator):
         if given["scale"]:
             x = self.add("multiply", [x, along(self, gamma, rank, _axis(node))])
         return self.add("add", [x, along(self, beta, rank, _axis(node))]) if given["center"] else x
+
+
+def has_root(x: Node) -> bool:
+    """Whether ``sqrt`` takes the tensor: a normalisation of integers stays as it is."""
+    return isinstance(x.type, TensorType) and x.type.dtype.is_float
 
 
 def batch_norm(mutator: GraphMutator, node: Node, operands: Sequence[Node]) -> Node:

@@ -59,3 +59,9 @@ def test_groups_that_do_not_divide_are_left_for_the_reader_to_see() -> None:
     module = irscope.load(f"def @main({IMAGE}) {{\n  nn.group_norm(%x, %g, %b, num_groups=3)\n}}\n").module()
     *_, last = run_passes(module, ["simplify-inference"])
     assert [n.op.name for n in last.after.main().nodes][-1] == "nn.group_norm"
+
+
+def test_a_normalisation_of_integers_is_left_as_it_is() -> None:
+    module = irscope.load("def @main(%x: Tensor[(2, 8), int32], %g: Tensor[(8), int32], %b: Tensor[(8), int32]) {\n  nn.layer_norm(%x, %g, %b)\n}\n").module()
+    *_, last = run_passes(module, ["simplify-inference"])
+    assert [n.op.name for n in last.after.main().nodes][-1] == "nn.layer_norm"
