@@ -118,6 +118,7 @@ def earlier_reduction(hero: Instruction) -> tuple[int, int]:
     rows, (batch, middle, minor) = reduction_dims(hero)
     if not rows:
         return max(1, batch * -(-middle // (COLUMN_TILE * WARP)) * -(-minor // WARP)), COLUMN_THREADS
+    middle, minor = max(1, middle), max(1, minor)  # what has no elements still takes a block
     across = minor if minor < WARP and WARP % minor == 0 else min(MAX_THREADS, -(-minor // (TILE * WARP)) * WARP)
     beside = 1
     if across * 2 <= THREADS:
