@@ -12,9 +12,9 @@ from irscope.render.units import bytes_, count, flops, percent, plural, short
 from irscope.source import Severity
 
 LABEL = 11
-_TOLD_ELSEWHERE = frozenset({"entry_computation_layout", "is_scheduled", "stack_frames", "name", "snapshot", "ranges", "hints", "guards",
-                            "input_paths", "result_paths"})
-"""Attributes of a module that the other lines already tell."""
+_SHOWN_ELSEWHERE = frozenset({"entry_computation_layout", "is_scheduled", "stack_frames", "name", "snapshot", "ranges", "hints", "guards",
+                             "input_paths", "result_paths", "weights"})
+"""Attributes of a module that other lines show."""
 
 
 def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, object], file: str = "") -> Iterator[str]:
@@ -60,7 +60,7 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, object], f
         yield from _row("source", [plural(summary.source_files, "file"), f"most from {short(line, 60)} ({plural(n, one)})"], paint)
     yield from _row("sizes", _sizes(Interface(attrs)), paint)
     yield from _row("guards", Interface(attrs).guards, paint)
-    flags = [f"{key} {short(' '.join(str(value).split()), 40)}" for key, value in attrs.items() if key not in _TOLD_ELSEWHERE]
+    flags = [f"{key} {short(' '.join(str(value).split()), 40)}" for key, value in attrs.items() if key not in _SHOWN_ELSEWHERE]
     if flags:
         yield from _row("attributes", flags, paint)
     if summary.unknown_ops and summary.dialect.primitive:

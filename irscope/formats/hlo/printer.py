@@ -7,6 +7,8 @@ from typing import Any
 
 from irscope.formats.hlo.assembly import SPOILT
 from irscope.formats.hlo.asynchronous import start_of, wrapped_opcode
+from irscope.formats.hlo.dialect import HLO
+from irscope.formats.hlo.header import MODULE_ATTRIBUTES
 from irscope.formats.hlo.opcodes import COMMON, KNOWN_ATTRIBUTES, OPCODES
 from irscope.formats.hlo.provenance import HloProvenance
 from irscope.formats.hlo.spelling import names_of, spell, spell_literal, spell_module_attribute, spell_type
@@ -75,10 +77,13 @@ class _Printer:
         module = self.module
         parts = [f"HloModule {re.sub(r'[^A-Za-z0-9_.-]', '_', module.name) or 'module'}"]
         for name, value in module.attrs.items():
-            if name == "stack_frames" or (name == "entry_computation_layout" and not self._fits_entry(value)):
-                continue
-            parts.append(f"{name}={spell_module_attribute(name, value)}")
+            if self._is_attribute_of_hlo(name, value) and (name != "entry_computation_layout" or self._fits_entry(value)):
+                parts.append(f"{name}={spell_module_attribute(name, value)}")
         return ", ".join(parts)
+
+    def _is_attribute_of_hlo(self, name: str, value: object) -> bool:
+        """Whether a header of HLO has the attribute: one of its own, or one that the text has and irscope keeps as text."""
+        return name in MODULE_ATTRIBUTES or (self.module.dialect is HLO and isinstance(value, str))
 
     def _fits_entry(self, layout: object) -> bool:
         """Whether the layout is still that of the entry: a pass may have changed its parameters or result."""
