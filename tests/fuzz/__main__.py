@@ -92,6 +92,7 @@ def main() -> int:
     parser.add_argument("--hours", type=float, default=24.0, help="of CPU time; it ends before when the goals are reached")
     parser.add_argument("--inputs", type=int, default=1 << 60, metavar="N", help="end after so many")
     parser.add_argument("--seed", type=int, help="of what is drawn (default: the number of inputs so far)")
+    parser.add_argument("--formats", nargs="+", default=(), metavar="FORMAT", help="draw inputs of these formats alone (default: all)")
     parser.add_argument("--sample", type=int, metavar="N", help="the corpus of the repository and N inputs of --seed, without coverage and state")
     parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE")
     parser.add_argument("--distil", action="store_true", help="choose the corpus of the repository from it and the state's")
@@ -113,7 +114,7 @@ def main() -> int:
     state = State(args.state)
     if state.restarted:
         print(f"irscope has changed; counted again from zero: {', '.join(state.restarted)}", file=sys.stderr)
-    campaign = Campaign(state, random.Random(state.total.total() if args.seed is None else args.seed))
+    campaign = Campaign(state, random.Random(state.total.total() if args.seed is None else args.seed), tuple(args.formats))
     campaign.run(args.jobs, args.hours * 3600, args.inputs)
     print("\n".join(state.report()))
     return int(bool(state.defects))

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from tests.fuzz.corpora import SEEDS, Corpus, file_name, with_samples
-from tests.fuzz.draw import draw_entry
+from tests.fuzz.draw import PROGRAM, draw_entry
 from tests.fuzz.entry import Entry, decode, encode, format_of, kind
 from tests.fuzz.judge import Judged, defect_of, new_worker
 from tests.fuzz.state import State
@@ -27,10 +27,11 @@ WRITTEN = 1000
 
 @dataclass
 class Campaign:
-    """A campaign over a state; ``corpus`` grows by what reaches something new."""
+    """A campaign over a state; ``corpus`` grows by what reaches something new. ``formats``: only inputs of these are drawn; empty: all."""
 
     state: State
     rng: Random
+    formats: tuple[str, ...] = ()
     corpus: Corpus = field(default_factory=Corpus)
     number: int = 0
 
@@ -42,9 +43,9 @@ class Campaign:
                 yield decode(path.read_bytes()), None
             for path in known:
                 yield decode(path.read_bytes()), path
-        self.corpus = with_samples(SEEDS, self.state.folder / "corpus")
+        self.corpus = with_samples(SEEDS, self.state.folder / "corpus", formats=self.formats)
         while True:
-            yield draw_entry(self.corpus, self.rng), None
+            yield draw_entry(self.corpus, self.rng, 0.0 if self.formats else PROGRAM), None
 
     def run(self, jobs: int, seconds: float, inputs: int) -> None:
         """Run until the goals are reached, or so much CPU time or so many inputs are spent."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 import gzip
 import random
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,9 +85,14 @@ def read_corpus(*folders: Path) -> Corpus:
     return corpus
 
 
-def with_samples(*folders: Path) -> Corpus:
-    """What inputs are drawn from: the samples, and the entries of several folders."""
+def with_samples(*folders: Path, formats: Collection[str] = ()) -> Corpus:
+    """What inputs are drawn from: the samples, and the entries of several folders; those of some formats alone where they are given."""
     corpus = read_corpus(*folders)
     for entry in samples():
         corpus.add(entry, False)
-    return corpus
+    if not formats:
+        return corpus
+    chosen = Corpus(formats={name: entries for name, entries in corpus.formats.items() if name in formats})
+    chosen.deep += [entry for entry in corpus.deep if format_of(entry) in formats]
+    chosen.other += [entry for entry in corpus.other if format_of(entry) in formats]
+    return chosen

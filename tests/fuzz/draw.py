@@ -27,10 +27,10 @@ SPOILERS = {name: Mutator(words) for name, words in SPICE.items()}
 FORMATS = ("hlo", "torchscript", "relay", "stablehlo", "export")
 
 
-def draw_entry(corpus: Corpus, rng: random.Random) -> Entry:
-    """An input that has probably never been seen."""
+def draw_entry(corpus: Corpus, rng: random.Random, programs: float = PROGRAM) -> Entry:
+    """An input that has probably never been seen; ``programs``: how often its text is a random program."""
     bound: tuple[str, ...] = ()
-    if not corpus or rng.random() < PROGRAM:
+    if not corpus or rng.random() < programs:
         base, bound = _program(rng)
     else:
         base = corpus.draw(rng)
