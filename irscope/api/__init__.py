@@ -4,6 +4,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from irscope.source.notebook import set_viewer
+
 if TYPE_CHECKING:
     from irscope.api.capturing import CaptureResult, capture
     from irscope.api.checking import CheckResult, check
@@ -68,6 +70,21 @@ __all__ = [
     "compile", "diff", "emit", "explain", "explain_all", "fix", "lint", "listed", "load", "machine", "opt", "run", "scalar_loops",
     "show", "stats", "verify", "whole",
 ]
+
+
+class _Viewer:
+    """Draws for notebooks; what draws is imported when a notebook asks."""
+
+    def html(self, what: object) -> str | None:
+        page: str | None = import_module("irscope.api.notebook").html(what)
+        return page
+
+    def svg(self, what: object) -> str | None:
+        picture: str | None = import_module("irscope.api.notebook").svg(what)
+        return picture
+
+
+set_viewer(_Viewer())
 
 
 def __getattr__(name: str) -> Any:

@@ -14,10 +14,11 @@ from irscope.diff.page import as_html
 from irscope.diff.report import as_json, as_text
 from irscope.graph import Module, Reading
 from irscope.source import Finding, Severity
+from irscope.source.notebook import Viewable
 
 
 @dataclass(slots=True)
-class DiffResult:
+class DiffResult(Viewable):
     """How two graphs differ. ``comparison`` has the figures and the changed nodes, ``failed`` the gates that failed, as text.
 
     ``errors`` are those of dumps that were cut off.
@@ -28,6 +29,9 @@ class DiffResult:
     names: tuple[str, str]
     failed: list[str] = field(default_factory=list)
     errors: list[Finding] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"<diff of {self.names[0]!r} and {self.names[1]!r}: {'same' if self.same else 'different'}>"
 
     @property
     def same(self) -> bool:

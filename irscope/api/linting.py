@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -25,8 +26,10 @@ from irscope.lint.report import Report
 from irscope.lint.reporters import reporter
 from irscope.lint.rule import default_rules
 from irscope.lint.session import Options, Session
+from irscope.render.units import plural
 from irscope.source import Finding, Severity, UserError
 from irscope.source.budget import fresh_budget
+from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
     from irscope.api import compiling
@@ -41,7 +44,7 @@ Paths = Source | Sequence[Source]
 
 
 @dataclass(slots=True)
-class LintResult:
+class LintResult(Viewable):
     """What the linter found. ``report.files`` hold the findings by file, ``report.findings()`` all of them.
 
     ``accepted`` counts the findings that the baseline left out; ``written`` the findings that ``write_baseline`` stored. ``errors`` are
@@ -52,6 +55,10 @@ class LintResult:
     accepted: int = 0
     written: int = 0
     errors: dict[str, UserError] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        counts = Counter(str(finding.severity) for finding in self.findings)
+        return f"<lint result: {plural(len(self.report.files), 'file')}, {', '.join(f'{n} {name}' for name, n in counts.items()) or 'no findings'}>"
 
     @property
     def findings(self) -> list[Finding]:

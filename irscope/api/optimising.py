@@ -18,7 +18,9 @@ from irscope.passes.base import Pass
 from irscope.passes.manager import Step, chosen, run_passes
 from irscope.passes.registry import created, load_passes, pass_named, split_outside
 from irscope.query.snapshots import picked
+from irscope.render.units import plural
 from irscope.source import UserError, did_you_mean
+from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
     from irscope.api import verifying
@@ -30,7 +32,7 @@ ALL = "all"
 
 
 @dataclass(slots=True)
-class OptResult:
+class OptResult(Viewable):
     """The result of running passes over a module.
 
     ``steps`` has each pass that ran, with its seconds, the module before and after, and the type errors that it introduced. ``broken`` are
@@ -44,6 +46,9 @@ class OptResult:
     broken: list[str] = field(default_factory=list)
     verification: Verification | None = None
     text: str = ""
+
+    def __repr__(self) -> str:
+        return f"<{plural(len(self.steps), 'pass', 'passes')} over {self.before.name}{'' if self.ok else ', with faults'}>"
 
     @property
     def ok(self) -> bool:

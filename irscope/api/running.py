@@ -67,6 +67,10 @@ class RunResult:
     drawn: list[str] = field(default_factory=list)
     paths: Sequence[str] = ()
 
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{array.dtype}{list(array.shape)}" for array in self.outputs[:8]) + (", ..." if len(self.outputs) > 8 else "")
+        return f"<result of a run: {shapes or 'no outputs'}{'' if self.ok else ', which differs from what was expected'}>"
+
     @property
     def ok(self) -> bool:
         """Whether no comparison failed."""

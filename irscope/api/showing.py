@@ -25,6 +25,7 @@ from irscope.render.paint import Paint
 from irscope.render.screen import ScreenOptions, screen
 from irscope.render.text import text_lines
 from irscope.source import Finding, Severity, UserError
+from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
     from irscope.analysis import soundness
@@ -42,7 +43,7 @@ PLAIN = Paint(120, False, True)
 
 
 @dataclass(slots=True)
-class ShowResult:
+class ShowResult(Viewable):
     """What is shown of one dump. Each of ``choices`` has a module, the requested graph and the requested nodes.
 
     ``folder`` is the dump's folder; ``log`` the whole log of passes of which it is a snapshot, with its ``changes``.
@@ -57,6 +58,9 @@ class ShowResult:
     changes: list[str] = field(default_factory=list)
     reports: Mapping[str, str] = field(default_factory=dict)
     report: MemoryReport | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.options.view.value} of {self.reading.source.name!r}>"
 
     @property
     def readable(self) -> bool:

@@ -28,13 +28,14 @@ from irscope.ops.infer import plain
 from irscope.passes import pass_named
 from irscope.passes.split_constants import split_constants
 from irscope.source import Severity, UserError, did_you_mean
+from irscope.source.notebook import Viewable
 
 PASSES = ("simplify-algebra", "share-equal", "simplify-algebra", "fold-scale", "remove-dead")
 """The passes that every graph goes through before lowering."""
 
 
 @dataclass(slots=True)
-class Model:
+class Model(Viewable):
     """A compiled module. ``module`` is the primitive graph that was lowered; times are seconds.
 
     ``inputs`` and ``outputs`` list every tensor in the order of the entry, tuples taken apart.
@@ -48,6 +49,9 @@ class Model:
     flops: float
     compile_s: float
     interpreted_ops: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"<model {self.module.name}: inputs {len(self.inputs)}, outputs {len(self.outputs)}, kernels {self.kernels}>"
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """Run once; the outputs are new arrays."""

@@ -11,6 +11,7 @@ from irscope.graph.node import Graph, Node
 from irscope.graph.provenance import NoProvenance, Provenance, SourceLine
 from irscope.lazy import Array
 from irscope.source import Finding, SourceText
+from irscope.source.notebook import Viewable
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Cut:
 
 
 @dataclass(slots=True, eq=False)
-class Module:
+class Module(Viewable):
     """The graphs of one dump, by name, callees before callers.
 
     ``dialect`` is what its format declares; ``entry`` names the graph that runs; ``attrs`` are the module's own attributes as the
@@ -101,7 +102,7 @@ class Module:
 
 
 @dataclass(slots=True)
-class Reading:
+class Reading(Viewable):
     """The result of reading a text: modules (most texts hold one) and findings. ``ok`` follows the format's own parser.
 
     Files of some formats also hold the ``arguments`` of a run, flattened, and the compiler's assignment of ``buffers``.
@@ -114,6 +115,11 @@ class Reading:
     ok: bool = True
     arguments: tuple[Array, ...] = ()
     buffers: BufferAssignment | None = None
+
+    def __repr__(self) -> str:
+        modules, findings = len(self.modules), len(self.findings)
+        return (f"<reading of {self.source.name!r}: {self.format}, {modules} {'module' if modules == 1 else 'modules'}, "
+                f"{findings} {'finding' if findings == 1 else 'findings'}>")
 
     def module(self) -> Module:
         """The first module; raises ValueError when nothing was understood."""

@@ -12,6 +12,7 @@ from irscope.graph.dtypes import DType
 from irscope.graph.types import Type
 from irscope.lazy import Array
 from irscope.source.budget import tick
+from irscope.source.notebook import Viewable
 
 PRIMITIVE = "hlo"
 """The dialect of the primitives."""
@@ -130,7 +131,7 @@ class Node:
 
 
 @dataclass(slots=True, eq=False)
-class Graph:
+class Graph(Viewable):
     """Nodes in definition order (operands before users), the parameters, and the node whose value is the result.
 
     Bodies are closed: a graph refers to its own nodes only. ``params[i]`` is the parameter of number i.

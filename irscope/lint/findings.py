@@ -9,7 +9,7 @@ from irscope.lint.edits import Edit
 from irscope.source import Finding, Severity
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class RuleFinding(Finding):
     """A finding with the data to estimate its savings.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from irscope.source.notebook import Viewable
 from irscope.source.text import Place, SourceText
 from irscope.source.visible import visible
 
@@ -41,7 +42,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class Finding:
+class Finding(Viewable):
     """One reported problem.
 
     ``code`` is a family and three digits (``HLO001``), never re-used, ``name`` the name of the pattern
@@ -67,6 +68,9 @@ class Finding:
     saves: dict[str, float] | None = None
     path: tuple[Step, ...] = field(default=(), kw_only=True)
     costs: dict[str, float] | None = field(default=None, kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"<{self.headline()}>"
 
     def place(self) -> Place | None:
         """Line and column of the finding, or None when it has no place in the text."""

@@ -29,6 +29,9 @@ class SourceText:
     text: str
     _starts: list[int] | None = field(default=None, repr=False)
 
+    def __repr__(self) -> str:
+        return f"<text {self.name!r}: {len(self.text):,} characters>"
+
     def starts(self) -> list[int]:
         """Offsets of the line beginnings; computed on demand, because most texts need none."""
         if self._starts is None:
