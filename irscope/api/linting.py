@@ -58,7 +58,8 @@ class LintResult(Viewable):
 
     def __repr__(self) -> str:
         counts = Counter(str(finding.severity) for finding in self.findings)
-        return f"<lint result: {plural(len(self.report.files), 'file')}, {', '.join(f'{n} {name}' for name, n in counts.items()) or 'no findings'}>"
+        found = ", ".join(f"{n} {name}" for name, n in counts.items()) or "no findings"
+        return f"<lint result: {plural(len(self.report.files), 'file')}, {found}>"
 
     @property
     def findings(self) -> list[Finding]:
