@@ -28,13 +28,30 @@ class Value:
         return f"%{self.name}: {self.type}"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Template:
+    """What lines with the same text between their names have in common.
+
+    ``types`` are those of the operands; ``lead`` is the number of characters before the name of the operation that are not the name of
+    its result; ``applied`` the operation that a reduction applies, with its distance from the end of the line.
+    """
+
+    name: str
+    is_named: bool
+    types: list[Type]
+    results: tuple[Type, ...]
+    attributes: Mapping[str, Attribute]
+    lead: int
+    applied: tuple[str, int] | None
+
+
 @dataclass(slots=True, eq=False)
 class Operation:
     """One operation. ``name`` is in full: ``stablehlo.add``, ``func.return``.
 
     ``attributes`` may be shared between operations and is never changed in place.
     ``begin`` is the offset of its first result or, without results, of its name; ``at`` of its name; ``end`` the offset behind it.
-    ``location`` is the offset of its trailing ``loc(``, -1 where it has none.
+    ``location`` is the offset of its trailing ``loc(``, -1 where it has none; ``template`` is that of its line, if it has one.
     """
 
     name: str
@@ -46,6 +63,7 @@ class Operation:
     at: int
     end: int
     location: int = -1
+    template: Template | None = None
 
     def __repr__(self) -> str:
         return f"{', '.join('%' + r.name for r in self.results)} = {self.name}({', '.join('%' + o.name for o in self.operands)})"

@@ -1,6 +1,7 @@
 """Names of values: which are visible where, with MLIR's rules for regions, redefinition and use before definition."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from irscope.formats.faults import Faults, Refused, Span
@@ -16,7 +17,7 @@ class Scope:
     """The values of one function, or of another operation whose regions see nothing from outside.
 
     ``values`` are those visible now; ``defined`` has, for each open region, the names that end with it; ``awaited`` are values that are
-    used and not yet defined: name to value, offset of the use, and offset of its operation.
+    used and not yet defined: name to value, offset of the use, and offset of its operation; ``places`` is where values are defined.
     """
 
     faults: Faults
@@ -24,7 +25,6 @@ class Scope:
     defined: list[list[str]] = field(default_factory=lambda: [[]])
     awaited: dict[str, tuple[Value, int, int]] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
-    """Where values are defined that the careful reader has read."""
 
     def enter(self) -> None:
         """A region begins."""
@@ -34,6 +34,14 @@ class Scope:
         """A region ends, and the names in it."""
         for name in self.defined.pop():
             self.values.pop(name, None)
+
+    def forget(self, values: Iterable[Value]) -> None:
+        """Undo the definition of the last operation's results."""
+        for value in values:
+            base = value.name.partition("#")[0]
+            for name in {value.name, base} & self.values.keys():
+                del self.values[name]
+                self.defined[-1].remove(name)
 
     def define(self, name: str, at: int) -> None:
         """Refuse a name that is visible already."""

@@ -36,11 +36,54 @@ class TypeTable:
     def __init__(self, alias: Callable[[str], int | None]) -> None:
         self.alias = alias
         self.by_text: dict[str, Type] = {}
+        self.by_line: dict[str, tuple[tuple[Type, ...] | None, tuple[Type, ...]]] = {}
         self._kept: dict[Type, Type] = {}
 
     def keep(self, type: Type) -> Type:
         """The object that all equal types share."""
         return self._kept.setdefault(type, type)
+
+    def line(self, text: str) -> tuple[tuple[Type, ...] | None, tuple[Type, ...]] | None:
+        """The operands' and the results' types in ``(T, U) -> V``; of a list ``T, U`` no operands'. None for a text with other types."""
+        found = self.by_line.get(text)
+        if found is None:
+            params, arrow, results = text.rpartition(" -> ")
+            if not arrow:
+                listed = self._plain_list(text)
+                found = None if listed is None else (None, listed)
+            elif params[0] == "(" and params[-1] == ")":
+                inner = results[1:-1] if results[0] == "(" and results[-1] == ")" else results
+                given, made = self._plain_list(params[1:-1]), self._plain_list(inner)
+                found = None if given is None or made is None else (given, made)
+            if found is not None:
+                self.by_line[text] = found
+        return found
+
+    def _plain_list(self, text: str) -> tuple[Type, ...] | None:
+        """The types between commas; None where one of them needs the cursor."""
+        if not text:
+            return ()
+        found: list[Type] = []
+        for part in text.split(", "):
+            type = self.by_text.get(part)
+            if type is None:
+                type = self._plain(part)
+                if type is None:
+                    return None
+            found.append(type)
+        return tuple(found)
+
+    def _plain(self, text: str) -> Type | None:
+        """A tensor type without bounds whose text is new; None for another type."""
+        m = PARTS.fullmatch(text)
+        dtype = ELEMENTS.get(m[2]) if m is not None else None
+        if m is None or dtype is None or m[3] is not None:
+            return None
+        shape = tuple([int(size) if size != "?" else DynamicDim() for size in m[1].split("x")[:-1]])
+        if any(isinstance(size, int) and size >= 1 << 63 for size in shape):
+            return None
+        type = self.by_text[text] = self.keep(TensorType(dtype, shape))
+        return type
 
     def read(self, cursor: Cursor) -> Type:
         """Step over a type."""

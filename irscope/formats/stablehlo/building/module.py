@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from irscope.formats.faults import Fault, Faults, Span
-from irscope.formats.stablehlo.attributes import Attribute
 from irscope.formats.stablehlo.building import (
     chlo,
     contraction,
@@ -30,7 +29,7 @@ from irscope.formats.stablehlo.building.regions import INSIDE, scalars
 from irscope.formats.stablehlo.building.scope import Inner, Scope, result_type
 from irscope.formats.stablehlo.building.work import BUILDERS, UnknownCallee, Unsupported, Work
 from irscope.formats.stablehlo.dialect import STABLEHLO
-from irscope.formats.stablehlo.operations import Block, Function, Operation, ParsedModule, Region, Value, walk
+from irscope.formats.stablehlo.operations import Block, Function, Operation, ParsedModule, Region, Template, Value, walk
 from irscope.graph import NO_ATTRS, UNKNOWN, Effect, Graph, Module, Node, Op, TensorType, unknown_op
 from irscope.ops import hlo
 from irscope.ops.attrs import Literal
@@ -58,11 +57,10 @@ def build_module(parsed: ParsedModule, source: SourceText, faults: Faults) -> tu
 
 
 class Alike(NamedTuple):
-    """What an operation became; others of the same name, attributes and types become the same. ``written`` keeps the attributes alive."""
+    """What the operation of a line became; those of all lines with its template become the same."""
 
     op: Op
     attrs: Mapping[str, Any]
-    written: Mapping[str, Attribute]
 
 
 NO_REGIONS = Inner()
@@ -80,7 +78,7 @@ class _Program:
         self.constants: dict[Value, Operation] = {}
         self.meshes: dict[str, Mapping[str, int]] = {}
         self.ops: dict[str, Op] = {}
-        self.alike: dict[tuple[object, ...], Alike] = {}
+        self.alike: dict[Template | None, Alike] = {}
         self.verified: dict[tuple[object, ...], Node] = {}
         self.function = ""
 
@@ -163,16 +161,25 @@ class _Program:
     def _block(self, scope: Scope, block: Block) -> list[Node] | None:
         """Build the operations of a block; returns the nodes that it returns."""
         returned: list[Node] | None = None
-        values, alike, add, free_name = scope.nodes, self.alike, scope.graph.add, scope.name
+        values, find, names, nodes = scope.nodes, self.alike.get, scope.names, scope.graph.nodes
+        index, value_of, append = len(nodes), values.__getitem__, nodes.append
         for operation in block.operations:
-            results = operation.results
-            key = operation.name, id(operation.attributes), *[id(value.type) for value in (*operation.operands, *results)]
-            like = alike.get(key)
-            operands = tuple([found for value in operation.operands if (found := values.get(value)) is not None])
-            if like is not None and len(operands) == len(operation.operands):
-                result = results[0]
-                values[result] = add(Node(like.op, free_name(result.name), result.type, operands, like.attrs, (), operation.begin))
-                continue
+            like = find(operation.template)
+            if like is not None:
+                try:
+                    operands = tuple(map(value_of, operation.operands))
+                except KeyError:
+                    pass
+                else:
+                    result, = operation.results
+                    name = result.name if result.name not in names else scope.name(result.name)
+                    names.add(name)
+                    node = values[result] = Node(like.op, name, result.type, operands, like.attrs, (), operation.begin, index)
+                    append(node)
+                    index += 1
+                    if not index & 255:
+                        tick(256)
+                    continue
             tick()
             for operand in operation.operands:
                 if operand not in values:
@@ -180,19 +187,21 @@ class _Program:
             if operation.name in RETURNS:
                 returned = [values[operand] for operand in operation.operands]
             else:
-                self._operation(scope, operation, key)
+                self._operation(scope, operation)
+            index = len(nodes)
         scope.operation = None
         return returned
 
-    def _operation(self, scope: Scope, operation: Operation, key: tuple[object, ...]) -> None:
-        """Build an operation, and remember it under a key where it is a plain node."""
+    def _operation(self, scope: Scope, operation: Operation) -> None:
+        """Build an operation, and remember it by its template where it is a plain node."""
         scope.operation = operation
         made = len(scope.graph.nodes)
         if not self._built(scope, operation, made) or len(scope.graph.nodes) != made + 1 or len(operation.results) != 1:
             return
-        node, operands = scope.graph.nodes[-1], tuple([scope.nodes[value] for value in operation.operands])
-        if not node.bodies and node.operands == operands and node.type is operation.results[0].type and operation.begin not in self.raw:
-            self.alike[key] = Alike(node.op, node.attrs, operation.attributes)
+        node = scope.graph.nodes[-1]
+        if operation.template is not None and not node.bodies and operation.begin not in self.raw \
+                and node.type is operation.results[0].type and node.operands == tuple([scope.nodes[value] for value in operation.operands]):
+            self.alike[operation.template] = Alike(node.op, node.attrs)
 
     def _built(self, scope: Scope, operation: Operation, made: int) -> bool:
         """Build an operation by its row in the table; returns whether it could be built."""
