@@ -47,11 +47,18 @@ def _word(name: str) -> Step:
     return _value(lambda values, cursor: values.enumeration(cursor, kind))(name)
 
 
+RANGES = re.compile(r"\[(\d{1,18}:\d{1,18}(?::\d{1,18})?(?:, \d{1,18}:\d{1,18}(?::\d{1,18})?)*)\]", re.ASCII)
+
+
 def _ranges(name: str) -> Step:
     """``[1:7:3, 0:11]`` of a slice."""
     def step(values: Values, cursor: Cursor, draft: Draft) -> None:
         parts: list[list[int]] = []
-        for _ in cursor.items("[]", "the ranges of the slice", ATTRIBUTE_VALUE):
+        m = RANGES.match(cursor.text, cursor.at, cursor.end)
+        if m is not None:
+            parts = [[*map(int, part.split(":")), 1][:3] for part in m[1].split(", ")]
+            cursor.goto(m.end())
+        for _ in cursor.items("[]", "the ranges of the slice", ATTRIBUTE_VALUE) if m is None else ():
             one = [cursor.integer("the start of a range", ATTRIBUTE_VALUE)]
             cursor.expect(":", "in a range", ATTRIBUTE_VALUE)
             one.append(cursor.integer("the limit of a range", ATTRIBUTE_VALUE))

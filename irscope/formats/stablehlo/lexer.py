@@ -12,6 +12,7 @@ from irscope.formats.text_cursor import TextCursor
 STRING = r'"(?:[^"\\\n]|\\.)*+"'
 NAME = r"[A-Za-z$._\-][\w$.\-]*+|\d++"
 """The name of a value, a block or an alias (MLIR's suffix-id)."""
+VALUE = re.compile(rf"%((?:{NAME})(?:#\d++)?+)", re.ASCII)
 SPACE = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
 TOKEN = re.compile(
     rf"%(?P<value>(?:{NAME})(?:\#\d++)?+)|(?P<word>[A-Za-z_][\w$.]*+)|(?P<mark>->|::|\.\.\.|\{{-\#|\#-\}}|[=,:(){{}}\[\]<>?*+|/])"

@@ -15,14 +15,13 @@ from irscope.formats.stablehlo.dialects import SHORT_NAMES, known
 from irscope.formats.stablehlo.draft import Draft, Step
 from irscope.formats.stablehlo.form_types import RULES, TYPES, give_types
 from irscope.formats.stablehlo.forms import form_of
-from irscope.formats.stablehlo.lexer import NAME, SPACE, Cursor, closing
+from irscope.formats.stablehlo.lexer import NAME, SPACE, VALUE, Cursor, closing
 from irscope.formats.stablehlo.operations import Operation, Region, Template, Value, applied
 from irscope.formats.stablehlo.patterns import GENERIC, LINES, Pattern, pattern_of
 from irscope.formats.stablehlo.scope import Scope
 from irscope.formats.stablehlo.values import Values
 from irscope.source.budget import tick
 
-VALUE = re.compile(rf"%((?:{NAME})(?:#\d++)?+)", re.ASCII)
 HEAD = re.compile(r'(%(?::(\d{1,5}))? = )?(?:"([a-z]\w*\.[\w.$-]+)" *\(|([a-z]\w*[\w.$]*)) *', re.ASCII)
 ALIAS_USE = re.compile(rf'"(?:[^"\\]|\\.)*+"|#({NAME})', re.ASCII)
 LONGEST = 1500

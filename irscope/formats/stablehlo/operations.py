@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from irscope.formats.stablehlo.attributes import Attribute
 from irscope.graph import TensorType, Type
@@ -28,9 +29,9 @@ class Value:
         return f"%{self.name}: {self.type}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Template:
-    """What lines with the same text between their names have in common.
+    """What lines with the same text between their names have in common. Never changed in place.
 
     ``types`` are those of the operands; ``lead`` is the number of characters before the name of the operation that are not the name of
     its result; ``applied`` the operation that a reduction applies, with its distance from the end of the line.
@@ -137,11 +138,27 @@ def walk(operations: list[Operation]) -> Iterator[Operation]:
             stack.extend(iter(block.operations) for block in reversed(region.blocks))
 
 
+def nested(operations: list[Operation]) -> Iterator[list[Operation]]:
+    """The operations, and those of each block in their regions, in no particular order."""
+    todo = [operations]
+    while todo:
+        block = todo.pop()
+        yield block
+        todo += [inner.operations for operation in block if operation.regions for region in operation.regions for inner in region.blocks]
+
+
 def applied(name: str, type: Type, at: int) -> Region:
     """The region that ``applies`` stands for: one operation on two scalars, and a return."""
-    scalar = type.with_shape(()) if isinstance(type, TensorType) else type
+    template = _on_scalars(name, type.with_shape(()) if isinstance(type, TensorType) else type)
+    scalar = template.results[0]
     lhs, rhs, result = Value("arg0", scalar), Value("arg1", scalar), Value("0", scalar)
     end = at + len(name)
-    inner = Operation(name, (lhs, rhs), (result,), {}, (), at, at, end)
+    inner = Operation(name, (lhs, rhs), (result,), {}, (), at, at, end, -1, template)
     back = Operation(name.partition(".")[0] + ".return", (result,), (), {}, (), at, at, end)
     return Region([Block((lhs, rhs), [inner, back])])
+
+
+@lru_cache(256)
+def _on_scalars(name: str, scalar: Type) -> Template:
+    """The template of an operation on two scalars."""
+    return Template(name, True, [scalar, scalar], (scalar,), {}, 0, None)

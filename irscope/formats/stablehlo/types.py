@@ -61,20 +61,15 @@ class TypeTable:
 
     def _plain_list(self, text: str) -> tuple[Type, ...] | None:
         """The types between commas; None where one of them needs the cursor."""
-        if not text:
-            return ()
-        found: list[Type] = []
-        for part in text.split(", "):
-            type = self.by_text.get(part)
-            if type is None:
-                type = self._plain(part)
-                if type is None:
-                    return None
-            found.append(type)
-        return tuple(found)
+        found = [self.plain(part) for part in text.split(", ")] if text else []
+        kept = tuple([type for type in found if type is not None])
+        return kept if len(kept) == len(found) else None
 
-    def _plain(self, text: str) -> Type | None:
-        """A tensor type without bounds whose text is new; None for another type."""
+    def plain(self, text: str) -> Type | None:
+        """A type that was read before, or a tensor type without bounds; None for another one."""
+        found = self.by_text.get(text)
+        if found is not None:
+            return found
         m = PARTS.fullmatch(text)
         dtype = ELEMENTS.get(m[2]) if m is not None else None
         if m is None or dtype is None or m[3] is not None:

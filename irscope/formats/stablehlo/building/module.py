@@ -1,7 +1,6 @@
 """Builds the module of an operation tree: its functions, callees before callers, and the regions in them, inner before outer."""
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -29,7 +28,8 @@ from irscope.formats.stablehlo.building.regions import INSIDE, scalars
 from irscope.formats.stablehlo.building.scope import Inner, Scope, result_type
 from irscope.formats.stablehlo.building.work import BUILDERS, UnknownCallee, Unsupported, Work
 from irscope.formats.stablehlo.dialect import STABLEHLO
-from irscope.formats.stablehlo.operations import Block, Function, Operation, ParsedModule, Region, Template, Value, walk
+from irscope.formats.stablehlo.lexer import VALUE
+from irscope.formats.stablehlo.operations import Block, Function, Operation, ParsedModule, Region, Template, Value, nested
 from irscope.graph import NO_ATTRS, UNKNOWN, Effect, Graph, Module, Node, Op, TensorType, unknown_op
 from irscope.ops import hlo
 from irscope.ops.attrs import Literal
@@ -124,13 +124,12 @@ class _Program:
 
     def _places(self, function: Function) -> list[int]:
         """The offsets of the arguments."""
-        places, at = [], function.operation.at
+        at = function.operation.at
         end = function.body.operations[0].begin if function.body is not None and function.body.operations else function.operation.end
-        for argument in function.arguments:
-            found = re.compile(rf"%{re.escape(argument.name)}(?![\w$.\-])").search(self.source.text, at, end)
-            at = found.start() if found else at
-            places.append(at)
-        return places
+        found: dict[str, int] = {}
+        for m in VALUE.finditer(self.source.text, at, end) if function.arguments else ():
+            found.setdefault(m[1], m.start())
+        return [found.get(argument.name, at) for argument in function.arguments]
 
     def _check_return(self, function: Function, returned: list[Node]) -> None:
         given = [node.type for node in returned]
@@ -146,9 +145,9 @@ class _Program:
 
     def _regions(self, body: Block) -> None:
         """Build the regions of all operations in a block, inner ones first."""
-        for operation in walk(body.operations):
-            if operation.name in CONSTANTS and operation.results and isinstance(operation.attributes.get("value"), Literal):
-                self.constants[operation.results[0]] = operation
+        for operations in nested(body.operations):
+            self.constants.update((each.results[0], each) for each in operations if each.name in CONSTANTS and each.results
+                                  and isinstance(each.attributes.get("value"), Literal))
         for operation in inner_first(body):
             try:
                 inner = self.inside[operation] = INSIDE.get(operation.name, scalars)(self, operation)
