@@ -11,13 +11,12 @@ from operator import attrgetter
 
 from irscope.formats.faults import Refused
 from irscope.formats.stablehlo.attributes import Attribute
-from irscope.formats.stablehlo.dialects import SHORT_NAMES, known
+from irscope.formats.stablehlo.dialects import SHORT_NAMES
 from irscope.formats.stablehlo.draft import Draft, Step
 from irscope.formats.stablehlo.form_types import RULES, TYPES, give_types
-from irscope.formats.stablehlo.forms import form_of
 from irscope.formats.stablehlo.lexer import NAME, SPACE, VALUE, Cursor, closing
 from irscope.formats.stablehlo.operations import Operation, Region, Template, Value, applied
-from irscope.formats.stablehlo.patterns import GENERIC, LINES, Pattern, pattern_of
+from irscope.formats.stablehlo.patterns import Pattern, line_pattern
 from irscope.formats.stablehlo.scope import Scope
 from irscope.formats.stablehlo.values import Values
 from irscope.source.budget import tick
@@ -49,12 +48,12 @@ class Lines:
         if scope.awaited:
             return at
         text, values, places, templates = self.text, scope.values, scope.places, self.templates
-        split, append, get, define = VALUE.split, found.append, values.__getitem__, scope.defined[-1].append
+        split, append, get = VALUE.split, found.append, values.__getitem__
         first = len(found)
         while (stop := text.find("\n", at)) >= 0:
             line = text[at:stop].lstrip(" \t")
             begin, location = stop - len(line), -1
-            if len(line) > LONGEST:
+            if stop - begin > LONGEST:
                 break
             if line[-1:] in ENDINGS and (line := line.rstrip())[-1:] == ")" and (cut := line.rfind(" loc(")) > 0:
                 location, place, line = begin + cut + 1, line[cut + 4:], line[:cut].rstrip()
@@ -72,19 +71,18 @@ class Lines:
                 break
             if location >= 0 and place not in self.places and not self._is_place(place, location + 3):
                 break
-            places[name] = begin
-            if len(template.results) == 1 and name:
+            regions: tuple[Region, ...] = ()
+            if template.is_single:
                 result = values[name] = Value(name, template.results[0])
-                define(name)
                 results: tuple[Value, ...] = (result,)
             elif name:
                 results = tuple(scope.bind(name, template.results))
             else:
                 results = tuple([Value(f"_{begin}_{i}", type) for i, type in enumerate(template.results)])
-            regions: tuple[Region, ...] = ()
             if template.applied is not None:
                 inner, distance = template.applied
                 regions = (applied(inner, operands[-1].type, end - distance),)
+            places[name] = begin
             append(Operation(template.name, operands, results, template.attributes, regions, begin, begin + len(name) + template.lead, end,
                              location, template))
             at = stop + 1
@@ -117,8 +115,7 @@ class Lines:
         if head is None or text.count("%") != len(names):
             return None
         name = head[3] or SHORT_NAMES.get(head[4], head[4])
-        form = GENERIC if head[3] else LINES.get(name) or form_of(name)
-        pattern = pattern_of(form) if form is not None and known(name) else None
+        pattern = line_pattern(name, head[3] is not None)
         found = pattern.regex.fullmatch(text, head.end()) if pattern is not None else None
         if pattern is None or found is None:
             return None

@@ -43,7 +43,12 @@ class Template:
     results: tuple[Type, ...]
     attributes: Mapping[str, Attribute]
     lead: int
-    applied: tuple[str, int] | None
+    applied: tuple[str, int] | None = None
+    is_single: bool = field(init=False)
+    """Whether it has one result, which is named."""
+
+    def __post_init__(self) -> None:
+        self.is_single = self.is_named and len(self.results) == 1
 
 
 @dataclass(slots=True, eq=False)
@@ -161,4 +166,4 @@ def applied(name: str, type: Type, at: int) -> Region:
 @lru_cache(256)
 def _on_scalars(name: str, scalar: Type) -> Template:
     """The template of an operation on two scalars."""
-    return Template(name, True, [scalar, scalar], (scalar,), {}, 0, None)
+    return Template(name, True, [scalar, scalar], (scalar,), {}, 0)

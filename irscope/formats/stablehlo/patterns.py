@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from irscope.formats.hlo.lexer import braces
+from irscope.formats.stablehlo.dialects import known
 from irscope.formats.stablehlo.draft import Step
-from irscope.formats.stablehlo.forms import OPTIONAL, TOKEN, step_of
+from irscope.formats.stablehlo.forms import OPTIONAL, TOKEN, form_of, step_of
 
 GENERIC = "$* ) [ < {} > ] {} :function"
 """What follows ``"name"(`` in the generic form of an operation without regions."""
@@ -39,6 +40,13 @@ class Pattern(NamedTuple):
     regex: re.Pattern[str]
     steps: tuple[Step, ...]
     types: str
+
+
+@lru_cache(1024)
+def line_pattern(name: str, is_generic: bool) -> Pattern | None:
+    """The pattern of what follows the name of an operation; None where it is unknown or has no form that a pattern reads."""
+    form = GENERIC if is_generic else LINES.get(name) or form_of(name)
+    return pattern_of(form) if form is not None and known(name) else None
 
 
 @cache

@@ -72,10 +72,8 @@ class TypeTable:
             return found
         m = PARTS.fullmatch(text)
         dtype = ELEMENTS.get(m[2]) if m is not None else None
-        if m is None or dtype is None or m[3] is not None:
-            return None
-        shape = tuple([int(size) if size != "?" else DynamicDim() for size in m[1].split("x")[:-1]])
-        if any(isinstance(size, int) and size >= 1 << 63 for size in shape):
+        shape = _sizes(m[1]) if m is not None else None
+        if m is None or dtype is None or shape is None or m[3] is not None:
             return None
         type = self.by_text[text] = self.keep(TensorType(dtype, shape))
         return type
@@ -164,23 +162,29 @@ class TypeTable:
 
     def _tensor(self, text: str, cursor: Cursor) -> Type:
         """A tensor type whose text is new."""
-        m = PARTS.fullmatch(text)
-        dtype = ELEMENTS.get(m[2].replace(" ", "")) if m is not None else None
-        if m is None or dtype is None:
-            found: Type = self._odd(text, cursor)
-        else:
-            shape: list[Dim] = [int(size) if size != "?" else DynamicDim() for size in m[1].split("x")[:-1]]
-            if any(isinstance(size, int) and size >= 1 << 63 for size in shape):
+        found = self.plain(text)
+        if found is None:
+            m = PARTS.fullmatch(text)
+            dtype = ELEMENTS.get(m[2].replace(" ", "")) if m is not None else None
+            shape = _sizes(m[1]) if m is not None else None
+            if m is None or dtype is None:
+                found = self._odd(text, cursor)
+            elif shape is None:
                 raise Refused(TYPE_SYNTAX, "a dimension does not fit into 64 bits", cursor.at, len(text))
-            if m[3] is not None:
-                bounds = [bound.strip() for bound in m[3].split(",")] if m[3].strip() else []
-                if len(bounds) != len(shape):
-                    raise Refused(TYPE_SYNTAX, f"the type has {len(shape)} dimensions, but {len(bounds)} bounds", cursor.at, len(text))
-                shape = [DynamicDim("", int(bound)) if bound.isdecimal() and size == DynamicDim() else size
-                         for size, bound in zip(shape, bounds, strict=True)]
-            found = self.keep(TensorType(dtype, tuple(shape)))
-        self.by_text[text] = found
+            else:
+                found = self.keep(TensorType(dtype, self._bounded(shape, m[3], text, cursor)))
+            self.by_text[text] = found
         return found
+
+    def _bounded(self, shape: tuple[Dim, ...], written: str | None, text: str, cursor: Cursor) -> tuple[Dim, ...]:
+        """A shape with the bounds of a type, if it has some."""
+        if written is None:
+            return shape
+        bounds = [bound.strip() for bound in written.split(",")] if written.strip() else []
+        if len(bounds) != len(shape):
+            raise Refused(TYPE_SYNTAX, f"the type has {len(shape)} dimensions, but {len(bounds)} bounds", cursor.at, len(text))
+        return tuple([DynamicDim("", int(bound)) if bound.isdecimal() and size == DynamicDim() else size
+                      for size, bound in zip(shape, bounds, strict=True)])
 
     def _odd(self, text: str, cursor: Cursor) -> Type:
         """A tensor that is not of irscope's element types, or a fault in it."""
@@ -202,6 +206,12 @@ class TypeTable:
         if word in ("complex", "vector", "tensor", "tuple", "memref") or word[0] == "!" or SCALAR.fullmatch(word) is not None:
             return self.keep(NamedType(text))
         raise Refused(TYPE_SYNTAX, f"{word!r} is no element type", place, len(word), did_you_mean(word, ELEMENTS))
+
+
+def _sizes(written: str) -> tuple[Dim, ...] | None:
+    """The sizes in ``2x?x``; None where one of them does not fit into 64 bits."""
+    sizes = tuple([int(size) if size != "?" else DynamicDim() for size in written.split("x")[:-1]])
+    return None if any(isinstance(size, int) and size >= 1 << 63 for size in sizes) else sizes
 
 
 def spelled(type: Type) -> str:
