@@ -188,5 +188,7 @@ class Lines:
             return
         lead = operation.at - begin - (len(names[0]) if is_named else 0)
         inner = (draft.applied[0], end - draft.applied[1]) if draft.applied is not None else None
-        operation.template = self.templates.setdefault(tuple(pieces[::2]), Template(
+        template = self.templates.setdefault(tuple(pieces[::2]), Template(
             operation.name, is_named, list(draft.types), draft.results, operation.attributes, lead, inner))
+        if [operand.type for operand in operation.operands] == template.types:
+            operation.template = template

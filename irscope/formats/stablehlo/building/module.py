@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 from irscope.formats.faults import Fault, Faults, Span
 from irscope.formats.stablehlo.building import (
@@ -19,6 +18,7 @@ from irscope.formats.stablehlo.building import (
     sharding,
     transfer,
 )
+from irscope.formats.stablehlo.building.alike import Alike, alike
 from irscope.formats.stablehlo.building.faults import OPERATION_TYPE, RECURSION, RETURN_TYPE, UNKNOWN_CALLEE, UNSUPPORTED
 from irscope.formats.stablehlo.building.names import module_attributes, region_name
 from irscope.formats.stablehlo.building.order import callees_first, inner_first
@@ -54,13 +54,6 @@ def build_module(parsed: ParsedModule, source: SourceText, faults: Faults) -> tu
     program = _Program(parsed, source, faults)
     program.run()
     return program.module, program.raw
-
-
-class Alike(NamedTuple):
-    """What the operation of a line became; those of all lines with its template become the same."""
-
-    op: Op
-    attrs: Mapping[str, Any]
 
 
 NO_REGIONS = Inner()
@@ -167,13 +160,16 @@ class _Program:
             if like is not None:
                 try:
                     operands = tuple(map(value_of, operation.operands))
+                    bodies = self.inside[operation].graphs if operation.regions else ()
                 except KeyError:
                     pass
                 else:
                     result, = operation.results
+                    if like.steps:
+                        operands, index = like.prepare(scope, operation, operands), len(nodes)
                     name = result.name if result.name not in names else scope.name(result.name)
                     names.add(name)
-                    node = values[result] = Node(like.op, name, result.type, operands, like.attrs, (), operation.begin, index)
+                    node = values[result] = Node(like.op, name, result.type, operands, like.attrs, bodies, operation.begin, index)
                     append(node)
                     index += 1
                     if not index & 255:
@@ -192,15 +188,14 @@ class _Program:
         return returned
 
     def _operation(self, scope: Scope, operation: Operation) -> None:
-        """Build an operation, and remember it by its template where it is a plain node."""
+        """Build an operation, and remember what it became by its template."""
         scope.operation = operation
         made = len(scope.graph.nodes)
-        if not self._built(scope, operation, made) or len(scope.graph.nodes) != made + 1 or len(operation.results) != 1:
-            return
-        node = scope.graph.nodes[-1]
-        if operation.template is not None and not node.bodies and operation.begin not in self.raw \
-                and node.type is operation.results[0].type and node.operands == tuple([scope.nodes[value] for value in operation.operands]):
-            self.alike[operation.template] = Alike(node.op, node.attrs)
+        if self._built(scope, operation, made) and operation.template is not None and operation.begin not in self.raw:
+            inner = self.inside.get(operation, NO_REGIONS)
+            like = alike(operation, [scope.nodes[value] for value in operation.operands], scope.graph.nodes[made:], inner.graphs)
+            if like is not None:
+                self.alike[operation.template] = like
 
     def _built(self, scope: Scope, operation: Operation, made: int) -> bool:
         """Build an operation by its row in the table; returns whether it could be built."""
