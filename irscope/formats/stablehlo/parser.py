@@ -35,6 +35,8 @@ from irscope.source.budget import tick
 ALIAS = re.compile(rf"^[ \t]*([#!](?:{NAME}))[ \t]*=[ \t]*(?=\S)", re.MULTILINE | re.ASCII)
 ALIASES = re.compile(ALIAS.pattern.replace("^", r"\n", 1), re.ASCII)
 """The same behind a newline, for which Python searches faster than for the beginning of a line."""
+ARGUMENT = re.compile(rf'%({NAME}): (tensor<[^<>"\n]++>)', re.ASCII)
+"""An argument as compilers print it, of a type without bounds."""
 RESOURCE = re.compile(r'([\w.$-]+|"[^"\n]*"):[ \t]*"(0x[0-9A-Fa-f]*)"')
 ISOLATED = frozenset(("func.func", "builtin.module"))
 # Where reading resumes after an operation that could not be read.
@@ -314,11 +316,21 @@ class Parser:
         """Step over ``(%a: T loc(...), %b: T)``."""
         found: list[tuple[str, int, Type]] = []
         for _ in cursor.items("()", "the arguments"):
-            name, at = cursor.operand()
-            cursor.expect(":", "after the name of an argument")
-            found.append((name, at, self.types.read(cursor)))
+            found.append(self.argument(cursor))
             self.location(cursor)
         return found
+
+    def argument(self, cursor: Cursor) -> tuple[str, int, Type]:
+        """Step over ``%a: T``; returns the name, the offset and the type."""
+        at = cursor.at
+        m = ARGUMENT.match(cursor.text, at, cursor.end)
+        plain = self.types.plain(m[2]) if m is not None else None
+        if m is not None and plain is not None:
+            cursor.goto(m.end())
+            return m[1], at, plain
+        name, _ = cursor.operand()
+        cursor.expect(":", "after the name of an argument")
+        return name, at, self.types.read(cursor)
 
     def location(self, cursor: Cursor) -> int:
         """Step over a trailing ``loc(...)``; returns its offset, -1 where there is none."""

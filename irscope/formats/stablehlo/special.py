@@ -1,20 +1,17 @@
 """Pretty forms with regions, signatures or a grammar of their own, which no row of parts describes."""
 from __future__ import annotations
 
-import re
-
 from irscope.formats.faults import Refused
 from irscope.formats.stablehlo.attributes import Attribute, Text
 from irscope.formats.stablehlo.draft import Draft
 from irscope.formats.stablehlo.faults import ATTRIBUTE_VALUE, OPERAND_COUNT
 from irscope.formats.stablehlo.form_types import function_type, give_types, results_of
 from irscope.formats.stablehlo.form_values import applied_operation
-from irscope.formats.stablehlo.lexer import NAME, Cursor
+from irscope.formats.stablehlo.lexer import Cursor
 from irscope.formats.stablehlo.operations import Region, applied
 from irscope.formats.stablehlo.parser import Parser, Special
 from irscope.graph import FunctionType, TupleType, Type
 
-ARGUMENT = re.compile(rf'%({NAME}): (tensor<[^<>"\n]++>)', re.ASCII)
 APPLIED = applied_operation("applied")
 
 
@@ -45,7 +42,7 @@ def _function(parser: Parser, cursor: Cursor, draft: Draft) -> None:
     types: list[Type] = []
     notes: list[dict[str, Attribute]] = []
     for _ in cursor.items("()", "the arguments"):
-        name, at, type = _argument(parser, cursor)
+        name, at, type = parser.argument(cursor) if cursor.kind == "value" else ("", cursor.at, parser.types.read(cursor))
         types.append(type)
         if name:
             arguments.append((name, at, type))
@@ -59,20 +56,6 @@ def _function(parser: Parser, cursor: Cursor, draft: Draft) -> None:
         attributes["res_attrs"] = tuple(result_notes)
     _attributes_word(parser, cursor, draft)
     draft.regions.append(parser.isolated(cursor, draft.name, arguments) if cursor.sees("{") else Region([]))
-
-
-def _argument(parser: Parser, cursor: Cursor) -> tuple[str, int, Type]:
-    """Step over ``%a: T``, or over a type alone in a declaration; returns the name, the offset and the type."""
-    name, at = "", cursor.at
-    m = ARGUMENT.match(cursor.text, at, cursor.end)
-    plain = parser.types.plain(m[2]) if m is not None else None
-    if m is not None and plain is not None:
-        cursor.goto(m.end())
-        return m[1], at, plain
-    if cursor.kind == "value":
-        name, at = cursor.operand()
-        cursor.expect(":", "after the name of an argument")
-    return name, at, parser.types.read(cursor)
 
 
 def _results(parser: Parser, cursor: Cursor) -> tuple[tuple[Type, ...], list[dict[str, Attribute]]]:

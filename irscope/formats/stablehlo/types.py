@@ -26,6 +26,10 @@ TENSOR = re.compile(rf"tensor<(?:{_INNER}|<{_INNER}*+>)*+>")
 PARTS = re.compile(r"tensor<[ \t]*((?:(?:\d{1,19}|\?)x)*)(complex<[ \t]*f\d+[ \t]*>|\w+)[ \t]*(?:,[ \t]*#\w+\.(?:bounds|type_extensions)"
                    r"<(?:[ \t]*bounds[ \t]*=[ \t]*\[)?([\d?, \t\-]*)\]?>[ \t]*)?>", re.ASCII)
 DIMENSION = re.compile(r"(\d+|\?)x(?=\S)|", re.ASCII)
+_PLAIN = rf"tensor<{_INNER}++>"
+_PLAINS = rf"{_PLAIN}(?:, {_PLAIN})*+"
+PLAIN_LIST = re.compile(_PLAINS + r"(?!\s*,)")
+PLAIN_FUNCTION = re.compile(rf"\((?:{_PLAINS})?+\) -> (?:{_PLAIN}|\((?:{_PLAINS})?+\))")
 OTHERS = ("vector", "memref", "tensor")
 TOKENS = ("stablehlo.token", "mhlo.token")
 
@@ -96,6 +100,11 @@ class TypeTable:
 
     def list(self, cursor: Cursor) -> tuple[Type, ...]:
         """Step over types between commas, one or more."""
+        m = PLAIN_LIST.match(cursor.text, cursor.at, cursor.end)
+        plain = self._plain_list(m[0]) if m is not None else None
+        if m is not None and plain is not None:
+            cursor.goto(m.end())
+            return plain
         types = [self.read(cursor)]
         while cursor.eat(","):
             types.append(self.read(cursor))
@@ -111,6 +120,11 @@ class TypeTable:
 
     def function(self, cursor: Cursor) -> FunctionType:
         """Step over ``(T, U) -> V``."""
+        m = PLAIN_FUNCTION.match(cursor.text, cursor.at, cursor.end)
+        plain = self.line(m[0]) if m is not None else None
+        if m is not None and plain is not None and plain[0] is not None:
+            cursor.goto(m.end())
+            return FunctionType(plain[0], TupleType(plain[1]))
         cursor.nest(4)
         operands = tuple([self.read(cursor) for _ in cursor.items("()", "the types of operands", TYPE_SYNTAX)])
         cursor.expect("->", "in a function type", TYPE_SYNTAX)
