@@ -14,7 +14,7 @@ from irscope.formats.stablehlo.attributes import Attribute
 from irscope.formats.stablehlo.dialects import SHORT_NAMES
 from irscope.formats.stablehlo.draft import Draft, Step
 from irscope.formats.stablehlo.form_types import RULES, TYPES, give_types
-from irscope.formats.stablehlo.lexer import NAME, SPACE, VALUE, Cursor, closing
+from irscope.formats.stablehlo.lexer import NAME, SPACE, STRING, VALUE, Cursor, closing
 from irscope.formats.stablehlo.operations import Operation, Region, Template, Value, applied
 from irscope.formats.stablehlo.patterns import Pattern, line_pattern
 from irscope.formats.stablehlo.scope import Scope
@@ -27,8 +27,8 @@ LONGEST = 1500
 """In characters: longer lines do not repeat."""
 ENDINGS = (")", " ", "\t")
 """The last characters of lines with a location or with blanks at the end."""
-CONTINUES = re.compile(SPACE.pattern + r"(?:,|->|<|(?:loc|to)\b)", re.ASCII)
-"""What goes on with the operation on the line before."""
+CONTINUES = re.compile(rf'{SPACE.pattern}(?:,|->|<|(?:loc|to)\b|(?!{STRING})"|[\x00-\x1f`\x7f])', re.ASCII)
+"""What goes on with the operation on the line before, or is no token, which the cursor sees when it is at the end of that line."""
 TYPE = attrgetter("type")
 
 
