@@ -48,7 +48,9 @@ def read_data(data: Bytes, name: str, format: str | None = None) -> Reading:
     head = data if isinstance(data, bytes) else data[:MAPPED_HEAD]
     binary = detect_bytes(head) if format is None else format if _is_binary(head) else None
     found = format_named(binary) if binary is not None else None
-    return found.read_bytes(data, name) if isinstance(found, BinaryFormat) else read(decode(data[:], name), format)
+    if found is not None and isinstance(found, BinaryFormat):
+        return found.read_bytes(data, name)
+    return read(decode(data[:], name), format)
 
 
 def detect_bytes(data: bytes) -> str | None:

@@ -160,6 +160,8 @@ def same_type(a: Type, b: Type) -> bool:
 
 def agree(a: Type, b: Type, same: Callable[[TensorType, TensorType], bool]) -> bool:
     """Whether two types are tuples of the same structure whose arrays are the ``same``; other types must be equal."""
+    if a is b or a == b:
+        return True
     stack = [(a, b)]
     while stack:
         x, y = stack.pop()

@@ -1,11 +1,19 @@
 """StableHLO texts for the tests: programs printed by jax 0.10.2 (tests/data/stablehlo), and small ones written by hand."""
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from irscope.formats.faults import Faults
+from irscope.formats.stablehlo.attributes import Record
+from irscope.formats.stablehlo.lines import Lines
 from irscope.formats.stablehlo.operations import Operation, ParsedModule, walk
 from irscope.formats.stablehlo.reader import parse
+from irscope.ops.attrs import Literal
 from irscope.source import Finding, SourceText
 
 DATA = Path(__file__).parents[1] / "data" / "stablehlo"
@@ -50,6 +58,14 @@ def body(*lines: str, arguments: str = "%x: tensor<4xf32>, %y: tensor<4xf32>", r
     return f"module @m {{\n  func.func public @main({arguments}) -> {result} {{\n{inside}  }}\n}}\n"
 
 
+@contextmanager
+def cursor_alone() -> Iterator[None]:
+    """Texts are read without the fast path."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Lines, "read", lambda lines, scope, at, found: at)
+        yield
+
+
 def parsed(text: str) -> tuple[list[ParsedModule], list[Finding], bool]:
     """The operation trees of a text, the findings of the parser, and whether it accepts the text."""
     source = SourceText("test.mlir", text)
@@ -69,3 +85,24 @@ def one(line: str, arguments: str = "%x: tensor<4xf32>, %y: tensor<4xf32>") -> O
     """The operation that a line of ``main`` is."""
     text = f"module {{\n  func.func @main({arguments}) {{\n    {line}\n    return\n  }}\n}}\n"
     return operations(text)[1]
+
+
+NOTES = ("arg_attrs", "res_attrs")
+"""The generic form writes them also where all are empty."""
+
+
+def described(operation: Operation) -> object:
+    """All of an operation that its spelling does not change."""
+    return (operation.name, [str(value.type) for value in operation.operands], [str(value.type) for value in operation.results],
+            {name: _plain(value) for name, value in sorted(operation.attributes.items()) if name not in NOTES or (isinstance(value, list | tuple) and any(value))},
+            [[len(block.operations) for block in region.blocks] for region in operation.regions])
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Literal):
+        return str(value.type), str(np.asarray(value.value()).tolist())
+    if isinstance(value, Record):
+        return value.name, {name: _plain(field) for name, field in value.fields.items()}
+    if isinstance(value, Mapping):
+        return {name: _plain(field) for name, field in value.items()}
+    return str(value)

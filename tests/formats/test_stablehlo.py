@@ -1,39 +1,13 @@
-"""The reader of StableHLO: one tree from both forms, every spelling, the fast path against the cursor."""
+"""The reader of StableHLO: one tree from both forms, every spelling."""
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import numpy as np
 import pytest
 
 from irscope.formats.stablehlo import read, sniff
 from irscope.formats.stablehlo.attributes import Array, Number, Record, Symbol, Text, Unit, Word
-from irscope.formats.stablehlo.lines import Lines
-from irscope.formats.stablehlo.operations import Operation
 from irscope.graph import DynamicDim, NamedType, TensorType, TupleType, tensor
-from irscope.ops.attrs import Literal
 from irscope.source import SourceText
-from tests.formats.stablehlo_texts import ALIASES, DATA, PLAIN, body, one, operations, parsed
-
-NOTES = ("arg_attrs", "res_attrs")
-"""The generic form writes them also where all are empty."""
-
-
-def described(operation: Operation) -> object:
-    """All of an operation that its spelling does not change."""
-    return (operation.name, [str(value.type) for value in operation.operands], [str(value.type) for value in operation.results],
-            {name: _plain(value) for name, value in sorted(operation.attributes.items()) if name not in NOTES or (isinstance(value, list | tuple) and any(value))},
-            [[len(block.operations) for block in region.blocks] for region in operation.regions])
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Literal):
-        return str(value.type), str(np.asarray(value.value()).tolist())
-    if isinstance(value, Record):
-        return value.name, {name: _plain(field) for name, field in value.fields.items()}
-    if isinstance(value, Mapping):
-        return {name: _plain(field) for name, field in value.items()}
-    return str(value)
+from tests.formats.stablehlo_texts import ALIASES, DATA, PLAIN, body, described, one, operations, parsed
 
 
 @pytest.mark.parametrize("name", ["block", "several"])
@@ -42,18 +16,6 @@ def test_both_forms_give_one_tree(name: str) -> None:
     generic = [described(each) for each in operations((DATA / f"{name}.generic.mlir").read_text())]
     for one_form, other in zip(pretty, generic, strict=True):
         assert one_form == other
-
-
-@pytest.mark.parametrize("name", ["block", "several", "several.debug", "block.local", "several.generic"])
-def test_the_fast_path_reads_what_the_cursor_reads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (DATA / f"{name}.mlir").read_text()
-    fast = operations(text)
-    monkeypatch.setattr(Lines, "read", lambda lines, scope, at, found: at)
-    slow = operations(text)
-    for a, b in zip(fast, slow, strict=True):
-        assert described(a) == described(b)
-        assert (a.begin, a.at, a.end, a.location, [v.name for v in a.operands], [v.name for v in a.results]) \
-            == (b.begin, b.at, b.end, b.location, [v.name for v in b.operands], [v.name for v in b.results])
 
 
 def test_results_and_operands_have_their_names() -> None:

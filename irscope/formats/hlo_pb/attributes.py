@@ -40,7 +40,7 @@ def attribute(name: str, kind: str, instruction: Instruction, required: bool) ->
 def _plain(name: str, kind: str, record: Record, required: bool) -> str | None:
     """A field that has the name of the attribute, or the one in :data:`FIELDS`."""
     field = FIELDS.get(name, name)
-    if field not in record.message.names:
+    if field not in record.message.names or not (required or kind == "float" or field in record.values):
         return None
     if kind == "bool":
         return "true" if record.flag(field) else None

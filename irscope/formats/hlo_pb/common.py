@@ -14,8 +14,13 @@ _NUMBERS = ("source_line", "source_end_line", "source_column", "source_end_colum
 _LAST = ("deduplicated_name", "scheduling_name")
 
 
+COMMON = frozenset(("sharding", "frontend_attributes", "statistics_viz", "parameter_replication"))
+
+
 def common_attributes(record: Record) -> Iterator[str]:
     """The attributes that do not depend on the opcode, in XLA's order."""
+    if COMMON.isdisjoint(record.values):
+        return
     if record.has("sharding"):
         yield f"sharding={sharding_text(record.record('sharding'))}"
     frontend = frontend_text(record.record("frontend_attributes"))
@@ -32,10 +37,13 @@ def common_attributes(record: Record) -> Iterator[str]:
 
 def metadata_text(metadata: Record) -> str:
     """The value of ``metadata=``; empty where nothing is said."""
-    parts = [f"{name}={quoted(text)}" for name in _STRINGS if (text := metadata.text(name))]
-    parts += [f"{name}={number}" for name in _NUMBERS if (number := metadata.number(name))]
-    parts += [f"{name}={quoted(text)}" for name in _LAST if (text := metadata.text(name))]
-    return "{" + " ".join(parts) + "}" if parts else ""
+    if metadata.printed is None:
+        given = metadata.values
+        parts = [f"{name}={quoted(text)}" for name in _STRINGS if name in given and (text := metadata.text(name))]
+        parts += [f"{name}={number}" for name in _NUMBERS if name in given and (number := metadata.number(name))]
+        parts += [f"{name}={quoted(text)}" for name in _LAST if name in given and (text := metadata.text(name))]
+        metadata.printed = "{" + " ".join(parts) + "}" if parts else ""
+    return metadata.printed
 
 
 def frontend_text(attributes: Record) -> str:

@@ -24,6 +24,7 @@ from irscope.source.budget import tick
 
 SHOWN = 1024
 """Constants of more elements are elided in the text, and their arrays are kept beside it."""
+OPCODE = re.compile(r"[a-z][a-z0-9\-]*")
 LOCAL = (1 << 32) - 1
 """The bits of an id that are of the instruction; those above are of the computation, in newer releases."""
 
@@ -137,7 +138,7 @@ class _Computation:
 
     def _instruction(self, one: Record) -> str:
         opcode = one.text("opcode")
-        opcode = opcode if re.fullmatch(r"[a-z][a-z0-9\-]*", opcode) else "unknown"
+        opcode = opcode if OPCODE.fullmatch(opcode) else "unknown"
         name = self.names[one.number("id")]
         operands = [self.known(number) for number in one.numbers("operand_ids")]
         if opcode == "parameter":

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import struct
+from functools import cache
 from typing import TypeAlias
 
 from irscope.formats.hlo_pb.schema import Field, Message, enum, message
@@ -25,13 +26,18 @@ class Malformed(Exception):
 
 
 class Record:
-    """One message. A packed list is kept as its bytes until it is asked for; missing fields have the value 0, "" or no elements."""
+    """One message, which is not changed after decoding: equal ones may be one object.
 
-    __slots__ = ("message", "values")
+    A packed list is kept as its bytes until it is asked for; missing fields have the value 0, "" or no elements. ``printed`` is the text
+    of a message that is printed often, as soon as it was printed once.
+    """
+
+    __slots__ = ("message", "printed", "values")
 
     def __init__(self, kind: Message) -> None:
         self.message = kind
         self.values: dict[str, list[Value]] = {}
+        self.printed: str | None = None
 
     def has(self, name: str) -> bool:
         """Whether a field is there."""
@@ -79,7 +85,7 @@ class Record:
         value = self._last(name)
         if isinstance(value, Record):
             return value
-        return Record(message(self.message.names[name].type))
+        return _empty(self.message.names[name].type)
 
     def records(self, name: str) -> list[Record]:
         """A repeated message."""
@@ -88,8 +94,10 @@ class Record:
     def numbers(self, name: str) -> list[int]:
         """A repeated integer, bool or enum."""
         found: list[int] = []
+        if name not in self.values:
+            return found
         field = self.message.names[name]
-        for value in self.values.get(name, ()):
+        for value in self.values[name]:
             if isinstance(value, bytes):
                 found += _few(value, field)
             elif isinstance(value, int):
@@ -119,6 +127,12 @@ class Record:
     def _last(self, name: str) -> Value | None:
         values = self.values.get(name)
         return values[-1] if values else None
+
+
+@cache
+def _empty(type: str) -> Record:
+    """What stands for all missing messages of a type."""
+    return Record(message(type))
 
 
 def _few(data: bytes, field: Field) -> list[int]:

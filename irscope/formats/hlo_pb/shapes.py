@@ -12,6 +12,14 @@ _LEVELS = {"DIM_DENSE": "D", "DIM_COMPRESSED": "C", "DIM_SINGLETON": "S", "DIM_L
 
 def shape_text(shape: Record, layouts: bool = True) -> str:
     """A shape as HLO writes it. Tuples are not deeper than messages may be nested."""
+    if not layouts:
+        return _shape(shape, False)
+    if shape.printed is None:
+        shape.printed = _shape(shape, True)
+    return shape.printed
+
+
+def _shape(shape: Record, layouts: bool) -> str:
     kind = shape.word("element_type")
     if kind == "TUPLE":
         return "(" + ", ".join(shape_text(element, layouts) for element in shape.records("tuple_shapes")) + ")"

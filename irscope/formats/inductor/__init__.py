@@ -24,6 +24,8 @@ _GLOG = r"^(?:\[rank\d+\]:)?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\]\s]+:\d+\]
 _IR = re.compile(rf"^{HEADER.pattern[:-1]}\n(\w+)\.writes = ", re.MULTILINE)
 _CODE = re.compile(r"^(?:# AOT ID: \[|async_compile = AsyncCompile\(\)|from torch\._inductor\.async_compile import |"
                    r"assert_size_stride = torch\._C\._dynamo\.guards)", re.MULTILINE)
+_MARKS = ("# AOT ID: [", "async_compile", "assert_size_stride")
+"""One of these is in what the pattern above finds; looking for them is much faster."""
 _TRACE = re.compile(_GLOG + r"\{\"", re.MULTILINE)
 _ANY_LOG = re.compile(_GLOG + r"(?:\[[^\]\s]+\] )?\[__\w+\]", re.MULTILINE)
 _TAGS = tuple(f"[__{tag}]" for tag in ("fusion", "ir_pre_fusion", "ir_post_fusion", "output_code", "graph_breaks", "recompiles",
@@ -32,7 +34,7 @@ _TAGS = tuple(f"[__{tag}]" for tag in ("fusion", "ir_pre_fusion", "ir_post_fusio
 
 _KINDS: tuple[tuple[Callable[[str], bool], Callable[[SourceText], Reading]], ...] = (
     (lambda text: is_log(text), read_log_text), (lambda text: is_trace(text), read_trace_text),
-    (lambda text: _CODE.search(text[:HEAD]) is not None, read_output_code), (lambda text: _IR.search(text[:HEAD]) is not None, read_ir))
+    (lambda text: is_code(text), read_output_code), (lambda text: is_ir(text), read_ir))
 """How a text is known, and its reader. Logs and traces come first: they hold texts of the other kinds."""
 
 
@@ -49,13 +51,25 @@ def is_record(text: str) -> bool:
 
 def is_log(text: str) -> bool:
     """Whether a text is a log (``TORCH_LOGS``) that tells more than FX graphs."""
-    return any(tag in text for tag in _TAGS) and _ANY_LOG.search(text[:HEAD]) is not None
+    return "[__" in text and any(tag in text for tag in _TAGS) and _ANY_LOG.search(text[:HEAD]) is not None
 
 
 def is_trace(text: str) -> bool:
     """Whether a text is a structured trace."""
     head = text[:HEAD]
-    return _TRACE.search(head) is not None and _ANY_LOG.search(head) is None
+    return "] {\"" in head and _TRACE.search(head) is not None and _ANY_LOG.search(head) is None
+
+
+def is_code(text: str) -> bool:
+    """Whether a text is the Python that Inductor generates."""
+    head = text[:HEAD]
+    return any(mark in head for mark in _MARKS) and _CODE.search(head) is not None
+
+
+def is_ir(text: str) -> bool:
+    """Whether a text is the scheduler's nodes before or after fusion."""
+    head = text[:HEAD]
+    return ".writes = " in head and _IR.search(head) is not None
 
 
 def read(source: SourceText) -> Reading:

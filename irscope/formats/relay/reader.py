@@ -31,7 +31,7 @@ def sniff(text: str) -> float:
     header = HEADER.match(head)
     if header is not None:
         return 0.95
-    if re.search(r"(?:^|\s)def\s+@[\w.]+\s*(?:\[[^\]]*\])?\s*\(", head):
+    if "def" in head and re.search(r"(?:^|\s)def\s+@[\w.]+\s*(?:\[[^\]]*\])?\s*\(", head):
         return 0.95
     if re.match(r"\s*+(?:/\*.*?\*/\s*+|//[^\n]*+\s*+)*+(?:fn\s*\(\s*%|free_var\s+%|type\s+\w+\s*[\[{])", head, re.DOTALL):
         return 0.9

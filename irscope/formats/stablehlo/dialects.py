@@ -34,6 +34,8 @@ CLOSED: dict[str, frozenset[str]] = {"stablehlo": STABLEHLO, "chlo": CHLO, "mhlo
 """The dialects whose operations irscope knows all of, as of jaxlib 0.12 and earlier releases."""
 OPEN = frozenset("arith builtin cf math memref ml_program mpmd quant scf shape sparse_tensor tensor vector linalg affine index ub".split())
 """Dialects beside them in the texts of the frameworks: their operations are kept, opaque where irscope has no meaning for them."""
+SHORT_NAMES = {"module": "builtin.module", "func": "func.func", "return": "func.return", "call": "func.call", "constant": "func.constant"}
+"""What pretty forms write without a dialect."""
 TERMINATORS = frozenset(("func.return", "stablehlo.return", "mhlo.return", "chlo.return", "sdy.return", "scf.yield", "scf.condition",
                          "shape.assuming_yield", "tensor.yield", "linalg.yield", "cf.br", "cf.cond_br"))
 

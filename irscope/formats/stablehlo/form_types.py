@@ -11,6 +11,9 @@ from irscope.formats.stablehlo.types import TypeTable
 from irscope.formats.stablehlo.values import Values
 from irscope.graph import DTYPES, FunctionType, NamedType, TensorType, TupleType, Type
 
+Rule = Callable[[Draft, tuple[Type, ...], int], None]
+"""Gives a draft its types; the number is their offset."""
+
 
 def give_types(draft: Draft, at: int, operands: tuple[Type, ...], results: tuple[Type, ...]) -> None:
     """Set the types of a draft, which must be one for each operand."""
@@ -42,7 +45,7 @@ def _types_function(values: Values, cursor: Cursor, draft: Draft) -> None:
     give_types(draft, at, type.params, results_of(type))
 
 
-def _or_function(given: Callable[[Draft, tuple[Type, ...], int], None]) -> Step:
+def _or_function(given: Rule) -> Step:
     """Types by a short rule, or a function type where the types are not as the rule says."""
     def step(values: Values, cursor: Cursor, draft: Draft) -> None:
         at = _colon(cursor)
@@ -90,15 +93,12 @@ def _tuple(draft: Draft, types: tuple[Type, ...], at: int) -> None:
 
 
 def _all(values: Values, cursor: Cursor, draft: Draft) -> None:
+    if draft.operands or cursor.sees(":"):
+        _or_function(_each)(values, cursor, draft)
+
+
+def _each(draft: Draft, types: tuple[Type, ...], at: int) -> None:
     """A type for each operand, which the results have too; ``after_all`` has one type for all."""
-    if not draft.operands and not cursor.sees(":"):
-        return
-    at = _colon(cursor)
-    if cursor.sees("("):
-        type = values.types.function(cursor)
-        give_types(draft, at, type.params, results_of(type))
-        return
-    types = values.types.list(cursor)
     if draft.name.endswith(".after_all"):
         give_types(draft, at, types[:1] * len(draft.operands), types[:1])
     else:
@@ -109,12 +109,20 @@ def _operands(values: Values, cursor: Cursor, draft: Draft) -> None:
     """A type for each operand, and no result."""
     if draft.operands:
         at = _colon(cursor)
-        give_types(draft, at, values.types.list(cursor), ())
+        _given(draft, values.types.list(cursor), at)
+
+
+def _given(draft: Draft, types: tuple[Type, ...], at: int) -> None:
+    give_types(draft, at, types, ())
 
 
 def _results(values: Values, cursor: Cursor, draft: Draft) -> None:
     at = _colon(cursor)
-    give_types(draft, at, (), values.types.list(cursor))
+    _made(draft, values.types.list(cursor), at)
+
+
+def _made(draft: Draft, types: tuple[Type, ...], at: int) -> None:
+    give_types(draft, at, (), types)
 
 
 def _arrow(values: Values, cursor: Cursor, draft: Draft) -> None:
@@ -148,8 +156,10 @@ def _no_types(values: Values, cursor: Cursor, draft: Draft) -> None:
         draft.results = (NamedType("i1"),)
 
 
+RULES: dict[str, Rule] = {"same": _same, "select": _select, "complex": _complex, "tuple": _tuple, "all": _each, "operands": _given,
+                          "results": _made}
+"""What a list of types stands for, by the kind of the form; the other kinds take function types."""
 TYPES: dict[str, Step] = {
-    "function": _types_function, "same": _or_function(_same), "select": _or_function(_select), "complex": _or_function(_complex),
-    "tuple": _or_function(_tuple), "compared": _compared, "all": _all, "operands": _operands, "results": _results, "arrow": _arrow,
-    "none": _no_types,
+    **{kind: _or_function(RULES[kind]) for kind in ("same", "select", "complex", "tuple")}, "function": _types_function,
+    "compared": _compared, "all": _all, "operands": _operands, "results": _results, "arrow": _arrow, "none": _no_types,
 }

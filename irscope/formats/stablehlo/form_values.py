@@ -4,15 +4,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from irscope.formats.stablehlo.attributes import Array, Attribute, Number, Record, Text
+from irscope.formats.faults import Refused
+from irscope.formats.stablehlo.attributes import Array, Attribute, Number, Record, Symbol, Text
 from irscope.formats.stablehlo.draft import Draft, Step
-from irscope.formats.stablehlo.faults import ATTRIBUTE_VALUE
+from irscope.formats.stablehlo.faults import ATTRIBUTE_VALUE, SYNTAX
 from irscope.formats.stablehlo.lexer import Cursor
 from irscope.formats.stablehlo.types import TypeTable
 from irscope.formats.stablehlo.values import Values
 from irscope.graph import DTYPES, NamedType, tensor
 from irscope.lazy import np
 from irscope.ops.attrs import Literal
+
+COMMUTATIVE = frozenset(("add", "and", "maximum", "minimum", "multiply", "or", "xor"))
+"""What ``reduce(...) applies`` takes."""
 
 
 def _value(read: Callable[[Values, Cursor], Attribute]) -> Callable[[str], Step]:
@@ -43,11 +47,18 @@ def _word(name: str) -> Step:
     return _value(lambda values, cursor: values.enumeration(cursor, kind))(name)
 
 
+RANGES = re.compile(r"\[(\d{1,18}:\d{1,18}(?::\d{1,18})?(?:, \d{1,18}:\d{1,18}(?::\d{1,18})?)*)\]", re.ASCII)
+
+
 def _ranges(name: str) -> Step:
     """``[1:7:3, 0:11]`` of a slice."""
     def step(values: Values, cursor: Cursor, draft: Draft) -> None:
         parts: list[list[int]] = []
-        for _ in cursor.items("[]", "the ranges of the slice", ATTRIBUTE_VALUE):
+        m = RANGES.match(cursor.text, cursor.at, cursor.end)
+        if m is not None:
+            parts = [[*map(int, part.split(":")), 1][:3] for part in m[1].split(", ")]
+            cursor.goto(m.end())
+        for _ in cursor.items("[]", "the ranges of the slice", ATTRIBUTE_VALUE) if m is None else ():
             one = [cursor.integer("the start of a range", ATTRIBUTE_VALUE)]
             cursor.expect(":", "in a range", ATTRIBUTE_VALUE)
             one.append(cursor.integer("the limit of a range", ATTRIBUTE_VALUE))
@@ -144,6 +155,19 @@ def _symbol(name: str) -> Step:
     return _value(lambda values, cursor: cursor.symbol())(name)
 
 
+def applied_operation(name: str) -> Step:
+    """The operation that ``reduce(...) applies``, kept in the draft."""
+    def step(values: Values, cursor: Cursor, draft: Draft) -> None:
+        at = cursor.at
+        inner = cursor.word("the name of the operation that is applied")
+        dialect, _, short = inner.partition(".")
+        if dialect != draft.name.partition(".")[0] or short not in COMMUTATIVE:
+            raise Refused(SYNTAX, f"custom op '{draft.name}' expected the inner-op to be a commutative binary-op from the dialect", at,
+                          len(inner))
+        draft.applied = inner, at
+    return step
+
+
 def _angle(name: str) -> Step:
     """``<@mesh, [{"x"}]>``, which the generic form writes as ``#sdy.sharding<...>``."""
     def read(values: Values, cursor: Cursor) -> Attribute:
@@ -186,5 +210,6 @@ VALUES: dict[str, Callable[[str], Step]] = {
     "i64": _integer("i64"), "i32": _integer("i32"), "bool": _value(boolean), "word": _word, "ints": _value(Values.ints),
     "text": _value(lambda values, cursor: cursor.string()), "ranges": _ranges, "format": _format, "precision": _value(_precision),
     "dot": _dot, "conv": _conv, "window": _window, "value": _value(Values.read), "symbol": _symbol, "mesh": _mesh, "angle": _angle,
-    "group": _group, "key": _key, "any": _value(lambda values, cursor: Text(cursor.word("a word", ATTRIBUTE_VALUE))),
+    "group": _group, "key": _key, "callee": _value(lambda values, cursor: Symbol(cursor.symbol("the name of a function, @name"))),
+    "applied": applied_operation, "any": _value(lambda values, cursor: Text(cursor.word("a word", ATTRIBUTE_VALUE))),
 }

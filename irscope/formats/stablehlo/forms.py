@@ -19,6 +19,9 @@ from irscope.formats.stablehlo.values import Values
 
 TOKEN = re.compile(r"\$\*|\$|\{\}|\w+:\w+|:\w+|->|\w+|[^\s\w]")
 
+OPTIONAL = (",", "(", "<")
+"""What begins a part that may be missing."""
+
 UNARY = "$ {} :same"
 BINARY = "$ , $ {} :same"
 MOVEMENT = "$* {} :function"
@@ -38,9 +41,11 @@ FORMS: dict[str, str] = {
     "clamp": "$ , $ , $ {} :same",
     "compare": "comparison_direction:word , $ , $ [ , compare_type:word ] {} :compared",
     "complex": "$ , $ {} :complex",
+    "composite": "name:text $* {} :function",
     "concatenate": "$* , dim = dimension:i64 {} :function",
     "convolution": "( $* ) dim_numbers = dimension_numbers:conv , window = { window:window } {} :function",
     "create_token": "{} :results",
+    "custom_call": "call_target_name:symbol ( $* ) {} :function",
     "dot": "$ , $ [ , precision = precision_config:precision ] {} :function",
     "dot_general": "$ , $ , dot_dimension_numbers:dot {} :function",
     "dynamic_broadcast_in_dim": "$ , $ , dims = broadcast_dimensions:ints {} :function",
@@ -72,7 +77,8 @@ CHLO: dict[str, str] = {
     "constant": "value:value {} :none", "top_k": "( $ , k = k:i64 ) {} :arrow", "constant_like": "value:value , $ {} :arrow",
 }
 OTHERS: dict[str, str] = {
-    "func.return": "$* {} :operands", "func.constant": "value:value {} :results", "sdy.return": "$* {} :operands",
+    "func.call": "callee:callee ( $* ) {} :function", "func.return": "$* {} :operands", "func.constant": "value:value {} :results",
+    "sdy.return": "$* {} :operands",
     "mhlo.topk": "( $ , k = k:i64 [ , largest = largest:bool ] ) {} :arrow",
     "sdy.sharding_constraint": "$ sharding:angle {} :same", "sdy.reshard": "$ sharding:angle {} :same",
     "sdy.propagation_barrier": "$ allowed_direction:key {} :same", "sdy.sharding_group": "$ group_id:group {} :operands",
@@ -109,12 +115,12 @@ def steps(form: str) -> tuple[Step, ...]:
     while at < len(tokens):
         token = tokens[at]
         at += 1
-        if token == "[" and tokens[at] in (",", "("):
+        if token == "[" and tokens[at] in OPTIONAL:
             end = tokens.index("]", at)
             found.append(_optional(" ".join(tokens[at:end]), tokens[at:at + 2]))
             at = end + 1
         else:
-            found.append(_step(token))
+            found.append(step_of(token))
     return tuple(found)
 
 
@@ -129,7 +135,8 @@ def _optional(form: str, begin: list[str]) -> Step:
     return step
 
 
-def _step(token: str) -> Step:
+def step_of(token: str) -> Step:
+    """The step that reads one part of a form."""
     if token == "$":
         return lambda values, cursor, draft: draft.operands.append(cursor.operand())
     if token == "$*":

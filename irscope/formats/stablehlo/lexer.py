@@ -12,7 +12,11 @@ from irscope.formats.text_cursor import TextCursor
 STRING = r'"(?:[^"\\\n]|\\.)*+"'
 NAME = r"[A-Za-z$._\-][\w$.\-]*+|\d++"
 """The name of a value, a block or an alias (MLIR's suffix-id)."""
+VALUE = re.compile(rf"%((?:{NAME})(?:#\d++)?+)", re.ASCII)
+VALUES = re.compile(rf"{VALUE.pattern}(?:, {VALUE.pattern})*+", re.ASCII)
 SPACE = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
+BLANK = " \n\t\r/"
+"""What blanks and comments begin with."""
 TOKEN = re.compile(
     rf"%(?P<value>(?:{NAME})(?:\#\d++)?+)|(?P<word>[A-Za-z_][\w$.]*+)|(?P<mark>->|::|\.\.\.|\{{-\#|\#-\}}|[=,:(){{}}\[\]<>?*+|/])"
     rf"|(?P<hex>0x[0-9a-fA-F]++)|(?P<float>-?\d++\.\d*+(?:[eE][+-]?\d++)?+)|(?P<int>-?\d++)|(?P<string>{STRING})"
@@ -37,9 +41,11 @@ class Cursor(TextCursor):
 
     def next(self) -> None:
         """Go to the next token."""
-        self.last = self.after
-        space = SPACE.match(self.text, self.after, self.end)
-        at = self.at = space.end() if space else self.after
+        at = self.last = self.after
+        if self.text[at:at + 1] in BLANK:
+            space = SPACE.match(self.text, at, self.end)
+            at = space.end() if space else at
+        self.at = at
         if at >= self.end:
             self.kind, self.value, self.after = "end", "", at
             return
@@ -145,8 +151,10 @@ class Cursor(TextCursor):
         """Step over ``%name`` and further ones after commas; a comma before anything else stays."""
         found: list[tuple[str, int]] = []
         while self.kind == "value":
-            found.append((self.value, self.at))
-            self.next()
+            listed = VALUES.match(self.text, self.at, self.end)
+            end = listed.end() if listed else self.after
+            found += [(m[1], m.start()) for m in VALUE.finditer(self.text, self.at, end)]
+            self.goto(end)
             if not (self.sees(",") and self._peeks_value()):
                 break
             self.next()

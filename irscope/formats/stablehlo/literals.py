@@ -17,6 +17,8 @@ from irscope.source.budget import require
 
 MAX_ELEMENTS = 1 << 31
 """The maximal size of the array of one constant."""
+PLAIN = re.compile(r'dense<([^<>"\n]++)> : (tensor<[^<>"\n]++>)')
+"""A constant as compilers print it, but for hexadecimal bytes and complex elements."""
 ROW = re.compile(r"\[([^\[\]]*+)\]")
 ROWS = re.compile(r"\s*+R(?:,\s*+R)*+\s*+")  # rows, each already replaced by an R
 INDEX = re.compile(r"tensor<((?:\d{1,18}x)*)index>")
@@ -31,6 +33,11 @@ ELIDED = "__elided__"
 
 def read_dense(cursor: Cursor, types: TypeTable) -> Literal:
     """Step over ``dense<...> : type``."""
+    m = PLAIN.match(cursor.text, cursor.at, cursor.end)
+    plain = types.plain(m[2]) if m is not None else None
+    if m is not None and plain is not None:
+        cursor.goto(m.end())
+        return literal_of(cursor.text, m.start(1), m.end(1), plain)
     cursor.next()
     if not cursor.sees("<"):
         cursor.refuse("expected '<' after dense", LITERAL)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from irscope.formats.stablehlo.attributes import Attribute
 from irscope.graph import TensorType, Type
@@ -29,12 +30,34 @@ class Value:
 
 
 @dataclass(slots=True, eq=False)
+class Template:
+    """What lines with the same text between their names have in common. Never changed in place.
+
+    ``types`` are those of the operands; ``lead`` is the number of characters before the name of the operation that are not the name of
+    its result; ``applied`` the operation that a reduction applies, with its distance from the end of the line.
+    """
+
+    name: str
+    is_named: bool
+    types: list[Type]
+    results: tuple[Type, ...]
+    attributes: Mapping[str, Attribute]
+    lead: int
+    applied: tuple[str, int] | None = None
+    is_single: bool = field(init=False)
+    """Whether it has one result, which is named."""
+
+    def __post_init__(self) -> None:
+        self.is_single = self.is_named and len(self.results) == 1
+
+
+@dataclass(slots=True, eq=False)
 class Operation:
     """One operation. ``name`` is in full: ``stablehlo.add``, ``func.return``.
 
     ``attributes`` may be shared between operations and is never changed in place.
     ``begin`` is the offset of its first result or, without results, of its name; ``at`` of its name; ``end`` the offset behind it.
-    ``location`` is the offset of its trailing ``loc(``, -1 where it has none.
+    ``location`` is the offset of its trailing ``loc(``, -1 where it has none; ``template`` is that of its line, if it has one.
     """
 
     name: str
@@ -46,6 +69,7 @@ class Operation:
     at: int
     end: int
     location: int = -1
+    template: Template | None = None
 
     def __repr__(self) -> str:
         return f"{', '.join('%' + r.name for r in self.results)} = {self.name}({', '.join('%' + o.name for o in self.operands)})"
@@ -119,11 +143,27 @@ def walk(operations: list[Operation]) -> Iterator[Operation]:
             stack.extend(iter(block.operations) for block in reversed(region.blocks))
 
 
+def nested(operations: list[Operation]) -> Iterator[list[Operation]]:
+    """The operations, and those of each block in their regions, in no particular order."""
+    todo = [operations]
+    while todo:
+        block = todo.pop()
+        yield block
+        todo += [inner.operations for operation in block if operation.regions for region in operation.regions for inner in region.blocks]
+
+
 def applied(name: str, type: Type, at: int) -> Region:
     """The region that ``applies`` stands for: one operation on two scalars, and a return."""
-    scalar = type.with_shape(()) if isinstance(type, TensorType) else type
+    template = _on_scalars(name, type.with_shape(()) if isinstance(type, TensorType) else type)
+    scalar = template.results[0]
     lhs, rhs, result = Value("arg0", scalar), Value("arg1", scalar), Value("0", scalar)
     end = at + len(name)
-    inner = Operation(name, (lhs, rhs), (result,), {}, (), at, at, end)
+    inner = Operation(name, (lhs, rhs), (result,), {}, (), at, at, end, -1, template)
     back = Operation(name.partition(".")[0] + ".return", (result,), (), {}, (), at, at, end)
     return Region([Block((lhs, rhs), [inner, back])])
+
+
+@lru_cache(256)
+def _on_scalars(name: str, scalar: Type) -> Template:
+    """The template of an operation on two scalars."""
+    return Template(name, True, [scalar, scalar], (scalar,), {}, 0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from irscope.formats.faults import Faults, Refused, Span
-from irscope.formats.stablehlo.dialects import CLOSED, TERMINATORS, known
+from irscope.formats.stablehlo.dialects import CLOSED, SHORT_NAMES, TERMINATORS, known
 from irscope.formats.stablehlo.draft import Draft
 from irscope.formats.stablehlo.faults import (
     DUPLICATE_NAME,
@@ -22,7 +22,7 @@ from irscope.formats.stablehlo.faults import (
 from irscope.formats.stablehlo.form_types import function_type, give_types, results_of
 from irscope.formats.stablehlo.forms import form_of, read_form
 from irscope.formats.stablehlo.lexer import NAME, Cursor, closing, unescape
-from irscope.formats.stablehlo.lines import Lines
+from irscope.formats.stablehlo.lines import ALIAS_USE, Lines
 from irscope.formats.stablehlo.operations import UNREADABLE, Block, Operation, Region, Value
 from irscope.formats.stablehlo.scope import Scope
 from irscope.formats.stablehlo.types import TypeTable
@@ -33,9 +33,11 @@ from irscope.source import did_you_mean
 from irscope.source.budget import tick
 
 ALIAS = re.compile(rf"^[ \t]*([#!](?:{NAME}))[ \t]*=[ \t]*(?=\S)", re.MULTILINE | re.ASCII)
-ALIAS_USE = re.compile(rf'"(?:[^"\\]|\\.)*+"|#({NAME})', re.ASCII)
+ALIASES = re.compile(ALIAS.pattern.replace("^", r"\n", 1), re.ASCII)
+"""The same behind a newline, for which Python searches faster than for the beginning of a line."""
+ARGUMENT = re.compile(rf'%({NAME}): (tensor<[^<>"\n]++>)', re.ASCII)
+"""An argument as compilers print it, of a type without bounds."""
 RESOURCE = re.compile(r'([\w.$-]+|"[^"\n]*"):[ \t]*"(0x[0-9A-Fa-f]*)"')
-SHORT_NAMES = {"module": "builtin.module", "func": "func.func", "return": "func.return", "call": "func.call", "constant": "func.constant"}
 ISOLATED = frozenset(("func.func", "builtin.module"))
 # Where reading resumes after an operation that could not be read.
 RESUME = re.compile(rf"^[ \t]*(?=%(?:{NAME})(?::\d+)?(?:, %[^\n=]*)? = |\"?[a-z_]\w*\.[a-z]|return\b|call\b|module\b"
@@ -48,14 +50,14 @@ class Parser:
 
     def __init__(self, text: str, faults: Faults, specials: dict[str, Special]) -> None:
         self.text, self.faults, self.specials = text, faults, specials
-        self.aliases = {m[1]: m.end() for m in ALIAS.finditer(text)}
+        self.aliases = {m[1]: m.end() - 1 for m in ALIASES.finditer("\n" + text)}
         self.resources = _resources(text)
         self.types = TypeTable(self.aliases.get)
         self.values = Values(self.types, self.aliases.get, self.resources)
         self.scope = Scope(faults)
         self.locations: dict[str, int] = {}
         """The aliases of locations that are used, with the offset of the first use."""
-        self.lines = Lines(text, self.locations)
+        self.lines = Lines(text, self.values, self.locations)
         self.is_cut = False
 
     def operations(self, cursor: Cursor) -> list[Operation]:
@@ -129,10 +131,8 @@ class Parser:
         draft.at = at
         end = cursor.last
         operation = self._finish(draft, names, (begin, end, self.location(cursor)))
-        if not operation.regions and len(names) <= 1:
-            self.lines.learn(operation, None)
-        elif draft.applied is not None:
-            self.lines.learn(operation, draft.applied)
+        if len(names) <= 1 and (not operation.regions or draft.applied is not None):
+            self.lines.learn(operation, draft)
         return operation
 
     def _names(self, cursor: Cursor, names: list[tuple[str, int, int]]) -> None:
@@ -316,11 +316,21 @@ class Parser:
         """Step over ``(%a: T loc(...), %b: T)``."""
         found: list[tuple[str, int, Type]] = []
         for _ in cursor.items("()", "the arguments"):
-            name, at = cursor.operand()
-            cursor.expect(":", "after the name of an argument")
-            found.append((name, at, self.types.read(cursor)))
+            found.append(self.argument(cursor))
             self.location(cursor)
         return found
+
+    def argument(self, cursor: Cursor) -> tuple[str, int, Type]:
+        """Step over ``%a: T``; returns the name, the offset and the type."""
+        at = cursor.at
+        m = ARGUMENT.match(cursor.text, at, cursor.end)
+        plain = self.types.plain(m[2]) if m is not None else None
+        if m is not None and plain is not None:
+            cursor.goto(m.end())
+            return m[1], at, plain
+        name, _ = cursor.operand()
+        cursor.expect(":", "after the name of an argument")
+        return name, at, self.types.read(cursor)
 
     def location(self, cursor: Cursor) -> int:
         """Step over a trailing ``loc(...)``; returns its offset, -1 where there is none."""

@@ -1,6 +1,7 @@
 """Names of values: which are visible where, with MLIR's rules for regions, redefinition and use before definition."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from irscope.formats.faults import Faults, Refused, Span
@@ -15,25 +16,35 @@ from irscope.source import Note
 class Scope:
     """The values of one function, or of another operation whose regions see nothing from outside.
 
-    ``values`` are those visible now; ``defined`` has, for each open region, the names that end with it; ``awaited`` are values that are
-    used and not yet defined: name to value, offset of the use, and offset of its operation.
+    ``values`` are those visible now, in the order of their definition; ``outside`` has, for each open region, the number of those that were
+    visible before it; ``awaited`` are values that are used and not yet defined: name to value, offset of the use, and offset of its
+    operation; ``places`` is where values are defined.
     """
 
     faults: Faults
     values: dict[str, Value] = field(default_factory=dict)
-    defined: list[list[str]] = field(default_factory=lambda: [[]])
+    outside: list[int] = field(default_factory=list)
     awaited: dict[str, tuple[Value, int, int]] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
-    """Where values are defined that the careful reader has read."""
 
     def enter(self) -> None:
         """A region begins."""
-        self.defined.append([])
+        self.outside.append(len(self.values))
 
     def leave(self) -> None:
         """A region ends, and the names in it."""
-        for name in self.defined.pop():
-            self.values.pop(name, None)
+        count = self.outside.pop()
+        if not count:
+            self.values.clear()
+        while len(self.values) > count:
+            self.values.popitem()
+
+    def forget(self, values: Iterable[Value]) -> None:
+        """Undo the definition of the last operation's results."""
+        for value in values:
+            base = value.name.partition("#")[0]
+            for name in {value.name, base} & self.values.keys():
+                del self.values[name]
 
     def define(self, name: str, at: int) -> None:
         """Refuse a name that is visible already."""
@@ -47,15 +58,12 @@ class Scope:
         """Make the values of a name, one for each of its results."""
         single = len(types) == 1
         values = [Value(name if single else f"{name}#{i}", type) for i, type in enumerate(types)]
-        mine = self.defined[-1]
         for i, value in enumerate(values):
             if self.awaited:
                 value = values[i] = self._late(value, i)
             self.values[value.name] = value
-            mine.append(value.name)
         if not single:
             self.values[name] = values[0] if values else Value(name, UNKNOWN)
-            mine.append(name)
         return values
 
     def _late(self, value: Value, index: int) -> Value:

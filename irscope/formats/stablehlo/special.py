@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 from irscope.formats.faults import Refused
-from irscope.formats.stablehlo.attributes import Attribute, Symbol, Text
+from irscope.formats.stablehlo.attributes import Attribute, Text
 from irscope.formats.stablehlo.draft import Draft
-from irscope.formats.stablehlo.faults import ATTRIBUTE_VALUE, OPERAND_COUNT, SYNTAX
+from irscope.formats.stablehlo.faults import ATTRIBUTE_VALUE, OPERAND_COUNT
 from irscope.formats.stablehlo.form_types import function_type, give_types, results_of
+from irscope.formats.stablehlo.form_values import applied_operation
 from irscope.formats.stablehlo.lexer import Cursor
 from irscope.formats.stablehlo.operations import Region, applied
 from irscope.formats.stablehlo.parser import Parser, Special
 from irscope.graph import FunctionType, TupleType, Type
 
-COMMUTATIVE = frozenset(("add", "and", "maximum", "minimum", "multiply", "or", "xor"))
-"""What ``reduce(...) applies`` takes."""
+APPLIED = applied_operation("applied")
 
 
 def _module(parser: Parser, cursor: Cursor, draft: Draft) -> None:
@@ -42,11 +42,7 @@ def _function(parser: Parser, cursor: Cursor, draft: Draft) -> None:
     types: list[Type] = []
     notes: list[dict[str, Attribute]] = []
     for _ in cursor.items("()", "the arguments"):
-        name, at = "", cursor.at
-        if cursor.kind == "value":
-            name, at = cursor.operand()
-            cursor.expect(":", "after the name of an argument")
-        type = parser.types.read(cursor)
+        name, at, type = parser.argument(cursor) if cursor.kind == "value" else ("", cursor.at, parser.types.read(cursor))
         types.append(type)
         if name:
             arguments.append((name, at, type))
@@ -72,13 +68,6 @@ def _results(parser: Parser, cursor: Cursor) -> tuple[tuple[Type, ...], list[dic
         types.append(parser.types.read(cursor))
         notes.append(parser.values.dictionary(cursor) if cursor.sees("{") else {})
     return tuple(types), notes
-
-
-def _call(parser: Parser, cursor: Cursor, draft: Draft) -> None:
-    """``call @f(%a) {...} : (T) -> T``."""
-    draft.attributes["callee"] = Symbol(cursor.symbol("the name of a function, @name"))
-    _in_parentheses(cursor, draft)
-    _function_type(parser, cursor, draft)
 
 
 def _in_parentheses(cursor: Cursor, draft: Draft) -> None:
@@ -112,20 +101,6 @@ def _constant(parser: Parser, cursor: Cursor, draft: Draft) -> None:
     if not isinstance(type, Type):
         raise Refused(ATTRIBUTE_VALUE, "expected the value of a constant, such as dense<1.0> : tensor<f32>", at)
     draft.results = (type,)
-
-
-def _custom_call(parser: Parser, cursor: Cursor, draft: Draft) -> None:
-    """``@target(%a) {...} : (T) -> T``."""
-    draft.attributes["call_target_name"] = cursor.symbol("the target of the call, @name")
-    _in_parentheses(cursor, draft)
-    _function_type(parser, cursor, draft)
-
-
-def _composite(parser: Parser, cursor: Cursor, draft: Draft) -> None:
-    """``"name" %a, %b {...} : (T, T) -> T``."""
-    draft.attributes["name"] = cursor.string("the name of the composite")
-    draft.operands = cursor.operands()
-    _function_type(parser, cursor, draft)
 
 
 def _while(parser: Parser, cursor: Cursor, draft: Draft) -> None:
@@ -162,22 +137,16 @@ def _reduce(parser: Parser, cursor: Cursor, draft: Draft) -> None:
         if not cursor.eat(","):
             break
     draft.operands = inputs + starts
-    inner, inner_at = "", -1
     if cursor.eat_word("applies"):
-        inner_at = cursor.at
-        inner = cursor.word("the name of the operation that is applied")
-        dialect, _, short = inner.partition(".")
-        if dialect != draft.name.partition(".")[0] or short not in COMMUTATIVE:
-            raise Refused(SYNTAX, f"custom op '{draft.name}' expected the inner-op to be a commutative binary-op from the dialect",
-                          inner_at, len(inner))
+        APPLIED(parser.values, cursor, draft)
     cursor.expect_word("across")
     cursor.expect_word("dimensions")
     cursor.expect("=", "after dimensions")
     draft.attributes["dimensions"] = parser.values.ints(cursor)
     _function_type(parser, cursor, draft)
-    if inner:
-        draft.applied = inner, inner_at
-        draft.regions.append(applied(inner, draft.types[-1], inner_at))
+    if draft.applied is not None:
+        inner, at = draft.applied
+        draft.regions.append(applied(inner, draft.types[-1], at))
     else:
         cursor.expect_word("reducer")
         arguments = _reducer_arguments(parser, cursor, len(inputs))
@@ -215,9 +184,9 @@ def _manual_computation(parser: Parser, cursor: Cursor, draft: Draft) -> None:
 
 
 SPECIALS: dict[str, Special] = {
-    "builtin.module": _module, "func.func": _function, "func.call": _call, "sdy.manual_computation": _manual_computation,
+    "builtin.module": _module, "func.func": _function, "sdy.manual_computation": _manual_computation,
     "sdy.named_computation": _manual_computation,
     **{f"{dialect}.{short}": special for dialect in ("stablehlo", "mhlo") for short, special in (
-        ("constant", _constant), ("custom_call", _custom_call), ("composite", _composite), ("while", _while), ("reduce", _reduce))},
+        ("constant", _constant), ("while", _while), ("reduce", _reduce))},
 }
 """The readers of these forms, by the name of the operation."""

@@ -26,6 +26,10 @@ TENSOR = re.compile(rf"tensor<(?:{_INNER}|<{_INNER}*+>)*+>")
 PARTS = re.compile(r"tensor<[ \t]*((?:(?:\d{1,19}|\?)x)*)(complex<[ \t]*f\d+[ \t]*>|\w+)[ \t]*(?:,[ \t]*#\w+\.(?:bounds|type_extensions)"
                    r"<(?:[ \t]*bounds[ \t]*=[ \t]*\[)?([\d?, \t\-]*)\]?>[ \t]*)?>", re.ASCII)
 DIMENSION = re.compile(r"(\d+|\?)x(?=\S)|", re.ASCII)
+_PLAIN = rf"tensor<{_INNER}++>"
+_PLAINS = rf"{_PLAIN}(?:, {_PLAIN})*+"
+PLAIN_LIST = re.compile(_PLAINS + r"(?!\s*,)")
+PLAIN_FUNCTION = re.compile(rf"\((?:{_PLAINS})?+\) -> (?:{_PLAIN}|\((?:{_PLAINS})?+\))")
 OTHERS = ("vector", "memref", "tensor")
 TOKENS = ("stablehlo.token", "mhlo.token")
 
@@ -36,11 +40,47 @@ class TypeTable:
     def __init__(self, alias: Callable[[str], int | None]) -> None:
         self.alias = alias
         self.by_text: dict[str, Type] = {}
+        self.by_line: dict[str, tuple[tuple[Type, ...] | None, tuple[Type, ...]]] = {}
         self._kept: dict[Type, Type] = {}
 
     def keep(self, type: Type) -> Type:
         """The object that all equal types share."""
         return self._kept.setdefault(type, type)
+
+    def line(self, text: str) -> tuple[tuple[Type, ...] | None, tuple[Type, ...]] | None:
+        """The operands' and the results' types in ``(T, U) -> V``; of a list ``T, U`` no operands'. None for a text with other types."""
+        found = self.by_line.get(text)
+        if found is None:
+            params, arrow, results = text.rpartition(" -> ")
+            if not arrow:
+                listed = self._plain_list(text)
+                found = None if listed is None else (None, listed)
+            elif params[0] == "(" and params[-1] == ")":
+                inner = results[1:-1] if results[0] == "(" and results[-1] == ")" else results
+                given, made = self._plain_list(params[1:-1]), self._plain_list(inner)
+                found = None if given is None or made is None else (given, made)
+            if found is not None:
+                self.by_line[text] = found
+        return found
+
+    def _plain_list(self, text: str) -> tuple[Type, ...] | None:
+        """The types between commas; None where one of them needs the cursor."""
+        found = [self.plain(part) for part in text.split(", ")] if text else []
+        kept = tuple([type for type in found if type is not None])
+        return kept if len(kept) == len(found) else None
+
+    def plain(self, text: str) -> Type | None:
+        """A type that was read before, or a tensor type without bounds; None for another one."""
+        found = self.by_text.get(text)
+        if found is not None:
+            return found
+        m = PARTS.fullmatch(text)
+        dtype = ELEMENTS.get(m[2]) if m is not None else None
+        shape = _sizes(m[1]) if m is not None else None
+        if m is None or dtype is None or shape is None or m[3] is not None:
+            return None
+        type = self.by_text[text] = self.keep(TensorType(dtype, shape))
+        return type
 
     def read(self, cursor: Cursor) -> Type:
         """Step over a type."""
@@ -60,6 +100,11 @@ class TypeTable:
 
     def list(self, cursor: Cursor) -> tuple[Type, ...]:
         """Step over types between commas, one or more."""
+        m = PLAIN_LIST.match(cursor.text, cursor.at, cursor.end)
+        plain = self._plain_list(m[0]) if m is not None else None
+        if m is not None and plain is not None:
+            cursor.goto(m.end())
+            return plain
         types = [self.read(cursor)]
         while cursor.eat(","):
             types.append(self.read(cursor))
@@ -75,6 +120,11 @@ class TypeTable:
 
     def function(self, cursor: Cursor) -> FunctionType:
         """Step over ``(T, U) -> V``."""
+        m = PLAIN_FUNCTION.match(cursor.text, cursor.at, cursor.end)
+        plain = self.line(m[0]) if m is not None else None
+        if m is not None and plain is not None and plain[0] is not None:
+            cursor.goto(m.end())
+            return FunctionType(plain[0], TupleType(plain[1]))
         cursor.nest(4)
         operands = tuple([self.read(cursor) for _ in cursor.items("()", "the types of operands", TYPE_SYNTAX)])
         cursor.expect("->", "in a function type", TYPE_SYNTAX)
@@ -126,23 +176,29 @@ class TypeTable:
 
     def _tensor(self, text: str, cursor: Cursor) -> Type:
         """A tensor type whose text is new."""
-        m = PARTS.fullmatch(text)
-        dtype = ELEMENTS.get(m[2].replace(" ", "")) if m is not None else None
-        if m is None or dtype is None:
-            found: Type = self._odd(text, cursor)
-        else:
-            shape: list[Dim] = [int(size) if size != "?" else DynamicDim() for size in m[1].split("x")[:-1]]
-            if any(isinstance(size, int) and size >= 1 << 63 for size in shape):
+        found = self.plain(text)
+        if found is None:
+            m = PARTS.fullmatch(text)
+            dtype = ELEMENTS.get(m[2].replace(" ", "")) if m is not None else None
+            shape = _sizes(m[1]) if m is not None else None
+            if m is None or dtype is None:
+                found = self._odd(text, cursor)
+            elif shape is None:
                 raise Refused(TYPE_SYNTAX, "a dimension does not fit into 64 bits", cursor.at, len(text))
-            if m[3] is not None:
-                bounds = [bound.strip() for bound in m[3].split(",")] if m[3].strip() else []
-                if len(bounds) != len(shape):
-                    raise Refused(TYPE_SYNTAX, f"the type has {len(shape)} dimensions, but {len(bounds)} bounds", cursor.at, len(text))
-                shape = [DynamicDim("", int(bound)) if bound.isdecimal() and size == DynamicDim() else size
-                         for size, bound in zip(shape, bounds, strict=True)]
-            found = self.keep(TensorType(dtype, tuple(shape)))
-        self.by_text[text] = found
+            else:
+                found = self.keep(TensorType(dtype, self._bounded(shape, m[3], text, cursor)))
+            self.by_text[text] = found
         return found
+
+    def _bounded(self, shape: tuple[Dim, ...], written: str | None, text: str, cursor: Cursor) -> tuple[Dim, ...]:
+        """A shape with the bounds of a type, if it has some."""
+        if written is None:
+            return shape
+        bounds = [bound.strip() for bound in written.split(",")] if written.strip() else []
+        if len(bounds) != len(shape):
+            raise Refused(TYPE_SYNTAX, f"the type has {len(shape)} dimensions, but {len(bounds)} bounds", cursor.at, len(text))
+        return tuple([DynamicDim("", int(bound)) if bound.isdecimal() and size == DynamicDim() else size
+                      for size, bound in zip(shape, bounds, strict=True)])
 
     def _odd(self, text: str, cursor: Cursor) -> Type:
         """A tensor that is not of irscope's element types, or a fault in it."""
@@ -164,6 +220,12 @@ class TypeTable:
         if word in ("complex", "vector", "tensor", "tuple", "memref") or word[0] == "!" or SCALAR.fullmatch(word) is not None:
             return self.keep(NamedType(text))
         raise Refused(TYPE_SYNTAX, f"{word!r} is no element type", place, len(word), did_you_mean(word, ELEMENTS))
+
+
+def _sizes(written: str) -> tuple[Dim, ...] | None:
+    """The sizes in ``2x?x``; None where one of them does not fit into 64 bits."""
+    sizes = tuple([int(size) if size != "?" else DynamicDim() for size in written.split("x")[:-1]])
+    return None if any(isinstance(size, int) and size >= 1 << 63 for size in sizes) else sizes
 
 
 def spelled(type: Type) -> str:

@@ -29,6 +29,8 @@ RECORDS = frozenset(("dot", "gather", "scatter", "conv", "channel_handle", "dot_
                      "replica_group_mesh_axes", "axis_ref", "result_accuracy"))
 ENUMERATION = re.compile(r'<\s*"?(\w+) (\w+)"?\s*>')
 INTS = re.compile(r"\[(-?\d{1,18}(?:, ?-?\d{1,18})*)?\]", re.ASCII)
+TEXT = re.compile(r'\{([A-Za-z_][\w$.]*+) = "([^"\\\n]*+)"\}', re.ASCII)
+"""A dictionary of one string, which most results of functions have."""
 ARRAY = re.compile(r"array<(i64|i32)(?:: (-?\d{1,18}(?:, -?\d{1,18})*))?>", re.ASCII)
 I64, F64, I1 = NamedType("i64"), NamedType("f64"), NamedType("i1")
 OPAQUE_WORDS = ("affine_map", "affine_set", "sparse", "distinct", "strided", "loc")
@@ -43,6 +45,10 @@ class Values:
 
     def dictionary(self, cursor: Cursor) -> dict[str, Attribute]:
         """Step over ``{name = value, name}``."""
+        m = TEXT.match(cursor.text, cursor.at, cursor.end)
+        if m is not None:
+            cursor.goto(m.end())
+            return {m[1]: m[2]}
         found: dict[str, Attribute] = {}
         for _ in cursor.items("{}", "the attributes"):
             at = cursor.at

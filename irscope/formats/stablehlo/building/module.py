@@ -1,12 +1,9 @@
 """Builds the module of an operation tree: its functions, callees before callers, and the regions in them, inner before outer."""
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 from irscope.formats.faults import Fault, Faults, Span
-from irscope.formats.stablehlo.attributes import Attribute
 from irscope.formats.stablehlo.building import (
     chlo,
     contraction,
@@ -21,6 +18,7 @@ from irscope.formats.stablehlo.building import (
     sharding,
     transfer,
 )
+from irscope.formats.stablehlo.building.alike import Alike, alike
 from irscope.formats.stablehlo.building.faults import OPERATION_TYPE, RECURSION, RETURN_TYPE, UNKNOWN_CALLEE, UNSUPPORTED
 from irscope.formats.stablehlo.building.names import module_attributes, region_name
 from irscope.formats.stablehlo.building.order import callees_first, inner_first
@@ -30,7 +28,8 @@ from irscope.formats.stablehlo.building.regions import INSIDE, scalars
 from irscope.formats.stablehlo.building.scope import Inner, Scope, result_type
 from irscope.formats.stablehlo.building.work import BUILDERS, UnknownCallee, Unsupported, Work
 from irscope.formats.stablehlo.dialect import STABLEHLO
-from irscope.formats.stablehlo.operations import Block, Function, Operation, ParsedModule, Region, Value, walk
+from irscope.formats.stablehlo.lexer import VALUE
+from irscope.formats.stablehlo.operations import Block, Function, Operation, ParsedModule, Region, Template, Value, nested
 from irscope.graph import NO_ATTRS, UNKNOWN, Effect, Graph, Module, Node, Op, TensorType, unknown_op
 from irscope.ops import hlo
 from irscope.ops.attrs import Literal
@@ -57,14 +56,6 @@ def build_module(parsed: ParsedModule, source: SourceText, faults: Faults) -> tu
     return program.module, program.raw
 
 
-class Alike(NamedTuple):
-    """What an operation became; others of the same name, attributes and types become the same. ``written`` keeps the attributes alive."""
-
-    op: Op
-    attrs: Mapping[str, Any]
-    written: Mapping[str, Attribute]
-
-
 NO_REGIONS = Inner()
 
 
@@ -80,7 +71,7 @@ class _Program:
         self.constants: dict[Value, Operation] = {}
         self.meshes: dict[str, Mapping[str, int]] = {}
         self.ops: dict[str, Op] = {}
-        self.alike: dict[tuple[object, ...], Alike] = {}
+        self.alike: dict[Template | None, Alike] = {}
         self.verified: dict[tuple[object, ...], Node] = {}
         self.function = ""
 
@@ -126,13 +117,12 @@ class _Program:
 
     def _places(self, function: Function) -> list[int]:
         """The offsets of the arguments."""
-        places, at = [], function.operation.at
+        at = function.operation.at
         end = function.body.operations[0].begin if function.body is not None and function.body.operations else function.operation.end
-        for argument in function.arguments:
-            found = re.compile(rf"%{re.escape(argument.name)}(?![\w$.\-])").search(self.source.text, at, end)
-            at = found.start() if found else at
-            places.append(at)
-        return places
+        found: dict[str, int] = {}
+        for m in VALUE.finditer(self.source.text, at, end) if function.arguments else ():
+            found.setdefault(m[1], m.start())
+        return [found.get(argument.name, at) for argument in function.arguments]
 
     def _check_return(self, function: Function, returned: list[Node]) -> None:
         given = [node.type for node in returned]
@@ -148,9 +138,9 @@ class _Program:
 
     def _regions(self, body: Block) -> None:
         """Build the regions of all operations in a block, inner ones first."""
-        for operation in walk(body.operations):
-            if operation.name in CONSTANTS and operation.results and isinstance(operation.attributes.get("value"), Literal):
-                self.constants[operation.results[0]] = operation
+        for operations in nested(body.operations):
+            self.constants.update((each.results[0], each) for each in operations if each.name in CONSTANTS and each.results
+                                  and isinstance(each.attributes.get("value"), Literal))
         for operation in inner_first(body):
             try:
                 inner = self.inside[operation] = INSIDE.get(operation.name, scalars)(self, operation)
@@ -163,16 +153,28 @@ class _Program:
     def _block(self, scope: Scope, block: Block) -> list[Node] | None:
         """Build the operations of a block; returns the nodes that it returns."""
         returned: list[Node] | None = None
-        values, alike, add, free_name = scope.nodes, self.alike, scope.graph.add, scope.name
+        values, find, names, nodes = scope.nodes, self.alike.get, scope.names, scope.graph.nodes
+        index, value_of, append = len(nodes), values.__getitem__, nodes.append
         for operation in block.operations:
-            results = operation.results
-            key = operation.name, id(operation.attributes), *[id(value.type) for value in (*operation.operands, *results)]
-            like = alike.get(key)
-            operands = tuple([found for value in operation.operands if (found := values.get(value)) is not None])
-            if like is not None and len(operands) == len(operation.operands):
-                result = results[0]
-                values[result] = add(Node(like.op, free_name(result.name), result.type, operands, like.attrs, (), operation.begin))
-                continue
+            like = find(operation.template)
+            if like is not None:
+                try:
+                    operands = tuple(map(value_of, operation.operands))
+                    bodies = self.inside[operation].graphs if operation.regions else ()
+                except KeyError:
+                    pass
+                else:
+                    result, = operation.results
+                    if like.steps:
+                        operands, index = like.prepare(scope, operation, operands), len(nodes)
+                    name = result.name if result.name not in names else scope.name(result.name)
+                    names.add(name)
+                    node = values[result] = Node(like.op, name, result.type, operands, like.attrs, bodies, operation.begin, index)
+                    append(node)
+                    index += 1
+                    if not index & 255:
+                        tick(256)
+                    continue
             tick()
             for operand in operation.operands:
                 if operand not in values:
@@ -180,19 +182,20 @@ class _Program:
             if operation.name in RETURNS:
                 returned = [values[operand] for operand in operation.operands]
             else:
-                self._operation(scope, operation, key)
+                self._operation(scope, operation)
+            index = len(nodes)
         scope.operation = None
         return returned
 
-    def _operation(self, scope: Scope, operation: Operation, key: tuple[object, ...]) -> None:
-        """Build an operation, and remember it under a key where it is a plain node."""
+    def _operation(self, scope: Scope, operation: Operation) -> None:
+        """Build an operation, and remember what it became by its template."""
         scope.operation = operation
         made = len(scope.graph.nodes)
-        if not self._built(scope, operation, made) or len(scope.graph.nodes) != made + 1 or len(operation.results) != 1:
-            return
-        node, operands = scope.graph.nodes[-1], tuple([scope.nodes[value] for value in operation.operands])
-        if not node.bodies and node.operands == operands and node.type is operation.results[0].type and operation.begin not in self.raw:
-            self.alike[key] = Alike(node.op, node.attrs, operation.attributes)
+        if self._built(scope, operation, made) and operation.template is not None and operation.begin not in self.raw:
+            inner = self.inside.get(operation, NO_REGIONS)
+            like = alike(operation, [scope.nodes[value] for value in operation.operands], scope.graph.nodes[made:], inner.graphs)
+            if like is not None:
+                self.alike[operation.template] = like
 
     def _built(self, scope: Scope, operation: Operation, made: int) -> bool:
         """Build an operation by its row in the table; returns whether it could be built."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from irscope.formats.stablehlo.attributes import Symbol
-from irscope.formats.stablehlo.operations import Block, Function, Operation, walk
+from irscope.formats.stablehlo.operations import Block, Function, Operation, nested
 
 
 def callees_first(functions: Mapping[str, Function]) -> list[str]:
@@ -47,9 +47,11 @@ CALLERS = frozenset(f"{dialect}.{name}" for dialect in ("func", "stablehlo", "mh
 
 
 def _called(function: Function) -> Iterator[str]:
-    """The names of the functions that a function refers to."""
-    for operation in walk(function.body.operations) if function.body is not None else ():
-        for value in operation.attributes.values() if operation.name in CALLERS else ():
+    """The names of the functions that a function refers to, in the order of the text."""
+    blocks = nested(function.body.operations) if function.body is not None else ()
+    callers = [operation for operations in blocks for operation in operations if operation.name in CALLERS]
+    for caller in sorted(callers, key=lambda operation: operation.begin):
+        for value in caller.attributes.values():
             if isinstance(value, Symbol):
                 yield value.name
             elif isinstance(value, tuple):

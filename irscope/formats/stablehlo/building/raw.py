@@ -15,7 +15,7 @@ KEPT = {"mhlo.sharding": "sharding", "sdy.sharding": "sharding", "mhlo.frontend_
 
 def raw_of(attributes: Mapping[str, Attribute]) -> dict[str, str]:
     """The attributes that are kept as text."""
-    if len(attributes) < len(KEPT) and not any(name in KEPT for name in attributes):
+    if KEPT.keys().isdisjoint(attributes):
         return {}
     found = {}
     for name, kept in KEPT.items():

@@ -34,12 +34,12 @@ Inside = Callable[[Builder, Operation], Inner]
 
 
 def scalars(builder: Builder, operation: Operation) -> Inner:
-    """Regions that take their block arguments, and can read constants alone from outside."""
+    """Regions that take their block arguments, and can read constants alone from outside. That of a line reads nothing."""
     graphs = []
     for number, region in enumerate(operation.regions):
         builder.region(region, operation)
         scope = builder.open(operation, number)
-        if _sink(builder, scope, captured([region])):
+        if operation.template is None and _sink(builder, scope, captured([region])):
             raise Unsupported(f"the region of '{operation.name}' reads values from outside", "pass them as operands")
         _arguments(scope, region)
         scope.graph.root = scope.together(builder.close(scope, region))

@@ -20,29 +20,29 @@ class Inner(NamedTuple):
 class Scope:
     """The graph of one function or region.
 
-    ``nodes`` has the node of each value. ``operation`` is the one that is being built: its nodes get its offset, and the name of its
-    first result.
+    ``nodes`` has the node of each value, ``names`` the names of all nodes. ``operation`` is the one that is being built: its nodes get
+    its offset, and the name of its first result.
     """
 
-    __slots__ = ("_names", "_numbers", "graph", "nodes", "operation")
+    __slots__ = ("_numbers", "graph", "names", "nodes", "operation")
 
     def __init__(self, name: str, loc: int) -> None:
         self.graph = Graph(name, loc=loc)
         self.nodes: dict[Value, Node] = {}
         self.operation: Operation | None = None
-        self._names: set[str] = set()
+        self.names: set[str] = set()
         self._numbers: dict[str, int] = {}
 
     def name(self, wanted: str) -> str:
         """A name that no node of the graph has."""
         name = wanted
-        if name not in self._names:
-            self._names.add(name)
+        if name not in self.names:
+            self.names.add(name)
             return name
-        while name in self._names:
+        while name in self.names:
             number = self._numbers[wanted] = self._numbers.get(wanted, 0) + 1
             name = f"{wanted}.{number}"
-        self._names.add(name)
+        self.names.add(name)
         return name
 
     def add(self, op: Op, operands: Iterable[Node], type: Type, attrs: Mapping[str, Any] = NO_ATTRS, bodies: Sequence[Graph] = (),
