@@ -52,7 +52,7 @@ def lower_call(state: State, unit: Unit) -> None:
             reads.append(_in_memory(state, tensor, operand))
     results = [n for n in unit.nodes if isinstance(n.type, TensorType) and _read_outside(state, n, inside)]
     members = dict.fromkeys(unit.nodes)
-    one = dots or any(n.op in ONE_RESULT for n in unit.nodes)
+    one = (dots or any(n.op in ONE_RESULT for n in unit.nodes)) and not operators.is_of(unit.nodes[-1], operators.CONVOLUTION_GRADIENTS)
     if len(results) == 1 and one and len(dots) < 2:
         node = results[0]
         buffer = state.add(Buffer("", "extern", node, shape_of(node), itemsize_of(node), reads=tuple(reads), members=members))
@@ -63,11 +63,16 @@ def lower_call(state: State, unit: Unit) -> None:
     last = unit.nodes[-1]
     call = state.add(Buffer("", "extern", last, shape_of(last), 1, reads=tuple(reads), strides=row_major(shape_of(last)), members=members))
     for node in results:
-        buffer = state.add(Buffer("", "extern", node, shape_of(node), itemsize_of(node), reads=(call,), part=True))
-        buffer.strides = state.program.strides[node.index]
-        state.tensors[node] = whole(buffer)
+        state.tensors[node] = extracted(state, node, call)
     for node in unit.nodes:
         state.tensors.setdefault(node, whole(call))
+
+
+def extracted(state: State, node: Node, call: Buffer) -> Tensor:
+    """One of several results of a call (MultiOutput)."""
+    buffer = state.add(Buffer("", "extern", node, shape_of(node), itemsize_of(node), reads=(call,), part=True, members={node: None}))
+    buffer.strides = state.program.strides[node.index]
+    return whole(buffer)
 
 
 def _given(unit: Unit, operand: Node) -> Node:
@@ -159,7 +164,9 @@ def _matrix(state: State, tensor: Tensor, node: Node, dot: Node) -> Buffer:
         copy = state.copied(tensor, node)
         copy.strides = row_major(copy.shape)  # viewing it as matrices freezes its layout
         return copy
-    return _in_memory(state, tensor, node)
+    buffer = _in_memory(state, tensor, node)
+    strides = strides_of(tensor) if buffer is tensor.storage.buffer else None
+    return state.copied(tensor, node) if strides and 1 not in strides else buffer  # ``require_stride1``
 
 
 def _has_gaps(tensor: Tensor) -> bool:

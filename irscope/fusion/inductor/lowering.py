@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from irscope.fusion.inductor import operators
-from irscope.fusion.inductor.calls import CHANNELS_LAST, lower_call
+from irscope.fusion.inductor.calls import CHANNELS_LAST, extracted, lower_call
 from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.products import taken_apart
 from irscope.fusion.inductor.program import Program, Unit
@@ -59,7 +59,9 @@ def _lower(state: State, unit: Unit) -> None:
         state.tensors[node] = view(node, tensor)
         if node in state.program.given:
             state.realized(state.tensors[node])
-    elif op is hlo.get_tuple_element or rule is None:
+    elif op is hlo.get_tuple_element:
+        state.tensors[node] = extracted(state, node, state.realized(state.tensors[node.operands[0]]))
+    elif rule is None:
         lower_call(state, unit)
     else:
         made = rule(state, node)

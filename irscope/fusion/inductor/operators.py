@@ -6,7 +6,10 @@ from irscope.ops import lookup
 from irscope.ops.sets import OpSet, torchscript
 
 ADDITION = torchscript("add")
-ATTENTION = torchscript("scaled_dot_product_attention")
+ATTENTION_GRADIENTS = torchscript("_scaled_dot_product_flash_attention_for_cpu_backward")
+ATTENTION = ATTENTION_GRADIENTS | torchscript("scaled_dot_product_attention _scaled_dot_product_flash_attention_for_cpu")
+CONVOLUTION_GRADIENTS = torchscript("convolution_backward")
+"""Calls with up to three results, of which a program may read one alone."""
 COPIES = torchscript("contiguous clone")
 DEVIATIONS = torchscript("var std")
 LAYER_NORMS = torchscript("layer_norm native_layer_norm")
@@ -20,7 +23,7 @@ AT_ONCE = torchscript("mean addcmul addcdiv avg_pool1d avg_pool2d avg_pool3d")
 """Operators of several primitives that PyTorch does not decompose."""
 FILLED = torchscript("zeros ones full zeros_like ones_like full_like new_zeros new_ones new_full")
 """Operators that fill a tensor with one number: a tensor of that shape, not a broadcast number."""
-LIBRARY = ATTENTION | LINEAR | torchscript(
+LIBRARY = ATTENTION | LINEAR | CONVOLUTION_GRADIENTS | torchscript(
     "addmm mm bmm baddbmm addbmm mv addmv dot _convolution convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
     "conv_transpose3d lstm cumprod cummax cummin logcumsumexp sort argsort topk kthvalue median nanmedian mode _unique2 unique_consecutive "
     "nonzero histc bincount searchsorted _grouped_mm scatter_add scatter_reduce")

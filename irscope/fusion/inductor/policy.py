@@ -36,7 +36,9 @@ class Prepared(NamedTuple):
     def plan(self) -> Plan:
         """The plan of the scheduler's current state."""
         report = Report(self.program, self.state, self.scheduler)
-        return Plan(self.program.graph, report.groups(), list(verdicts(report)), self.scheduler.joined)
+        groups = report.groups()
+        edges = list(verdicts(report))
+        return Plan(self.program.graph, list(groups.values()), edges, self.scheduler.joined, report.calls(groups))
 
 
 class InductorPolicy:

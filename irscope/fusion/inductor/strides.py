@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from irscope.fusion.inductor import operators
+from irscope.fusion.inductor.training import saved_inputs
 from irscope.fusion.views import row_major
 from irscope.graph import DynamicDim, Graph, Kind, Node, TensorType
 from irscope.ops import hlo
@@ -34,11 +35,32 @@ def shape_of(node: Node) -> tuple[int, ...]:
 def traced_strides(graph: Graph, queries: Mapping[Node, Node] = MappingProxyType({})) -> list[tuple[int, ...]]:
     """The strides of each node's result, by index; ``queries``: the queries of results of attention that the program writes out."""
     found: list[tuple[int, ...]] = []
+    images = _saved_images(graph)
     for node in graph.nodes:
         query = queries.get(node) or _queries(node)
         given = [found[o.index] for o in node.operands]
-        found.append(_strides(node, given) if query is None else _like([shape_of(query)], [found[query.index]], shape_of(node)))
+        if node in images:
+            found.append(ordered_strides(shape_of(node), (1, 3, 2, 0)))
+        elif operators.is_of(node, operators.ATTENTION_GRADIENTS) and len(shape_of(node)) == 4:
+            found.append(ordered_strides(shape_of(node), (3, 1, 2, 0)))  # its meta function makes them so
+        elif query is not None:
+            found.append(_like([shape_of(query)], [found[query.index]], shape_of(node)))
+        else:
+            found.append(_strides(node, given))
     return found
+
+
+def _saved_images(graph: Graph) -> set[Node]:
+    """The values saved for gradients of convolutions: the forward graph left them channels-last, which a text without strides conceals."""
+    if not any(operators.is_of(node, operators.CONVOLUTION_GRADIENTS) for node in graph.nodes):
+        return set()
+    return {node for node in saved_inputs(graph) if len(shape_of(node)) == 4 and not _said_strides(node)}
+
+
+def _said_strides(node: Node) -> tuple[int, ...] | None:
+    """The strides that the text gives for an input."""
+    said = getattr(node.origin[0].type, "strides", None) if node.origin else None
+    return tuple(said) if said is not None and len(said) == len(shape_of(node)) else None
 
 
 def asks_for_copy(node: Node) -> bool:
@@ -64,8 +86,7 @@ def seen_strides(node: Node, given: list[tuple[int, ...]]) -> tuple[int, ...]:
 def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ...]) -> tuple[int, ...]:
     op = node.op
     if op is hlo.parameter:
-        said = getattr(node.origin[0].type, "strides", None) if node.origin else None
-        return tuple(said) if said is not None and len(said) == len(shape) else row_major(shape)
+        return _said_strides(node) or row_major(shape)
     origin = node.origin[0] if node.origin else node
     said = getattr(origin.type, "strides", None)
     if operators.elements_read(origin) and shape_of(origin) == shape and said is not None and len(said) == len(shape):

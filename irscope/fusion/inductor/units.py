@@ -10,6 +10,7 @@ from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.attention import written_out
 from irscope.fusion.inductor.program import VIEWS, Program, Unit, is_number, seen_through
 from irscope.fusion.inductor.strides import asks_for_copy, row_major_already, seen_strides, shape_of, traced_strides, viewed
+from irscope.fusion.inductor.training import is_for_training
 from irscope.graph import Graph, Node, TensorType, live
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, Dot, Gather, Reduce
@@ -36,7 +37,8 @@ def program_of(graph: Graph) -> Program:
         program.given.update(graph.root.operands if graph.root.op is hlo.tuple else (graph.root,))
     _group(program, nodes)
     _add_to_products(program, nodes, alive)
-    program.units = sorted(set(program.home.values()), key=lambda u: u.nodes[-1].index)
+    place = _places(program, nodes)
+    program.units = sorted(set(program.home.values()), key=lambda u: (place[u.nodes[-1]], u.nodes[-1].index))
     for node in nodes:
         readers = [user for user in program.users[node.index] if alive[user.index]]
         if node.op is hlo.concatenate and node not in program.given and readers and all(_indexes(node, user) for user in readers):
@@ -50,8 +52,21 @@ def program_of(graph: Graph) -> Program:
     _find_moments(program, nodes)
     program.pixels = _around_convolutions(program, nodes)
     _count_uses(program, nodes)
-    program.units = near_readers(program)
+    if not is_for_training(graph):
+        program.units = near_readers(program)
     return program
+
+
+def _places(program: Program, nodes: list[Node]) -> dict[Node, int]:
+    """The place of each node: in training graphs that of its operator in the text, where a view that is a result is realized; else its own,
+    for views follow where they are read."""
+    if not is_for_training(program.graph):
+        return {node: node.index for node in nodes}
+    found: dict[Node, int] = {}
+    for node in nodes:
+        own = node.origin[0].index if node.origin else 0
+        found[node] = max(own, *(found[o] for o in node.operands)) if node.operands else own
+    return found
 
 
 def _group(program: Program, nodes: list[Node]) -> None:
@@ -217,7 +232,8 @@ def _is_batched(node: Node) -> bool:
 
 
 def near_readers(program: Program) -> list[Unit]:
-    """The units, each moved as close before its first user as possible (``reorder_for_locality`` of fx_passes/post_grad.py).
+    """The units, each moved as close before its first user as possible (``reorder_for_locality`` of fx_passes/post_grad.py, for
+    inference alone).
 
     Inputs, and results that are extracted from operators with several, keep their position.
     """
