@@ -18,6 +18,10 @@ from irscope.source import UserError
 
 KEEPS_ORDER = hlo.named("pad select-and-scatter dynamic-update-slice scatter reduce-window")
 """Operators whose results keep the memory order of the first operand if that is a permutation of row-major."""
+GRADIENTS = hlo.named("dot multiply convert")
+"""The last primitives of the gradients of attention."""
+TURNED = {4: (3, 1, 2, 0), 3: (1, 2, 0)}
+"""The dimensions of what attention saves, by their number, from the innermost outwards."""
 STEPS = 64
 """The expansion of attention has fewer primitives than this between its two products."""
 
@@ -35,14 +39,14 @@ def shape_of(node: Node) -> tuple[int, ...]:
 def traced_strides(graph: Graph, queries: Mapping[Node, Node] = MappingProxyType({})) -> list[tuple[int, ...]]:
     """The strides of each node's result, by index; ``queries``: the queries of results of attention that the program writes out."""
     found: list[tuple[int, ...]] = []
-    images = _saved_images(graph)
+    saved = _saved_layouts(graph)
     for node in graph.nodes:
         query = queries.get(node) or _queries(node)
         given = [found[o.index] for o in node.operands]
-        if node in images:
-            found.append(ordered_strides(shape_of(node), (1, 3, 2, 0)))
-        elif operators.is_of(node, operators.ATTENTION_GRADIENTS) and len(shape_of(node)) == 4:
-            found.append(ordered_strides(shape_of(node), (3, 1, 2, 0)))  # its meta function makes them so
+        if node in saved:
+            found.append(saved[node])
+        elif node.op in GRADIENTS and operators.is_of(node, operators.ATTENTION_GRADIENTS) and len(shape_of(node)) == 4:
+            found.append(ordered_strides(shape_of(node), TURNED[4]))  # its meta function makes them so
         elif query is not None:
             found.append(_like([shape_of(query)], [found[query.index]], shape_of(node)))
         else:
@@ -50,11 +54,22 @@ def traced_strides(graph: Graph, queries: Mapping[Node, Node] = MappingProxyType
     return found
 
 
-def _saved_images(graph: Graph) -> set[Node]:
-    """The values saved for gradients of convolutions: the forward graph left them channels-last, which a text without strides conceals."""
-    if not any(operators.is_of(node, operators.CONVOLUTION_GRADIENTS) for node in graph.nodes):
-        return set()
-    return {node for node in saved_inputs(graph) if len(shape_of(node)) == 4 and not _said_strides(node)}
+def _saved_layouts(graph: Graph) -> dict[Node, tuple[int, ...]]:
+    """The strides of values that a forward graph saved, where its layouts are known and the text of the backward graph has none.
+
+    Beside convolutions images are channels-last. The operands and the result of attention are (batch, length, heads, size) in memory, the
+    logarithms of its sums (batch, length, heads).
+    """
+    saved = {node for node in saved_inputs(graph) if _said_strides(node) is None}
+    found: dict[Node, tuple[int, ...]] = {}
+    if saved and any(operators.is_of(node, operators.CONVOLUTION_GRADIENTS) for node in graph.nodes):
+        found.update((node, ordered_strides(shape_of(node), (1, 3, 2, 0))) for node in saved if len(shape_of(node)) == 4)
+    for node in graph.nodes if saved else ():
+        for read in node.operands if operators.is_of(node, operators.ATTENTION_GRADIENTS) else ():
+            order = TURNED.get(len(shape_of(read)))
+            if read in saved and order is not None:
+                found[read] = ordered_strides(shape_of(read), order)
+    return found
 
 
 def _said_strides(node: Node) -> tuple[int, ...] | None:

@@ -81,7 +81,7 @@ def _group(program: Program, nodes: list[Node]) -> None:
         unit: Unit | None = None
         if node.op is hlo.dot and _is_turned_linear(program, node):
             turned.add(id(node.origin[0]))
-        if operators.is_of(node, operators.TOGETHER) and node.op not in STRUCTURE and not (node.origin and id(node.origin[0]) in turned):
+        if (operators.is_of(node, operators.TOGETHER) or _is_complex(node)) and node.op not in STRUCTURE and not (node.origin and id(node.origin[0]) in turned):
             unit = open_.get(id(node.origin[0]))
             if unit in closed:
                 unit = None
@@ -94,6 +94,12 @@ def _group(program: Program, nodes: list[Node]) -> None:
         unit.nodes.append(node)
         program.home[node] = unit
         closed.update(home for o in node.operands if (home := program.home[o]) is not unit)
+
+
+def _is_complex(node: Node) -> bool:
+    """Whether a node computes with complex numbers: such an operator is a library call (``unsupported_input_tensor`` of lowering.py)."""
+    types = [value.type for value in (node, *node.operands)]
+    return any(isinstance(type, TensorType) and type.dtype.is_complex for type in types)
 
 
 def _is_turned_linear(program: Program, dot: Node) -> bool:
