@@ -105,3 +105,34 @@ def test_fusing_two_loops_of_one_kernel_saves_no_kernel() -> None:
     nodes = {node.name: node for node in module.main().nodes}
     assert planned.launches == 1
     assert planned.in_one_call(nodes["a"], nodes["b"])
+
+
+def test_complex_numbers_are_a_library_call() -> None:
+    module = backward("""
+        mul: "f32[3, 16]" = torch.ops.aten.mul.Tensor(arg0_1, 2)
+        _fft_r2c: "c64[3, 9]" = torch.ops.aten._fft_r2c.default(mul, [1], 0, True);  mul = None
+        mul_1: "c64[3, 9]" = torch.ops.aten.mul.Tensor(_fft_r2c, arg1_1);  _fft_r2c = arg1_1 = None
+        _fft_c2r: "f32[3, 16]" = torch.ops.aten._fft_c2r.default(mul_1, [1], 2, 16);  mul_1 = None
+        add: "f32[3, 16]" = torch.ops.aten.add.Tensor(_fft_c2r, arg0_1);  _fft_c2r = arg0_1 = None
+    """, 'arg0_1: "f32[3, 16]", arg1_1: "f32[9]"', "add,")
+    assert kinds(Planned(module, "inductor").plans[-1]) == "1eee1"
+
+
+def test_saved_sums_of_attention_are_copied_for_its_gradients() -> None:
+    # Torch saves them as (batch, length, heads) in memory, and its call wants (batch, heads, length).
+    module = backward("""
+        grads = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default(tangents_1, q, k, v, out, sums, 0.0, False)
+        getitem: "f32[2, 4, 8, 8]" = grads[0]
+        getitem_1: "f32[2, 4, 8, 8]" = grads[1]
+        getitem_2: "f32[2, 4, 8, 8]" = grads[2];  grads = None
+    """, ", ".join(f'{name}: "f32[2, 4, 8, 8]"' for name in ("q", "k", "v", "out")) + ', sums: "f32[2, 4, 8]", tangents_1: "f32[2, 4, 8, 8]"',
+        "getitem, getitem_1, getitem_2")
+    assert kinds(Planned(module, "inductor").plans[-1]) == "1e"
+
+
+def test_a_product_reads_no_number_in_all_places() -> None:
+    module = backward("""
+        expand: "f32[2, 3, 4]" = torch.ops.aten.expand.default(tangents_1, [2, 3, 4]);  tangents_1 = None
+        bmm: "f32[2, 3, 5]" = torch.ops.aten.bmm.default(expand, primals_1);  expand = primals_1 = None
+    """, 'primals_1: "f32[2, 4, 5]", tangents_1: "f32[]"', "bmm,")
+    assert kinds(Planned(module, "inductor").plans[-1]) == "1e"

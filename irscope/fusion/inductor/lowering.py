@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.calls import CHANNELS_LAST, extracted, lower_call
+from irscope.fusion.inductor.group_norm import scaled_and_shifted
 from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.products import taken_apart
 from irscope.fusion.inductor.program import Program, Unit
@@ -64,7 +65,8 @@ def _lower(state: State, unit: Unit) -> None:
     elif rule is None:
         lower_call(state, unit)
     else:
-        made = rule(state, node)
+        norm = state.program.norms.get(node) if state.limits.device == "cpu" else None
+        made = scaled_and_shifted(state, node, norm) if norm is not None else rule(state, node)
         state.tensors[node] = made
         if op not in (hlo.parameter, hlo.constant):
             _settle(state, node, made)

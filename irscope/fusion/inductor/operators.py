@@ -12,6 +12,7 @@ CONVOLUTION_GRADIENTS = torchscript("convolution_backward")
 """Calls with up to three results, of which a program may read one alone."""
 COPIES = torchscript("contiguous clone")
 DEVIATIONS = torchscript("var std")
+GROUP_NORMS = torchscript("group_norm native_group_norm")
 LAYER_NORMS = torchscript("layer_norm native_layer_norm")
 LINEAR = torchscript("linear")
 PRODUCTS = torchscript("matmul bmm")
@@ -32,8 +33,8 @@ FALLBACKS = torchscript(
     "_upsample_bilinear2d_aa_backward _weight_norm_interface_backward adaptive_max_pool2d_backward adaptive_max_pool3d_backward angle "
     "cholesky cholesky_inverse cholesky_solve conv_depthwise3d conv_tbc digamma fractional_max_pool2d_backward "
     "fractional_max_pool3d_backward gcd geqrf grid_sampler_2d_backward grid_sampler_3d grid_sampler_3d_backward index_reduce "
-    "linalg_cholesky_ex linalg_eig linalg_householder_product linalg_inv_ex linalg_lu linalg_lu_factor_ex linalg_lu_solve linalg_matrix_exp "
-    "linalg_qr linalg_solve_triangular lu_unpack masked_scatter masked_select max_pool3d_with_indices_backward nonzero_static ormqr "
+    "linalg_cholesky_ex linalg_eig linalg_householder_product linalg_inv_ex linalg_lu linalg_lu_factor_ex linalg_lu_solve "
+    "linalg_matrix_exp linalg_qr linalg_solve_triangular lu_unpack masked_scatter masked_select max_pool3d_with_indices_backward nonzero_static ormqr "
     "polygamma replication_pad1d_backward replication_pad2d_backward replication_pad3d_backward slow_conv3d_forward slow_conv_dilated2d "
     "slow_conv_dilated3d slow_conv_transpose2d slow_conv_transpose3d soft_margin_loss_backward special_i0e special_i1e special_log_ndtr "
     "special_modified_bessel_k0 special_modified_bessel_k1 special_ndtr special_ndtri special_scaled_modified_bessel_k0 "
@@ -47,7 +48,7 @@ LIBRARY = ATTENTION | LINEAR | CONVOLUTION_GRADIENTS | FALLBACKS | torchscript(
     "nonzero histc bincount searchsorted _grouped_mm scatter_add scatter_reduce")
 """Operators that stay calls of PyTorch's library on a CPU (addmm, convolution, flash attention, mkldnn_rnn_layer, ...): lowering.py
 gives them no loops of their own, or the C++ backend has none (scans, sorts)."""
-MOMENTS = LAYER_NORMS | DEVIATIONS | torchscript("group_norm native_group_norm instance_norm batch_norm var_mean std_mean")
+MOMENTS = LAYER_NORMS | GROUP_NORMS | DEVIATIONS | torchscript("instance_norm batch_norm var_mean std_mean")
 """Operators that PyTorch decomposes with ``var_mean``, which computes mean and variance at once."""
 SPLITS = torchscript("chunk split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split")
 PARTED = ATTENTION | torchscript(

@@ -19,6 +19,22 @@ class Unit:
     attention: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class GroupNorm:
+    """The operands of a group normalisation with weights.
+
+    ``image`` (N, C, ...), ``mean`` and ``factor`` (N, groups, 1, ...), ``weight`` and ``bias`` (C); ``weighted`` is the product with the
+    weights.
+    """
+
+    image: Node
+    mean: Node
+    factor: Node
+    weight: Node
+    bias: Node | None
+    weighted: Node
+
+
 @dataclass(slots=True, eq=False)
 class Program:
     """A graph as Inductor sees it.
@@ -28,7 +44,7 @@ class Program:
     opaque primitive reads; ``given``: results of the graph; ``copied``: views that need a copy; ``tuples``: concatenations that
     only assemble indices for gather or scatter; ``second``: for the second moment of a ``var_mean`` the reduction of the first
     one; ``means``: the nodes that hold a mean, with that reduction; ``squares``: the summands of second moments;
-    ``pixels``: values around convolutions, which get the channels-last layout.
+    ``pixels``: values around convolutions, which get the channels-last layout; ``norms``: group normalisations by their results.
     """
 
     graph: Graph
@@ -44,6 +60,7 @@ class Program:
     means: dict[Node, Node] = field(default_factory=dict)
     pixels: set[Node] = field(default_factory=set)
     squares: set[Node] = field(default_factory=set)
+    norms: dict[Node, GroupNorm] = field(default_factory=dict)
     home: dict[Node, Unit] = field(default_factory=dict)
 
 

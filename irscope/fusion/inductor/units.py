@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.attention import written_out
+from irscope.fusion.inductor.group_norm import group_norms
 from irscope.fusion.inductor.program import VIEWS, Program, Unit, is_number, seen_through
 from irscope.fusion.inductor.strides import asks_for_copy, row_major_already, seen_strides, shape_of, traced_strides, viewed
 from irscope.fusion.inductor.training import is_for_training
@@ -50,6 +51,7 @@ def program_of(graph: Graph) -> Program:
             if lacking or (asks_for_copy(node) and not row_major_already(shape_of(node), seen_strides(node, [strides]))):
                 program.copied.add(node)
     _find_moments(program, nodes)
+    program.norms = group_norms(program, nodes)
     program.pixels = _around_convolutions(program, nodes)
     _count_uses(program, nodes)
     if not is_for_training(graph):
@@ -81,7 +83,7 @@ def _group(program: Program, nodes: list[Node]) -> None:
         unit: Unit | None = None
         if node.op is hlo.dot and _is_turned_linear(program, node):
             turned.add(id(node.origin[0]))
-        if (operators.is_of(node, operators.TOGETHER) or _is_complex(node)) and node.op not in STRUCTURE and not (node.origin and id(node.origin[0]) in turned):
+        if _is_lowered_whole(node) and not (node.origin and id(node.origin[0]) in turned):
             unit = open_.get(id(node.origin[0]))
             if unit in closed:
                 unit = None
@@ -96,10 +98,13 @@ def _group(program: Program, nodes: list[Node]) -> None:
         closed.update(home for o in node.operands if (home := program.home[o]) is not unit)
 
 
-def _is_complex(node: Node) -> bool:
-    """Whether a node computes with complex numbers: such an operator is a library call (``unsupported_input_tensor`` of lowering.py)."""
+def _is_lowered_whole(node: Node) -> bool:
+    """Whether a node is lowered with the others of its operator. Operators on complex numbers are library calls, too
+    (``unsupported_input_tensor`` of lowering.py)."""
+    if node.op in STRUCTURE:
+        return False
     types = [value.type for value in (node, *node.operands)]
-    return any(isinstance(type, TensorType) and type.dtype.is_complex for type in types)
+    return operators.is_of(node, operators.TOGETHER) or any(isinstance(type, TensorType) and type.dtype.is_complex for type in types)
 
 
 def _is_turned_linear(program: Program, dot: Node) -> bool:
