@@ -4,8 +4,8 @@ FOLDER has folders of nets, each with one ``torch_compile_debug`` (docs/formats/
 ``truth.jsonl``, a line for each net, ``{"net", "graphs": [{"folder", "calls", "extern_calls"}]}``: the generated and the extern kernels
 that each graph calls. Without it the calls of ``output_code.py`` are the truth.
 
-The policy plans ``fx_graph_transformed.py`` of each graph. A graph is right where both numbers are; a net where all its graphs are. Loop
-nests are printed beside, to show what a count of them instead of calls would give.
+The policy of the release that wrote the folder plans ``fx_graph_transformed.py`` of each graph. A graph is right where both numbers are; a
+net where all its graphs are. Loop nests are printed beside, to show what a count of them instead of calls would give.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from inductor_recorded import sized
+from inductor_recorded import policy_of, sized
 
 import irscope
 from irscope.fleet import compile_folder
@@ -73,7 +73,7 @@ def planned(folder: DumpFolder, name: str) -> tuple[Counts | str, int]:
     module = next(module for module in folder.modules if module.name == name)
     text = next(stage.path for stage in module.stages if stage.name == compile_folder.AFTER and not stage.text)
     try:
-        found = Planned(sized(irscope.load(text).module()), "inductor").calls
+        found = Planned(sized(irscope.load(text).module()), policy_of(text).version).calls
     except (UserError, ValueError) as error:
         return f"not planned: {str(error).splitlines()[-1].strip()}", 0
     assert found is not None

@@ -144,10 +144,16 @@ def _is_costly(state: State, node: Node, expression: Expression) -> bool:
     """Whether inlining the value would be too expensive: it has several users, or too many operations."""
     limits = state.limits
     operations, reads = expression.operations(), len(expression.loads)
-    large = operations > limits.operations
+    large = operations > limits.operations or is_shared_widely(state.program, node, operations, limits)
     if state.program.uses[node.index] > 1 and (large or reads > limits.reads or is_heavy(expression, limits)):
         return True
     return ((large or reads > limits.accumulated) and expression.moving() > 1) or operations > limits.most_operations
+
+
+def is_shared_widely(program: Program, node: Node, operations: int, limits: Limits) -> bool:
+    """Whether so many operators read a value that fewer operations make it large (``realize_opusers_threshold``)."""
+    many = program.release.many_users
+    return 0 < many < program.uses[node.index] and operations > limits.operations - 2
 
 
 def _leaves(root: Node) -> list[Node]:

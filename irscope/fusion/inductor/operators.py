@@ -34,14 +34,14 @@ FALLBACKS = torchscript(
     "cholesky cholesky_inverse cholesky_solve conv_depthwise3d conv_tbc digamma fractional_max_pool2d_backward "
     "fractional_max_pool3d_backward gcd geqrf grid_sampler_2d_backward grid_sampler_3d grid_sampler_3d_backward index_reduce "
     "linalg_cholesky_ex linalg_eig linalg_householder_product linalg_inv_ex linalg_lu linalg_lu_factor_ex linalg_lu_solve "
-    "linalg_matrix_exp linalg_qr linalg_solve_triangular lu_unpack masked_scatter masked_select max_pool3d_with_indices_backward nonzero_static ormqr "
-    "polygamma replication_pad1d_backward replication_pad2d_backward replication_pad3d_backward slow_conv3d_forward slow_conv_dilated2d "
-    "slow_conv_dilated3d slow_conv_transpose2d slow_conv_transpose3d soft_margin_loss_backward special_i0e special_i1e special_log_ndtr "
-    "special_modified_bessel_k0 special_modified_bessel_k1 special_ndtr special_ndtri special_scaled_modified_bessel_k0 "
-    "special_scaled_modified_bessel_k1 special_spherical_bessel_j0 special_zeta triangular_solve unique_dim unique_dim_consecutive "
-    "upsample_bicubic2d_backward upsample_bilinear2d_backward upsample_linear1d_backward upsample_nearest1d_backward "
-    "upsample_nearest3d_backward upsample_trilinear3d_backward view_as_complex")
-"""Operators that have neither a lowering nor a decomposition in torch 2.13 (``fallbacks`` of lowering.py, and those missing there)."""
+    "linalg_matrix_exp linalg_qr linalg_solve_triangular lu_unpack masked_scatter masked_select max_pool3d_with_indices_backward "
+    "nonzero_static ormqr polygamma replication_pad1d_backward replication_pad2d_backward replication_pad3d_backward slow_conv3d_forward "
+    "slow_conv_dilated2d slow_conv_dilated3d slow_conv_transpose2d slow_conv_transpose3d soft_margin_loss_backward special_i0e "
+    "special_i1e special_modified_bessel_k0 special_modified_bessel_k1 special_ndtr special_ndtri "
+    "special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1 special_spherical_bessel_j0 special_zeta triangular_solve "
+    "unique_dim unique_dim_consecutive upsample_bicubic2d_backward upsample_bilinear2d_backward upsample_linear1d_backward "
+    "upsample_nearest1d_backward upsample_nearest3d_backward upsample_trilinear3d_backward view_as_complex")
+"""Operators that have neither a lowering nor a decomposition in any known release (``fallbacks`` of lowering.py, and others)."""
 LIBRARY = ATTENTION | LINEAR | CONVOLUTION_GRADIENTS | FALLBACKS | torchscript(
     "addmm mm bmm baddbmm addbmm mv addmv dot _convolution convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
     "conv_transpose3d lstm cumprod cummax cummin logcumsumexp sort argsort topk kthvalue median nanmedian mode _unique2 unique_consecutive "

@@ -10,6 +10,7 @@ from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.attention import written_out
 from irscope.fusion.inductor.group_norm import group_norms
 from irscope.fusion.inductor.program import VIEWS, Program, Unit, is_number, seen_through
+from irscope.fusion.inductor.releases import Release
 from irscope.fusion.inductor.strides import asks_for_copy, row_major_already, seen_strides, shape_of, traced_strides, viewed
 from irscope.fusion.inductor.training import is_for_training
 from irscope.graph import Graph, Node, TensorType, live
@@ -25,11 +26,11 @@ OPAQUE = hlo.named(
 STRUCTURE = hlo.named("parameter constant tuple get-tuple-element after-all")
 
 
-def program_of(graph: Graph) -> Program:
-    """Everything about a graph that lowering needs."""
+def program_of(graph: Graph, release: Release) -> Program:
+    """Everything about a graph that the lowering of a release needs."""
     alive = live(graph)
     nodes = [node for node in graph.nodes if alive[node.index]]
-    program = Program(graph, strides=traced_strides(graph), users=graph.users())
+    program = Program(graph, release, strides=traced_strides(graph), users=graph.users())
     attention = written_out(program, nodes, alive)
     if attention:
         program.strides = traced_strides(graph, {unit.nodes[-1]: unit.nodes[0].operands[0] for unit in attention})
@@ -83,7 +84,7 @@ def _group(program: Program, nodes: list[Node]) -> None:
         unit: Unit | None = None
         if node.op is hlo.dot and _is_turned_linear(program, node):
             turned.add(id(node.origin[0]))
-        if _is_lowered_whole(node) and not (node.origin and id(node.origin[0]) in turned):
+        if _is_lowered_whole(node, program.release) and not (node.origin and id(node.origin[0]) in turned):
             unit = open_.get(id(node.origin[0]))
             if unit in closed:
                 unit = None
@@ -98,13 +99,15 @@ def _group(program: Program, nodes: list[Node]) -> None:
         closed.update(home for o in node.operands if (home := program.home[o]) is not unit)
 
 
-def _is_lowered_whole(node: Node) -> bool:
+def _is_lowered_whole(node: Node, release: Release) -> bool:
     """Whether a node is lowered with the others of its operator. Operators on complex numbers are library calls, too
     (``unsupported_input_tensor`` of lowering.py)."""
     if node.op in STRUCTURE:
         return False
     types = [value.type for value in (node, *node.operands)]
-    return operators.is_of(node, operators.TOGETHER) or any(isinstance(type, TensorType) and type.dtype.is_complex for type in types)
+    if operators.is_of(node, operators.TOGETHER) or operators.is_of(node, release.fallbacks):
+        return True
+    return any(isinstance(type, TensorType) and type.dtype.is_complex for type in types)
 
 
 def _is_turned_linear(program: Program, dot: Node) -> bool:
@@ -146,11 +149,12 @@ def is_view(program: Program, node: Node) -> bool:
 
 
 def _count_uses(program: Program, nodes: list[Node]) -> None:
-    """Count how many operators read each value, as ``len(node.users)`` of the traced program; counting stops at two.
+    """Count how many operators read each value, as ``len(node.users)`` of the traced program, as far as it matters.
 
     An implicit broadcast is no operator; any other view is one, and its users count as the value's own.
     """
     graph = program.graph
+    enough = max(2, program.release.many_users + 1)
     readers: list[set[object]] = [set() for _ in graph.nodes]
     root = graph.root
     for node in reversed(nodes):
@@ -163,7 +167,7 @@ def _count_uses(program: Program, nodes: list[Node]) -> None:
             if (program.home[operand] is unit and unit.call) or node in program.squares:
                 continue
             theirs = readers[operand.index]
-            if len(theirs) < 2:
+            if len(theirs) < enough:
                 if node.op in (hlo.tuple, hlo.get_tuple_element) or (view and _implicit(node)):
                     theirs.update(mine)
                 elif view:
