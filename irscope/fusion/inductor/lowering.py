@@ -56,6 +56,8 @@ def _lower(state: State, unit: Unit) -> None:
         return
     elif is_view(state.program, node):
         tensor = state.tensors[node.operands[0]]
+        if operators.is_of(node, operators.AS_STRIDED):
+            state.realized(tensor)
         _repeat(state, node, tensor)
         state.tensors[node] = view(node, tensor)
         if node in state.program.given:

@@ -13,6 +13,7 @@ from math import prod
 from irscope.fusion.inductor.kernels import Kernel, size_of
 from irscope.fusion.inductor.values import Buffer
 from irscope.graph import Node
+from irscope.ops import hlo
 from irscope.source.budget import tick
 
 
@@ -59,37 +60,53 @@ def in_memory_order(kernels: Sequence[Kernel], buffers: dict[str, Buffer], resul
 def _tasks(kernels: Sequence[Kernel], buffers: dict[str, Buffer], results: set[str], saved: set[Node]) -> tuple[list[Task], list[Held]]:
     """The kernels with what they hold, and the memory of the inputs that are freed."""
     tasks = [Task(kernel, index) for index, kernel in enumerate(kernels)]
-    held: dict[str, Held] = {}
-    writer: dict[str, Task] = {}
-    parts: dict[str, int] = {}
-    for task in tasks:
-        for buffer in task.kernel.buffers:
-            if buffer.part:
-                call = buffer.reads[0].name
-                parts[call] = parts.get(call, 0) + _bytes(buffer)
-    for task in tasks:
-        for buffer in task.kernel.buffers:
-            size = _bytes(buffer)
-            if buffer.name in parts:
-                made = Held(parts[buffer.name], 0, buffer.name in results)
-            else:
-                made = Held(0 if buffer.part else size, size, buffer.name in results)
-            held[buffer.name] = made
-            writer[buffer.name] = task
-            task.written.append(made)
-        task.size = sum(made.taken for made in task.written)
+    written = [(buffer, task) for task in tasks for buffer in task.kernel.buffers]
+    writer = {buffer.name: task for buffer, task in written}
+    held = {buffer.name: made for (buffer, _), made in zip(written, _memory([b for b, _ in written], results), strict=True)}
+    for buffer, task in written:
+        task.written.append(held[buffer.name])
     given = _freed_inputs(tasks, buffers, saved)
     held.update(given)
     for task in tasks:
         tick()
         for name in dict.fromkeys(d.buffer for d in task.kernel.reads if d.buffer in held and d.buffer not in task.kernel.names):
             held[name].readers[task] = None
-            task.read[held[name]] = None
             if name in writer:
                 task.before[writer[name]] = None
                 writer[name].after[task] = None
+    for buffer, _ in reversed(written):
+        place = updated_in(buffer)
+        if place is not None and place.name in writer:
+            own, kept = held[buffer.name], held[place.name]
+            kept.result = kept.result or own.result
+            kept.readers.update((reader, None) for reader in own.readers if reader is not writer[place.name])
+    for one in held.values():
+        for reader in one.readers:
+            reader.read[one] = None
+    for task in tasks:
+        task.size = sum(made.taken for made in task.written)
         task.touched = task.size + sum(one.freed for one in task.read)
     return tasks, list(given.values())
+
+
+def _memory(written: list[Buffer], results: set[str]) -> Iterator[Held]:
+    """The memory of each buffer. That of the several results of a call is taken by the call; an update in place takes none."""
+    parts: dict[str, int] = {}
+    for buffer in written:
+        if buffer.part:
+            call = buffer.reads[0].name
+            parts[call] = parts.get(call, 0) + _bytes(buffer)
+    for buffer in written:
+        size = 0 if updated_in(buffer) is not None else _bytes(buffer)
+        yield Held(parts.get(buffer.name, 0 if buffer.part else size), 0 if buffer.name in parts else size, buffer.name in results)
+
+
+def updated_in(buffer: Buffer) -> Buffer | None:
+    """The buffer that a scatter writes into; None for anything else."""
+    if buffer.node.op is not hlo.scatter or buffer.kind not in ("scatter", "extern"):
+        return None
+    alike = (read for read in buffer.reads if read.shape == buffer.shape and read.itemsize == buffer.itemsize and read.kind != "input")
+    return next(alike, None)
 
 
 def _bytes(buffer: Buffer) -> int:

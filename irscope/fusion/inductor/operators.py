@@ -6,6 +6,8 @@ from irscope.ops import lookup
 from irscope.ops.sets import OpSet, torchscript
 
 ADDITION = torchscript("add")
+AS_STRIDED = torchscript("as_strided")
+"""A view that needs its operand in memory."""
 ATTENTION_GRADIENTS = torchscript("_scaled_dot_product_flash_attention_for_cpu_backward")
 ATTENTION = ATTENTION_GRADIENTS | torchscript("scaled_dot_product_attention _scaled_dot_product_flash_attention_for_cpu")
 CONVOLUTION_GRADIENTS = torchscript("convolution_backward")

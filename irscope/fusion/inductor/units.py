@@ -176,7 +176,8 @@ def _count_uses(program: Program, nodes: list[Node]) -> None:
                     theirs.add(unit)
                     if operators.elements_read(node) > 1:
                         theirs.add((unit, "again"))
-            called = unit.call and not is_mask(unit, operand) and not operators.elements_read(node)
+            stored = operators.is_of(node, operators.AS_STRIDED)
+            called = stored or (unit.call and not is_mask(unit, operand) and not operators.elements_read(node))
             if called or (view and node in program.called and len(mine) > 1):
                 program.called.add(operand)
     program.uses = [len(found) for found in readers]
