@@ -21,7 +21,7 @@ from pathlib import Path
 
 import irscope
 from irscope.expand import expand
-from irscope.fusion.inductor.policy import POLICY
+from irscope.fusion.inductor.policy import RELEASES
 from irscope.fusion.logs.torch_replay import matched
 from irscope.fusion.logs.verdicts import load_log
 from irscope.source import UserError
@@ -97,7 +97,7 @@ def pairs(corpus: Path, folders: list[Path]) -> Iterator[tuple[str, Path, Path |
 def compare(path: Path, program: Path) -> Tally:
     """One log against what the policy makes of its program."""
     log = load_log(str(path))
-    prepared = POLICY.prepared(expand(irscope.load(program).module()).main())
+    prepared = RELEASES["torch-2.13"].prepared(expand(irscope.load(program).module()).main())
     scheduler = prepared.scheduler
     kernels = list(scheduler.kernels)
     best = max(range(len(log.runs)), key=lambda i: (len(matched(log.operations[i], kernels)), -i))

@@ -26,7 +26,8 @@ from irscope.fleet.dump_folder import read_folder
 from irscope.formats.inductor.fusion_log import Candidate, FusionRun
 from irscope.formats.inductor.scheduler import SchedulerNode
 from irscope.fusion.inductor.kernels import Kernel
-from irscope.fusion.inductor.policy import POLICY
+from irscope.fusion.inductor.policy import RELEASES, InductorPolicy
+from irscope.fusion.inductor.releases import release_of, version_in
 from irscope.fusion.inductor.report import written
 from irscope.fusion.logs.torch_replay import matched
 from irscope.graph import DynamicDim, Module, TensorType
@@ -103,7 +104,7 @@ def judged(graph: GraphRecord, text: str, run: FusionRun | None) -> Tally:
     """
     module = irscope.load(text).module()
     made = sized(module)
-    prepared = POLICY.prepared(expand(made, outline=True).main())
+    prepared = policy_of(text).prepared(expand(made, outline=True).main())
     scheduler = prepared.scheduler
     nodes = [leaf for node in graph.before for leaf in node.leaves()]
     listed = [operation_of(node) for node in nodes]
@@ -122,6 +123,12 @@ def judged(graph: GraphRecord, text: str, run: FusionRun | None) -> Tally:
         cause = "" if right else "not aligned" if None in homes else "fused by the policy alone" if predicted else "fused by Inductor alone"
         tally.add(Tally(1, int(right), int(loops), int(right and loops), Counter([cause] if cause else [])))
     return tally
+
+
+def policy_of(text: str) -> InductorPolicy:
+    """The policy of the release that wrote the folder of a text: ``fx_graph_runnable.py`` beside it tells."""
+    beside = Path(text).with_name("fx_graph_runnable.py")
+    return RELEASES[release_of(version_in(beside.read_text()) if beside.is_file() else "").name]
 
 
 def sized(module: Module) -> Module:

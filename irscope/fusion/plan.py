@@ -65,6 +65,19 @@ class Group:
         return f"<{self.kind} group of {len(self.nodes)}: {', '.join('%' + o.name for o in self.outputs)}>"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """One call of a compiled program, of a compiler that may run several loop nests in one kernel.
+
+    ``extern``: it calls a library; else a generated kernel, which runs ``nests`` loop nests one after the other. ``groups`` are what it
+    computes, in order; none where it only copies what the compiler itself wants in another layout.
+    """
+
+    extern: bool
+    groups: tuple[Group, ...]
+    nests: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class EdgeVerdict:
     """The verdict on one edge of ``graph``.
@@ -99,17 +112,18 @@ class Plan:
     """The groups of one graph in an executable order, and the verdicts on its edges.
 
     ``decisions`` are the pairs (producer, consumer) in the order in which a compiler that decides sequentially fused them; a kernel
-    is named after its last instruction.
+    is named after its last instruction. ``calls`` are the kernels of a compiler whose kernels run several groups; None: each group is one.
     """
 
     graph: Graph
     groups: list[Group] = field(default_factory=list)
     verdicts: list[EdgeVerdict] = field(default_factory=list)
     decisions: list[tuple[str, str]] = field(default_factory=list)
+    calls: list[Call] | None = None
 
     def kernels(self) -> int:
-        """How many kernels the plan launches."""
-        return len(self.groups)
+        """How many kernels the plan launches, those of libraries included."""
+        return len(self.groups if self.calls is None else self.calls)
 
     def group_of(self, node: Node) -> Group | None:
         """The first group that outputs the node's value, or else the first that computes it."""

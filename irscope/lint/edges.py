@@ -26,9 +26,9 @@ class Edge:
     """One edge. ``carries`` is the type of the producer's value, ``ops`` are the operators at both ends (empty: not in the text).
 
     ``bytes`` go through memory because of this edge in one run, ``us`` is the estimated time that fusing it saves at most: the consumer's
-    read; and the producer's write and one launch, if no other edge needs the value stored. ``sources`` are the lines of the user's
-    program, otherwise the scopes, of both ends; ``place`` is the consumer in the text; ``kernel`` computes both ends, if the edge was
-    requested and is fused.
+    read; and the producer's write and one launch, if no other edge needs the value stored (no launch between two loop nests of one
+    kernel). ``sources`` are the lines of the user's program, otherwise the scopes, of both ends; ``place`` is the consumer in the text;
+    ``kernel`` computes both ends, if the edge was requested and is fused.
     """
 
     verdict: EdgeVerdict
@@ -64,6 +64,7 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
     verdicts = list(verdicts)
     stored = Counter((v.graph, v.producer) for v in verdicts if v.fused != "all")
     times = Calls(context.module).times
+    planned = context.costs.planned
     ends: dict[Node, str] = {}
 
     def source(node: Node) -> str:
@@ -85,7 +86,8 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
         size, runs = float(bytes_of(node.type)), times.get(graph, 1.0)
         read = size if verdict.fused == "none" else 0.0
         written = size if alone else 0.0
-        launch = context.costs.machine.launch(context.settings.policy) if alone and verdict.fused == "none" else 0.0
+        starts = alone and verdict.fused == "none" and not (planned is not None and planned.in_one_call(verdict.producer, verdict.consumer))
+        launch = context.costs.machine.launch(context.settings.policy) if starts else 0.0
         us = runs * (context.costs.machine.move_us(read, written) + launch)
         sources = source(node), source(reader) if reader else ""
         place = context.module.source.place(reader.loc) if reader and reader.loc >= 0 else None

@@ -105,11 +105,14 @@ class Evidence:
         if planned is None or not kernels:
             return None
         us = moved = launches = 0.0
+        started: set[object] = set()
         for group, plan in kernels.items():
             runs = self._runs.get(plan.graph.name, 1.0)
             us += runs * planned.kernel_us(plan.graph, group, self._works)
             moved += runs * planned.moved(plan.graph, group)
-            launches += runs
+            call = planned.call_of.get(group, group)
+            launches += runs if call not in started else 0.0
+            started.add(call)
         total = self.context.costs.total_us or 0.0
         share = {"share": round(min(1.0, us / total), 4)} if total else {}
         return {"us": round(us, 3), "bytes": moved, "kernels": launches, **share}

@@ -27,13 +27,17 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The kernel that computes both ends of an edge: what it ends in, the operators of the text in it, and how it came to be."""
+    """The kernel that computes both ends of an edge: what it ends in, the operators of the text in it, and how it came to be.
+
+    ``loop_nests``: how many the kernel runs, of which this one computes both ends; 0 if it is a single one.
+    """
 
     name: str
     nodes: tuple[str, ...]
     kind: str
     decision: int = 0
     decisions: int = 0
+    loop_nests: int = 0
 
     def describe(self) -> str:
         """``the kernel of %max.3: elementwise operators and movement, 4 operators: %add.7, ...; decision 3 of 12``."""
@@ -41,7 +45,8 @@ class Kernel:
         more = f" and {len(self.nodes) - NEAREST} more" if len(self.nodes) > NEAREST else ""
         what = KINDS.get(self.kind, self.kind)
         order = f"; decision {self.decision} of {self.decisions}" if self.decision else ""
-        return f"the kernel of %{self.name}: {what}, {len(self.nodes)} operators ({shown}{more}){order}"
+        nests = f"; one of {self.loop_nests} loop nests that the kernel runs" if self.loop_nests else ""
+        return f"the kernel of %{self.name}: {what}, {len(self.nodes)} operators ({shown}{more}){order}{nests}"
 
 
 def kernels_of(module: Module, plans: Iterable[Plan], edges: Iterable[EdgeVerdict]) -> dict[EdgeVerdict, Kernel]:
@@ -65,7 +70,8 @@ def _kernel(module: Module, plans: list[Plan], edge: EdgeVerdict) -> Kernel | No
             nodes = dict.fromkeys(next((name for name in one if name in known), one[0]) for one in names)
             root = next((name for name in _names(group.root) if name in known), group.root.name)
             order = next((i for i, pair in enumerate(plan.decisions, 1) if pair == edge.names), 0)
-            return Kernel(root, tuple(nodes), group.kind, order, len(plan.decisions))
+            nests = next((call.nests for call in plan.calls or () if group in call.groups), 0)
+            return Kernel(root, tuple(nodes), group.kind, order, len(plan.decisions), nests if nests > 1 else 0)
     return None
 
 

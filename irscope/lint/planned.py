@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.analysis.calls import BodyUse, body_use
@@ -11,7 +12,7 @@ from irscope.analysis.cost import is_free
 from irscope.analysis.survey import Survey
 from irscope.analysis.values import written as origin
 from irscope.fusion import EdgeVerdict
-from irscope.fusion.plan import Group, Plan
+from irscope.fusion.plan import Call, Group, Plan
 from irscope.graph import Graph, Module, Node, bytes_of
 from irscope.lint.estimate import Works, scattered
 from irscope.lint.flows import Flows, has_body
@@ -24,6 +25,21 @@ from irscope.source import UserError
 def runs_bodies(node: Node) -> bool:
     """Whether a node does nothing itself but run its bodies: a loop, a branch, a call."""
     return bool(node.bodies) and body_use(node) is not BodyUse.ELEMENT and node.op is not hlo.fusion
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCalls:
+    """The calls of one run, of a compiler whose kernels run several loop nests: of ``generated`` kernels, with their ``loop_nests`` in all,
+    and of ``extern`` ones, those of libraries."""
+
+    generated: float
+    extern: float
+    loop_nests: float
+
+    def describe(self) -> str:
+        """``5 kernel calls: 3 of generated kernels, which run 9 loop nests, and 2 of extern kernels``."""
+        return (f"{self.generated + self.extern:,.0f} kernel calls: {self.generated:,.0f} of generated kernels, which run "
+                f"{self.loop_nests:,.0f} loop nests, and {self.extern:,.0f} of extern kernels")
 
 
 class Planned:
@@ -90,12 +106,50 @@ class Planned:
     @cached_property
     def launches(self) -> float:
         """Kernels that one run starts: bodies of loops by their trips."""
-        return self._in_one_run(lambda graph, group: 0.0 if self.starts_nothing(group) else 1.0)
+        return self._in_one_run(self._launched)
+
+    def _launched(self, plan: Plan) -> float:
+        if plan.calls is not None:
+            return float(sum(self._is_called(call) for call in plan.calls))
+        return float(sum(not self.starts_nothing(group) for group in plan.groups))
+
+    @cached_property
+    def calls(self) -> KernelCalls | None:
+        """Those kernels by kind; None where the policy makes a kernel of each group."""
+        if self.plans[-1].calls is None:
+            return None
+
+        def sum_of(figure: Callable[[Call], float]) -> float:
+            return self._in_one_run(lambda plan: sum((figure(call) for call in plan.calls or () if self._is_called(call)), 0.0))
+
+        return KernelCalls(sum_of(lambda call: not call.extern), sum_of(lambda call: call.extern), sum_of(lambda call: call.nests))
+
+    def _is_called(self, call: Call) -> bool:
+        """Whether a call starts anything but bodies, whose kernels count by themselves."""
+        return not call.groups or not all(self._runs(node) for group in call.groups for node in group.nodes)
+
+    @cached_property
+    def call_of(self) -> dict[Group, Call]:
+        """The call that computes each group, of a policy that tells calls."""
+        return {group: call for plan in self.plans for call in plan.calls or () for group in call.groups}
+
+    @cached_property
+    def _calls_of(self) -> dict[Node, set[Call]]:
+        """The calls that compute each node of the text."""
+        found: dict[Node, set[Call]] = {}
+        for group, call in self.call_of.items():
+            for node in group.nodes:
+                found.setdefault(origin(node), set()).add(call)
+        return found
+
+    def in_one_call(self, first: Node, second: Node) -> bool:
+        """Whether one kernel runs the loops of both nodes, one after the other."""
+        return not self._calls_of.get(origin(first), set()).isdisjoint(self._calls_of.get(origin(second), ()))
 
     @cached_property
     def traffic(self) -> float:
         """Bytes that the kernels read and write in one run: bodies of loops by their trips, of branches the one that moves most."""
-        return self._in_one_run(lambda graph, group: self.moved(graph, group))
+        return self._in_one_run(lambda plan: sum(self.moved(plan.graph, group) for group in plan.groups))
 
     def moved(self, graph: Graph, group: Group) -> float:
         """Bytes that one kernel reads and writes; what only runs bodies moves nothing itself."""
@@ -140,17 +194,22 @@ class Planned:
         """The estimated time of one run on a machine: all kernels one after the other, loops by their trips, of branches the longest."""
         if self._timed is None or self._timed[0] is not machine:
             works = Works(machine)
-            self._timed = (machine, self._in_one_run(lambda graph, group: self.kernel_us(graph, group, works)))
+            self._timed = (machine, self._in_one_run(lambda plan: self._plan_us(plan, works)))
         return self._timed[1]
 
     _timed: tuple[Machine, float] | None = None
 
-    def _in_one_run(self, of: Callable[[Graph, Group], float]) -> float:
-        """The sum over all kernels: bodies of loops count by their trips, of the ways of a branch the one with the largest sum."""
+    def _plan_us(self, plan: Plan, works: Works) -> float:
+        """The kernels of one graph, one after the other; those that compute no node of it only start."""
+        copies = sum(not call.groups for call in plan.calls or ())
+        return sum(self.kernel_us(plan.graph, group, works) for group in plan.groups) + copies * works.machine.launch(self.policy)
+
+    def _in_one_run(self, of: Callable[[Plan], float]) -> float:
+        """The sum over all graphs: bodies of loops count by their trips, of the ways of a branch the one with the largest sum."""
         sums: dict[Graph, float] = {}
         trips = self.survey.calls.trips
         for plan in self.plans:
-            total = sum(of(plan.graph, group) for group in plan.groups)
+            total = of(plan)
             for node in plan.graph.nodes:
                 if node.bodies and runs_bodies(node):
                     ways = [sums.get(body, 0.0) for body in node.bodies]
@@ -160,7 +219,10 @@ class Planned:
         return sums[self.plans[-1].graph]
 
     def kernel_us(self, graph: Graph, group: Group, works: Works) -> float:
-        """The estimated time of one kernel: it starts, and then moves bytes or computes, whichever takes longer."""
+        """The estimated time of one group: its kernel starts, and then moves bytes or computes, whichever takes longer.
+
+        Of the groups of one kernel the first one bears the start.
+        """
         known = self._kernel_us.get(group)
         if known is None or known[0] is not works.machine:
             known = self._kernel_us[group] = (works.machine, self._one_kernel_us(graph, group, works))
@@ -172,7 +234,9 @@ class Planned:
         read, written = self.flow(graph, group)
         read += sum(scattered(node) for node in group.nodes)
         computing = sum(works.us(node) * share for node, share in self._flows.wanted(group).items() if node not in group.aside)
-        return works.machine.launch(self.policy) + max(works.machine.move_us(read, written), computing)
+        call = self.call_of.get(group)
+        starts = call is None or call.groups[0] is group
+        return (works.machine.launch(self.policy) if starts else 0.0) + max(works.machine.move_us(read, written), computing)
 
     @cached_property
     def _kernel_us(self) -> dict[Group, tuple[Machine, float]]:

@@ -18,7 +18,7 @@ from irscope.lint.claims import CANNOT
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, built, together
 from irscope.lint.findings import RuleFinding
-from irscope.lint.planned import Planned
+from irscope.lint.planned import KernelCalls, Planned
 from irscope.lint.rule import Fix, Rule, all_rules
 from irscope.lint.view import ModuleView
 
@@ -39,13 +39,15 @@ class Stage:
 
 @dataclass(slots=True)
 class Stages:
-    """The columns for one module. ``sources`` say where the constants come from, ``lifted`` how often which rule's fix was made."""
+    """The columns for one module. ``sources`` say where the constants come from, ``lifted`` how often which rule's fix was made.
+    ``calls``: the kernels of the third column by kind, of a policy that tells generated kernels from extern ones."""
 
     machine: str
     policy: str
     stages: list[Stage] = field(default_factory=list)
     lifted: dict[str, int] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
+    calls: KernelCalls | None = None
 
 
 def stages(context: Context) -> Stages | None:
@@ -73,6 +75,7 @@ def _stages(context: Context) -> Stages | None:
     once = 1 if apart.launches else 0
     table.stages.append(Stage("captured", once, apart.launches, apart.traffic, once * dispatch + behind))
     table.stages.append(_fused("fused", planned, context))
+    table.calls = planned.calls
     lifted = _lifted(inner)
     if lifted is not None:
         after, table.lifted = lifted

@@ -21,12 +21,16 @@ LISTED = 3
 
 @dataclass(frozen=True, slots=True)
 class UnfusedEdge:
-    """An edge of the module that goes through memory, with the verdict on it; ``graph`` is that of the consumer."""
+    """An edge of the module that goes through memory, with the verdict on it; ``graph`` is that of the consumer.
+
+    ``in_one_kernel``: one kernel runs the loops of both, one after the other.
+    """
 
     producer: Node
     consumer: Node
     graph: Graph
     verdict: EdgeVerdict
+    in_one_kernel: bool = False
 
     @property
     def why(self) -> str:
@@ -41,15 +45,16 @@ class UnfusedEdge:
 
     @property
     def saves(self) -> dict[str, float]:
-        """What fusing would save: one write and one read of the value, and one kernel."""
-        return saving(bytes=2.0 * size(self.producer), kernels=1.0)
+        """What fusing would save: one write and one read of the value, and one kernel unless it is the same one."""
+        return saving(bytes=2.0 * size(self.producer), kernels=0.0 if self.in_one_kernel else 1.0)
 
 
 def unfused_edges(context: Context, rules: Collection[str] = ()) -> Iterator[UnfusedEdge]:
     """The edges that are not fused, in the order of the text; only those that one of ``rules`` decided (empty: all)."""
     if context.costs.planned is None:
         return
-    for plan in context.costs.planned.plans:
+    kernels = context.costs.planned
+    for plan in kernels.plans:
         bodies = [body for node in plan.graph.nodes if node.op is hlo.fusion for body in node.bodies]
         planned = {plan.graph, *bodies}
         for verdict in plan.unfused():
@@ -61,7 +66,8 @@ def unfused_edges(context: Context, rules: Collection[str] = ()) -> Iterator[Unf
             if own[0] is None or own[1] is None or written(own[0]) is written(own[1]):
                 continue  # the user cannot change edges between the primitives of one operator of the text
             if not (is_annotation(own[0]) or is_annotation(own[1])):
-                yield UnfusedEdge(own[0], own[1], context.view.graph_of[own[1]], verdict)
+                together = kernels.in_one_call(verdict.producer, verdict.consumer)
+                yield UnfusedEdge(own[0], own[1], context.view.graph_of[own[1]], verdict, together)
 
 
 def findings_by_producer(context: Context, rule: Rule, rules: Collection[str], say: str) -> Iterator[RuleFinding]:

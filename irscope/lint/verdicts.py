@@ -43,8 +43,9 @@ def answer(
     planned = context.costs.planned if context is not None and usable else None
     made = planned.plans if planned is not None else plans(module, policy, device)
     verdicts = _between(module, [verdict for plan in made for verdict in _in_the_text(module, plan)], policy, pair)
-    if reads_text(policy, module):
-        verdicts = across_releases(policy_for(policy, module), module, verdicts)
+    judged = module if reads_text(policy, module) else context.view.primitive if context is not None else None
+    if judged is not None and not any(verdict.recorded for verdict in verdicts):
+        verdicts = across_releases(policy_for(policy, module), judged, verdicts)
     if pair is None:
         return verdicts, {}
     kernels = kernels_of(module, made, verdicts)

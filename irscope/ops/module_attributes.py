@@ -47,3 +47,10 @@ class Interface(Attributes):
     ranges = attribute[Mapping[str, tuple[str, str]]]({})
     hints = attribute[Mapping[str, int]]({})
     guards = attribute[Sequence[str]](())
+
+
+class WrittenBy(Attributes):
+    """The release of the framework that wrote a dump, where the dump tells."""
+
+    __slots__ = ()
+    torch_version = attribute[str]("")

@@ -13,7 +13,7 @@ from tests.fusion.inductor_texts import graph, plan, tensor, verdict
 
 def test_it_is_a_policy_with_a_version() -> None:
     policy = policy_named("inductor")
-    assert isinstance(policy, AsWritten) and policy.version == "inductor@torch-2.13"
+    assert isinstance(policy, AsWritten) and policy.version == "inductor@torch-2.15"
 
 
 def test_a_pointwise_chain_is_one_kernel() -> None:

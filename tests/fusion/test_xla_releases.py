@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irscope.api import load
-from irscope.fusion import policy_named, releases_of
+from irscope.fusion import follows_text, policy_named, releases_of
 from irscope.fusion.logs.verdicts import load_log
 from irscope.fusion.logs.xla_replay import Replay
 from irscope.fusion.logs.xla_vlog import read
@@ -99,10 +99,10 @@ def test_the_latest_release_decides_otherwise_on_these(name: str) -> None:
 
 
 def test_a_policy_is_named_with_its_release() -> None:
-    assert policy_named("xla-cpu@0.10.2") is policy_named("xla-cpu@jaxlib-0.10.2") and policy_named("inductor@2.13") is policy_named("inductor")
+    assert policy_named("xla-cpu@0.10.2") is policy_named("xla-cpu@jaxlib-0.10.2") and policy_named("inductor@2.13") is policy_named("inductor@torch-2.13")
     assert version_of(OLD) == OLD and version_of("xla-cpu") == "xla-cpu@jaxlib-0.12.0.1"
     assert list(releases_of("xla-cpu")) == [f"jaxlib-{one}" for one in "0.12.0.1 0.11.2 0.10.2 0.9.2 0.8.3 0.7.2 0.4.38".split()]
-    assert list(releases_of("inductor")) == ["torch-2.13"]
+    assert list(releases_of("inductor")) == ["torch-2.15", "torch-2.13"]
 
 
 def test_a_release_is_one_row() -> None:
@@ -178,7 +178,7 @@ def test_xla_gpu_tells_such_a_dump_too(metadata: str, release: str) -> None:
 def test_every_policy_names_its_version() -> None:
     assert version_of("irscope") == f"irscope@{__version__}"
     assert all(re.fullmatch(rf"{name}@[\w.\-]+", version_of(name)) for name in POLICIES)
-    assert all(policy_named(version_of(name)) is policy_named(name) for name in POLICIES if name != "xla-cpu")
+    assert all(policy_named(version_of(name)) is policy_named(name) for name in POLICIES if not follows_text(name))
 
 
 def test_a_text_without_metadata_is_of_no_release() -> None:

@@ -52,6 +52,8 @@ def _module(archive: Archive, source: SourceText) -> Module:
     module.entry = main.name
     sign(module, signature)
     module.attrs |= {"ranges": _ranges(program), "guards": _guards(program), "hints": _hints(graph, main.params)}
+    if isinstance(torch := program.values.get("torch_version"), str):
+        module.attrs["torch_version"] = torch
     module.attrs |= call_paths(held, signature)
     module.stored = StoredValues(archive, signature)
     _place(module, reader)

@@ -30,6 +30,7 @@ def lower_call(state: State, unit: Unit) -> None:
     asked = read_in_order(unit) if unit.attention else [o for node in unit.nodes for o in node.operands]
     operands = list(dict.fromkeys(_given(unit, o) for o in asked if o not in inside))
     convolution = next((n for n in unit.nodes if n.op is hlo.convolution and _on_images(n)), None)
+    gradients = operators.is_of(unit.nodes[-1], operators.CONVOLUTION_GRADIENTS)
     dots = [n for n in unit.nodes if n.op is hlo.dot]
     dot = dots[0] if len(dots) == 1 else None
     reads: list[Buffer] = []
@@ -38,7 +39,9 @@ def lower_call(state: State, unit: Unit) -> None:
         tensor = state.tensors.get(operand)
         if tensor is None or _is_argument(tensor, operand, unit):
             continue
-        if convolution is not None and operand in convolution.operands:
+        if gradients:
+            reads.append(_in_traced_layout(state, tensor, operand))
+        elif convolution is not None and operand in convolution.operands:
             reads.append(_channels_last(state, tensor, convolution))
         elif dot is not None and operand in dot.operands:
             reads.append(_matrix(state, tensor, operand, dot))
@@ -52,7 +55,7 @@ def lower_call(state: State, unit: Unit) -> None:
             reads.append(_in_memory(state, tensor, operand))
     results = [n for n in unit.nodes if isinstance(n.type, TensorType) and _read_outside(state, n, inside)]
     members = dict.fromkeys(unit.nodes)
-    one = dots or any(n.op in ONE_RESULT for n in unit.nodes)
+    one = not gradients and (dots or any(n.op in ONE_RESULT for n in unit.nodes))
     if len(results) == 1 and one and len(dots) < 2:
         node = results[0]
         buffer = state.add(Buffer("", "extern", node, shape_of(node), itemsize_of(node), reads=tuple(reads), members=members))
@@ -63,11 +66,16 @@ def lower_call(state: State, unit: Unit) -> None:
     last = unit.nodes[-1]
     call = state.add(Buffer("", "extern", last, shape_of(last), 1, reads=tuple(reads), strides=row_major(shape_of(last)), members=members))
     for node in results:
-        buffer = state.add(Buffer("", "extern", node, shape_of(node), itemsize_of(node), reads=(call,), part=True))
-        buffer.strides = state.program.strides[node.index]
-        state.tensors[node] = whole(buffer)
+        state.tensors[node] = extracted(state, node, call)
     for node in unit.nodes:
         state.tensors.setdefault(node, whole(call))
+
+
+def extracted(state: State, node: Node, call: Buffer) -> Tensor:
+    """One of several results of a call (MultiOutput)."""
+    buffer = state.add(Buffer("", "extern", node, shape_of(node), itemsize_of(node), reads=(call,), part=True, members={node: None}))
+    buffer.strides = state.program.strides[node.index]
+    return whole(buffer)
 
 
 def _given(unit: Unit, operand: Node) -> Node:
@@ -109,6 +117,14 @@ def _in_memory(state: State, tensor: Tensor, node: Node) -> Buffer:
         return state.copied(tensor, node)
     buffer = _settled(state, tensor)
     return buffer if strides_of(tensor) is not None else state.copied(tensor, node)
+
+
+def _in_traced_layout(state: State, tensor: Tensor, node: Node) -> Buffer:
+    """The realized operand, with the strides of the traced program if its layout is open (``constrain_to_fx_strides``)."""
+    buffer = _in_memory(state, tensor, node)
+    if buffer.strides is None and tensor.whole():
+        buffer.strides = state.program.strides[node.index]
+    return buffer
 
 
 def _settled(state: State, tensor: Tensor) -> Buffer:
@@ -159,7 +175,9 @@ def _matrix(state: State, tensor: Tensor, node: Node, dot: Node) -> Buffer:
         copy = state.copied(tensor, node)
         copy.strides = row_major(copy.shape)  # viewing it as matrices freezes its layout
         return copy
-    return _in_memory(state, tensor, node)
+    buffer = _in_memory(state, tensor, node)
+    strides = strides_of(tensor) if buffer is tensor.storage.buffer else None
+    return state.copied(tensor, node) if strides and 1 not in strides else buffer  # ``require_stride1``
 
 
 def _has_gaps(tensor: Tensor) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from irscope.fusion.inductor import operators
-from irscope.fusion.inductor.calls import CHANNELS_LAST, lower_call
+from irscope.fusion.inductor.calls import CHANNELS_LAST, extracted, lower_call
+from irscope.fusion.inductor.group_norm import scaled_and_shifted
 from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.products import taken_apart
 from irscope.fusion.inductor.program import Program, Unit
@@ -55,14 +56,19 @@ def _lower(state: State, unit: Unit) -> None:
         return
     elif is_view(state.program, node):
         tensor = state.tensors[node.operands[0]]
+        if operators.is_of(node, operators.AS_STRIDED):
+            state.realized(tensor)
         _repeat(state, node, tensor)
         state.tensors[node] = view(node, tensor)
         if node in state.program.given:
             state.realized(state.tensors[node])
-    elif op is hlo.get_tuple_element or rule is None:
+    elif op is hlo.get_tuple_element:
+        state.tensors[node] = extracted(state, node, state.realized(state.tensors[node.operands[0]]))
+    elif rule is None:
         lower_call(state, unit)
     else:
-        made = rule(state, node)
+        norm = state.program.norms.get(node) if state.limits.device == "cpu" else None
+        made = scaled_and_shifted(state, node, norm) if norm is not None else rule(state, node)
         state.tensors[node] = made
         if op not in (hlo.parameter, hlo.constant):
             _settle(state, node, made)
@@ -140,10 +146,16 @@ def _is_costly(state: State, node: Node, expression: Expression) -> bool:
     """Whether inlining the value would be too expensive: it has several users, or too many operations."""
     limits = state.limits
     operations, reads = expression.operations(), len(expression.loads)
-    large = operations > limits.operations
+    large = operations > limits.operations or is_shared_widely(state.program, node, operations, limits)
     if state.program.uses[node.index] > 1 and (large or reads > limits.reads or is_heavy(expression, limits)):
         return True
     return ((large or reads > limits.accumulated) and expression.moving() > 1) or operations > limits.most_operations
+
+
+def is_shared_widely(program: Program, node: Node, operations: int, limits: Limits) -> bool:
+    """Whether so many operators read a value that fewer operations make it large (``realize_opusers_threshold``)."""
+    many = program.release.many_users
+    return 0 < many < program.uses[node.index] and operations > limits.operations - 2
 
 
 def _leaves(root: Node) -> list[Node]:

@@ -6,9 +6,15 @@ from irscope.ops import lookup
 from irscope.ops.sets import OpSet, torchscript
 
 ADDITION = torchscript("add")
-ATTENTION = torchscript("scaled_dot_product_attention")
+AS_STRIDED = torchscript("as_strided")
+"""A view that needs its operand in memory."""
+ATTENTION_GRADIENTS = torchscript("_scaled_dot_product_flash_attention_for_cpu_backward")
+ATTENTION = ATTENTION_GRADIENTS | torchscript("scaled_dot_product_attention _scaled_dot_product_flash_attention_for_cpu")
+CONVOLUTION_GRADIENTS = torchscript("convolution_backward")
+"""Calls with up to three results, of which a program may read one alone."""
 COPIES = torchscript("contiguous clone")
 DEVIATIONS = torchscript("var std")
+GROUP_NORMS = torchscript("group_norm native_group_norm")
 LAYER_NORMS = torchscript("layer_norm native_layer_norm")
 LINEAR = torchscript("linear")
 PRODUCTS = torchscript("matmul bmm")
@@ -20,13 +26,31 @@ AT_ONCE = torchscript("mean addcmul addcdiv avg_pool1d avg_pool2d avg_pool3d")
 """Operators of several primitives that PyTorch does not decompose."""
 FILLED = torchscript("zeros ones full zeros_like ones_like full_like new_zeros new_ones new_full")
 """Operators that fill a tensor with one number: a tensor of that shape, not a broadcast number."""
-LIBRARY = ATTENTION | LINEAR | torchscript(
+FALLBACKS = torchscript(
+    "_adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward _addmm_activation _cdist_backward _cdist_forward _cholesky_solve_helper "
+    "_conv_depthwise2d _embedding_bag _embedding_bag_backward _embedding_bag_forward_only _embedding_bag_per_sample_weights_backward "
+    "_fft_c2c _fft_c2r _fft_r2c _linalg_det _linalg_eigh _linalg_eigvals _linalg_slogdet _linalg_solve_ex _linalg_svd _masked_softmax "
+    "_native_multi_head_attention _pdist_backward _pdist_forward _slow_conv2d_forward _thnn_fused_gru_cell _thnn_fused_gru_cell_backward "
+    "_thnn_fused_lstm_cell _thnn_fused_lstm_cell_backward_impl _transformer_encoder_layer_fwd _trilinear _upsample_bicubic2d_aa_backward "
+    "_upsample_bilinear2d_aa_backward _weight_norm_interface_backward adaptive_max_pool2d_backward adaptive_max_pool3d_backward angle "
+    "cholesky cholesky_inverse cholesky_solve conv_depthwise3d conv_tbc digamma fractional_max_pool2d_backward "
+    "fractional_max_pool3d_backward gcd geqrf grid_sampler_2d_backward grid_sampler_3d grid_sampler_3d_backward index_reduce "
+    "linalg_cholesky_ex linalg_eig linalg_householder_product linalg_inv_ex linalg_lu linalg_lu_factor_ex linalg_lu_solve "
+    "linalg_matrix_exp linalg_qr linalg_solve_triangular lu_unpack masked_scatter masked_select max_pool3d_with_indices_backward "
+    "nonzero_static ormqr polygamma replication_pad1d_backward replication_pad2d_backward replication_pad3d_backward slow_conv3d_forward "
+    "slow_conv_dilated2d slow_conv_dilated3d slow_conv_transpose2d slow_conv_transpose3d soft_margin_loss_backward special_i0e "
+    "special_i1e special_modified_bessel_k0 special_modified_bessel_k1 special_ndtr special_ndtri "
+    "special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1 special_spherical_bessel_j0 special_zeta triangular_solve "
+    "unique_dim unique_dim_consecutive upsample_bicubic2d_backward upsample_bilinear2d_backward upsample_linear1d_backward "
+    "upsample_nearest1d_backward upsample_nearest3d_backward upsample_trilinear3d_backward view_as_complex")
+"""Operators that have neither a lowering nor a decomposition in any known release (``fallbacks`` of lowering.py, and others)."""
+LIBRARY = ATTENTION | LINEAR | CONVOLUTION_GRADIENTS | FALLBACKS | torchscript(
     "addmm mm bmm baddbmm addbmm mv addmv dot _convolution convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
     "conv_transpose3d lstm cumprod cummax cummin logcumsumexp sort argsort topk kthvalue median nanmedian mode _unique2 unique_consecutive "
     "nonzero histc bincount searchsorted _grouped_mm scatter_add scatter_reduce")
 """Operators that stay calls of PyTorch's library on a CPU (addmm, convolution, flash attention, mkldnn_rnn_layer, ...): lowering.py
 gives them no loops of their own, or the C++ backend has none (scans, sorts)."""
-MOMENTS = LAYER_NORMS | DEVIATIONS | torchscript("group_norm native_group_norm instance_norm batch_norm var_mean std_mean")
+MOMENTS = LAYER_NORMS | GROUP_NORMS | DEVIATIONS | torchscript("instance_norm batch_norm var_mean std_mean")
 """Operators that PyTorch decomposes with ``var_mean``, which computes mean and variance at once."""
 SPLITS = torchscript("chunk split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split")
 PARTED = ATTENTION | torchscript(

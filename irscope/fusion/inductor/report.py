@@ -2,17 +2,25 @@
 from __future__ import annotations
 
 from irscope.fusion.inductor.kernels import Kernel
+from irscope.fusion.inductor.memory_order import in_memory_order
 from irscope.fusion.inductor.program import VIEWS, Program
 from irscope.fusion.inductor.scheduler import Scheduler
 from irscope.fusion.inductor.state import State
+from irscope.fusion.inductor.training import saved_inputs
 from irscope.fusion.inductor.values import Buffer
-from irscope.fusion.plan import Group, inputs_of
+from irscope.fusion.plan import Call, Group, inputs_of
 from irscope.graph import Node
 from irscope.ops import hlo
 
+MOST_ARGUMENTS = 500
+"""A generated kernel with more arguments than this takes no further loops (``MAX_FUSED_KERNEL_ARGS_NUM`` of codegen/cpp.py)."""
+
 
 class Report:
-    """The kernels of one graph, and the nodes that each computes. ``kernels_of``: for each node its kernels."""
+    """The kernels of one graph in the order in which they run, and the nodes that each computes. ``kernels_of``: for each node its kernels.
+
+    A kernel of the scheduler is one loop nest, or a library call; ``calls`` are those of the compiled program.
+    """
 
     def __init__(self, program: Program, state: State, scheduler: Scheduler) -> None:
         self.program = program
@@ -20,7 +28,8 @@ class Report:
         self.scheduler = scheduler
         self.members: dict[Kernel, list[Node]] = {}
         self.kernels_of: dict[Node, list[Kernel]] = {}
-        for kernel in scheduler.kernels:
+        self.order = in_memory_order(scheduler.kernels, scheduler.buffers, state.results, saved_inputs(program.graph))
+        for kernel in self.order:
             nodes = self._nodes(kernel)
             self.members[kernel] = nodes
             for node in nodes:
@@ -46,9 +55,44 @@ class Report:
         """Whether a node is a view of another one."""
         return node.op in VIEWS and node not in self.program.copied
 
-    def groups(self) -> list[Group]:
-        """The kernels, in the order in which they run."""
-        return [self._group(kernel, nodes) for kernel, nodes in self.members.items() if nodes and not is_place(kernel)]
+    def groups(self) -> dict[Kernel, Group]:
+        """The kernels that compute nodes of the graph."""
+        return {kernel: self._group(kernel, nodes) for kernel, nodes in self.members.items() if nodes and not is_place(kernel)}
+
+    def calls(self, groups: dict[Kernel, Group]) -> list[Call]:
+        """The calls: the C++ backend writes the loops between two library calls into one function (``CppScheduling.flush``).
+
+        The results of a call with several are extracted by an operation each, before which a function ends, too.
+        """
+        found: list[Call] = []
+        nests: list[Kernel] = []
+        arguments: set[str] = set()
+
+        def end() -> None:
+            if nests:
+                found.append(Call(False, tuple(groups[one] for one in nests if one in groups), len(nests)))
+            nests.clear()
+            arguments.clear()
+
+        for kernel in self.order:
+            if not kernel.extern:
+                nests.append(kernel)
+                arguments.update(self._arguments(kernel))
+            elif kernel.buffers[0].kind == "nop":
+                continue
+            else:
+                end()
+                if not kernel.buffers[0].part:
+                    found.append(Call(True, (groups[kernel],) if kernel in groups else ()))
+            if len(arguments) > MOST_ARGUMENTS:
+                end()
+        end()
+        return found
+
+    def _arguments(self, kernel: Kernel) -> set[str]:
+        """The buffers that a kernel reads or writes, less those that nothing else reads."""
+        inside = {b.name for b in kernel.buffers if not self.leaves(b, kernel)}
+        return kernel.touched().keys() - inside
 
     def _group(self, kernel: Kernel, nodes: list[Node]) -> Group:
         inside = set(nodes)

@@ -10,7 +10,7 @@ from irscope.fusion.inductor.calls import lower_call
 from irscope.fusion.inductor.forms import Form, coordinates, loaded, number, replaced, span, unflattened, variable, weighted
 from irscope.fusion.inductor.indexing import gathered, scattered
 from irscope.fusion.inductor.joining import joined
-from irscope.fusion.inductor.program import Unit
+from irscope.fusion.inductor.program import Unit, is_number, seen_through
 from irscope.fusion.inductor.state import State, whole
 from irscope.fusion.inductor.strides import shape_of, viewed
 from irscope.fusion.inductor.values import Expression, Step, Storage, Tensor
@@ -48,12 +48,15 @@ def elementwise(state: State, node: Node) -> Tensor:
         return mean
     where = coordinates(shape_of(node))
     expression = Expression({}, {}, {node: None})
+    dropped = state.program.release.drops_identities and is_identity(node)
     for operand in node.operands:
+        if dropped and is_number(operand):
+            continue
         tensor = state.tensors[operand]
         expression.take(tensor.read(where if tensor.shape else ()))
     if not expression.loads and all(not at for _, at in expression.steps):
         expression.steps = {(node, ()): None}  # constant operands make a constant
-    elif not _is_free(state, node):
+    elif not dropped and not _is_free(state, node):
         expression.steps[node, where] = None
     return state.computed(node, expression, _value(state, node, where))
 
@@ -62,6 +65,24 @@ def _is_free(state: State, node: Node) -> bool:
     """Whether the node is the absolute value of what is only squared: PyTorch's norms do not compute it."""
     squared = (u.op is hlo.multiply and u.operands[0] is u.operands[1] for u in state.program.users[node.index])
     return node.op is hlo.abs and all(squared)
+
+
+NEUTRAL = {hlo.add: 0, hlo.subtract: 0, hlo.multiply: 1, hlo.divide: 1}
+"""The numbers with which these operators compute nothing."""
+
+
+def is_identity(node: Node) -> bool:
+    """Whether a node computes nothing, because one operand is a number of the text: ``x * 1``, ``x / 1``, ``x + 0``, ``x - 0``."""
+    if node.op not in NEUTRAL or all(is_number(operand) for operand in node.operands):
+        return False
+    places = (0, 1) if node.op in (hlo.add, hlo.multiply) else (1,)
+    return any(_number(node.operands[place]) == NEUTRAL[node.op] for place in places)
+
+
+def _number(node: Node) -> complex | None:
+    """The value of a number of the text."""
+    literal = Constant.of(seen_through(node)).known if is_number(node) else None
+    return literal.value().reshape(-1)[0].item() if literal is not None else None
 
 
 def _value(state: State, node: Node, where: tuple[Form, ...]) -> Form | None:

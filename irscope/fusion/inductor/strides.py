@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from irscope.fusion.inductor import operators
+from irscope.fusion.inductor.training import saved_inputs
 from irscope.fusion.views import row_major
 from irscope.graph import DynamicDim, Graph, Kind, Node, TensorType
 from irscope.ops import hlo
@@ -17,6 +18,10 @@ from irscope.source import UserError
 
 KEEPS_ORDER = hlo.named("pad select-and-scatter dynamic-update-slice scatter reduce-window")
 """Operators whose results keep the memory order of the first operand if that is a permutation of row-major."""
+GRADIENTS = hlo.named("dot multiply convert")
+"""The last primitives of the gradients of attention."""
+TURNED = {4: (3, 1, 2, 0), 3: (1, 2, 0)}
+"""The dimensions of what attention saves, by their number, from the innermost outwards."""
 STEPS = 64
 """The expansion of attention has fewer primitives than this between its two products."""
 
@@ -34,11 +39,43 @@ def shape_of(node: Node) -> tuple[int, ...]:
 def traced_strides(graph: Graph, queries: Mapping[Node, Node] = MappingProxyType({})) -> list[tuple[int, ...]]:
     """The strides of each node's result, by index; ``queries``: the queries of results of attention that the program writes out."""
     found: list[tuple[int, ...]] = []
+    saved = _saved_layouts(graph)
     for node in graph.nodes:
         query = queries.get(node) or _queries(node)
         given = [found[o.index] for o in node.operands]
-        found.append(_strides(node, given) if query is None else _like([shape_of(query)], [found[query.index]], shape_of(node)))
+        if node in saved:
+            found.append(saved[node])
+        elif node.op in GRADIENTS and operators.is_of(node, operators.ATTENTION_GRADIENTS) and len(shape_of(node)) == 4:
+            found.append(ordered_strides(shape_of(node), TURNED[4]))  # its meta function makes them so
+        elif query is not None:
+            found.append(_like([shape_of(query)], [found[query.index]], shape_of(node)))
+        else:
+            found.append(_strides(node, given))
     return found
+
+
+def _saved_layouts(graph: Graph) -> dict[Node, tuple[int, ...]]:
+    """The strides of values that a forward graph saved, where its layouts are known and the text of the backward graph has none.
+
+    Beside convolutions images are channels-last. The operands and the result of attention are (batch, length, heads, size) in memory, the
+    logarithms of its sums (batch, length, heads).
+    """
+    saved = {node for node in saved_inputs(graph) if _said_strides(node) is None}
+    found: dict[Node, tuple[int, ...]] = {}
+    if saved and any(operators.is_of(node, operators.CONVOLUTION_GRADIENTS) for node in graph.nodes):
+        found.update((node, ordered_strides(shape_of(node), (1, 3, 2, 0))) for node in saved if len(shape_of(node)) == 4)
+    for node in graph.nodes if saved else ():
+        for read in node.operands if operators.is_of(node, operators.ATTENTION_GRADIENTS) else ():
+            order = TURNED.get(len(shape_of(read)))
+            if read in saved and order is not None:
+                found[read] = ordered_strides(shape_of(read), order)
+    return found
+
+
+def _said_strides(node: Node) -> tuple[int, ...] | None:
+    """The strides that the text gives for an input."""
+    said = getattr(node.origin[0].type, "strides", None) if node.origin else None
+    return tuple(said) if said is not None and len(said) == len(shape_of(node)) else None
 
 
 def asks_for_copy(node: Node) -> bool:
@@ -64,8 +101,7 @@ def seen_strides(node: Node, given: list[tuple[int, ...]]) -> tuple[int, ...]:
 def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ...]) -> tuple[int, ...]:
     op = node.op
     if op is hlo.parameter:
-        said = getattr(node.origin[0].type, "strides", None) if node.origin else None
-        return tuple(said) if said is not None and len(said) == len(shape) else row_major(shape)
+        return _said_strides(node) or row_major(shape)
     origin = node.origin[0] if node.origin else node
     said = getattr(origin.type, "strides", None)
     if operators.elements_read(origin) and shape_of(origin) == shape and said is not None and len(said) == len(shape):

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.attention import written_out
+from irscope.fusion.inductor.group_norm import group_norms
 from irscope.fusion.inductor.program import VIEWS, Program, Unit, is_number, seen_through
+from irscope.fusion.inductor.releases import Release
 from irscope.fusion.inductor.strides import asks_for_copy, row_major_already, seen_strides, shape_of, traced_strides, viewed
+from irscope.fusion.inductor.training import is_for_training
 from irscope.graph import Graph, Node, TensorType, live
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, Dot, Gather, Reduce
@@ -23,11 +26,11 @@ OPAQUE = hlo.named(
 STRUCTURE = hlo.named("parameter constant tuple get-tuple-element after-all")
 
 
-def program_of(graph: Graph) -> Program:
-    """Everything about a graph that lowering needs."""
+def program_of(graph: Graph, release: Release) -> Program:
+    """Everything about a graph that the lowering of a release needs."""
     alive = live(graph)
     nodes = [node for node in graph.nodes if alive[node.index]]
-    program = Program(graph, strides=traced_strides(graph), users=graph.users())
+    program = Program(graph, release, strides=traced_strides(graph), users=graph.users())
     attention = written_out(program, nodes, alive)
     if attention:
         program.strides = traced_strides(graph, {unit.nodes[-1]: unit.nodes[0].operands[0] for unit in attention})
@@ -36,7 +39,8 @@ def program_of(graph: Graph) -> Program:
         program.given.update(graph.root.operands if graph.root.op is hlo.tuple else (graph.root,))
     _group(program, nodes)
     _add_to_products(program, nodes, alive)
-    program.units = sorted(set(program.home.values()), key=lambda u: u.nodes[-1].index)
+    place = _places(program, nodes)
+    program.units = sorted(set(program.home.values()), key=lambda u: (place[u.nodes[-1]], u.nodes[-1].index))
     for node in nodes:
         readers = [user for user in program.users[node.index] if alive[user.index]]
         if node.op is hlo.concatenate and node not in program.given and readers and all(_indexes(node, user) for user in readers):
@@ -48,10 +52,24 @@ def program_of(graph: Graph) -> Program:
             if lacking or (asks_for_copy(node) and not row_major_already(shape_of(node), seen_strides(node, [strides]))):
                 program.copied.add(node)
     _find_moments(program, nodes)
+    program.norms = group_norms(program, nodes)
     program.pixels = _around_convolutions(program, nodes)
     _count_uses(program, nodes)
-    program.units = near_readers(program)
+    if not is_for_training(graph):
+        program.units = near_readers(program)
     return program
+
+
+def _places(program: Program, nodes: list[Node]) -> dict[Node, int]:
+    """The place of each node: in training graphs that of its operator in the text, where a view that is a result is realized; else its own,
+    for views follow where they are read."""
+    if not is_for_training(program.graph):
+        return {node: node.index for node in nodes}
+    found: dict[Node, int] = {}
+    for node in nodes:
+        own = node.origin[0].index if node.origin else 0
+        found[node] = max(own, *(found[o] for o in node.operands)) if node.operands else own
+    return found
 
 
 def _group(program: Program, nodes: list[Node]) -> None:
@@ -66,7 +84,7 @@ def _group(program: Program, nodes: list[Node]) -> None:
         unit: Unit | None = None
         if node.op is hlo.dot and _is_turned_linear(program, node):
             turned.add(id(node.origin[0]))
-        if operators.is_of(node, operators.TOGETHER) and node.op not in STRUCTURE and not (node.origin and id(node.origin[0]) in turned):
+        if _is_lowered_whole(node, program.release) and not (node.origin and id(node.origin[0]) in turned):
             unit = open_.get(id(node.origin[0]))
             if unit in closed:
                 unit = None
@@ -79,6 +97,17 @@ def _group(program: Program, nodes: list[Node]) -> None:
         unit.nodes.append(node)
         program.home[node] = unit
         closed.update(home for o in node.operands if (home := program.home[o]) is not unit)
+
+
+def _is_lowered_whole(node: Node, release: Release) -> bool:
+    """Whether a node is lowered with the others of its operator. Operators on complex numbers are library calls, too
+    (``unsupported_input_tensor`` of lowering.py)."""
+    if node.op in STRUCTURE:
+        return False
+    types = [value.type for value in (node, *node.operands)]
+    if operators.is_of(node, operators.TOGETHER) or operators.is_of(node, release.fallbacks):
+        return True
+    return any(isinstance(type, TensorType) and type.dtype.is_complex for type in types)
 
 
 def _is_turned_linear(program: Program, dot: Node) -> bool:
@@ -120,11 +149,12 @@ def is_view(program: Program, node: Node) -> bool:
 
 
 def _count_uses(program: Program, nodes: list[Node]) -> None:
-    """Count how many operators read each value, as ``len(node.users)`` of the traced program; counting stops at two.
+    """Count how many operators read each value, as ``len(node.users)`` of the traced program, as far as it matters.
 
     An implicit broadcast is no operator; any other view is one, and its users count as the value's own.
     """
     graph = program.graph
+    enough = max(2, program.release.many_users + 1)
     readers: list[set[object]] = [set() for _ in graph.nodes]
     root = graph.root
     for node in reversed(nodes):
@@ -137,7 +167,7 @@ def _count_uses(program: Program, nodes: list[Node]) -> None:
             if (program.home[operand] is unit and unit.call) or node in program.squares:
                 continue
             theirs = readers[operand.index]
-            if len(theirs) < 2:
+            if len(theirs) < enough:
                 if node.op in (hlo.tuple, hlo.get_tuple_element) or (view and _implicit(node)):
                     theirs.update(mine)
                 elif view:
@@ -146,7 +176,8 @@ def _count_uses(program: Program, nodes: list[Node]) -> None:
                     theirs.add(unit)
                     if operators.elements_read(node) > 1:
                         theirs.add((unit, "again"))
-            called = unit.call and not is_mask(unit, operand) and not operators.elements_read(node)
+            stored = operators.is_of(node, operators.AS_STRIDED)
+            called = stored or (unit.call and not is_mask(unit, operand) and not operators.elements_read(node))
             if called or (view and node in program.called and len(mine) > 1):
                 program.called.add(operand)
     program.uses = [len(found) for found in readers]
@@ -217,7 +248,8 @@ def _is_batched(node: Node) -> bool:
 
 
 def near_readers(program: Program) -> list[Unit]:
-    """The units, each moved as close before its first user as possible (``reorder_for_locality`` of fx_passes/post_grad.py).
+    """The units, each moved as close before its first user as possible (``reorder_for_locality`` of fx_passes/post_grad.py, for
+    inference alone).
 
     Inputs, and results that are extracted from operators with several, keep their position.
     """

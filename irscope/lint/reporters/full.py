@@ -191,5 +191,7 @@ def _stages(worth: Stages) -> list[str]:
     for row in cells:
         name, *figures = [text.ljust(w) if i == 0 else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths, strict=True))]
         lines.append("    " + "  ".join([name, *figures]).rstrip())
+    if worth.calls is not None:
+        lines.append(f"    fused: {worth.calls.describe()}")
     lines.append(f"    lifted: {lifted(worth)}")
     return [*lines, *(f"    {source}" for source in worth.sources)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 from irscope.lint.edges import Edge
 from irscope.lint.report import FileReport, Report, Statistic
@@ -43,7 +44,11 @@ def stages_dict(worth: Stages) -> dict[str, object]:
         {"name": one.name, "dispatches": one.dispatches, "launches": one.launches, "bytes": one.traffic, "us": round(one.us, 3)}
         for one in worth.stages
     ]
-    return {"machine": worth.machine, "policy": worth.policy, "stages": rows, "lifted": worth.lifted, "sources": worth.sources}
+    told: dict[str, object] = {"machine": worth.machine, "policy": worth.policy, "stages": rows, "lifted": worth.lifted,
+                               "sources": worth.sources}
+    if worth.calls is not None:
+        told["calls"] = asdict(worth.calls)
+    return told
 
 
 def finding_dict(finding: Finding) -> dict[str, object]:
@@ -103,5 +108,6 @@ def edge_dict(edge: Edge) -> dict[str, object]:
     if verdict.recorded:
         worth["recorded"] = True
     if kernel is not None:
-        worth["kernel"] = {"name": kernel.name, "kind": kernel.kind, "nodes": list(kernel.nodes)}
+        described: dict[str, object] = {"name": kernel.name, "kind": kernel.kind, "nodes": list(kernel.nodes)}
+        worth["kernel"] = described | ({"loop_nests": kernel.loop_nests} if kernel.loop_nests else {})
     return worth
