@@ -50,9 +50,9 @@ class UnstableSoftmax(Rule):
     """Exponentials are divided by their sum, or the logarithm of their sum is computed, without subtracting the maximum first.
 
     ## What it does
-    Finds `exp(x) / sum(exp(x))`, with the exponential written once or twice, and `log(sum(exp(x)))`, where `x` is not a difference from a maximum and is not bounded (`tanh`, `clamp`).
-    Also, as information, normalisations from 1 MiB up that compute the mean and the mean square of the differences in two kernels of the
-    chosen policy: each kernel reads the whole value.
+    Finds `exp(x) / sum(exp(x))`, with the exponential written once or twice, and `log(sum(exp(x)))`, where `x` is not a difference from a
+    maximum and is not bounded (`tanh`, `clamp`). Also, as information, normalisations from 1 MiB up that compute the mean and the mean
+    square of the differences in two kernels of the chosen policy: each kernel reads the whole value.
 
     ## Why is this bad?
     `exp` of 89 is infinite in f32, and of 12 in f16: one large logit makes the result `nan`. A second pass over a value that does not fit
