@@ -17,7 +17,7 @@ from irscope.lint.settings import Settings
 from irscope.passes import pass_named
 from irscope.source import Severity
 
-KEEPS = "ALG002 ALG005 ALG007 BRD001 BRD004 DTY003 FUS002 FUS003 FUS004 FUS007 FUS012 FUS017 LAY001".split()
+KEEPS = "ALG002 ALG005 ALG007 ALG010 ALG011 ALG013 ALG014 ALG015 BRD001 BRD004 DTY003 FUS002 FUS003 FUS004 FUS007 FUS012 FUS017 LAY001".split()
 """Rules whose fix keeps the value; of those that leave a rounding out (DTY003, FUS002), to half precision."""
 CASES = [(find_rule(code), fixture) for code in KEEPS for fixture in find_rule(code).bad]
 

@@ -10,6 +10,7 @@ import irscope
 from irscope.cli.lint import command as lint
 from irscope.lint import Context, find_rule, lint_module
 from irscope.lint.primitives import lint_primitives
+from irscope.lint.settings import Settings
 
 SOFTMAX = """graph(%x : Float(8, 128)):
   %e : Float(8, 128) = aten::exp(%x)
@@ -96,3 +97,67 @@ def test_constants_of_a_text_without_types_are_compared() -> None:
     module = irscope.load(text, format="torchscript").module()
     assert Context(module).view.primitive is None
     assert lint_module(module, [find_rule("CTL002")]) == []
+
+
+CALLED_TWICE = """HloModule m
+
+half {
+  a = f32[128,1024] parameter(0)
+  ROOT h = f32[128,1024] tanh(a)
+}
+
+ENTRY e {
+  p = f32[128,1024] parameter(0)
+  x = f32[128,1024] call(p), to_apply=half
+  y = f32[128,1024] call(p), to_apply=half
+  ROOT r = f32[128,1024] multiply(x, y)
+}
+"""
+
+
+def test_a_value_does_not_compute_itself_again() -> None:
+    """The two copies of a function's line are one line of the text."""
+    assert lint_module(irscope.load(CALLED_TWICE).module(), [find_rule("ALG002")]) == []
+
+
+HOISTED = """HloModule m
+
+cond {
+  p = (s32[], f32[128,128], f32[128,128]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(10)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+body {
+  p = (s32[], f32[128,128], f32[128,128]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[128,128] get-tuple-element(p), index=1
+  w = f32[128,128] get-tuple-element(p), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  s = f32[128,128] exponential(w)
+  y = f32[128,128] add(x, s)
+  ROOT t = (s32[], f32[128,128], f32[128,128]) tuple(j, y, w)
+}
+
+ENTRY e {
+  x = f32[128,128] parameter(0)
+  w = f32[128,128] parameter(1)
+  z = s32[] constant(0)
+  a = (s32[], f32[128,128], f32[128,128]) tuple(z, x, w)
+  l = (s32[], f32[128,128], f32[128,128]) while(a), condition=cond, body=body
+  ROOT r = f32[128,128] get-tuple-element(l), index=1
+}
+"""
+
+
+def test_what_xla_hoists_saves_nothing() -> None:
+    """XLA moves the exponential out of the loop itself; irscope's compiler does not."""
+    module = irscope.load(HOISTED).module()
+    saved = {}
+    for policy in ("irscope", "xla-cpu", "xla-gpu"):
+        (finding,) = lint_module(module, [find_rule("CTL003")], Settings(policy))
+        assert finding.saves is not None
+        saved[policy] = finding.saves["us"]
+    assert saved["irscope"] > 1
+    assert saved["xla-cpu"] == saved["xla-gpu"] == 0

@@ -1,11 +1,11 @@
-"""Softmax, and attention: a softmax followed by a product that sums over its axis."""
+"""Softmax, and attention: a softmax of scores, which a product computes, followed by a product that sums over its axis."""
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from irscope.analysis.recognise.parts import Composite, Oddity, Users, axes_text
 from irscope.analysis.recognise.softmax import Softmax, odd_shift, softmax
-from irscope.analysis.values import SPREADS, dims
+from irscope.analysis.values import SPREADS, cone, dims
 from irscope.graph import Kind, Node
 from irscope.graph.walk import behind
 from irscope.ops import hlo
@@ -13,6 +13,8 @@ from irscope.ops.attributes import Dot
 
 STEPS = 4
 """The most operators between a softmax and the product that reads it."""
+SCORES = 64
+"""The most nodes before a softmax that are searched for the product of queries and keys: scales, masks and biases are between."""
 
 
 def softmaxes(node: Node, users: Users) -> Iterator[Composite]:
@@ -25,7 +27,12 @@ def softmaxes(node: Node, users: Users) -> Iterator[Composite]:
 
 
 def _attention(found: Softmax, users: Users) -> Iterator[Composite]:
-    """The attention of a softmax; odd where the product sums over another axis, or the softmax is scaled."""
+    """The attention of a softmax; odd where the product sums over another axis, or the softmax is scaled.
+
+    The softmax of what no product computes is none: ``h @ softmax(w)`` mixes the columns of ``h`` with weights.
+    """
+    if all(node.op is not hlo.dot for node in cone(found.exponential, SCORES)):
+        return
     at, scale = found.result, None
     for _ in range(STEPS):
         if len(users[at.index]) != 1:

@@ -1,16 +1,24 @@
-"""MEM006: a large tensor that is neither a parameter nor a buffer was captured as a constant of an exported program."""
+"""MEM006: a tensor that is neither a parameter nor a buffer was captured as a constant of an exported or traced program."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from irscope.formats.export.dialect import EXPORT
 from irscope.formats.export.signature import Exported
-from irscope.graph import bytes_of
+from irscope.formats.torchscript import structure as torch
+from irscope.graph import Node, TensorType, bytes_of
 from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
+from irscope.ops.sets import torchscript
 from irscope.source import Severity
 
 CONSTANT = "CONSTANT_TENSOR"
+LIFTS = torchscript("lift_fresh lift_fresh_copy")
+"""What a trace does with tensors that the program makes of Python numbers or numpy arrays."""
 LARGE = 1 << 20
-"""Smaller constants (masks of a few tokens, tables of frequencies) cost nothing."""
+"""Smaller constants (masks of a few tokens, tables of frequencies) cost nothing, and are information."""
+SMALL = 1 << 10
+"""Below this a constant is a shape, a mean and deviation of colours, or a few numbers that the program states."""
 
 
 def _program(kind: str, rows: int) -> str:
@@ -33,16 +41,30 @@ def _program(kind: str, rows: int) -> str:
     """
 
 
+def _trace(made: str) -> str:
+    constant = "  %3 : Float(40, 64) = prim::Constant[value=<Tensor>]() # net.py:7:0" if "%3" in made else ""
+    return f"""
+        graph(%x : Float(8, 64), %w : Float(40, 64)):
+          %none : NoneType = prim::Constant()
+        {constant}
+          %t : Float(40, 64) = {made}
+          %y : Float(8, 40) = aten::linear(%x, %t, %none)
+          return (%y)
+    """
+
+
 class CapturedConstant(Rule):
-    """A large tensor that is neither a parameter nor a buffer became a constant of an exported program.
+    """A tensor that is neither a parameter nor a buffer became a constant of an exported or traced program.
 
     ## What it does
-    Finds inputs of kind `CONSTANT_TENSOR` of more than 1 MiB in the signature of an exported program: tensors that a module keeps as plain
-    attributes, that `forward` closes over, or that it makes with `torch.tensor(...)` from Python numbers.
+    Finds inputs of kind `CONSTANT_TENSOR` in the signature of an exported program, and constants that a trace lifts into the graph
+    (`aten::lift_fresh`): tensors that a module keeps as plain attributes, that `forward` closes over, or that it makes with
+    `torch.tensor(...)` or `torch.from_numpy(...)`. From 1 KiB up; below 1 MiB it is information. Frozen programs, where weights are
+    constants, are not reported.
 
     ## Why is this bad?
     `state_dict()` does not contain it, `load_state_dict()` does not replace it, and `.to(device)` does not move it: the program keeps the
-    values of the export, on the device of the export.
+    values of the export, on the device of the export. If numpy computed it from an input, the result belongs to that input.
 
     ## Use instead
     `self.register_buffer("table", table)` in `__init__`, with `persistent=False` where checkpoints need not contain it; or
@@ -53,28 +75,40 @@ class CapturedConstant(Rule):
     """
 
     code, name, severity = "MEM006", "captured-constant", Severity.WARNING
-    formats = ("export",)
+    formats = ("export", "torchscript")
     fix = Fix.HINT
     timed = False
-    dialect = EXPORT
     bad = (
         Fixture.fx(_program("CONSTANT_TENSOR target='table'", 1024), "c_table"),
         Fixture.fx(_program("CONSTANT_TENSOR target='lifted_tensor_0'", 512), "c_table"),
+        Fixture.torchscript(_trace("aten::lift_fresh(%3) # net.py:7:0"), "3"),
     )
     good = (
         Fixture.fx(_program("BUFFER target='table' persistent=True", 1024)),
-        Fixture.fx(_program("CONSTANT_TENSOR target='table'", 8)),
+        Fixture.fx(_program("CONSTANT_TENSOR target='table'", 0)),
+        Fixture.torchscript(_trace("aten::clone(%w, %none)")),
     )
 
     def check(self, context: Context) -> Findings:
-        signature = Exported.of(context.module).signature
-        if signature is None:
-            return
-        captured = {port.name: port.target for port in signature.inputs if port.kind == CONSTANT}
-        for param in context.module.main().params:
-            size = bytes_of(param.type)
-            if param.name in captured and size >= LARGE:
+        for node, name in _captured(context):
+            size = bytes_of(node.type)
+            if size >= SMALL:
+                register = f'self.register_buffer("{name.rpartition(".")[2]}", ...)' if name else "self.register_buffer(...)"
                 yield self.finding(
-                    context, param,
-                    f"{captured[param.name]} is a constant of {human_bytes(size)}: no parameter, and no buffer",
-                    help=f'self.register_buffer("{captured[param.name].rpartition(".")[2]}", ...)')
+                    context, node,
+                    f"{name or f'%{node.name}'} is a constant of {human_bytes(size)}: no parameter, and no buffer",
+                    help=register,
+                ).with_severity(None if size >= LARGE else Severity.INFO)
+
+
+def _captured(context: Context) -> Iterator[tuple[Node, str]]:
+    """The tensors that a program captured, with their names in the module that was exported: a trace has none."""
+    signature = Exported.of(context.module).signature if context.module.dialect is EXPORT else None
+    if signature is not None:
+        targets = {port.name: port.target for port in signature.inputs if port.kind == CONSTANT}
+        yield from ((param, targets[param.name]) for param in context.module.main().params if param.name in targets)
+    for node, graph in context.view.primitives(torch.CONSTANT):
+        # A trace wraps a tensor that the user makes; weights that torch froze into the graph have no line of the user's.
+        lifted = any(user.op in LIFTS for user in context.view.users(node, graph))
+        if lifted and isinstance(node.type, TensorType) and node.type.rank:
+            yield node, ""

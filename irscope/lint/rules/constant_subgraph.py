@@ -13,6 +13,8 @@ GROWTH = 64 * 1024
 """A folded result larger than this makes the file grow too much for the time it saves, so that the finding is information."""
 FREE = MOVES | hlo.named("constant iota broadcast convert tuple get-tuple-element slice concatenate pad")
 """Operators that are no work on constants: spelled out they would only be longer."""
+ENDS = hlo.named("constant iota broadcast convert tuple get-tuple-element reshape bitcast copy transpose")
+"""Operators at which no finding stands: what they spread or move is reported instead."""
 HEAVY = (Kind.CONTRACTION, Kind.REDUCTION)
 WORTH = 4096
 """Elements from which elementwise work is more than a speck."""
@@ -64,6 +66,19 @@ class ConstantSubgraph(Rule):
             }
         """,
             "n",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[64,256] parameter(0)
+              i = f32[64,128] iota(), iota_dimension=0
+              s = f32[64,128] sine(i)
+              c = f32[64,128] cosine(i)
+              p = f32[64,256] concatenate(s, c), dimensions={1}
+              ROOT r = f32[64,256] add(x, p)
+            }
+        """,
+            "p",
         ),
         Fixture.torchscript(
             """
@@ -131,10 +146,10 @@ class ConstantSubgraph(Rule):
             if graph in context.view.inlined or not any(known):
                 continue
             for node in graph.nodes:
-                if not known[node.index] or node.op in FREE or not node.op.is_primitive:
+                if not known[node.index] or node.op in ENDS or not node.op.is_primitive:
                     continue
                 users = context.view.users(node, graph)
-                if users and all(known[u.index] and u.op is not hlo.tuple for u in users):
+                if users and all(known[u.index] and u.op not in ENDS for u in users):
                     continue
                 yield from self._judge(context, graph, node)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from irscope.analysis.values import written
 from irscope.graph import Effect, Graph, Kind, Node, bytes_of
 from irscope.graph.numbering import numbering
 from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, human_bytes
@@ -128,6 +129,8 @@ class DuplicateSubexpression(Rule):
                 users = context.view.users(node, graph)
                 if users and all(copies[id(twins[u.index])] > 1 for u in users):
                     continue  # its users are duplicates themselves, and are reported
+                if written(first) is written(node):
+                    continue  # one line of a function that is called twice, or one operator of the text: it would name itself
                 size = bytes_of(node.type)
                 heavy = size >= WORTH_BYTES or node.op.kind == Kind.CONTRACTION
                 yield self.finding(

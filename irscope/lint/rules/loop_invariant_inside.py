@@ -8,7 +8,7 @@ from textwrap import dedent
 from irscope.analysis.trips import trip_count
 from irscope.analysis.values import size
 from irscope.graph import Effect, Graph, Kind, Node
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes, saving
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
 from irscope.source import Note, Severity
@@ -31,7 +31,7 @@ class LoopInvariantInside(Rule):
     ## What it does
     Finds, in the body of a `while` and in the computations that it calls, the last operators of subgraphs that read only loop values that
     the body passes on unchanged. Results below 4 KiB are not reported. Results below 64 KiB, except those of products, are information; so
-    is text from before XLA's own optimisation under its policies: XLA hoists the value.
+    is text from before XLA's own optimisation under its policies: XLA hoists the value, and the change saves nothing.
 
     ## Why is this bad?
     Every iteration does the same work.
@@ -184,10 +184,11 @@ class LoopInvariantInside(Rule):
                 yield self.finding(
                     context, node,
                     f"%{node.name} ({node.op.name}, {human_bytes(size(node))}) is the same in every iteration"
-                    + (f" of {trips}" if trips is not None else ""),
+                    + (f" of {trips}" if trips is not None else "")
+                    + ("; XLA computes it before the loop by itself" if hoisted else ""),
                     notes=(Note(f"the loop is %{loop.name} in {graph.name}", loop.loc),),
                     help="compute it before the loop",
-                    saves=Edit({node: partial(_before, node)}),
+                    saves=saving() if hoisted else Edit({node: partial(_before, node)}),
                 ).with_severity(None if (heavy or size(node) >= LARGE_BYTES) and not hoisted else Severity.INFO)
 
 

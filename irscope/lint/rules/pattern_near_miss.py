@@ -14,7 +14,7 @@ from irscope.source import Note, Severity
 
 _SOFTMAX = """
             ENTRY e {{
-              x = f32[8,8] parameter(0)
+              {3}
               v = f32[8,16] parameter(1)
               z = f32[] constant(0)
               i = f32[] constant(-inf)
@@ -24,10 +24,13 @@ _SOFTMAX = """
               y = f32[8,8] exponential(d)
               t = f32[8] reduce(y, z), dimensions={{1}}, to_apply=sum
               b = f32[8,8] broadcast(t), dimensions={{0}}
-              q = f32[8,8] divide(y, b)
-              ROOT r = f32[8,16] dot(q, v), lhs_contracting_dims={{{2}}}, rhs_contracting_dims={{0}}
+              p = f32[8,8] divide(y, b)
+              ROOT r = f32[8,16] dot(p, v), lhs_contracting_dims={{{2}}}, rhs_contracting_dims={{0}}
             }}
         """
+_SCORES = """q = f32[8,4] parameter(0)
+              k = f32[8,4] parameter(2)
+              x = f32[8,8] dot(q, k), lhs_contracting_dims={1}, rhs_contracting_dims={1}"""
 _LOGITS = """
             ENTRY e {{
               x = f32[8,{1}] parameter(0)
@@ -120,8 +123,8 @@ class PatternNearMiss(Rule):
     timed = False
     structural = inside = True
     bad = (
-        Fixture.hlo(_SOFTMAX.format("0", "1", "1"), "m"),
-        Fixture.hlo(_SOFTMAX.format("1", "0", "0"), "r"),
+        Fixture.hlo(_SOFTMAX.format("0", "1", "1", _SCORES), "m"),
+        Fixture.hlo(_SOFTMAX.format("1", "0", "0", _SCORES), "r"),
         Fixture.hlo(_GELU.format("0.0347", "0.79788456"), "t"),
         Fixture.torchscript(_TURNED.format("cat(%parts, %last)", "%a, %b"), "cat"),
         Fixture.relay(_RMS.format("%1 = mean(%0, axis=[-1], keepdims=True);", "%3 = rsqrt(%1);"), "3"),
@@ -129,7 +132,8 @@ class PatternNearMiss(Rule):
         Fixture.hlo(_LOGITS.format("i", 512), "m", policy="xla-gpu"),
     )
     good = (
-        Fixture.hlo(_SOFTMAX.format("1", "0", "1")),
+        Fixture.hlo(_SOFTMAX.format("1", "0", "1", _SCORES)),
+        Fixture.hlo(_SOFTMAX.format("1", "0", "0", "x = f32[8,8] parameter(0)")),
         Fixture.hlo(_GELU.format("0.044715", "0.79788456")),
         Fixture.torchscript(_TURNED.format("cat(%parts, %last)", "%n, %a")),
         Fixture.relay(_RMS.format("%1 = mean(%0, axis=[-1], keepdims=True);\n  %2 = add(%1, 1e-06f);", "%3 = rsqrt(%2);")),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from irscope.analysis.recognise.norms import LAYER, normalisations
 from irscope.analysis.recognise.parts import readers
-from irscope.analysis.recognise.softmax import softmax
 from irscope.analysis.values import CALLS, SPREADS, body_operator, cone, reduces, size, written
-from irscope.graph import Graph, Node, TensorType
+from irscope.graph import Effect, Graph, Node, TensorType
+from irscope.graph.numbering import numbering
 from irscope.graph.walk import behind
 from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.ops import hlo
@@ -50,9 +50,9 @@ class UnstableSoftmax(Rule):
     """Exponentials are divided by their sum, or the logarithm of their sum is computed, without subtracting the maximum first.
 
     ## What it does
-    Finds `exp(x) / sum(exp(x))` and `log(sum(exp(x)))` where `x` is not a difference from a maximum and is not bounded (`tanh`, `clamp`).
-    Also, as information, normalisations from 1 MiB up that compute the mean and the mean square of the differences in two kernels of the
-    chosen policy: each kernel reads the whole value.
+    Finds `exp(x) / sum(exp(x))`, with the exponential written once or twice, and `log(sum(exp(x)))`, where `x` is not a difference from a
+    maximum and is not bounded (`tanh`, `clamp`). Also, as information, normalisations from 1 MiB up that compute the mean and the mean
+    square of the differences in two kernels of the chosen policy: each kernel reads the whole value.
 
     ## Why is this bad?
     `exp` of 89 is infinite in f32, and of 12 in f16: one large logit makes the result `nan`. A second pass over a value that does not fit
@@ -68,7 +68,7 @@ class UnstableSoftmax(Rule):
     Two passes lose fewer digits than one.
     """
 
-    code, name, severity, default = "ALG006", "unstable-softmax", Severity.ERROR, False
+    code, name, severity = "ALG006", "unstable-softmax", Severity.ERROR
     timed = False
     structural = inside = True
     bad = (
@@ -97,6 +97,24 @@ class UnstableSoftmax(Rule):
               y = f32[8,128] exponential(q)
               s = f32[8] reduce(y, z), dimensions={1}, to_apply=sum
               ROOT l = f32[8] log(s)
+            }
+        """,
+            "y",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[8,128] parameter(0)
+              z = f32[] constant(0)
+              h = f32[] constant(2)
+              w = f32[8,128] broadcast(h), dimensions={}
+              q = f32[8,128] multiply(x, w)
+              y = f32[8,128] exponential(q)
+              s = f32[8] reduce(y, z), dimensions={1}, to_apply=sum
+              q2 = f32[8,128] multiply(x, w)
+              y2 = f32[8,128] exponential(q2)
+              b = f32[8,128] broadcast(s), dimensions={0}
+              ROOT r = f32[8,128] divide(y2, b)
             }
         """,
             "y",
@@ -232,12 +250,20 @@ def _together(context: Context, one: Node, two: Node) -> bool:
 
 def _normalised(context: Context, graph: Graph, node: Node, total: Node) -> str:
     """How the program uses the exponentials and their sum, as text; empty if it is neither softmax nor log-sum-exp."""
-    for user, _ in readers(context.view.survey.users(graph), total):
+    for user, through in readers(context.view.survey.users(graph), total):
         if user.op is hlo.log:
             return "the logarithm of a sum of exponentials"
-        if (found := softmax(user)) is not None and found.exponential is node and found.total is total:
+        if user.op is hlo.divide and user.operands[1] is through and _is_same(graph, behind(user.operands[0], SPREADS), node):
             return "a softmax"
     return ""
+
+
+def _is_same(graph: Graph, one: Node, exponential: Node) -> bool:
+    """Whether a node is the exponential, or has its value: programs write ``exp(x) / exp(x).sum()``."""
+    if one is exponential or one.op is not hlo.exponential:
+        return one is exponential
+    numbers = numbering(graph, alone=lambda node: node.op is hlo.parameter or node.op.effect is not Effect.PURE)
+    return numbers[one.index] == numbers[exponential.index]
 
 
 def _bounded(node: Node) -> bool:

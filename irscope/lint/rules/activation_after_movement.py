@@ -1,0 +1,158 @@
+"""FUS021: a conversion, reshape or transpose is between a convolution or product and its activation."""
+
+from __future__ import annotations
+
+from irscope.analysis.values import FILLS, dims, number
+from irscope.graph import Graph, Kind, Node
+from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint.rules.cast_between import CastBetween
+from irscope.lint.rules.reshape_or_transpose_between import ReshapeOrTransposeBetween
+from irscope.ops import hlo
+from irscope.source import Note, Severity
+
+BETWEEN = {hlo.convert: (hlo.convolution, hlo.dot), hlo.reshape: (hlo.convolution,), hlo.transpose: (hlo.convolution,)}
+"""What stands between, and after which operators: products of torch and TVM are reshaped as a matter of course, to merge dimensions."""
+MOST = 4
+"""The most conversions, reshapes and transposes in a row."""
+
+_CONVOLUTION = """
+    ENTRY e {{
+      x = f32[4,32,28,28] parameter(0)
+      w = f32[64,32,3,3] parameter(1)
+      c = f32[4,64,28,28] convolution(x, w), window={{size=3x3 pad=1_1x1_1}}, dim_labels=bf01_oi01->bf01
+      {0}
+    }}
+"""
+_TORCH = """
+            graph(%x : Float(4, 32, 28, 28), %w : Float(64, 32, 3, 3), %b : Float(64)):
+              %one : int = prim::Constant[value=1]()
+              %zero : int = prim::Constant[value=0]()
+              %two : int = prim::Constant[value=2]()
+              %none : NoneType = prim::Constant()
+              %last : int = prim::Constant[value=-1]()
+              %ones : int[] = prim::ListConstruct(%one, %one)
+              %c : Float(4, 64, 28, 28) = aten::conv2d(%x, %w, %b, %ones, %ones, %ones, %one)
+              {0}
+              return (%y)
+        """
+_RELAY = """
+            def @main(%x: Tensor[(4, 32, 28, 28), float32], %w: Tensor[(64, 32, 3, 3), float32]) {{
+              %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=64, kernel_size=[3, 3]);
+              {0}
+            }}
+        """
+
+
+class ActivationAfterMovement(Rule):
+    """A conversion, reshape or transpose is between a convolution or product and its activation.
+
+    ## What it does
+    Finds convolutions whose result, also with a bias, is converted, reshaped or transposed and then goes through an activation: an
+    elementwise operator of the result alone, or of it and numbers. After matrix products it finds conversions only. What
+    cast-between and reshape-or-transpose-between report with a saving is not repeated.
+
+    ## Why is this bad?
+    Libraries and compilers apply an activation to the result of a convolution while it is in registers, if it follows directly. Whether
+    this compiler loses anything by the operator between them depends on its rules: `--why-not-fused` answers it.
+
+    ## Use instead
+    The activation first: `relu(conv(x)).reshape(...)`, `relu(conv(x)).to(bfloat16)`.
+
+    ## Known false positives
+    Compilers that move the operator out of the way, for which the order makes no difference.
+    """
+
+    code, name, severity = "FUS021", "activation-after-movement", Severity.INFO
+    structural = True
+    bad = (
+        Fixture.hlo(
+            _CONVOLUTION.format("""r = f32[4,64,784] reshape(c)
+      z = f32[] constant(0)
+      b = f32[4,64,784] broadcast(z), dimensions={}
+      ROOT y = f32[4,64,784] maximum(r, b)"""),
+            "r",
+        ),
+        Fixture.hlo(
+            _CONVOLUTION.format("""h = bf16[4,64,28,28] convert(c)
+      ROOT y = bf16[4,64,28,28] tanh(h)"""),
+            "h",
+        ),
+        Fixture.torchscript(
+            _TORCH.format("""%r : Float(4, 64, 784) = aten::flatten(%c, %two, %last)
+              %y : Float(4, 64, 784) = aten::relu(%r)"""),
+            "r",
+        ),
+        Fixture.relay(_RELAY.format('%1 = cast(%0, dtype="bfloat16");\n              %2 = nn.relu(%1);\n              %2'), "1"),
+    )
+    good = (
+        Fixture.hlo(
+            _CONVOLUTION.format("""t = f32[4,64,28,28] tanh(c)
+      ROOT y = f32[4,64,784] reshape(t)""")
+        ),
+        Fixture.hlo(
+            _CONVOLUTION.format("""r = f32[4,64,784] reshape(c)
+      s = f32[4,64,784] parameter(2)
+      ROOT y = f32[4,64,784] add(r, s)""")
+        ),
+        Fixture.torchscript(
+            _TORCH.format("""%a : Float(4, 64, 28, 28) = aten::relu(%c)
+              %y : Float(4, 64, 784) = aten::flatten(%a, %two, %last)""")
+        ),
+        Fixture.relay(_RELAY.format('%1 = nn.relu(%0);\n              cast(%1, dtype="bfloat16")')),
+    )
+
+    def check(self, context: Context) -> Findings:
+        if context.view.optimised:
+            return
+        gains = (*CastBetween.found_in(context), *ReshapeOrTransposeBetween.found_in(context))
+        priced = {(found.graph, found.node) for found in gains if (found.saves or {}).get("us")}
+        for first, graph in context.view.primitives(*BETWEEN):
+            place = _place(context, graph, first)
+            if place is None or {(graph.name, node.name) for node in (first, *place[1:])} & priced:
+                continue
+            anchor, _, active = place
+            what = f"{first.op.name}s" if first.op is not hlo.convert else "converts"
+            yield self.finding(
+                context, first,
+                f"%{first.name} {what} the result of %{anchor.name} ({anchor.op.name}) before its activation %{active.name}",
+                notes=(Note(f"%{anchor.name} is here", anchor.loc), Note(f"%{active.name} ({active.op.name}) follows", active.loc)),
+                help=f"apply the {active.op.name} first, and {first.op.name} its result",
+            )
+
+
+def _place(context: Context, graph: Graph, first: Node) -> tuple[Node, Node, Node] | None:
+    """The convolution or product before a conversion or movement, the last of those in a row, and the activation after it."""
+    anchor = _anchor(first)
+    if anchor.op not in BETWEEN[first.op]:
+        return None
+    last = _last(context, graph, first)
+    users = context.view.users(last, graph)
+    active = next((user for user in users if _is_activation(user, last)), None)
+    return (anchor, last, active) if active is not None and all(user.op.kind is Kind.ELEMENTWISE for user in users) else None
+
+
+def _anchor(first: Node) -> Node:
+    """What computes the operand, also with a bias added: a spread vector."""
+    source = first.operands[0]
+    if source.op is hlo.add:
+        biases = [operand for operand in source.operands if operand.op in FILLS]
+        source = next((operand for operand in source.operands if operand not in biases), source) if biases else source
+    return source
+
+
+def _last(context: Context, graph: Graph, first: Node) -> Node:
+    """The last of the conversions, reshapes and transposes in a row that begin with a node."""
+    last = first
+    for _ in range(MOST):
+        after = context.view.only_user(last, graph)
+        if after is None or after.op not in BETWEEN:
+            break
+        last = after
+    return last
+
+
+def _is_activation(user: Node, value: Node) -> bool:
+    """Whether an elementwise operator reads nothing but a value and numbers."""
+    if user.op.kind is not Kind.ELEMENTWISE or user.op is hlo.convert or dims(user) != dims(value):
+        return False
+    return all(operand is value or number(operand) is not None for operand in user.operands)
