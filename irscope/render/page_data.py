@@ -11,7 +11,7 @@ from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node
 from irscope.render.folding import Fold, folding, text_of
-from irscope.render.labels import headline
+from irscope.render.labels import work_title
 from irscope.source import Finding
 
 MAX_PLAIN = 200
@@ -76,7 +76,7 @@ class _Maker:
             "scalar": graph in survey.calls.scalar, "fused": graph in survey.calls.fused,
             "root": graph.root.index if graph.root is not None else -1,
             "names": "\n".join(node.name for node in nodes),
-            "title": [self.titles.number(headline(node)) for node in nodes],
+            "title": [self.titles.number(work_title(node, survey.naming)) for node in nodes],
             "type": [self._type(node) for node in nodes],
             "class": [CLASSES.index(drawn_class(node)) for node in nodes],
             "scope": [self.scopes.number(scope) for scope in scopes],
