@@ -12,6 +12,7 @@ from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, TupleType, bytes_of
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Parameter
+from irscope.render.badges import Badges
 from irscope.render.folding import MANY_PARAMETERS, Fold, folding, n_boxes, text_of
 from irscope.render.labels import headline, inside_text, shape_text
 from irscope.render.marks import Marks
@@ -76,10 +77,12 @@ class _Detail:
         self.view.links = list(links.values())
         self._mark_results(top)
         self._unframe()
-        marks, opened = Marks(options.findings), {place.graph for place in self._places}
+        marks, badges, opened = Marks(options.findings), Badges(options.highlights), {place.graph for place in self._places}
         for place in self._places:
             marks.put(place.graph, place.box_of, opened, place.is_drawn)
+            badges.put(place.graph, place.box_of, opened, place.is_drawn)
         stub_crowds(self.view)
+        badges.join(self.view)
         for box in self.view.boxes:
             if len(box.inputs) > MAX_INPUTS:
                 box.inputs[MAX_INPUTS - 1:] = [f"+{len(box.inputs) - MAX_INPUTS + 1} more"]

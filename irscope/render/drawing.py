@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from irscope.analysis.highlights import Highlights, highlights
 from irscope.graph import Node, Reading
 from irscope.query.choose import Choice
+from irscope.render.badges import heading
 from irscope.render.detail import detail_view, fits
 from irscope.render.dot import can_draw, dot_text, draw
 from irscope.render.overview import MAX_OVERVIEW, overview
@@ -32,21 +34,24 @@ class DrawingOptions:
 def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> Drawing:
     """The boxes and links of a choice."""
     limit = options.max_boxes or MAX_BOXES
+    found = highlights(choice.survey) if choice.picked is None and choice.graph is choice.survey.entry else Highlights()
     if choice.picked is not None and len(choice.picked) > limit:
         raise UserError(f"{len(choice.picked):,} nodes are too many to read in a drawing (the limit is {limit})",
                         "a smaller --radius, a narrower --where, or --max-nodes N; --format tree lists them")
     if choice.picked is not None or fits(choice.graph, limit):
         detailed = BoxOptions(limit, depth=options.depth, picked=choice.picked, centre=choice.centre, findings=reading.findings,
-                           kernels=options.kernels)
+                           kernels=options.kernels, highlights=found)
         view = detail_view(choice.survey, choice.graph, detailed)
         if options.kernels:
             view.notes.insert(0, f"frames are kernels under {options.kernels_of}")
     else:
         limit = options.max_boxes or MAX_OVERVIEW
-        folded = BoxOptions(limit, generous=options.max_boxes is not None, depth=options.depth, findings=reading.findings)
+        folded = BoxOptions(limit, generous=options.max_boxes is not None, depth=options.depth, findings=reading.findings,
+                           highlights=found)
         view = overview(choice.survey, choice.graph, folded)
         if options.kernels:
             view.notes.append(f"too large to frame the kernels of {options.kernels_of}: --around NODE, --where, --max-nodes")
+    view.heading = heading(found)
     if choice.what:
         view.notes.insert(0, choice.what)
     return view

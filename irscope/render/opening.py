@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.outline import Section
@@ -47,10 +47,10 @@ class Folded:
         return drawn[0] if len(drawn) == 1 else None
 
 
-def open_sections(outline: Folded, options: BoxOptions, focus: Collection[Node] = ()) -> set[Section]:
+def open_sections(outline: Folded, options: BoxOptions, focus: Sequence[Node] = ()) -> set[Section]:
     """The sections to open, the root among them, while no more than ``options.max_boxes`` are to be drawn.
 
-    Sections around the nodes of ``focus`` are opened first, then those of the largest share of the cost.
+    Sections around the nodes of ``focus`` are opened first, in their order, then those of the largest share of the cost.
     """
     root = outline.root
     whole_cost, whole_nodes = estimate(root.flops, root.bytes) or 1.0, root.n_nodes or 1
@@ -62,7 +62,7 @@ def open_sections(outline: Folded, options: BoxOptions, focus: Collection[Node] 
 
     def weight(section: Section) -> float:
         share = estimate(section.flops, section.bytes) / whole_cost + WEIGHT_OF_NODES * section.n_nodes / whole_nodes
-        return share * (WEIGHT_OF_UPDATE if section in update else 1.0) + (section in wanted)
+        return share * (WEIGHT_OF_UPDATE if section in update else 1.0) + wanted.get(section, 0)
 
     items = outline.inside(root)
     boxes = len(items)
@@ -85,22 +85,19 @@ def open_sections(outline: Folded, options: BoxOptions, focus: Collection[Node] 
         below = [(child, depth + 1) for child in items if isinstance(child, Section)]
 
 
-def _around(root: Section, focus: Collection[Node]) -> set[Section]:
-    """The sections around some nodes; around a node of a folded copy, those of the first copy that are drawn for it."""
-    found: set[Section] = set()
-    if not focus:
-        return found
-    stack = [(root, False)]
+def _around(root: Section, focus: Sequence[Node]) -> dict[Section, int]:
+    """The sections around some nodes, by the rank of the first; around a node of a folded copy, those that are drawn for it."""
+    rank = {node: len(focus) - i for i, node in reversed(list(enumerate(focus)))}
+    found: dict[Section, int] = {}
+    stack = [(root, False)] if focus else []
     while stack:
         section, done = stack.pop()
         if done:
-            if any(child in found for child in section.children):
-                found.add(section)
-            continue
-        if any(node in focus for node in _own(section)):
-            found.add(section)
-        stack.append((section, True))
-        stack += [(child, False) for child in section.children]
+            found[section] = max((rank.get(node, 0) for node in _own(section)), default=0)
+            found[section] = max(found[section], *(found[child] for child in section.children), 0)
+        else:
+            stack.append((section, True))
+            stack += [(child, False) for child in section.children]
     return found
 
 

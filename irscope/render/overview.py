@@ -5,35 +5,34 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 from irscope.analysis.classes import drawn_class
+from irscope.analysis.highlights import drawn_node
 from irscope.analysis.outline import Section
 from irscope.analysis.summary import estimate
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, bytes_of
 from irscope.ops import hlo
+from irscope.render.badges import Badges
 from irscope.render.folding import Fold, folding, text_of
 from irscope.render.labels import inside_text, shape_text, work_title
 from irscope.render.marks import Marks
 from irscope.render.opening import Folded, open_sections
+from irscope.render.room import is_readable
 from irscope.render.units import bytes_, flops, plural, short
 from irscope.render.view import Box, BoxFrame, BoxOptions, Drawing, Link, bundle, stub_crowds
 
 MAX_OVERVIEW = 40
 """Boxes of an overview: it is to be taken in at a glance."""
-SCREEN = 1500
-"""Pixels of the longest chain of boxes: scaled to a screen of 1440 by 900, the titles are still read."""
 FEWEST = 14
-"""An overview is not made smaller than this, however long its chain."""
-GAP, LINE = 54, 13
-"""Pixels between two boxes with their margins, and of a line."""
+"""An overview is not made smaller than this, however long its chains."""
 MAX_NAME = 34
 MAX_INPUTS = 3
 """Lines of a box for what is written into it."""
 
 
 def overview(survey: Survey, graph: Graph, options: BoxOptions) -> Drawing:
-    """The sections of ``graph``, the costliest open first; fewer where the boxes below each other would not fit a screen."""
+    """The sections of ``graph``, the costliest open first; fewer where the boxes would not fit a screen."""
     view = _Overview(survey, graph, options).view
-    while len(view.boxes) > FEWEST and _height(view) > SCREEN and not options.generous:
+    while len(view.boxes) > FEWEST and not options.generous and not is_readable(view):
         options = replace(options, max_boxes=max(FEWEST, min(options.max_boxes, len(view.boxes)) * 3 // 4))
         view = _Overview(survey, graph, options).view
     return view
@@ -44,19 +43,23 @@ class _Overview:
         self.survey, self.graph, self.options = survey, graph, options
         self.view = Drawing(f"{survey.module.name} / {graph.name}")
         self.folds = folding(graph, fold_parameters=True)
-        if graph.root is not None and graph.root.op is hlo.tuple:
-            self.folds[graph.root.index] = Fold.VIA  # the results of a training step are hundreds, and say nothing
+        for node in graph.nodes:
+            if node.op is hlo.tuple:
+                self.folds[node.index] = Fold.VIA  # the results of a training step are hundreds, and say nothing
         self.outline = Folded(survey.outline_of(graph), self.folds)
-        self.opened = open_sections(self.outline, options)
+        self.opened = open_sections(self.outline, options, self._focus())
         self.box_of: list[Box | None] = [None] * len(graph.nodes)
         self.copies_of: list[dict[Section, int]] = [{}] * len(graph.nodes)
         self.times = survey.calls.times.get(graph, 1.0)
         self._place(self.outline.root)
         self._map_copies()
         Marks(options.findings).put(graph, lambda node: self.box_of[node.index])
+        badges = Badges(options.highlights)
+        badges.put(graph, lambda node: self.box_of[node.index])
         self._link()
         bundle(self.view)
         stub_crowds(self.view)
+        badges.join(self.view)
         for box in self.view.boxes:
             if len(box.inputs) > MAX_INPUTS:
                 box.inputs[MAX_INPUTS - 1:] = [f"+{len(box.inputs) - MAX_INPUTS + 1} more"]
@@ -65,11 +68,19 @@ class _Overview:
             what = f"{plural(len(graph.nodes), 'node')}; {plural(closed, 'section')} closed"
             self.view.notes.append(f"{what}: more with --max-nodes, --around")
 
+    def _focus(self) -> list[Node]:
+        """The nodes around which sections are opened first: the costliest kernel, the largest copy, the ends of the costliest edge."""
+        found = self.options.highlights
+        first = [*found.kernels[:1], *found.copies[:1], *found.edges[:1]]
+        drawn = (drawn_node(self.survey, one.graph, node, self.graph) for one in first for node in one.nodes)
+        return [node for node in drawn if node is not None]
+
     def _place(self, root: Section) -> None:
         """Place the boxes of the open sections, the outer ones first."""
         stack: list[tuple[Section, BoxFrame | None]] = [(root, None)]
         while stack:
             section, frame = stack.pop()
+            below: list[tuple[Section, BoxFrame | None]] = []
             for child in section.children:
                 only = self.outline.only_node(child)
                 if only is not None:
@@ -77,9 +88,10 @@ class _Overview:
                 elif child in self.opened:
                     inner = BoxFrame(_title(child), frame, "section", _title(child))
                     self.view.clusters.append(inner)
-                    stack.append((child, inner))
+                    below.append((child, inner))
                 else:
                     self._place_section(child, frame)
+            stack += reversed(below)
             for node in filter(self.outline.is_drawn, section.nodes):
                 self._place_node(node, frame)
 
@@ -186,27 +198,6 @@ class _Overview:
             elif fold is Fold.VIA:
                 stack.extend(reversed(top.operands))
         return found
-
-
-def _height(view: Drawing) -> int:
-    """The height of the longest chain of boxes, in pixels."""
-    users: dict[Box, list[Box]] = defaultdict(list)
-    waiting = Counter(link.target for link in view.links)
-    for link in view.links:
-        users[link.source].append(link.target)
-    top = dict.fromkeys(view.boxes, 0)
-    ready = [box for box in view.boxes if not waiting[box]]
-    highest = 0
-    while ready:
-        box = ready.pop()
-        bottom = top[box] + GAP + LINE * (1 + len(box.lines) + len(box.inputs))
-        highest = max(highest, bottom)
-        for user in users[box]:
-            top[user] = max(top[user], bottom)
-            waiting[user] -= 1
-            if not waiting[user]:
-                ready.append(user)
-    return highest
 
 
 def _title(section: Section) -> str:
