@@ -45,9 +45,9 @@ class Leak:
     bytes: int
 
     @property
-    def largest(self) -> Node:
+    def largest(self) -> tuple[Graph, Node]:
         """The largest member; of equal ones the first."""
-        return max((node for _, node in self.members), key=lambda node: bytes_of(node.type))
+        return max(self.members, key=lambda member: bytes_of(member[1].type))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Callable, Mapping
 
 from irscope.analysis.highlights import Highlight, Highlights, Leak
+from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, bytes_of
-from irscope.render.marks import shown_in
 from irscope.render.units import bytes_, count, flops, percent, plural
 from irscope.render.view import Box, Drawing
 
@@ -22,8 +22,9 @@ def heading(found: Highlights) -> list[str]:
 def sentence(one: Highlight | Leak) -> str:
     """``largest copy %copy.12, 2 MiB``."""
     if isinstance(one, Leak):
-        size = bytes_(bytes_of(one.largest.type))
-        return f"dtype leak {one.label}: {plural(len(one.members), 'value')}, the largest %{one.largest.name}, {size}"
+        largest = one.largest[1]
+        size = bytes_(bytes_of(largest.type))
+        return f"dtype leak {one.label}: {plural(len(one.members), 'value')}, the largest %{largest.name}, {size}"
     figures = [flops(one.flops)] if one.flops else []
     figures += [bytes_(one.bytes), *([percent(one.share)] if one.share else [])]
     times = f" x{count(one.times)}" if one.times != 1 else ""
@@ -38,28 +39,24 @@ def names(one: Highlight) -> str:
 class Badges:
     """Puts highlights on the boxes that show them, as lines: ``largest copy %copy.12``, ``3 f64, 12 bf16 -> f32``."""
 
-    def __init__(self, found: Highlights) -> None:
-        self.found = found
-        self._of: dict[tuple[Graph, Node], list[str]] = {}
-        for one in [*found.kernels, *found.copies]:
-            self._of.setdefault((one.graph, one.nodes[0]), []).append(f"{one.label} {names(one)}")
-        self._leaks = {place: leak.label for leak in found.leaks for place in leak.members}
-        self._ends = {(one.graph, node) for one in found.edges for node in one.nodes}
-        self._boxes: dict[tuple[Graph, Node], Box] = {}
+    def __init__(self, survey: Survey, found: Highlights) -> None:
+        self.survey, self.found = survey, found
+        self._shown: Mapping[Graph, Callable[[Node], Box | None]] = {}
 
-    def put(self, graph: Graph, box_of: Callable[[Node], Box | None], opened: Container[Graph] = (),
-            is_drawn: Callable[[Node], bool] = lambda node: True) -> None:
-        """Mark the boxes of a graph; a box stands for the bodies of its nodes that are not ``opened``."""
-        leaks: dict[Box, Counter[str]] = {}
-        for box, inside, node in shown_in(graph, box_of, opened, is_drawn):
-            place = inside, node
-            if place in self._of:
-                box.badges += self._of[place]
+    def put(self, shown: Mapping[Graph, Callable[[Node], Box | None]]) -> None:
+        """Mark the boxes of a drawing, which shows the nodes of these graphs by these functions."""
+        self._shown = shown
+        for one in [*self.found.kernels, *self.found.copies]:
+            box = self._box(one.graph, one.nodes[0])
+            if box is not None:
+                box.badges.append(f"{one.label} {names(one)}")
                 box.tags.add("highlight")
-            if place in self._leaks:
-                leaks.setdefault(box, Counter())[self._leaks[place]] += 1
-            if place in self._ends:
-                self._boxes[place] = box
+        leaks: dict[Box, Counter[str]] = {}
+        for leak in self.found.leaks:
+            for graph, node in leak.members:
+                box = self._box(graph, node)
+                if box is not None:
+                    leaks.setdefault(box, Counter())[leak.label] += 1
         for box, counted in leaks.items():
             box.badges.append(", ".join(f"{count(n)} {label}" for label, n in counted.most_common()))
 
@@ -67,7 +64,7 @@ class Badges:
         """Mark the links of the unfused edges; where both ends are in one box, or no link joins them, the box of the consumer."""
         links = {(link.source, link.target): link for link in view.links}
         for one in self.found.edges:
-            source, target = (self._boxes.get((one.graph, node)) for node in one.nodes)
+            source, target = (self._box(one.graph, node) for node in one.nodes)
             if target is None:
                 continue
             link = links.get((source, target)) if source is not None else None
@@ -75,6 +72,23 @@ class Badges:
                 link.label = f"not fused: {bytes_(one.bytes)}"
             target.badges.append(f"not fused with %{one.nodes[0].name}" if source is not target else f"not fused: {names(one)}")
             target.tags.add("highlight")
+
+    def _box(self, graph: Graph, node: Node) -> Box | None:
+        """The box that shows a node: its own, that of what calls it, or that of a user; None where none does."""
+        calls = self.survey.calls
+        while graph not in self._shown:
+            callers = calls.callers.get(graph)
+            if not callers:
+                return None
+            graph, node = callers[0]
+        box_of = self._shown[graph]
+        box = box_of(node)
+        ring, seen = [node], {node}
+        while box is None and ring:
+            ring = [user for each in ring for user in self.survey.users(graph)[each.index] if user not in seen]
+            seen.update(ring)
+            box = next((found for user in ring if (found := box_of(user)) is not None), None)
+        return box
 
 
 def as_json(found: Highlights) -> dict[str, object]:

@@ -17,7 +17,7 @@ from irscope.render.folding import MANY_PARAMETERS, Fold, folding, n_boxes, text
 from irscope.render.labels import headline, inside_text, shape_text
 from irscope.render.marks import Marks
 from irscope.render.units import bytes_, flops, plural, short
-from irscope.render.view import Box, BoxFrame, BoxOptions, Drawing, Link, stub_crowds
+from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxOptions, Drawing, Link, stub_crowds
 
 MAX_NAME = 34
 MAX_INPUTS = 5
@@ -71,16 +71,19 @@ class _Detail:
         self._places = [top]
         self._fill(top)
         self._open_bodies(top)
+        if picked is None and len(self.view.boxes) < MIN_BOXES:
+            self._open_code(top)
         links: dict[tuple[Box, Box], Link] = {}
         for place in self._places:
             self._link(place, links)
         self.view.links = list(links.values())
         self._mark_results(top)
         self._unframe()
-        marks, badges, opened = Marks(options.findings), Badges(options.highlights), {place.graph for place in self._places}
+        marks, badges = Marks(options.findings), Badges(survey, options.highlights)
+        places = {place.graph: place.box_of for place in self._places}
         for place in self._places:
-            marks.put(place.graph, place.box_of, opened, place.is_drawn)
-            badges.put(place.graph, place.box_of, opened, place.is_drawn)
+            marks.put(place.graph, place.box_of, places, place.is_drawn)
+        badges.put(places)
         stub_crowds(self.view)
         badges.join(self.view)
         for box in self.view.boxes:
@@ -160,6 +163,13 @@ class _Detail:
                     inner = self._open(place, caller, body, folds)
                     depth[inner] = depth[place] + 1
                     todo.append(inner)
+
+    def _open_code(self, top: _Place) -> None:
+        """Open the scalar code of the largest operator: a program of few steps is about that."""
+        callers = [node for node in top.graph.nodes if node.index in top.boxes and node.bodies and body_use(node) is BodyUse.ELEMENT]
+        caller = max(callers, key=lambda node: len(node.bodies[0].nodes), default=None)
+        if caller is not None and fits(caller.bodies[0], self.options.max_boxes - len(self.view.boxes)):
+            self._open(top, caller, caller.bodies[0], folding(caller.bodies[0], False))
 
     def _open(self, place: _Place, caller: Node, body: Graph, folds: list[Fold]) -> _Place:
         outer = place.boxes[caller.index]

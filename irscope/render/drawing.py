@@ -2,17 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from irscope.analysis.calls import BodyUse, body_use
 from irscope.analysis.highlights import Highlights, highlights
-from irscope.graph import Node, Reading
+from irscope.graph import Graph, Node, Reading
 from irscope.query.choose import Choice
 from irscope.render.badges import heading
 from irscope.render.detail import detail_view, fits
 from irscope.render.dot import can_draw, dot_text, draw
 from irscope.render.overview import MAX_OVERVIEW, overview
 from irscope.render.svg import svg_text
-from irscope.render.view import MAX_BOXES, BoxOptions, Drawing
+from irscope.render.view import MAX_BOXES, MIN_BOXES, BoxOptions, Drawing
 from irscope.source import UserError
 
 
@@ -42,6 +43,10 @@ def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> Drawin
         detailed = BoxOptions(limit, depth=options.depth, picked=choice.picked, centre=choice.centre, findings=reading.findings,
                            kernels=options.kernels, highlights=found)
         view = detail_view(choice.survey, choice.graph, detailed)
+        caller = _largest(choice.graph) if choice.picked is None and len(view.boxes) < MIN_BOXES else None
+        if caller is not None and not fits(caller.bodies[0], limit):
+            view = overview(choice.survey, caller.bodies[0], replace(detailed, max_boxes=options.max_boxes or MAX_OVERVIEW))
+            view.notes.append(f"inside %{caller.name}, which does most of {choice.graph.name}")
         if options.kernels:
             view.notes.insert(0, f"frames are kernels under {options.kernels_of}")
     else:
@@ -55,6 +60,12 @@ def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> Drawin
     if choice.what:
         view.notes.insert(0, choice.what)
     return view
+
+
+def _largest(graph: Graph) -> Node | None:
+    """The fusion or call with the most nodes in its body."""
+    callers = (node for node in graph.nodes if node.bodies and body_use(node) is BodyUse.ONCE)
+    return max(callers, key=lambda node: len(node.bodies[0].nodes), default=None)
 
 
 def drawing(reading: Reading, choice: Choice, format: str, options: DrawingOptions) -> bytes:

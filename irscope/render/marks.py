@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable
 
 from irscope.graph import Graph, Node
 from irscope.graph.walk import callees_first_of
@@ -31,30 +31,18 @@ class Marks:
         A box answers for the bodies that are not ``opened`` in the drawing, and for all that these call. A finding that names no graph is
         about every node of that name.
         """
-        if self._of:
-            for box, inside, node in shown_in(graph, box_of, opened, is_drawn):
-                box.findings += self._of.get((inside.name, node.name), [])
-                if inside is graph:
-                    box.findings += self._of.get(("", node.name), [])
-
-
-def shown_in(graph: Graph, box_of: Callable[[Node], Box | None], opened: Container[Graph],
-             is_drawn: Callable[[Node], bool]) -> Iterator[tuple[Box, Graph, Node]]:
-    """The nodes of a graph and of the bodies that are not ``opened``, with the box that shows each.
-
-    The box of a node that is not drawn itself is that of a user. A box stands for the bodies of its node and all that these call.
-    """
-    users = graph.users()
-    shown: dict[int, Box] = {}
-    for node in reversed(graph.nodes):
-        box = box_of(node) or next((shown[user.index] for user in users[node.index] if user.index in shown), None)
-        if box is None or not is_drawn(node):
-            continue
-        shown[node.index] = box
-        yield box, graph, node
-        if node.bodies:
+        if not self._of:
+            return
+        users = graph.users()
+        shown: dict[int, Box] = {}
+        for node in reversed(graph.nodes):
+            box = box_of(node) or next((shown[user.index] for user in users[node.index] if user.index in shown), None)
+            if box is None or not is_drawn(node):
+                continue
+            shown[node.index] = box
+            box.findings += self._of.get((graph.name, node.name), []) + self._of.get(("", node.name), [])
             for body in callees_first_of([body for body in node.bodies if body not in opened]):
-                yield from ((box, body, inner) for inner in body.nodes)
+                box.findings += [finding for inner in body.nodes for finding in self._of.get((body.name, inner.name), [])]
 
 
 def severity_of(box: Box) -> str:

@@ -5,9 +5,11 @@ import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from irscope.analysis.highlights import Highlights, drawn_node
 from irscope.analysis.outline import Section
 from irscope.analysis.summary import estimate
-from irscope.graph import Node
+from irscope.analysis.survey import Survey
+from irscope.graph import Graph, Node
 from irscope.render.folding import Fold
 from irscope.render.view import BoxOptions
 
@@ -83,6 +85,14 @@ def open_sections(outline: Folded, options: BoxOptions, focus: Sequence[Node] = 
         boxes += len(items) - 1
         opened.add(section)
         below = [(child, depth + 1) for child in items if isinstance(child, Section)]
+
+
+def focus_of(survey: Survey, graph: Graph, found: Highlights) -> list[Node]:
+    """The nodes of ``graph`` around which sections are opened first: the costliest kernel, the largest copy, the ends of the costliest
+    unfused edge, or what calls them."""
+    first = [*found.kernels[:1], *found.copies[:1], *found.edges[:1]]
+    drawn = (drawn_node(survey, one.graph, node, graph) for one in first for node in one.nodes)
+    return [node for node in drawn if node is not None]
 
 
 def _around(root: Section, focus: Sequence[Node]) -> dict[Section, int]:

@@ -5,18 +5,16 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 from irscope.analysis.classes import drawn_class
-from irscope.analysis.highlights import drawn_node
 from irscope.analysis.outline import Section
 from irscope.analysis.summary import estimate
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, bytes_of
-from irscope.ops import hlo
 from irscope.render.badges import Badges
-from irscope.render.folding import Fold, folding, text_of
+from irscope.render.folding import Fold, folding, text_of, without_tuples
 from irscope.render.labels import inside_text, shape_text, work_title
 from irscope.render.marks import Marks
-from irscope.render.opening import Folded, open_sections
-from irscope.render.room import is_readable
+from irscope.render.opening import Folded, focus_of, open_sections
+from irscope.render.room import screens_of
 from irscope.render.units import bytes_, flops, plural, short
 from irscope.render.view import Box, BoxFrame, BoxOptions, Drawing, Link, bundle, stub_crowds
 
@@ -31,31 +29,30 @@ MAX_INPUTS = 3
 
 def overview(survey: Survey, graph: Graph, options: BoxOptions) -> Drawing:
     """The sections of ``graph``, the costliest open first; fewer where the boxes would not fit a screen."""
-    view = _Overview(survey, graph, options).view
-    while len(view.boxes) > FEWEST and not options.generous and not is_readable(view):
-        options = replace(options, max_boxes=max(FEWEST, min(options.max_boxes, len(view.boxes)) * 3 // 4))
-        view = _Overview(survey, graph, options).view
+    outline = Folded(survey.outline_of(graph), without_tuples(graph, folding(graph, fold_parameters=True)))
+    view = _Overview(survey, graph, outline, options).view
+    while not options.generous and len(view.boxes) > FEWEST and (screens := screens_of(view)) > 1:
+        n = min(int(len(view.boxes) / screens), options.max_boxes * 3 // 4)
+        options = replace(options, max_boxes=max(FEWEST, n))
+        view = _Overview(survey, graph, outline, options).view
     return view
 
 
 class _Overview:
-    def __init__(self, survey: Survey, graph: Graph, options: BoxOptions) -> None:
+    def __init__(self, survey: Survey, graph: Graph, outline: Folded, options: BoxOptions) -> None:
         self.survey, self.graph, self.options = survey, graph, options
         self.view = Drawing(f"{survey.module.name} / {graph.name}")
-        self.folds = folding(graph, fold_parameters=True)
-        for node in graph.nodes:
-            if node.op is hlo.tuple:
-                self.folds[node.index] = Fold.VIA  # the results of a training step are hundreds, and say nothing
-        self.outline = Folded(survey.outline_of(graph), self.folds)
-        self.opened = open_sections(self.outline, options, self._focus())
+        self.outline, self.folds = outline, outline.folds
+        self.opened = open_sections(outline, options, focus_of(survey, graph, options.highlights))
         self.box_of: list[Box | None] = [None] * len(graph.nodes)
         self.copies_of: list[dict[Section, int]] = [{}] * len(graph.nodes)
+        self._shared: dict[tuple[Section, int, int], tuple[dict[Section, int], dict[Section, int]]] = {}
         self.times = survey.calls.times.get(graph, 1.0)
         self._place(self.outline.root)
         self._map_copies()
         Marks(options.findings).put(graph, lambda node: self.box_of[node.index])
-        badges = Badges(options.highlights)
-        badges.put(graph, lambda node: self.box_of[node.index])
+        badges = Badges(survey, options.highlights)
+        badges.put({graph: lambda node: self.box_of[node.index]})
         self._link()
         bundle(self.view)
         stub_crowds(self.view)
@@ -67,13 +64,6 @@ class _Overview:
         if closed:
             what = f"{plural(len(graph.nodes), 'node')}; {plural(closed, 'section')} closed"
             self.view.notes.append(f"{what}: more with --max-nodes, --around")
-
-    def _focus(self) -> list[Node]:
-        """The nodes around which sections are opened first: the costliest kernel, the largest copy, the ends of the costliest edge."""
-        found = self.options.highlights
-        first = [*found.kernels[:1], *found.copies[:1], *found.edges[:1]]
-        drawn = (drawn_node(self.survey, one.graph, node, self.graph) for one in first for node in one.nodes)
-        return [node for node in drawn if node is not None]
 
     def _place(self, root: Section) -> None:
         """Place the boxes of the open sections, the outer ones first."""
@@ -135,7 +125,7 @@ class _Overview:
             first: dict[int, list[Node]] = defaultdict(list)
             for node in sorted(_first_copy(section), key=lambda n: n.index):
                 first[kinds[node.index]].append(node)
-                self.copies_of[node.index] = {section: 0, **self.copies_of[node.index]}
+                self.copies_of[node.index] = self._in_copy(section, 0, self.copies_of[node.index])
             for number, copy in enumerate(section.copies[1:], 1):
                 taken: Counter[int] = Counter()
                 for node in sorted(copy.all_nodes(), key=lambda n: n.index):
@@ -144,8 +134,16 @@ class _Overview:
                     if taken[kind] < len(same) and self.box_of[node.index] is None:
                         drawn = same[taken[kind]].index
                         self.box_of[node.index] = self.box_of[drawn]
-                        self.copies_of[node.index] = {**self.copies_of[drawn], section: number}
+                        self.copies_of[node.index] = self._in_copy(section, number, self.copies_of[drawn])
                     taken[kind] += 1
+
+    def _in_copy(self, section: Section, number: int, others: dict[Section, int]) -> dict[Section, int]:
+        """The copies ``others`` and this one; the same object for all nodes of one copy."""
+        key = section, number, id(others)
+        known = self._shared.get(key)
+        if known is None:
+            known = self._shared[key] = others, {**others, section: number}
+        return known[1]
 
     def _link(self) -> None:
         links: dict[tuple[Box, Box], Link] = {}
@@ -159,9 +157,10 @@ class _Overview:
                     from_ = self.box_of[source.index]
                     if from_ is None:
                         continue
-                    if self._is_next_copy(source, node):
+                    here, there = self.copies_of[source.index], self.copies_of[node.index]
+                    if here is not there and _is_next_copy(here, there):
                         between_copies[from_, box] = None
-                    elif self._in_later_copy(source, node):
+                    elif here and _in_later_copy(here, there):
                         continue
                     elif from_ is not box:
                         known = links.get((from_, box))
@@ -177,16 +176,6 @@ class _Overview:
                 name = f"%{from_.node.name}" if from_.node is not None else from_.title
                 box.inputs.insert(0, f"{name} of the copy before")
 
-    def _is_next_copy(self, source: Node, target: Node) -> bool:
-        """Whether a value goes from one copy of a repeated section to another."""
-        here, there = self.copies_of[source.index], self.copies_of[target.index]
-        return any(there.get(section, number) != number for section, number in here.items())
-
-    def _in_later_copy(self, source: Node, target: Node) -> bool:
-        """Whether both ends lie in the same copy, and it is not the first: what the first copy shows is not told again."""
-        here, there = self.copies_of[source.index], self.copies_of[target.index]
-        return any(number > 0 and there.get(section) == number for section, number in here.items())
-
     def _sources(self, node: Node) -> list[Node]:
         found: list[Node] = []
         stack = [node]
@@ -198,6 +187,16 @@ class _Overview:
             elif fold is Fold.VIA:
                 stack.extend(reversed(top.operands))
         return found
+
+
+def _is_next_copy(source: dict[Section, int], target: dict[Section, int]) -> bool:
+    """Whether a value goes from one copy of a repeated section to another."""
+    return any(target.get(section, number) != number for section, number in source.items())
+
+
+def _in_later_copy(source: dict[Section, int], target: dict[Section, int]) -> bool:
+    """Whether both ends lie in the same copy, and it is not the first: what the first copy shows is not told again."""
+    return any(number > 0 and target.get(section) == number for section, number in source.items())
 
 
 def _title(section: Section) -> str:

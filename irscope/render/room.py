@@ -13,16 +13,15 @@ LETTER, MARGIN = 8, 44
 """Pixels of a letter of a title, and around a box."""
 
 
-def is_readable(view: Drawing) -> bool:
-    """Whether a drawing, scaled to a screen, can be read: neither the longest chain of boxes nor the widest rows are too long."""
+def screens_of(view: Drawing) -> float:
+    """How many screens a drawing fills, by the longest chain of boxes or by the widest rows, whichever are more."""
     bottoms = _bottoms(view)
-    if max(bottoms.values(), default=0) > HIGHEST:
-        return False
     rows: dict[BoxFrame | None, Counter[int]] = defaultdict(Counter)
     for box in view.boxes:
         width = MARGIN + LETTER * max(len(box.title), *(len(line) * 3 // 4 for line in (*box.lines, *box.badges, *box.inputs)), 0)
         rows[_outermost(box)][bottoms[box] // (2 * GAP)] += width
-    return sum(max(row.values()) for row in rows.values()) <= WIDEST  # frames are drawn side by side
+    width = sum(max(row.values()) for row in rows.values())  # frames are drawn side by side
+    return max(width / WIDEST, max(bottoms.values(), default=0) / HIGHEST)
 
 
 def _outermost(box: Box) -> BoxFrame | None:

@@ -10,6 +10,8 @@ from irscope.source import Finding
 
 MAX_BOXES = 60
 """More boxes than this are a wall: sections stay closed instead."""
+MIN_BOXES = 5
+"""Fewer boxes than this say little of a program: code is opened that is closed in other drawings."""
 MAX_LINKS_OF_A_VALUE = 16
 """A value with more users than this is written into their boxes; lines to all of them hide everything else, and cost minutes."""
 
