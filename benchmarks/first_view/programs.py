@@ -230,7 +230,7 @@ def physics() -> Program:
     def step(h: jax.Array, u: jax.Array, v: jax.Array) -> Any:
         dt = 0.01
         state = (h, u, v)
-        ks = []
+        ks: list[tuple[jax.Array, ...]] = []
         for weight in (0.0, 0.5, 0.5, 1.0):
             ks.append(tendency(*(a + weight * dt * ks[-1][i] if ks else a for i, a in enumerate(state))))
         h, u, v = (a + dt / 6 * (ks[0][i] + 2 * ks[1][i] + 2 * ks[2][i] + ks[3][i]) for i, a in enumerate(state))

@@ -68,10 +68,9 @@ def read(text: str) -> tuple[dict[str, Computation], str]:
         if (header := HEADER.match(row)) is not None:
             current = found[header[2]] = Computation()
             entry = header[2] if header[1] else entry
-        elif (line := LINE.match(row)) is not None:
-            inner = line[4].split(")", 1)[0]
-            operands = re.findall(r"%([\w.\-]+)", inner)
-            current.lines[line[1]] = Line(line[1], arrays(line[2]), line[3], operands, line[4])
+        elif (matched := LINE.match(row)) is not None:
+            name, type, op, rest = matched.groups()
+            current.lines[name] = Line(name, arrays(type), op, re.findall(r"%([\w.\-]+)", rest.split(")", 1)[0]), rest)
     found[entry].times = 1
     order, stack = [], [(entry, False)]
     seen: set[str] = set()

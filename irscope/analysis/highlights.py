@@ -97,7 +97,7 @@ class _Most:
         self.survey = survey
         self.whole = estimate(survey.totals.flops, survey.totals.bytes) or 1.0
         self.most: dict[str, tuple[float, Graph, Node]] = {}
-        self._equal: dict[int, list[float]] = {}
+        self._equal: dict[int, list[float]] = {}  # of the kernels of one number their time, runs and places
         self._first: dict[int, tuple[Graph, Node]] = {}
 
     def visit(self, graph: Graph) -> None:
@@ -113,10 +113,11 @@ class _Most:
             time = estimate(flops, moved)
             sums = equal.get(kinds[i])
             if sums is None:
-                sums = equal[kinds[i]] = [0.0, 0.0]
+                sums = equal[kinds[i]] = [0.0, 0.0, 0.0]
                 self._first[kinds[i]] = graph, node
             sums[0] += time * times
             sums[1] += times
+            sums[2] += 1
             if time > most["costliest kernel"][0]:
                 most["costliest kernel"] = time, i
             if flops > most["most FLOPs"][0]:
@@ -132,10 +133,10 @@ class _Most:
     def together(self) -> list[Highlight]:
         """The kernels that do the same and take the most time together, where they are several."""
         kind = max(self._equal, key=lambda kind: self._equal[kind][0], default=None)
-        if kind is None or self._equal[kind][1] <= 1:
+        if kind is None or self._equal[kind][2] < 2:
             return []
         one = self._highlight("costliest together", *self._first[kind])
-        time, times = self._equal[kind]
+        time, times, _ = self._equal[kind]
         return [replace(one, times=times, share=min(1.0, time / self.whole))]
 
     def named(self, *labels: str) -> list[Highlight]:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from irscope.analysis.highlights import Highlight, Highlights, Leak
 from irscope.analysis.survey import Survey
@@ -15,7 +15,7 @@ ARROW = " -> "
 
 def heading(found: Highlights) -> list[str]:
     """A line for each kind of highlight: kernels, copies, leaks, edges."""
-    lines = [found.kernels, found.copies, found.leaks, found.edges]
+    lines: list[Sequence[Highlight | Leak]] = [found.kernels, found.copies, found.leaks, found.edges]
     return [" \u00b7 ".join(map(sentence, line)) for line in lines if line]
 
 

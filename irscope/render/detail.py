@@ -21,6 +21,8 @@ from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxOptions, Drawing, L
 
 MAX_NAME = 34
 MAX_INPUTS = 5
+MAX_RESULTS = 4
+"""The numbers of more results of one node are not told."""
 
 
 @dataclass(slots=True, eq=False)
@@ -259,11 +261,15 @@ class _Detail:
         if root is None or top.picked is not None:
             return
         results = root.operands if isinstance(root.type, TupleType) and root.op is hlo.tuple else (root,)
+        numbers: dict[Box, list[int]] = {}
         for number, result in enumerate(results):
             for source, _ in self._sources(top, result):
                 if isinstance(source, Box):
-                    source.tags.add("result")
-                    source.lines.append("result" if len(results) == 1 else f"result {number}")
+                    numbers.setdefault(source, []).append(number)
+        for box, mine in numbers.items():
+            box.tags.add("result")
+            several = f"{len(mine)} results" if len(mine) > MAX_RESULTS else f"result {', '.join(map(str, mine))}"
+            box.lines.append("result" if len(results) == 1 else several)
 
 
 def _is_inlined(caller: Node | None) -> bool:
