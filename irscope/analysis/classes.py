@@ -52,3 +52,8 @@ def is_leaflike(node: Node) -> bool:
     if op.kind is Kind.LEAF or op is hlo.iota or op.work == "constant":
         return True
     return op is hlo.broadcast and bool(node.operands) and node.operands[0].op is hlo.constant
+
+
+def is_step(node: Node) -> bool:
+    """Whether a node does work that a section of an outline is about; others go with their first user."""
+    return not (is_leaflike(node) or node.synthetic or node.op is hlo.parameter or node.op.work in ("free", "parameter", "constant"))

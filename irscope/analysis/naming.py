@@ -1,13 +1,14 @@
 """What a stretch of a graph computes, in a few words: ``matmul 768x3072 + tanh``. For sections that the text does not name."""
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from math import prod
 
 from irscope.analysis.calls import BodyUse, body_use
-from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.graph import Graph, Kind, Node, Op, TensorType
 from irscope.graph.numbering import plain
 from irscope.ops import attributes, hlo, sets
 
@@ -17,6 +18,13 @@ _PLAIN = sets.hlo("add subtract multiply divide negate maximum minimum select co
 """Operators that say little: a name holds them only where there is nothing else."""
 _SILENT = sets.hlo("broadcast bitcast tuple get-tuple-element parameter constant iota fusion call")
 """Operators that say nothing."""
+_IDIOMS: tuple[tuple[str, Op, frozenset[Op]], ...] = (
+    ("softmax", hlo.exponential, hlo.named("reduce subtract divide")),
+    ("norm", hlo.rsqrt, hlo.named("reduce multiply")),
+)
+"""Composites: the operator that stands for one, and those that must occur beside it. Their parts are often in several kernels."""
+_CUBIC = re.compile(r"0\.0447\d*$|0\.0446\d*$")
+"""The weight of the cube in the approximation of GELU by tanh, 0.044715, in every float type that models use."""
 
 
 @dataclass(slots=True)
@@ -24,8 +32,10 @@ class _Work:
     """The operators of some nodes by name: contractions with their sizes, other operators that characterise them, and the rest."""
 
     contractions: Counter[str] = field(default_factory=Counter)
-    special: Counter[str] = field(default_factory=Counter)
-    rest: Counter[str] = field(default_factory=Counter)
+    special: Counter[Op] = field(default_factory=Counter)
+    rest: Counter[Op] = field(default_factory=Counter)
+    is_gelu: bool = False
+    """Whether a constant of GELU occurs."""
 
     def add(self, node: Node) -> None:
         """Count one node, without its bodies."""
@@ -35,15 +45,30 @@ class _Work:
         elif op is hlo.convolution:
             self.contractions[_convolution(node)] += 1
         elif op in _PLAIN:
-            self.rest[op.name] += 1
+            self.rest[op] += 1
+        elif op is hlo.constant:
+            literal = attributes.Constant.literal.given(node)
+            self.is_gelu |= literal is not None and literal.text is not None and _CUBIC.match(literal.text) is not None
         elif op.kind is not Kind.LEAF and op not in _SILENT and op.work not in ("constant", "free"):
-            (self.contractions if op.work == "contraction" else self.special)[op.name] += 1
+            if op.work == "contraction":
+                self.contractions[op.name] += 1
+            else:
+                self.special[op] += 1
 
     def update(self, other: _Work) -> None:
         """Count what is counted in ``other``."""
         self.contractions.update(other.contractions)
         self.special.update(other.special)
         self.rest.update(other.rest)
+        self.is_gelu |= other.is_gelu
+
+    def words(self) -> Counter[str]:
+        """The operators that characterise the nodes by name; those that stand for a composite by its name."""
+        occurring = {*self.special, *self.rest}
+        names = {op: word for word, op, beside in _IDIOMS if beside <= occurring}
+        if self.is_gelu:
+            names[hlo.tanh] = "gelu"
+        return Counter({names.get(op, op.name): n for op, n in self.special.items()})
 
 
 class Naming:
@@ -59,8 +84,8 @@ class Naming:
         """
         work = self._work(nodes)
         words = [f"{name} x{n}" if n > 1 else name for name, n in _frequent(work.contractions, MAX_WORDS - 1)]
-        words += [name for name, _ in _frequent(work.special, MAX_WORDS - len(words))]
-        return " + ".join(words or [name for name, _ in _frequent(work.rest, MAX_WORDS - 1)])
+        words += [name for name, _ in _frequent(work.words(), MAX_WORDS - len(words))]
+        return " + ".join(words or [name for name, _ in _frequent(Counter({op.name: n for op, n in work.rest.items()}), MAX_WORDS - 1)])
 
     def kinds(self, graph: Graph, classes: list[int]) -> list[int]:
         """For each node of a graph a number that equal and similar nodes share, from the numbers (``classes``) that equal ones share.
@@ -81,6 +106,11 @@ class Naming:
                 kind = known[number] = numbers.setdefault(key, len(numbers))
             found.append(kind)
         return found
+
+    def contractions_of(self, node: Node) -> Hashable | None:
+        """What nodes share that compute the same contractions of the same sizes; None of a node without one."""
+        found = self._work((node,)).contractions
+        return (frozenset(found.items()), plain(node.type)) if found else None
 
     def _work(self, nodes: Iterable[Node]) -> _Work:
         work = _Work()

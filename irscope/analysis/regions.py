@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 
-from irscope.analysis.classes import is_leaflike
+from irscope.analysis.classes import is_step
 from irscope.analysis.clustering import clustered
 from irscope.analysis.cost import ModuleCosts, is_kernel
 from irscope.analysis.naming import Naming
 from irscope.analysis.outline import Section, add_up, masked, merged, run_title
-from irscope.analysis.repeats import is_long, repeats
-from irscope.analysis.scopes import Scope, is_backward, layers
+from irscope.analysis.phases import PHASES, phases_of
+from irscope.analysis.repeats import is_layered, is_long, repeats
+from irscope.analysis.scopes import Scope, layers
 from irscope.graph import Graph, Node
-from irscope.ops import hlo
 
 MAX_PARTS = 16
 """A section with more parts than this is cut into groups of them."""
@@ -34,7 +34,6 @@ TINY = 2
 """A run of no more steps than this does not interrupt what is around it."""
 JOIN = " .. "
 """Between the first and the last title of a group."""
-PHASES = ("forward", "backward", "update")
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +45,8 @@ class _Part:
     level: int
     items: list[_Part | Node] = field(default_factory=list)
     shape: int = -1
+    alike: Node | None = None
+    """The first step of the first of those that count as copies of one another, whatever their steps are."""
 
 
 def outline_by_region(graph: Graph, costs: ModuleCosts, kinds: Sequence[int], scopes: Sequence[Scope], naming: Naming) -> Section:
@@ -72,7 +73,7 @@ class _Regions:
 
     def outline(self, kinds: Sequence[int], scopes: Sequence[Scope]) -> Section:
         """The sections of the graph, its steps in a clustered order."""
-        phases = _phases(self.graph, scopes)
+        phases = phases_of(self.graph, scopes)
         self.kinds = kinds
         self.paths = [layers(scope) for scope in scopes]
         if any(phases):
@@ -155,7 +156,7 @@ class _Regions:
         if not title and len(nodes) <= TINY and kind != "repeat":
             part.items += nodes
         elif nodes:
-            kind = kind or ("scope" if title else "chunk")
+            kind = kind or ("update" if title == PHASES[2] and level == 1 else "scope" if title else "chunk")
             part.items.append(_Part(Section(title or self.naming.work_of(nodes), kind, self.graph), nodes, level))
 
     def _runs(self, steps: list[Node], level: int) -> list[tuple[Scope, list[Node]]]:
@@ -175,17 +176,41 @@ class _Regions:
     def _repeat(self, part: _Part, level: int) -> bool:
         """Divide a part into the copies of stretches that repeat and what is between them; whether that holds enough of it."""
         steps = part.steps
-        found = repeats([self.kinds[node.index] for node in steps])
-        if sum(repeat.period * repeat.times for repeat in found) < MIN_SHARE * len(steps):
+        exact = [[(begin, begin + repeat.period) for begin in range(repeat.begin, repeat.end, repeat.period)]
+                 for repeat in repeats([self.kinds[node.index] for node in steps])]
+        loose = self._anchored(steps)
+        found, is_loose = max((exact, False), (loose, True), key=lambda pair: (_cover(pair[0]), -len(pair[0])))
+        if _cover(found) < MIN_SHARE * len(steps):
             return False
         at = 0
-        for repeat in found:
-            self._add(part, steps[at:repeat.begin], level)
-            for begin in range(repeat.begin, repeat.end, repeat.period):
-                self._add(part, steps[begin:begin + repeat.period], level, kind="repeat")
-            at = repeat.end
+        for copies in found:
+            self._add(part, steps[at:copies[0][0]], level)
+            for begin, end in copies:
+                self._add(part, steps[begin:end], level, kind="repeat")
+                if is_loose and isinstance(copy := part.items[-1], _Part):
+                    copy.alike = steps[copies[0][0]]
+            at = copies[-1][1]
         self._add(part, steps[at:], level)
         return True
+
+    def _anchored(self, steps: list[Node]) -> list[list[tuple[int, int]]]:
+        """The stretches between contractions that repeat: for each, where its copies begin and end.
+
+        A compiler fuses the steps between the contractions of one layer as in no other, and the contractions are the same.
+        """
+        places: list[int] = []
+        kinds: list[int] = []
+        for at, node in enumerate(steps):
+            if (key := self.naming.contractions_of(node)) is not None:
+                places.append(at)
+                kinds.append(self.shapes.setdefault(key, len(self.shapes)))
+        found = []
+        for repeat in repeats(kinds, is_layered):
+            begins = places[repeat.begin:repeat.end:repeat.period]
+            last = places[repeat.end] if repeat.end < len(places) else len(steps)
+            ends = [*begins[1:], min(last, begins[-1] + max(b - a for a, b in pairwise(begins)))]
+            found.append(list(zip(begins, ends, strict=True)))
+        return found
 
     def _arrange(self, part: _Part) -> None:
         """Fold equal items of a part, whose own parts are arranged; cut many into groups; and add up."""
@@ -211,7 +236,10 @@ class _Regions:
         for repeat in repeats([self._kind(item) for item in items], is_enough):
             found += items[at:repeat.begin]
             copies = [self._copy(items[begin:begin + repeat.period]) for begin in range(repeat.begin, repeat.end, repeat.period)]
-            found.append(_Part(merged([copy.section for copy in copies]), copies[0].steps, 0, shape=copies[0].shape))
+            whole = _Part(merged([copy.section for copy in copies]), copies[0].steps, 0, shape=copies[0].shape)
+            if copies[0].alike is not None:
+                whole.section.title = copies[0].section.title
+            found.append(whole)
             at = repeat.end
         return found + items[at:]
 
@@ -231,8 +259,8 @@ class _Regions:
         steps = [step for item in items for step in (item.steps if isinstance(item, _Part) else [item])]
         titles = [item.section.title for item in items if isinstance(item, _Part)]
         if titles and 2 * len(titles) >= len(items):
-            ends = f"{titles[0].split(JOIN)[0]}{JOIN}{titles[-1].split(JOIN)[-1]}"
-            title = run_title(titles) if len(set(map(masked, titles))) == 1 else ends
+            ends = titles[0].split(JOIN)[0], titles[-1].split(JOIN)[-1]
+            title = run_title(titles) if len(set(map(masked, titles))) == 1 else JOIN.join(dict.fromkeys(ends))
         else:
             title = self.naming.work_of(steps)
         return _Part(Section(title, "chunk", self.graph), steps, 0, items)
@@ -254,7 +282,7 @@ class _Regions:
 
     def _kind(self, item: _Part | Node) -> int:
         """A number that equal items share."""
-        key: object = ("node", self.kinds[item.index]) if isinstance(item, Node) else (masked(item.section.title), item.shape)
+        key: object = ("node", self.kinds[item.index]) if isinstance(item, Node) else item.alike or (masked(item.section.title), item.shape)
         return self.shapes.setdefault(key, len(self.shapes))
 
     def _finish(self, part: _Part) -> None:
@@ -281,19 +309,6 @@ class _Regions:
         section.is_open |= self.costs.is_open(node, self.graph)
 
 
-def is_step(node: Node) -> bool:
-    """Whether a node does work that a section is about; others go with their first user."""
-    return not (is_leaflike(node) or node.synthetic or node.op is hlo.parameter or node.op.work in ("free", "parameter", "constant"))
-
-
-def _phases(graph: Graph, scopes: Sequence[Scope]) -> list[int]:
-    """The phase of each node, as an index into :data:`PHASES`; no operand is of a later phase than its user."""
-    phases = [int(is_backward(scope)) for scope in scopes]
-    for node in graph.nodes:
-        if not phases[node.index] and any(phases[operand.index] for operand in node.operands):
-            phases[node.index] = 2
-    # What a node of the backward pass needs is not of the update, whatever its name.
-    for node in reversed(graph.nodes):
-        for operand in node.operands:
-            phases[operand.index] = min(phases[operand.index], phases[node.index])
-    return phases
+def _cover(found: list[list[tuple[int, int]]]) -> int:
+    """How many steps are in the copies of some stretches."""
+    return sum(copies[-1][1] - copies[0][0] for copies in found)

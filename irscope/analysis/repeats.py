@@ -34,6 +34,11 @@ def is_long(begin: int, period: int, times: int) -> bool:
     return times >= MIN_SHORT or (period >= MIN_UNIT and times > 2) or period >= MIN_PAIR
 
 
+def is_layered(begin: int, period: int, times: int) -> bool:
+    """Whether so many copies of so many contractions are the layers of a network."""
+    return (times > 2 and period > 1) or times >= MIN_SHORT or period >= MIN_SHORT
+
+
 def repeats(sequence: Sequence[int], is_enough: Callable[[int, int, int], bool] = is_long) -> list[RepeatedStretch]:
     """The repeats of a sequence, in order and disjoint; the period that covers most is chosen first.
 

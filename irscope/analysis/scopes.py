@@ -68,6 +68,13 @@ _PLUMBING = frozenset(("while", "body", "cond", "closed_call", "checkpoint", "re
 """Components that transformations of jax add."""
 
 
+@lru_cache(maxsize=65536)
+def is_forward(scope: Scope) -> bool:
+    """Whether a scope is of the forward pass of a differentiated function: jax writes ``jvp(...)``."""
+    return any(part.startswith("jvp(") for part in scope)
+
+
+@lru_cache(maxsize=65536)
 def is_backward(scope: Scope) -> bool:
     """Whether a scope is of the backward pass: jax writes ``transpose(jvp(...))``."""
     return any(part.startswith("transpose(") for part in scope)

@@ -30,7 +30,8 @@ class Survey:
         self._users: dict[Graph, list[list[Node]]] = {}
         self._levels: dict[Graph, Levels] = {}
         self._kinds: dict[Graph, list[int]] = {}
-        self._naming = Naming()
+        self.naming = Naming()
+        self._outlines: dict[Graph, Section] = {}
 
     @cached_property
     def entry(self) -> Graph | None:
@@ -138,7 +139,9 @@ class Survey:
 
     def outline_of(self, graph: Graph) -> Section:
         """The outline of the nodes of one graph with its bodies closed, for drawing it."""
-        return outline_by_region(graph, self.costs, self.kinds(graph), self.scopes(graph), self._naming)
+        if graph not in self._outlines:
+            self._outlines[graph] = outline_by_region(graph, self.costs, self.kinds(graph), self.scopes(graph), self.naming)
+        return self._outlines[graph]
 
     def scopes(self, graph: Graph) -> list[Scope]:
         """The scope of each node of a graph, by index."""
@@ -149,7 +152,7 @@ class Survey:
     def kinds(self, graph: Graph) -> list[int]:
         """For each node of a graph, by index, a number that similar nodes share."""
         if graph not in self._kinds:
-            self._kinds[graph] = self._naming.kinds(graph, self.structure.nodes[graph])
+            self._kinds[graph] = self.naming.kinds(graph, self.structure.nodes[graph])
         return self._kinds[graph]
 
     def users(self, graph: Graph) -> list[list[Node]]:

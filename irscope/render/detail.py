@@ -12,14 +12,17 @@ from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, TupleType, bytes_of
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Parameter
+from irscope.render.badges import Badges
 from irscope.render.folding import MANY_PARAMETERS, Fold, folding, n_boxes, text_of
 from irscope.render.labels import headline, inside_text, shape_text
 from irscope.render.marks import Marks
 from irscope.render.units import bytes_, flops, plural, short
-from irscope.render.view import Box, BoxFrame, BoxOptions, Drawing, Link, stub_crowds
+from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxOptions, Drawing, Link, stub_crowds
 
 MAX_NAME = 34
 MAX_INPUTS = 5
+MAX_RESULTS = 4
+"""The numbers of more results of one node are not told."""
 
 
 @dataclass(slots=True, eq=False)
@@ -70,16 +73,21 @@ class _Detail:
         self._places = [top]
         self._fill(top)
         self._open_bodies(top)
+        if picked is None and len(self.view.boxes) < MIN_BOXES:
+            self._open_code(top)
         links: dict[tuple[Box, Box], Link] = {}
         for place in self._places:
             self._link(place, links)
         self.view.links = list(links.values())
         self._mark_results(top)
         self._unframe()
-        marks, opened = Marks(options.findings), {place.graph for place in self._places}
+        marks, badges = Marks(options.findings), Badges(survey, options.highlights)
+        places = {place.graph: place.box_of for place in self._places}
         for place in self._places:
-            marks.put(place.graph, place.box_of, opened, place.is_drawn)
+            marks.put(place.graph, place.box_of, places, place.is_drawn)
+        badges.put(places)
         stub_crowds(self.view)
+        badges.join(self.view)
         for box in self.view.boxes:
             if len(box.inputs) > MAX_INPUTS:
                 box.inputs[MAX_INPUTS - 1:] = [f"+{len(box.inputs) - MAX_INPUTS + 1} more"]
@@ -157,6 +165,13 @@ class _Detail:
                     inner = self._open(place, caller, body, folds)
                     depth[inner] = depth[place] + 1
                     todo.append(inner)
+
+    def _open_code(self, top: _Place) -> None:
+        """Open the scalar code of the largest operator: a program of few steps is about that."""
+        callers = [node for node in top.graph.nodes if node.index in top.boxes and node.bodies and body_use(node) is BodyUse.ELEMENT]
+        caller = max(callers, key=lambda node: len(node.bodies[0].nodes), default=None)
+        if caller is not None and fits(caller.bodies[0], self.options.max_boxes - len(self.view.boxes)):
+            self._open(top, caller, caller.bodies[0], folding(caller.bodies[0], False))
 
     def _open(self, place: _Place, caller: Node, body: Graph, folds: list[Fold]) -> _Place:
         outer = place.boxes[caller.index]
@@ -246,11 +261,15 @@ class _Detail:
         if root is None or top.picked is not None:
             return
         results = root.operands if isinstance(root.type, TupleType) and root.op is hlo.tuple else (root,)
+        numbers: dict[Box, list[int]] = {}
         for number, result in enumerate(results):
             for source, _ in self._sources(top, result):
                 if isinstance(source, Box):
-                    source.tags.add("result")
-                    source.lines.append("result" if len(results) == 1 else f"result {number}")
+                    numbers.setdefault(source, []).append(number)
+        for box, mine in numbers.items():
+            box.tags.add("result")
+            several = f"{len(mine)} results" if len(mine) > MAX_RESULTS else f"result {', '.join(map(str, mine))}"
+            box.lines.append("result" if len(results) == 1 else several)
 
 
 def _is_inlined(caller: Node | None) -> bool:

@@ -10,7 +10,7 @@ from math import log2
 from typing import TYPE_CHECKING
 
 from irscope.lazy import LazyModule
-from irscope.render.marks import found_lines, tooltip_of
+from irscope.render.marks import found_lines, stands_out, tooltip_of
 from irscope.render.palette import Colours
 from irscope.render.theme import Theme, box_colours, class_colours, legend, theme
 from irscope.render.view import Box, BoxFrame, Drawing
@@ -142,10 +142,10 @@ def _boxes(view: Drawing, names: dict[Box, str], color_by: str, colours: Theme) 
 def _box_attributes(box: Box, colours: Colours) -> str:
     rows = [f"<b>{markup(box.title)}</b>" + (f" <b>&#215;{box.times}</b>" if box.times > 1 else "")]
     rows += [f'<font point-size="9">{markup(line)}</font>' for line in box.lines if line]
-    rows += [f'<font point-size="9"><b>{markup(line)}</b></font>' for line in found_lines(box)]
+    rows += [f'<font point-size="9"><b>{markup(line)}</b></font>' for line in (*box.badges, *found_lines(box))]
     rows += [f'<font point-size="9"><i>&#8592; {markup(text)}</i></font>' for text in box.inputs]
     style = "filled,rounded" + (",dashed" if "open" in box.tags else "")
-    wide = ", penwidth=3" if "centre" in box.tags or box.findings else ", penwidth=2, peripheries=2" if "result" in box.tags else ""
+    wide = ", penwidth=3" if stands_out(box) else ", penwidth=2, peripheries=2" if "result" in box.tags else ""
     tooltip = tooltip_of(box)
     tip = f", tooltip={_quote(tooltip)}" if tooltip else ""
     ident = f", id={_quote(box.key)}" if box.key else ""
@@ -168,10 +168,11 @@ def _title(view: Drawing, color_by: str, colours: Theme) -> str:
     """The title, the notes, and a legend of the colours that occur."""
     rows = [f'<tr><td align="left"><font point-size="16"><b>{markup(view.title)}</b></font></td></tr>']
     rows += [f'<tr><td align="left"><font point-size="10" color="{colours.faint}">{markup(note)}</font></td></tr>' for note in view.notes]
+    rows += [f'<tr><td align="left"><font point-size="10">{markup(line)}</font></td></tr>' for line in view.heading]
     cells = "".join(f'<td bgcolor="{c.fill}" color="{c.border}" border="1"><font point-size="9" color="{c.text}">{name}</font></td>'
                     for name, c in legend(view.boxes, color_by, colours))
     if cells:
-        table = f'<table border="0" cellborder="0" cellspacing="3" cellpadding="3"><tr>{cells}</tr></table>'
+        table = f'<table align="left" border="0" cellborder="0" cellspacing="3" cellpadding="3"><tr>{cells}</tr></table>'
         rows.append(f'<tr><td align="left">{table}</td></tr>')
     return '<<table border="0" cellborder="0" cellspacing="0" cellpadding="1">' + "".join(rows) + "</table>>"
 

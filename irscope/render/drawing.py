@@ -2,16 +2,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from irscope.graph import Node, Reading
+from irscope.analysis.calls import BodyUse, body_use
+from irscope.analysis.highlights import Highlights, highlights
+from irscope.analysis.regions import MAX_FLAT
+from irscope.graph import Graph, Node, Reading
 from irscope.query.choose import Choice
+from irscope.render.badges import heading
 from irscope.render.detail import detail_view, fits
 from irscope.render.dot import can_draw, dot_text, draw
 from irscope.render.overview import MAX_OVERVIEW, overview
+from irscope.render.room import screens_of
 from irscope.render.svg import svg_text
-from irscope.render.view import MAX_BOXES, BoxOptions, Drawing
+from irscope.render.view import MAX_BOXES, MIN_BOXES, BoxOptions, Drawing
 from irscope.source import UserError
+
+MANY_SCREENS = 1.2
+"""A drawing node by node that fills more screens than this, of a program that nobody asked a part of, is too large to begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +40,47 @@ class DrawingOptions:
 def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> Drawing:
     """The boxes and links of a choice."""
     limit = options.max_boxes or MAX_BOXES
+    found = highlights(choice.survey) if choice.picked is None and choice.graph is choice.survey.entry else Highlights()
     if choice.picked is not None and len(choice.picked) > limit:
         raise UserError(f"{len(choice.picked):,} nodes are too many to read in a drawing (the limit is {limit})",
                         "a smaller --radius, a narrower --where, or --max-nodes N; --format tree lists them")
-    if choice.picked is not None or fits(choice.graph, limit):
-        detailed = BoxOptions(limit, depth=options.depth, picked=choice.picked, centre=choice.centre, findings=reading.findings,
-                           kernels=options.kernels)
-        view = detail_view(choice.survey, choice.graph, detailed)
-        if options.kernels:
-            view.notes.insert(0, f"frames are kernels under {options.kernels_of}")
-    else:
-        limit = options.max_boxes or MAX_OVERVIEW
-        folded = BoxOptions(limit, generous=options.max_boxes is not None, depth=options.depth, findings=reading.findings)
-        view = overview(choice.survey, choice.graph, folded)
+    given = BoxOptions(limit, generous=options.max_boxes is not None, depth=options.depth, picked=choice.picked, centre=choice.centre,
+                       findings=reading.findings, kernels=options.kernels, highlights=found)
+    view = _detailed(choice, given) if choice.picked is not None or fits(choice.graph, limit) else None
+    if view is not None and options.kernels:
+        view.notes.insert(0, f"frames are kernels under {options.kernels_of}")
+    if view is None:
+        view = overview(choice.survey, choice.graph, replace(given, max_boxes=options.max_boxes or MAX_OVERVIEW))
         if options.kernels:
             view.notes.append(f"too large to frame the kernels of {options.kernels_of}: --around NODE, --where, --max-nodes")
+    view.heading = heading(found)
     if choice.what:
         view.notes.insert(0, choice.what)
     return view
+
+
+def _detailed(choice: Choice, options: BoxOptions) -> Drawing | None:
+    """A drawing node by node, with fewer bodies open where all of them take more than a screen; None where sections say more."""
+    survey, graph = choice.survey, choice.graph
+    view = detail_view(survey, graph, options)
+    if options.picked is not None or options.generous or options.kernels:
+        return view
+    if screens_of(view) > MANY_SCREENS:
+        if len(graph.nodes) > MAX_FLAT:
+            return None
+        smaller = detail_view(survey, graph, replace(options, max_boxes=options.max_boxes // 2))
+        view = smaller if len(smaller.boxes) >= MIN_BOXES else view
+    caller = _largest(graph) if len(view.boxes) < MIN_BOXES else None
+    if caller is not None and not fits(caller.bodies[0], options.max_boxes):
+        view = overview(survey, caller.bodies[0], replace(options, max_boxes=MAX_OVERVIEW))
+        view.notes.append(f"inside %{caller.name}, which does most of {graph.name}")
+    return view
+
+
+def _largest(graph: Graph) -> Node | None:
+    """The fusion or call with the most nodes in its body."""
+    callers = (node for node in graph.nodes if node.bodies and body_use(node) is BodyUse.ONCE)
+    return max(callers, key=lambda node: len(node.bodies[0].nodes), default=None)
 
 
 def drawing(reading: Reading, choice: Choice, format: str, options: DrawingOptions) -> bytes:

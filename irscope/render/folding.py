@@ -42,6 +42,11 @@ def folding(graph: Graph, fold_parameters: bool) -> list[Fold]:
     return folds
 
 
+def without_tuples(graph: Graph, folds: list[Fold]) -> list[Fold]:
+    """The same, but every tuple is looked through: the results of a training step are hundreds, and a box for them says nothing."""
+    return [Fold.VIA if node.op is hlo.tuple else fold for node, fold in zip(graph.nodes, folds, strict=True)]
+
+
 def _is_constant_in_disguise(node: Node, folds: list[Fold]) -> bool:
     """A broadcast scalar is the scalar to a reader; a reshaped parameter is no longer the parameter."""
     if node.op not in _DISGUISES or not node.operands:

@@ -5,11 +5,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
+from irscope.analysis.highlights import highlights
 from irscope.analysis.outline import Section
 from irscope.analysis.summary import EntryValue, Summary, source_line, summarise
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, Reading
 from irscope.ops import hlo
+from irscope.render.badges import as_json
 from irscope.source import Finding
 from irscope.source.visible import json_text
 
@@ -44,6 +46,8 @@ def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[
     if module.cut is not None:
         head |= {"entry": module.cut.entry, "cut": {"complete": len(module.cut.complete), "entry": module.cut.entry},
                  "summary": summary | dict.fromkeys(OF_ENTRY)}
+    else:
+        head["highlights"] = as_json(highlights(survey))
     yield _open(head) + ', "tree": '
     if module.cut is None:
         yield from _tree(survey.outline)

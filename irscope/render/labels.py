@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.analysis.calls import is_fusion
+from irscope.analysis.naming import Naming
 from irscope.analysis.summary import describe_type
 from irscope.formats.torchscript import attributes as torch_attributes
 from irscope.formats.torchscript import structure as torch
@@ -28,6 +29,11 @@ def headline(node: Node) -> str:
     if not extra and node.bodies and node.op not in _CONTROL:
         extra = body_name(node.bodies[0])
     return f"{node.op.name} {extra}".rstrip()
+
+
+def work_title(node: Node, naming: Naming) -> str:
+    """What a fusion computes: ``matmul 768x3072 + gelu``; the headline of any other node."""
+    return (short(naming.work_of((node,)), MAX_SHAPE) if is_fusion(node) else "") or headline(node)
 
 
 def inside_text(node: Node) -> str:

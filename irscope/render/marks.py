@@ -50,6 +50,11 @@ def severity_of(box: Box) -> str:
     return str(max(finding.severity for finding in box.findings)) if box.findings else ""
 
 
+def stands_out(box: Box) -> bool:
+    """Whether a box has a thick border: it was asked for, something was found in it, or it has a highlight of the program."""
+    return bool(box.tags & {"centre", "highlight"} or box.findings)
+
+
 def found_lines(box: Box) -> list[str]:
     """``DTY003 cast-ping-pong``, a line each kind of finding, the worst first."""
     worst = sorted(box.findings, key=lambda finding: (-finding.severity, finding.code))

@@ -6,14 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.analysis.classes import CLASSES, drawn_class
+from irscope.analysis.highlights import highlights
 from irscope.analysis.outline import Section
+from irscope.analysis.regions import MAX_FLAT
 from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node
-from irscope.render.folding import Fold, folding, text_of
-from irscope.render.labels import headline
+from irscope.render.folding import Fold, folding, text_of, without_tuples
+from irscope.render.labels import work_title
+from irscope.render.opening import Folded, focus_of, open_sections
+from irscope.render.page_marks import PageMarks
+from irscope.render.view import BoxOptions
 from irscope.source import Finding
 
+FIRST_BOXES = 16
+"""Boxes of the entry's sections that are open at first: the page is smaller than the screen, and opens more at a click."""
 MAX_PLAIN = 200
 """A section with more nodes of its own is cut into stretches of this length, so that opening it draws at once."""
 
@@ -35,13 +42,13 @@ class _Words:
 
 def page_data(survey: Survey, findings: Sequence[Finding] = ()) -> dict[str, Any]:
     """The data of the page; the keys are read by ``page/model.js``."""
-    maker = _Maker(survey)
+    maker = _Maker(survey, findings)
     graphs = [maker.graph(graph) for graph in _graphs(survey)]
     return {
         "version": 1, "name": survey.module.name, "file": survey.module.source.name, "format": survey.module.format,
         "classes": list(CLASSES), "titles": maker.titles.words, "types": maker.types.words, "scopes": maker.scopes.words,
         "sources": maker.sources.words, "texts": maker.texts.words, "graphs": graphs,
-        "findings": [_finding(f) for f in findings],
+        "findings": [_finding(f) for f in findings], "highlights": maker.marks.heading,
     }
 
 
@@ -58,8 +65,10 @@ def _graphs(survey: Survey) -> list[Graph]:
 
 
 class _Maker:
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, survey: Survey, findings: Sequence[Finding]) -> None:
         self.survey = survey
+        self.found = highlights(survey)
+        self.marks = PageMarks(survey, self.found, findings)
         self.titles, self.types, self.scopes, self.sources, self.texts = _Words(), _Words(), _Words(), _Words(), _Words()
         self.number = {graph: i for i, graph in enumerate(_graphs(survey))}
         self._type_numbers: dict[int, int] = {}
@@ -68,15 +77,17 @@ class _Maker:
         """The columns of one graph. Operands are told as distances back, which compress well."""
         survey, nodes = self.survey, graph.nodes
         folds = folding(graph, fold_parameters=len(graph.params) > 8)
+        if len(nodes) > MAX_FLAT:
+            folds = without_tuples(graph, folds)
         cost = survey.costs.graphs.get(graph)
         scopes = [survey.module.scope(node) for node in nodes]
-        sections, section_of, same_as = self._sections(graph)
+        sections, section_of, same_as, opened = self._sections(graph, folds)
         return {
             "name": graph.name, "entry": graph is survey.entry, "times": survey.calls.times.get(graph, 0.0),
             "scalar": graph in survey.calls.scalar, "fused": graph in survey.calls.fused,
             "root": graph.root.index if graph.root is not None else -1,
             "names": "\n".join(node.name for node in nodes),
-            "title": [self.titles.number(headline(node)) for node in nodes],
+            "title": [self.titles.number(work_title(node, survey.naming)) for node in nodes],
             "type": [self._type(node) for node in nodes],
             "class": [CLASSES.index(drawn_class(node)) for node in nodes],
             "scope": [self.scopes.number(scope) for scope in scopes],
@@ -89,7 +100,7 @@ class _Maker:
             "operands": [[node.index - o.index for o in node.operands] for node in nodes],
             "inputs": {str(node.index): words for node in nodes if (words := self._inputs(node, folds))},
             "bodies": {str(node.index): [self.number[b] for b in node.bodies if b in self.number] for node in nodes if node.bodies},
-            "sections": sections, "section": section_of, "same": same_as,
+            "sections": sections, "section": section_of, "same": same_as, "opened": opened, **self.marks.of(graph, folds),
         }
 
     def _type(self, node: Node) -> int:
@@ -105,23 +116,32 @@ class _Maker:
         texts = (text_of(o) for o in dict.fromkeys(node.operands) if folds[o.index] is Fold.TEXT)
         return [self.texts.number(text) for text in texts if text]
 
-    def _sections(self, graph: Graph) -> tuple[list[list[object]], list[int], dict[str, int]]:
+    def _sections(self, graph: Graph, folds: list[Fold]) -> tuple[list[list[object]], list[int], dict[str, int], list[int]]:
         """The outline of a graph as rows, which row each node stands in, and for a node of a folded copy the node that is drawn for it.
+
+        The last are the rows that are open at first; none leaves the choice to the page.
 
         A row is (title, row of the parent, copies, nodes, FLOPs, bytes, main operators, whether a cost is unknown); a parent
         stands before its children.
         """
         survey = self.survey
         if graph not in survey.costs.graphs or graph in survey.calls.scalar:
-            return [[graph.name, -1, 1, len(graph.nodes), 0, 0, "", 0]], [0] * len(graph.nodes), {}
+            return [[graph.name, -1, 1, len(graph.nodes), 0, 0, "", 0]], [0] * len(graph.nodes), {}, []
         rows: list[list[object]] = []
         section_of = [0] * len(graph.nodes)
         same_as: dict[str, int] = {}
         kinds = survey.kinds(graph)
-        stack: list[tuple[Section, int]] = [(survey.outline_of(graph), -1)]
+        root = survey.outline_of(graph)
+        chosen: set[Section] = set()
+        if graph is survey.entry and len(graph.nodes) > MAX_FLAT:
+            chosen = open_sections(Folded(root, folds), BoxOptions(FIRST_BOXES), focus_of(survey, graph, self.found))
+        opened: list[int] = []
+        stack: list[tuple[Section, int]] = [(root, -1)]
         while stack:
             section, parent = stack.pop()
             number = len(rows)
+            if section in chosen and parent >= 0:
+                opened.append(number)
             rows.append([section.title, parent, section.times, section.n_nodes, round(section.flops), round(section.bytes),
                          _steps(section.ops), int(section.is_open)])
             plain = sorted(section.nodes, key=lambda n: n.index)
@@ -142,7 +162,7 @@ class _Maker:
             stack.extend((child, number) for child in reversed(section.children))
         for index, first in same_as.items():
             section_of[int(index)] = section_of[first] if first >= 0 else 0
-        return rows, section_of, same_as
+        return rows, section_of, same_as, opened
 
 
 _FOLDS = {Fold.BOX: "b", Fold.TEXT: "t", Fold.VIA: "v"}

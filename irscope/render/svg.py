@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from irscope.render.layout import Placed, layered
-from irscope.render.marks import found_lines, tooltip_of
+from irscope.render.marks import found_lines, stands_out, tooltip_of
 from irscope.render.palette import Colours
 from irscope.render.theme import Theme, box_colours, legend, theme
 from irscope.render.view import Box, Drawing
@@ -31,17 +31,18 @@ def _lines(view: Drawing, color_by: str, colours: Theme) -> Iterator[str]:
     drawn = view.links
     placed = layered(widths, heights, [(number[link.source], number[link.target]) for link in drawn])
     used = legend(view.boxes, color_by, colours)
-    head = 34.0 + 16.0 * len(view.notes) + (22.0 if used else 0.0)
-    width, height = max(placed.width, 320.0) + 2 * MARGIN, placed.height + head + 2 * MARGIN
+    said = [(note, colours.faint) for note in view.notes] + [(line, colours.text) for line in view.heading]
+    head = 34.0 + 16.0 * len(said) + (22.0 if used else 0.0)
+    width, height = max(placed.width, 320.0, *(len(line) * 6.0 for line, _ in said)) + 2 * MARGIN, placed.height + head + 2 * MARGIN
     yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
            f' font-family="{FONT}">')
     yield f'<rect width="100%" height="100%" fill="{colours.background}"/>'
     yield (f'<defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
            f'<path d="M0 0L8 4L0 8z" fill="{colours.edge}"/></marker></defs>')
     yield f'<text x="{MARGIN}" y="{MARGIN}" font-size="16" font-weight="bold" fill="{colours.text}">{markup(view.title)}</text>'
-    for i, note in enumerate(view.notes):
-        yield f'<text x="{MARGIN}" y="{MARGIN + 18 + 16 * i}" font-size="11" fill="{colours.faint}">{markup(note)}</text>'
-    yield from _legend(used, MARGIN + 6 + 16 * len(view.notes))
+    for i, (line, fill) in enumerate(said):
+        yield f'<text x="{MARGIN}" y="{MARGIN + 18 + 16 * i}" font-size="11" fill="{fill}">{markup(line)}</text>'
+    yield from _legend(used, MARGIN + 6 + 16 * len(said))
     yield f'<g transform="translate({MARGIN} {head + MARGIN / 2})">'
     for i, link in enumerate(drawn):
         yield _edge(placed, i, number[link.source], number[link.target], heights, colours)
@@ -66,7 +67,7 @@ def _legend(used: list[tuple[str, Colours]], top: float) -> Iterator[str]:
 def _texts(box: Box) -> list[str]:
     title = box.title + (f" ×{box.times}" if box.times > 1 else "")
     frame = [box.cluster.title] if box.cluster is not None else []
-    said = [title, *(line for line in box.lines if line), *found_lines(box)]
+    said = [title, *(line for line in box.lines if line), *box.badges, *found_lines(box)]
     return [*said, *(f"← {text}" for text in box.inputs), *(f"in {text}" for text in frame)]
 
 
@@ -96,8 +97,8 @@ def _box(box: Box, texts: list[str], area: Area, colours: Colours) -> Iterator[s
     x, y, width, height = area
     left, top = x - width / 2, y - height / 2
     dashed = ' stroke-dasharray="5 3"' if "open" in box.tags else ""
-    stroke = 3 if "centre" in box.tags or box.findings else 2 if "result" in box.tags else 1
-    yield f"<g><title>{markup(tooltip_of(box) or box.title)}</title>"
+    stroke = 3 if stands_out(box) else 2 if "result" in box.tags else 1
+    yield f'<g class="node"><title>{markup(tooltip_of(box) or box.title)}</title>'
     yield (f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6" fill="{colours.fill}"'
            f' stroke="{colours.border}" stroke-width="{stroke}"{dashed}/>')
     for i, line in enumerate(texts):

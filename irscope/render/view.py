@@ -4,11 +4,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from irscope.analysis.highlights import Highlights
 from irscope.graph import Graph, Node
 from irscope.source import Finding
 
 MAX_BOXES = 60
 """More boxes than this are a wall: sections stay closed instead."""
+MIN_BOXES = 5
+"""Fewer boxes than this say little of a program: code is opened that is closed in other drawings."""
 MAX_LINKS_OF_A_VALUE = 16
 """A value with more users than this is written into their boxes; lines to all of them hide everything else, and cost minutes."""
 
@@ -32,7 +35,8 @@ class BoxFrame:
 @dataclass(slots=True, eq=False)
 class Box:
     """A node, or a closed section. ``inputs`` are operands that are written instead of drawn; ``tags`` say what is special:
-    ``centre`` (asked for), ``open`` (some operands are not in the drawing), ``result``. ``findings`` are those about what it shows."""
+    ``centre`` (asked for), ``open`` (some operands are not in the drawing), ``result``, ``highlight``. ``findings`` are those about what
+    it shows, ``badges`` say what in it stands out."""
 
     title: str
     work: str
@@ -46,6 +50,7 @@ class Box:
     times: int = 1
     tags: set[str] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)
+    badges: list[str] = field(default_factory=list)
     key: str = ""
     kernel: str = ""
 
@@ -63,25 +68,27 @@ class Link:
 
 @dataclass(slots=True)
 class Drawing:
-    """Everything that a drawing holds; ``notes`` say what it leaves out."""
+    """Everything that a drawing holds; ``notes`` say what it leaves out, ``heading`` what stands out in the program."""
 
     title: str
     boxes: list[Box] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     clusters: list[BoxFrame] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    heading: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class BoxOptions:
     """What to draw. ``picked`` limits it to these nodes; ``centre`` is the one that was asked for; ``depth`` how many levels open;
-    ``findings`` are marked where they are; ``kernels`` (for each node those that compute it) are framed.
+    ``findings`` and ``highlights`` are marked where they are; ``kernels`` (for each node those that compute it) are framed.
 
     ``generous`` opens what says little, too: the user asked for many boxes.
     """
 
     max_boxes: int = MAX_BOXES
     generous: bool = False
+    highlights: Highlights = field(default_factory=Highlights)
     depth: int | None = None
     picked: Collection[Node] | None = None
     centre: Node | None = None

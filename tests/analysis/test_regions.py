@@ -65,6 +65,53 @@ def test_layers_without_names_of_their_own_repeat() -> None:
     assert any(section.times >= LAYERS - 1 for section in root.children[1].walk())
 
 
+def test_a_name_of_the_other_pass_moves_no_other_node() -> None:
+    named = 'rhs_contracting_dims={0}, metadata={op_name="jit(step)/'
+    text = training_step(scoped=False)
+    text = text.replace(f"dot(x1, t1), lhs_contracting_dims={{1}}, {named}jvp()",
+                        f"dot(x1, t1), lhs_contracting_dims={{1}}, {named}transpose(jvp())")
+    assert text.count("transpose(jvp()") == training_step(scoped=False).count("transpose(jvp()") + 1
+    forward, backward, update = outline(text).children
+    assert (forward.title, backward.title, update.title) == ("forward", "backward", "update")
+    assert {"d0", "d1", "x2", "d7"} <= {node.name for node in forward.all_nodes()}
+    assert {node.name for node in update.all_nodes() if node.name[0] in "dgh"} == set()
+
+
+def test_what_no_pass_needs_is_of_the_update() -> None:
+    text = training_step().replace("  m0 =", "  count = s32[] constant(1)\n  one = s32[] add(count, count)\n  m0 =")
+    text = text.replace("ROOT out = (", "ROOT out = (s32[], ").replace("tuple(", "tuple(one, ")
+    assert "one" in {node.name for node in outline(text).children[2].all_nodes()}
+
+
+def test_layers_that_are_fused_differently_repeat_by_their_contractions() -> None:
+    lines = ["  x0 = f32[8,16] parameter(0)", "  w = f32[16,32] parameter(1)", "  v = f32[32,16] parameter(2)"]
+    for i in range(LAYERS):
+        lines.append(f"  a{i} = f32[8,32] dot(x{i}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}")
+        odd = ["abs", "negate", "floor", "ceil", "sign", "cosine", "sine", "sqrt", "tanh"][i]  # no two layers are alike
+        lines += [f"  b{i} = f32[8,32] {odd}(a{i})", *([f"  b{i}.2 = f32[8,32] tanh(b{i})"] if i % 3 == 1 else [])]
+        lines.append(f"  c{i} = f32[8,16] dot(b{i}{'.2' if i % 3 == 1 else ''}, v), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}")
+        lines.append(f"  x{i + 1} = f32[8,16] {'exponential' if i % 2 else 'log'}(c{i})")
+    facts = survey("\n".join(["HloModule m", "ENTRY main {", *lines, f"  ROOT r = f32[8,16] negate(x{LAYERS})", "}"]))
+    root = facts.outline_of(facts.module.main())
+    assert LAYERS in [section.times for section in root.walk()]
+    assert sorted(node.index for node in root.all_nodes()) == list(range(len(facts.module.main().nodes)))
+
+
+@pytest.mark.parametrize(("steps", "name"), [
+    ("m = f32[8] reduce(x, z), dimensions={1}, to_apply=add\n b = f32[8,4] broadcast(m), dimensions={0}\n s = f32[8,4] subtract(x, b)\n"
+     " e = f32[8,4] exponential(s)\n ROOT d = f32[8,4] divide(e, b)", "softmax"),
+    ("m = f32[8] reduce(x, z), dimensions={1}, to_apply=add\n r = f32[8] rsqrt(m)\n b = f32[8,4] broadcast(r), dimensions={0}\n"
+     " ROOT d = f32[8,4] multiply(x, b)", "norm"),
+    ("c = f32[] constant(0.044715)\n b = f32[8,4] broadcast(c), dimensions={}\n s = f32[8,4] multiply(x, b)\n ROOT t = f32[8,4] tanh(s)",
+     "gelu"),
+    ("ROOT t = f32[8,4] tanh(x)", "tanh"),
+])
+def test_composites_have_their_names(steps: str, name: str) -> None:
+    add = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
+    facts = survey(f"HloModule m\n{add}ENTRY main {{ x = f32[8,4] parameter(0)\n z = f32[] constant(0)\n {steps} }}")
+    assert Naming().work_of(facts.module.main().nodes) == name
+
+
 @pytest.mark.parametrize("scoped", [True, False])
 def test_sums_of_sections_are_those_of_the_graph(scoped: bool) -> None:
     facts = survey(training_step(scoped))

@@ -34,7 +34,7 @@ def test_json_holds_figures_tree_graphs_and_nodes() -> None:
     found = as_json(FUSED)
     assert set(found) == {"version", "file", "format", "ok", "findings", "modules"}
     module = found["modules"][0]
-    assert set(module) == {"name", "entry", "summary", "tree", "graphs"}
+    assert set(module) == {"name", "entry", "summary", "highlights", "tree", "graphs"}
     assert module["summary"]["nodes"] == sum(len(g["nodes"]) for g in module["graphs"]) == 14
     main = next(g for g in module["graphs"] if g["entry"])
     dot = next(n for n in main["nodes"] if n["name"] == "dot")

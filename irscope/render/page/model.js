@@ -117,20 +117,37 @@ class GraphModel {
     const info = this.sectionInfo(sectionOfPlace(place));
     return info.title + (info.times > 1 ? " \u00d7" + info.times : "");
   }
-  linesOf(place, stubs) {
+  // What stands out in each visible place: badges, leaks of precision and findings, those of a closed section by their number.
+  extras(hider) {
+    const lines = new Map(), leaks = new Map(), found = new Map(), worst = new Map(), outstanding = new Set(), ranks = ["info", "warning", "error"];
+    const placeOf = v => { const seen = this.first(v); return seen < 0 ? null : hider[this.section[seen]] ?? seen; };
+    const push = (place, text) => { if (!lines.has(place)) lines.set(place, []); lines.get(place).push(text); };
+    const count_ = (table, place, word, n) => { if (!table.has(place)) table.set(place, new Map()); const t = table.get(place); t.set(word, (t.get(word) || 0) + n); };
+    for (const [v, text] of this.raw.badges) { const p = placeOf(v); if (p !== null) { push(p, "\u2605 " + text); outstanding.add(p); } }
+    for (const [v, label, n] of this.raw.leaks) { const p = placeOf(v); if (p !== null) count_(leaks, p, label, n); }
+    for (const [v, severity, n] of this.raw.found) { const p = placeOf(v); if (p !== null) count_(found, p, severity, n); }
+    for (const [p, counted] of leaks) push(p, [...counted].map(([label, n]) => `${n} ${label}`).join(", "));
+    for (const [p, counted] of found) {
+      const most = ranks.findLast(r => counted.has(r)), n = [...counted.values()].reduce((a, b) => a + b, 0);
+      worst.set(p, most); push(p, `${n} finding${n > 1 ? "s" : ""}, worst: ${most}`);
+    }
+    return { lines, worst, outstanding };
+  }
+  linesOf(place, stubs, extras) {
     let lines;
-    if (place >= 0) lines = [...(this.caption.has(place) ? [this.caption.get(place)] : []), this.type(place), "%" + this.names[place], ...this.inputs(place).slice(0, 4).map(t => "\u2190 " + t)];
+    if (place >= 0) lines = [...(this.caption.has(place) ? [this.caption.get(place)] : []), this.type(place), "%" + this.names[place], ...this.inputs(place).slice(0, 3).map(t => "\u2190 " + t)];
     else {
       const info = this.sectionInfo(sectionOfPlace(place));
-      lines = [`${count(info.nodes)} nodes, ${flopsText(info.flops, info.open)}`, `${bytesText(info.bytes, info.open)} traffic`, info.ops.slice(0, 44)];
+      lines = [`${count(info.nodes)} nodes, ${flopsText(info.flops, info.open)}`, `${bytesText(info.bytes, info.open)} traffic`];
     }
+    lines.push(...(extras.lines.get(place) || []));
     for (const a of (stubs.get(place) || []).slice(0, 3)) lines.push("\u2196 " + (a >= 0 ? "%" + this.names[a] : this.title(a)));
     return lines.map(t => t.length > 46 ? t.slice(0, 22) + ".." + t.slice(-22) : t);
   }
 
   // Places and frames with coordinates. Every open section is laid out by itself, inner ones first; to the outer one it is a box.
   layout() {
-    const hider = this.hiders(), { links, stubs } = this.links(hider), items = new Map(), levels = new Map();
+    const hider = this.hiders(), { links, stubs } = this.links(hider), extras = this.extras(hider), items = new Map(), levels = new Map();
     const visible = s => s === 0 || hider[this.parent[s]] === null;
     const opened = [];
     for (let s = 0; s < this.parent.length; s++) if (hider[s] === null && visible(s)) { opened.push(s); levels.set(s, { edges: new Map() }); }
@@ -154,7 +171,7 @@ class GraphModel {
       const sizes = places.map(p => {
         const inner = p < 0 ? levels.get(sectionOfPlace(p)) : undefined;
         if (inner) return [inner.width, inner.height];
-        const lines = this.linesOf(p, stubs), wide = lines.reduce((m, t) => Math.max(m, t.length * 6.1), this.title(p).length * 7.4);
+        const lines = this.linesOf(p, stubs, extras), wide = lines.reduce((m, t) => Math.max(m, t.length * 6.1), this.title(p).length * 7.4);
         items.set(p, { place: p, lines, w: wide + 20, h: 22 + lines.length * 13 });
         return [wide + 20, 22 + lines.length * 13];
       });
@@ -174,8 +191,8 @@ class GraphModel {
         else Object.assign(items.get(p), { x: cx, y: cy });
       });
     }
-    const drawnLinks = links.filter(l => items.has(l.a) && items.has(l.b)).map(l => ({ ...l, points: (l.edge && l.edge.points) || [] }));
-    return { items, frames, links: drawnLinks, width: levels.get(0).width, height: levels.get(0).height };
+    const drawnLinks = bundled(links.filter(l => items.has(l.a) && items.has(l.b))).map(l => ({ ...l, points: (l.edge && l.edge.points) || [] }));
+    return { items, frames, extras, links: drawnLinks, width: levels.get(0).width, height: levels.get(0).height };
   }
   isEmpty(place) {
     if (!this._filled) {
@@ -186,6 +203,21 @@ class GraphModel {
   }
   // Open every section around a node.
   reveal(v) { for (let s = this.section[this.first(v) < 0 ? v : this.first(v)]; s >= 0; s = this.parent[s]) this.open.add(s); }
+}
+
+// The many links between two frames, or between a frame and a box, as the one of most values.
+function bundled(links) {
+  const groups = new Map(), kept = [];
+  for (const link of links) {
+    if (!link.edge) kept.push(link);
+    else if (groups.has(link.edge)) groups.get(link.edge).push(link);
+    else groups.set(link.edge, [link]);
+  }
+  for (const group of groups.values()) {
+    if (group.length <= 2) kept.push(...group);
+    else kept.push({ ...group.reduce((m, l) => l.n > m.n ? l : m), n: group.reduce((n, l) => n + l.n, 0) });
+  }
+  return kept;
 }
 
 function count(n) { return n < 1e7 ? Math.round(n).toLocaleString("en") : scaled(n, 1000, " kMGTPE", ""); }

@@ -15,7 +15,7 @@ async function start() {
   page.dark = typeof matchMedia === "function" && matchMedia("(prefers-color-scheme: dark)").matches;
   $("name").textContent = page.data.name;
   page.findings = new Map();
-  for (const f of page.data.findings) if (f.node) page.findings.set(f.graph + "/" + f.node, f);
+  for (const f of page.data.findings) if (f.node) { const at = f.graph + "/" + f.node; page.findings.set(at, [...(page.findings.get(at) || []), f]); }
   listen();
   go(0);
   fromAddress();
@@ -32,12 +32,24 @@ function go(number, keep) {
   page.selected = null;
   if (page.graph.open.size === 1) openWhatFits(page.graph);
   redo();
-  fit();
+  begin();
   details();
 }
 
+// At first, text is readable: where that does not show all, what stands out most is in the middle.
+function begin() {
+  fit();
+  if (page.scale >= READABLE) return;
+  const { width, height } = page.view, canvas = $("canvas"), item = page.view.items.get(page.view.extras.outstanding.values().next().value);
+  page.scale = READABLE;
+  const place = (at, size, room) => size * page.scale <= room ? (room - size * page.scale) / 2 : Math.min(10, Math.max(room - size * page.scale - 10, room / 2 - at * page.scale));
+  page.x = place(item ? item.x : width / 2, width, canvas.clientWidth); page.y = place(item ? item.y : 0, height, canvas.clientHeight);
+}
+
+const READABLE = 0.7;
 // At first, sections are opened from the outside in as long as the drawing stays readable.
 function openWhatFits(g) {
+  if (g.raw.opened.length) { for (const s of g.raw.opened) g.open.add(s); return; }
   let boxes = g.drawn[0].length + g.children[0].length, ring = [0];
   while (ring.length) {
     const inner = ring.flatMap(s => g.children[s]).sort((a, b) => g.sectionInfo(b).bytes - g.sectionInfo(a).bytes);
@@ -118,20 +130,17 @@ function fromAddress() {
 
 // ---- drawing
 
+const SEVERITY = { error: ["#ffb3ad", "#9a6700", "#1f2328"], warning: ["#ffe08a", "#9a6700", "#1f2328"], info: ["#cfe3ff", "#9a6700", "#1f2328"] };
+const ALARM = { error: "#cf222e", warning: "#e36209" };
 function colours(place) {
   const theme = page.data.themes[page.dark ? "dark" : "light"], g = page.graph;
   if (page.colour === "cost") {
     const x = Math.sqrt(Math.min(1, costOf(place) / page.most)), mix = e => Math.round(255 + (e - 255) * x);
     return [`rgb(${mix(215)},${mix(60)},${mix(45)})`, "#8c8c8c", x > 0.75 ? "#fff" : "#1f2328"];
   }
+  if (page.colour === "findings") return SEVERITY[page.view.extras.worst.get(place)] || theme.classes.constant;
   if (place < 0) return theme.classes.section;
-  if (page.colour === "dtype") {
-    return page.data.dtypes[dtypeOf(place)] || theme.classes.free;
-  }
-  if (page.colour === "findings") {
-    const f = page.findings.get(g.name + "/" + g.names[place]);
-    return f ? [f.severity === "error" ? "#ffb3ad" : "#ffe08a", "#9a6700", "#1f2328"] : theme.classes.constant;
-  }
+  if (page.colour === "dtype") return page.data.dtypes[dtypeOf(place)] || theme.classes.free;
   return theme.classes[g.klass(place)] || theme.classes.custom;
 }
 
@@ -187,7 +196,8 @@ function edge(c, a, b, points) {
 
 function box(c, item, theme, scale) {
   const [fill, border, text] = colours(item.place), left = item.x - item.w / 2, top = item.y - item.h / 2, on = item.place === page.shown;
-  c.fillStyle = fill; c.strokeStyle = on ? "#0969da" : border; c.lineWidth = on ? 3 : item.place === page.graph.root ? 2.5 : 1;
+  const worst = page.view.extras.worst.get(item.place), outstanding = worst in ALARM || page.view.extras.outstanding.has(item.place);
+  c.fillStyle = fill; c.strokeStyle = on ? "#0969da" : ALARM[worst] || border; c.lineWidth = on || outstanding ? 3 : item.place === page.graph.root ? 2.5 : 1;
   c.beginPath(); c.roundRect(left, top, item.w, item.h, 6); c.fill(); c.stroke();
   if (item.place < 0 && page.graph.sectionInfo(sectionOfPlace(item.place)).times > 1) { c.beginPath(); c.roundRect(left + 4, top - 4, item.w, item.h, 6); c.stroke(); }
   if (scale < 0.3) return;
@@ -230,7 +240,7 @@ function meaning() {
     const used = new Set(places.map(dtypeOf));
     return Object.entries(page.data.dtypes).filter(([name]) => used.has(name));
   }
-  if (page.colour === "findings") return [["error", ["#ffb3ad", "#9a6700", "#1f2328"]], ["warning or info", ["#ffe08a", "#9a6700", "#1f2328"]]];
+  if (page.colour === "findings") return Object.entries(SEVERITY);
   const used = new Set(places.map(p => page.graph.klass(p)));
   return page.data.classes.filter(name => used.has(name)).map(name => [name, theme.classes[name] || []]);
 }
@@ -304,6 +314,7 @@ function details() {
   const add = (tag, text, css) => { const e = document.createElement(tag); e.textContent = text; if (css) e.className = css; element.append(e); return e; };
   if (place === null) {
     add("h2", page.data.file);
+    for (const [text, at] of page.data.highlights) { const p = add("p", text, "highlight"); p.onclick = () => jump(at); }
     const figures = document.createElement("dl");
     for (const [label, text] of page.data.summary) { const dt = document.createElement("dt"), dd = document.createElement("dd"); dt.textContent = label; dd.textContent = text; figures.append(dt, dd); }
     element.append(figures);
@@ -336,8 +347,7 @@ function details() {
   row("operands", ...operands.slice(0, 30).map(link)); row("users", ...users.slice(0, 30).map(link));
   if (users.length > 30) row("", `${count(users.length - 30)} more`);
   for (const body of g.bodies(place)) { const a = document.createElement("a"); a.textContent = page.data.graphs[body].name; a.onclick = () => go(body, true); row("calls", a); }
-  const finding = page.findings.get(g.name + "/" + g.names[place]);
-  if (finding) add("p", finding.text + (finding.help ? "\nhelp: " + finding.help : ""), finding.severity);
+  for (const finding of page.findings.get(g.name + "/" + g.names[place]) || []) add("p", finding.text + (finding.help ? "\nhelp: " + finding.help : ""), finding.severity);
   if (page.text && g.lines[place]) add("pre", textLine(g.lines[place]));
 }
 

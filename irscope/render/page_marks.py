@@ -1,0 +1,74 @@
+"""What the page marks in each graph: highlights of the program and findings, by the node that shows them."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from irscope.analysis.highlights import Highlights
+from irscope.analysis.survey import Survey
+from irscope.graph import Graph, Node
+from irscope.render.badges import names, sentence
+from irscope.render.folding import Fold
+from irscope.source import Finding
+
+
+class PageMarks:
+    """The marks of a module. A node in a body is marked in the body, and in every graph that calls it."""
+
+    def __init__(self, survey: Survey, found: Highlights, findings: Sequence[Finding]) -> None:
+        self.survey = survey
+        self.heading = [[sentence(one), f"{one.graph.name}/{one.nodes[-1].name}"] for one in found.singles]
+        self.heading += [[sentence(leak), f"{leak.largest[0].name}/{leak.largest[1].name}"] for leak in found.leaks]
+        self._badges: dict[Graph, list[tuple[Node, str]]] = {}
+        self._leaks: dict[Graph, Counter[tuple[Node, str]]] = {}
+        self._findings: dict[Graph, Counter[tuple[Node, str]]] = {}
+        for one in found.singles:
+            text = f"{one.label} {names(one)}" if len(one.nodes) == 1 else f"not fused with %{one.nodes[0].name}"
+            for graph, node in self._callers(one.graph, one.nodes[-1]):
+                self._badges.setdefault(graph, []).append((node, text))
+        for leak in found.leaks:
+            for member in leak.members:
+                for graph, node in self._callers(*member):
+                    self._leaks.setdefault(graph, Counter())[node, leak.label] += 1
+        self._mark([finding for finding in findings if finding.node])
+
+    def of(self, graph: Graph, folds: Sequence[Fold]) -> dict[str, object]:
+        """The columns of a graph; each row begins with the index of the drawn node that shows what is marked."""
+        def rows(counted: Counter[tuple[Node, str]]) -> list[list[object]]:
+            return [[shown, word, n] for (node, word), n in counted.items() if (shown := self._shown(graph, node, folds)) >= 0]
+
+        badges = [[shown, text] for node, text in self._badges.get(graph, ()) if (shown := self._shown(graph, node, folds)) >= 0]
+        return {"badges": badges, "leaks": rows(self._leaks.get(graph, Counter())), "found": rows(self._findings.get(graph, Counter()))}
+
+    def _mark(self, findings: list[Finding]) -> None:
+        """Mark findings; one that names no graph is about the node of that name in the entry."""
+        entry = self.survey.module.entry
+        wanted = {finding.graph or entry for finding in findings}
+        graphs = [graph for graph in self.survey.calls.order if graph.name in wanted]
+        nodes = {(graph.name, node.name): (graph, node) for graph in graphs for node in graph.nodes}
+        for finding in findings:
+            place = nodes.get((finding.graph or entry, finding.node))
+            for graph, node in self._callers(*place) if place is not None else ():
+                self._findings.setdefault(graph, Counter())[node, str(finding.severity)] += 1
+
+    def _callers(self, graph: Graph, node: Node) -> Iterator[tuple[Graph, Node]]:
+        """A node in its graph, what calls that graph, and so on."""
+        seen: set[Graph] = set()
+        while graph not in seen:
+            seen.add(graph)
+            yield graph, node
+            callers = self.survey.calls.callers.get(graph)
+            if not callers:
+                return
+            graph, node = callers[0]
+
+    def _shown(self, graph: Graph, node: Node, folds: Sequence[Fold]) -> int:
+        """The index of the node, or of the nearest user that is drawn; -1 where none is."""
+        ring, seen = [node], {node}
+        while ring:
+            drawn = next((each for each in ring if folds[each.index] is Fold.BOX), None)
+            if drawn is not None:
+                return drawn.index
+            ring = [user for each in ring for user in self.survey.users(graph)[each.index] if user not in seen]
+            seen.update(ring)
+        return -1
