@@ -1,15 +1,16 @@
 """A program as a library that does not depend on irscope: without a thread pool, with its constants inside, and a C entry point.
 
     extern const int64_t irscope_arena_bytes;
-    void irscope_run(void **inputs, void **outputs, void *arena);
+    void irscope_run(const void *const *inputs, void *const *outputs, void *arena);
 
-The caller aligns ``arena`` and every output to 64 bytes, and fills ``arena`` with zeros before the first run. One run at a time uses it.
+Arrays begin at any address that is aligned for their element type, on x86-64 and 64-bit ARM at any address. ``arena`` begins anywhere and
+may hold anything. Runs at the same time need an arena each.
 """
 from __future__ import annotations
 
 from pathlib import Path
 
-from irscope.backends.compile import MAIN, CompilationUnit, units
+from irscope.backends.compile import MAIN, CompilationUnit, External, natural, units
 from irscope.backends.llvm_compile import Machine
 from irscope.lazy import np
 from irscope.lower.program import Program
@@ -18,12 +19,21 @@ ENTRY = "irscope_run"
 SIZE = "irscope_arena_bytes"
 LARGE = 1 << 16
 """From this many bytes on, the assembler reads constants from a file, where the object format allows it, instead of from the text."""
+UNALIGNED = ("x86_64", "aarch64", "arm64")
+"""Architectures whose vector loads and stores take any address."""
+ALIGNMENT = 64
+"""Of the arena, in bytes, as kernels expect it: a cache line."""
 
 
 def library_units(program: Program, machine: Machine, folder: Path | None = None) -> list[CompilationUnit]:
     """All modules of the library. Large constants are written to ``folder``, and read from there when the modules are compiled."""
-    found, scratch = units(program, machine)
+    found, scratch = units(program, machine, external=_of_callers(machine.triple))
     return [*found, CompilationUnit("irscope_library", library_text(program, scratch, machine, folder))]
+
+
+def _of_callers(triple: str) -> External:
+    """The alignment of the arrays that a caller in C passes."""
+    return (lambda slot: 1) if triple.startswith(UNALIGNED) else natural
 
 
 def library_text(program: Program, scratch: int, machine: Machine, folder: Path | None = None) -> str:
@@ -39,15 +49,30 @@ def library_text(program: Program, scratch: int, machine: Machine, folder: Path 
             pieces += [f'module asm "{line}"' for line in _included(name[1:], path)] + [f"{name} = external hidden constant i8, align 64"]
         else:
             pieces.append(f"{name} = internal constant {_bytes(data)}, align 64")
-    arena = (program.arena_bytes + 63) // 64 * 64
     table = f"[{max(1, len(names))} x ptr] [{', '.join(names) or 'ptr null'}]"
     return "\n".join([
         *pieces,
         f"@irscope.table = internal constant {table}, align 64",
-        f"@{SIZE} = constant i64 {arena + scratch}",
+        f"@{SIZE} = constant i64 {arena_bytes(program, scratch)}",
         f"declare void @{MAIN}(ptr, ptr, ptr, ptr)",
-        _TEXT.format(entry=ENTRY, main=MAIN, arena=arena),
+        "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+        _TEXT.format(entry=ENTRY, main=MAIN, arena=_rounded(program.arena_bytes), mask=ALIGNMENT - 1, clear=_clear(program)),
     ])
+
+
+def arena_bytes(program: Program, scratch: int) -> int:
+    """The size of a caller's arena: temporaries, the scratch memory of one thread, and what aligning them may skip."""
+    return _rounded(program.arena_bytes) + scratch + ALIGNMENT - 1
+
+
+def _rounded(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _clear(program: Program) -> str:
+    """Fills the buffers that must hold zeros before a run. They come first in the arena, and no buffer keeps a value between runs."""
+    zeros = max((slot.offset + slot.bytes for slot in program.temps if slot.zeroed), default=0)
+    return f"call void @llvm.memset.p0.i64(ptr %arena, i8 0, i64 {zeros}, i1 false)" if zeros else ""
 
 
 def _bytes(data: bytes) -> str:
@@ -75,8 +100,13 @@ next:
 done:
   ret void
 }}
-define void @{entry}(ptr %inputs, ptr %outputs, ptr %arena) nounwind {{
+define void @{entry}(ptr %inputs, ptr %outputs, ptr %given) nounwind {{
   %context = alloca [4 x i64], align 16
+  %address = ptrtoint ptr %given to i64
+  %below = sub i64 0, %address
+  %skipped = and i64 %below, {mask}
+  %arena = getelementptr i8, ptr %given, i64 %skipped
+  {clear}
   store i64 0, ptr %context
   %scratch = getelementptr i8, ptr %arena, i64 {arena}
   %at1 = getelementptr i64, ptr %context, i64 1
