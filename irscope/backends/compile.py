@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from irscope.backends import cache, llvm_compile
-from irscope.backends.llvm_compile import Machine
 from irscope.backends.llvm_kernel import KernelText, kernel_text
 from irscope.backends.llvm_main import main_text
 from irscope.backends.stopping import may_take_long
+from irscope.backends.targets import Machine
 from irscope.lower.program import Program, Slot
 from irscope.lower.tile import Kernel
 

@@ -8,27 +8,51 @@ may hold anything. Runs at the same time need an arena each.
 """
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from irscope.backends.compile import MAIN, CompilationUnit, External, natural, units
-from irscope.backends.llvm_compile import Machine
+from irscope.backends import llvm_compile
+from irscope.backends.compile import MAIN, External, natural, units
+from irscope.backends.targets import Machine
 from irscope.lazy import np
 from irscope.lower.program import Program
 
 ENTRY = "irscope_run"
 SIZE = "irscope_arena_bytes"
+EXPORTS = (ENTRY, SIZE)
 LARGE = 1 << 16
-"""From this many bytes on, the assembler reads constants from a file, where the object format allows it, instead of from the text."""
-UNALIGNED = ("x86_64", "aarch64", "arm64")
+"""From this many bytes on, the assembler reads constants from a file, where it can, instead of from the text."""
+UNALIGNED = ("x86_64", "amd64", "aarch64", "arm64")
 """Architectures whose vector loads and stores take any address."""
 ALIGNMENT = 64
 """Of the arena, in bytes, as kernels expect it: a cache line."""
 
 
-def library_units(program: Program, machine: Machine, folder: Path | None = None) -> list[CompilationUnit]:
-    """All modules of the library. Large constants are written to ``folder``, and read from there when the modules are compiled."""
-    found, scratch = units(program, machine, external=_of_callers(machine.triple))
-    return [*found, CompilationUnit("irscope_library", library_text(program, scratch, machine, folder))]
+@dataclass(slots=True)
+class Library:
+    """The modules of a library, and how many bytes its caller provides as the arena."""
+
+    texts: list[str]
+    arena_bytes: int
+    machine: Machine
+
+    @staticmethod
+    def of(program: Program, machine: Machine, folder: Path | None = None) -> Library:
+        """The library of a program. Large constants are written to ``folder``, and read from there when the modules are compiled, where
+        LLVM's assembler for the machine is there to read them: llvmlite has the host's only."""
+        found, scratch = units(program, machine, external=_of_callers(machine.triple))
+        size = _rounded(program.arena_bytes) + scratch + ALIGNMENT - 1
+        if not llvm_compile.can_assemble(machine):
+            folder = None
+        return Library([*(unit.text for unit in found), _library_text(program, size, machine, folder)], size, machine)
+
+    def object_code(self) -> bytes:
+        """One object file."""
+        return llvm_compile.linked_object(self.texts, EXPORTS, self.machine)
+
+    def assembly(self) -> str:
+        """One assembly text."""
+        return llvm_compile.linked_assembly(self.texts, EXPORTS, self.machine)
 
 
 def _of_callers(triple: str) -> External:
@@ -36,14 +60,14 @@ def _of_callers(triple: str) -> External:
     return (lambda slot: 1) if triple.startswith(UNALIGNED) else natural
 
 
-def library_text(program: Program, scratch: int, machine: Machine, folder: Path | None = None) -> str:
+def _library_text(program: Program, size: int, machine: Machine, folder: Path | None) -> str:
     """The module around the main function."""
     pieces, names = [], []
     for number, slot in enumerate(program.constants):
         data = np.ascontiguousarray(np.asarray(slot.data)).tobytes()
         name = f"@irscope.constant{number}"
         names.append(f"ptr {name}")
-        if folder is not None and len(data) >= LARGE and _is_elf(machine.triple):
+        if folder is not None and len(data) >= LARGE and is_elf(machine.triple):
             path = folder / f"constant{number}.bin"
             path.write_bytes(data)
             pieces += [f'module asm "{line}"' for line in _included(name[1:], path)] + [f"{name} = external hidden constant i8, align 64"]
@@ -53,16 +77,11 @@ def library_text(program: Program, scratch: int, machine: Machine, folder: Path 
     return "\n".join([
         *pieces,
         f"@irscope.table = internal constant {table}, align 64",
-        f"@{SIZE} = constant i64 {arena_bytes(program, scratch)}",
+        f"@{SIZE} = constant i64 {size}",
         f"declare void @{MAIN}(ptr, ptr, ptr, ptr)",
         "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
         _TEXT.format(entry=ENTRY, main=MAIN, arena=_rounded(program.arena_bytes), mask=ALIGNMENT - 1, clear=_clear(program)),
     ])
-
-
-def arena_bytes(program: Program, scratch: int) -> int:
-    """The size of a caller's arena: temporaries, the scratch memory of one thread, and what aligning them may skip."""
-    return _rounded(program.arena_bytes) + scratch + ALIGNMENT - 1
 
 
 def _rounded(size: int) -> int:
@@ -76,11 +95,12 @@ def _clear(program: Program) -> str:
 
 
 def _bytes(data: bytes) -> str:
-    return f'[{len(data)} x i8] c"' + "".join(f"\\{byte:02X}" for byte in data) + '"' if data else "[1 x i8] zeroinitializer"
+    return f'[{len(data)} x i8] c"\\' + data.hex("\\") + '"' if data else "[1 x i8] zeroinitializer"
 
 
-def _is_elf(triple: str) -> bool:
-    return not any(word in triple for word in ("windows", "darwin", "macos", "ios", "wasm"))
+def is_elf(triple: str) -> bool:
+    """Whether a target's object files are ELF."""
+    return not any(word in triple for word in ("windows", "darwin", "macos", "ios"))
 
 
 def _included(name: str, path: Path) -> list[str]:

@@ -12,9 +12,9 @@ import pytest
 import irscope
 from irscope.backends import llvm_compile
 from irscope.backends.executable import address
-from irscope.backends.llvm_compile import LoadedCode, Machine
+from irscope.backends.llvm_compile import LoadedCode
 from irscope.backends.model import compile_module, lowered
-from irscope.backends.standalone import ENTRY, LARGE, SIZE, library_units
+from irscope.backends.standalone import ENTRY, EXPORTS, LARGE, SIZE, Library
 from irscope.lower.options import Options
 from irscope.lower.program import Program
 
@@ -33,13 +33,14 @@ NET = """ENTRY main {
 }"""
 
 
-class Library:
+class Loaded:
     """The entry point of a library that is loaded into this process."""
 
-    def __init__(self, program: Program, machine: Machine, folder: Path) -> None:
-        objects = [llvm_compile.object_code(u.text, machine, u.speed) for u in library_units(program, machine, folder)]
-        self.code = LoadedCode(objects, [ENTRY, SIZE])
+    def __init__(self, program: Program, folder: Path) -> None:
+        library = Library.of(program, llvm_compile.host(), folder)
+        self.code = LoadedCode([library.object_code()], list(EXPORTS))
         self.arena_bytes = ctypes.c_int64.from_address(self.code.addresses[SIZE]).value
+        assert self.arena_bytes == library.arena_bytes
         self._run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(self.code.addresses[ENTRY])
 
     def __call__(self, inputs: Sequence[Array], outputs: Sequence[Array], arena: Array) -> None:
@@ -64,7 +65,7 @@ def surroundings(array: Array) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def net(tmp_path_factory: pytest.TempPathFactory) -> tuple[Library, list[Array], list[Array]]:
+def net(tmp_path_factory: pytest.TempPathFactory) -> tuple[Loaded, list[Array], list[Array]]:
     """A net with constants and with images that have borders of zeros, its inputs and its outputs."""
     rng = np.random.default_rng(0)
     x, w, v = (rng.standard_normal(shape).astype(np.float32) for shape in ((1, 6, 6, 4), (3, 3, 4, 67), (3, 3, 67, 67)))
@@ -73,11 +74,14 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> tuple[Library, list[Array],
     program = lowered(module, {2: w, 3: v}, Options(), use_cache=False).program
     assert any(slot.zeroed for slot in program.temps) and any(slot.bytes >= LARGE for slot in program.constants)
     wanted = compile_module(module, {2: w, 3: v}, use_cache=False)(x, z)
-    return Library(program, llvm_compile.host(), tmp_path_factory.mktemp("library")), [x, z], wanted
+    folder = tmp_path_factory.mktemp("library")
+    loaded = Loaded(program, folder)
+    assert len(list(folder.iterdir())) == sum(slot.bytes >= LARGE for slot in program.constants)
+    return loaded, [x, z], wanted
 
 
 @pytest.mark.parametrize("offset", [0, 32, 16, 8, 4, 1])
-def test_arrays_and_arena_may_begin_anywhere(offset: int, net: tuple[Library, list[Array], list[Array]]) -> None:
+def test_arrays_and_arena_may_begin_anywhere(offset: int, net: tuple[Loaded, list[Array], list[Array]]) -> None:
     library, inputs, wanted = net
     given = [memory_at(offset, array.tobytes()) for array in inputs]
     outputs = [memory_at(offset, bytes(array.nbytes)) for array in wanted]
