@@ -210,17 +210,19 @@ def _timed(options: RunOptions, call: Callable[[], object]) -> list[float]:
 
 def _by_reference(options: RunOptions, module: Module, arrays: Arrays, watch: Watcher) -> RunResult:
     names = sorted({node.op.name for graph in module.graphs.values() for node in graph.nodes if node.op not in NOT_WORK})
+    flush = lowering_options(options).flushes_denormals(module)
     with watch.stage("interpreting"):
-        outputs = reference_results(module, arrays.all())
-        samples = _timed(options, lambda: reference_results(module, arrays.all())) if options.bench else []
+        outputs = reference_results(module, arrays.all(), flush)
+        samples = _timed(options, lambda: reference_results(module, arrays.all(), flush)) if options.bench else []
     return RunResult(outputs, 0, names, 1, samples_us=samples)
 
 
 def _compare(options: RunOptions, module: Module, arrays: Arrays, result: RunResult, watch: Watcher) -> None:
     if options.check and options.engine != "reference":
+        flush = lowering_options(options).flushes_denormals(module)
         with watch.stage("checking against the reference"):
-            result.comparisons += compare_all(result.outputs, reference_results(module, arrays.all()), options.rtol, options.atol,
-                                              coarsest_types(module), module.flushes_denormals)
+            result.comparisons += compare_all(result.outputs, reference_results(module, arrays.all(), flush), options.rtol, options.atol,
+                                              coarsest_types(module), flush)
     if options.expect:
         ports = ports_of(module)[1]
         found = results_by_number(read_arrays(options.expect), len(ports), result.devices)

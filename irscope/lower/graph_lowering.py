@@ -43,7 +43,7 @@ class ModuleLowering:
         self.module = module
         self.options = options
         self.machine = options.machine or AVX512
-        self.program = Program(module.name, flush_denormals=module.flushes_denormals)
+        self.program = Program(module.name, flush_denormals=options.flushes_denormals(module))
         self.memory = ArenaLayout()
         self.kernel_cache = KernelCache(tuner)
         self._constants: dict[int, Storage] = {}
