@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         show,
         stats,
         verify,
+        write_library,
     )
     from irscope.source import UserError
     from irscope.source.budget import BudgetExceeded, limits
@@ -56,7 +57,7 @@ __all__ = [
     "BudgetExceeded", "CheckOptions", "CheckResult", "DiffOptions", "DiffResult", "Explanation", "FixResult", "LintOptions", "LintResult",
     "OptOptions", "OptResult", "RunOptions", "RunResult", "ShowOptions", "ShowResult", "StatsOptions", "StatsResult", "UserError",
     "Verification", "View", "Watcher", "__version__", "check", "compile", "diff", "emit", "explain", "fix", "limits", "lint", "load", "opt",
-    "run", "show", "stats", "verify",
+    "run", "show", "stats", "verify", "write_library",
 ]
 
 # Imported when first used: `irscope --version` must not wait for the graph model.

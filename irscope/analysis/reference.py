@@ -27,8 +27,10 @@ def evaluate(graph: Graph, arguments: Sequence[Value], flush_denormals: bool = T
         return Evaluator().run(graph, arguments)
 
 
-def results(module: Module, arrays: Iterable[object]) -> list[Any]:
-    """The results of a module's entry as flat arrays, for the arrays of its parameters in order."""
+def results(module: Module, arrays: Iterable[object], flush_denormals: bool | None = None) -> list[Any]:
+    """The results of a module's entry as flat arrays, for the arrays of its parameters in order. ``flush_denormals``: None as the module
+    has it."""
+    flush = module.flushes_denormals if flush_denormals is None else flush_denormals
     given = iter(arrays)
 
     def nested(type: Type) -> Value:
@@ -36,7 +38,7 @@ def results(module: Module, arrays: Iterable[object]) -> list[Any]:
             return tuple(nested(element) for element in type.elements)
         return next(given) if isinstance(type, TensorType) else None
     given_values = [nested(p.type) for p in module.main().params]
-    return [np.asarray(array) for array in flatten(evaluate(module.main(), given_values, module.flushes_denormals))]
+    return [np.asarray(array) for array in flatten(evaluate(module.main(), given_values, flush))]
 
 
 def flatten(value: Value) -> list[Any]:

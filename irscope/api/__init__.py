@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from irscope.api.comparing import DiffResult, diff
     from irscope.api.compiling import CompileOptions, compile, scalar_loops
     from irscope.api.counting import StatsResult, stats
-    from irscope.api.emitting import emit
+    from irscope.api.emitting import emit, write_library
     from irscope.api.environment import machine
     from irscope.api.explaining import Explanation, explain, explain_all
     from irscope.api.fixing import FixResult, fix
@@ -45,7 +45,7 @@ LAZY = {
         "comparing": "DiffResult diff",
         "compiling": "CompileOptions compile scalar_loops",
         "counting": "StatsResult stats",
-        "emitting": "emit",
+        "emitting": "emit write_library",
         "explaining": "Explanation explain explain_all",
         "fixing": "FixResult fix",
         "linting": "LintResult audit lint",
@@ -68,7 +68,7 @@ __all__ = [
     "FixResult", "InputOptions", "LintOptions", "LintResult", "OptOptions", "OptResult", "PassWatcher", "RunOptions", "RunResult",
     "ShowOptions", "ShowResult", "StatsOptions", "StatsResult", "Verification", "View", "Watcher", "audit", "capture", "check",
     "compile", "diff", "emit", "explain", "explain_all", "fix", "lint", "listed", "load", "machine", "opt", "run", "scalar_loops",
-    "show", "stats", "verify", "whole",
+    "show", "stats", "verify", "whole", "write_library",
 ]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from irscope.api.arrays import Files
 from irscope.api.options import RunOptions
+from irscope.api.targeting import host_cpu
 from irscope.api.watching import Watcher
 from irscope.backends.arguments import draw, fitted
 from irscope.backends.executable import Port
@@ -68,7 +69,7 @@ def _opened(options: RunOptions, module: Module, files: Files, watch: Watcher) -
     """The primitive graph of a program."""
 
     def measure(part: Module, arrays: Mapping[str, Array]) -> int:
-        model = compile_module(part, {}, lowering_options(options), options.cpu, not options.no_cache)
+        model = compile_module(part, {}, lowering_options(options), host_cpu(options), not options.no_cache)
         return int(model(*[arrays[p.name] for p in ports_of(part)[0]])[0])
 
     with watch.stage("expanding"):

@@ -1,34 +1,38 @@
-"""``irscope.emit``: emits a stage of the compiler as text or as binary code, without running it."""
+"""``irscope.emit`` and ``irscope.write_library``: a stage of the compiler as text or as binary code, without running it."""
 from __future__ import annotations
 
-import shutil
-import subprocess
 import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irscope.analysis.summary import source_line
 from irscope.api.arrays import NO_ARRAYS
 from irscope.api.binding import lowering_options
-from irscope.api.loading import Source
+from irscope.api.loading import Source, name_of
 from irscope.api.options import RunOptions
 from irscope.api.running import prepared
+from irscope.api.targeting import host_cpu, machine_for
 from irscope.api.watching import SILENT, Watcher
-from irscope.backends import llvm_compile
+from irscope.backends.c_header import MARK, c_header
 from irscope.backends.compile import units
-from irscope.backends.llvm_compile import Machine
-from irscope.backends.model import lowered
-from irscope.backends.standalone import library_units
+from irscope.backends.linking import linker_of, shared_library
+from irscope.backends.model import LoweredModel, lowered, ports_of
+from irscope.backends.standalone import Library
+from irscope.backends.targets import Machine
 from irscope.graph import Module, Node
 from irscope.lower.printer import print_program
-from irscope.lower.program import Program
 from irscope.source import UserError
+from irscope.source.writing import is_written_through, writing
 
 NODES_TOLD = 6
 """Of the nodes that one line of the user's program makes in a kernel so many are named."""
+LIBRARIES = ("asm", "obj", "so")
+"""The stages that are a library for C: with the constants and the entry point, and for one thread."""
 
 
 def emit(what: Source, stage: str, options: RunOptions | None = None, *, watch: Watcher = SILENT) -> str | bytes:
-    """A stage of the compiler: ``loops``, ``llvm`` and ``asm`` are texts, ``obj`` and ``so`` are bytes for C to call.
+    """A stage of the compiler: ``loops``, ``llvm`` and ``asm`` are texts, ``obj`` and ``so`` are bytes. The last three are a library for C,
+    with the constants of the program inside; :func:`write_library` also writes its header.
 
     ``options.target`` names another machine (an LLVM triple). Raises :class:`irscope.UserError` as :func:`irscope.run` does, and
     if the target is unknown or there is no linker.
@@ -37,24 +41,91 @@ def emit(what: Source, stage: str, options: RunOptions | None = None, *, watch: 
     >>> "define" in text
     True
     """
-    options = options or RunOptions()
-    module, arrays = prepared(what, options, NO_ARRAYS, watch)
-    program = lowered(module, arrays.weights, lowering_options(options), options.cpu, not options.no_cache).program
-    if stage == "loops":
-        nodes = {node.name: node for graph in module.graphs.values() for node in graph.nodes}
-        return print_program(program, lambda kernel: _lines_of(module, [nodes[n] for n in kernel.origin if n in nodes]))
-    try:
-        machine = llvm_compile.cross(options.target, options.cpu) if options.target else llvm_compile.host(options.cpu)
-    except llvm_compile.CompileFailed as error:
-        raise UserError(str(error), "triples look like x86_64-unknown-linux-gnu, aarch64-linux-gnu, riscv64-linux-gnu") from None
-    texts, _ = units(program, machine)
-    if stage == "llvm":
-        return "\n".join(f"; {unit.name}: {unit.kernel.name if unit.kernel else 'main'}\n{unit.text}" for unit in texts)
-    if stage == "asm":
-        return "\n".join(llvm_compile.assembly(unit.text, machine, unit.speed) for unit in texts)
-    if stage not in ("obj", "so"):
+    if stage not in ("loops", "llvm", *LIBRARIES):
         raise UserError(f"there is no stage {stage!r}", "the stages are loops, llvm, asm, obj and so")
-    return _library(stage, program, machine.for_files())
+    emitted = _lowered(what, stage, options or RunOptions(), watch)
+    if stage in LIBRARIES:
+        return _library(emitted, stage)[0]
+    program = emitted.model.program
+    if stage == "loops":
+        nodes = {node.name: node for graph in emitted.module.graphs.values() for node in graph.nodes}
+        return print_program(program, lambda kernel: _lines_of(emitted.module, [nodes[n] for n in kernel.origin if n in nodes]))
+    texts, _ = units(program, emitted.machine)
+    return "\n".join(f"; {unit.name}: {unit.kernel.name if unit.kernel else 'main'}\n{unit.text}" for unit in texts)
+
+
+def write_library(what: Source, stage: str, path: str, options: RunOptions | None = None, *, watch: Watcher = SILENT) -> str:
+    """Write a library for C, as ``obj`` or ``so``, and its header beside it. Returns the header's path; it is empty, and none is written,
+    where ``path`` is a device or a pipe.
+
+    Raises :class:`irscope.UserError` as :func:`emit` does, and if the header would replace a file that irscope did not write.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     header = write_library("ENTRY e { p = f32[3] parameter(0)\\n ROOT n = f32[3] negate(p) }", "obj", f"{folder}/model.o")
+    ...     print(Path(header).name, "inputs[0]  p: float[3]" in Path(header).read_text())
+    model.h True
+    """
+    if stage not in ("obj", "so"):
+        raise UserError(f"{stage!r} is no kind of library", "the kinds are obj and so")
+    options = options or RunOptions()
+    header = "" if is_written_through(path) else str(Path(path).with_suffix(".h"))
+    if header:
+        _refuse_to_replace(header, path)
+    code, text = _library(_lowered(what, stage, options, watch), stage)
+    inputs = [name_of(what), *options.files]
+    for name, content in ((path, code), (header, text)):
+        if name:
+            with writing(name, inputs) as stream:
+                stream.write(content if isinstance(content, bytes) else content.encode())
+    return header
+
+
+def _refuse_to_replace(header: str, path: str) -> None:
+    """Raise UserError where the header would replace the library itself, or a file that irscope did not write."""
+    if header == path:
+        raise UserError(f"{path} is the name of the library's header", "-o model.so writes model.so and model.h")
+    try:
+        with open(header, encoding="utf-8", errors="replace") as file:
+            begin = file.read(len(MARK))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UserError(f"{header}: cannot be read: {error.strerror or error}") from None
+    if begin != MARK:
+        raise UserError(f"{header}, the name of the library's header, is a file that irscope did not write", "give another name to -o")
+
+
+@dataclass(frozen=True, slots=True)
+class _Emitted:
+    """A module, and the program that it is lowered to for a machine."""
+
+    module: Module
+    model: LoweredModel
+    machine: Machine
+
+
+def _lowered(what: Source, stage: str, options: RunOptions, watch: Watcher) -> _Emitted:
+    """The program for the machine that the options name."""
+    machine = machine_for(options)
+    if stage == "so":
+        linker_of(machine.triple)  # before the work
+    module, arrays = prepared(what, options, NO_ARRAYS, watch)
+    lowering = replace(lowering_options(options), machine=machine.vectors)
+    if stage in LIBRARIES:
+        lowering = replace(lowering, threads=1)
+    return _Emitted(module, lowered(module, arrays.weights, lowering, host_cpu(options), not options.no_cache), machine)
+
+
+def _library(emitted: _Emitted, stage: str) -> tuple[str | bytes, str]:
+    """The program as a library, and its C header."""
+    module, machine = emitted.model.module, emitted.machine.for_files()
+    with tempfile.TemporaryDirectory() as folder:
+        library = Library.of(emitted.model.program, machine, Path(folder) if stage != "asm" else None)
+        header = c_header(library, module.name, *ports_of(module))
+        if stage == "asm":
+            return library.assembly(), header
+        code = library.object_code()
+    return shared_library(code, machine.triple) if stage == "so" else code, header
 
 
 def _lines_of(module: Module, nodes: list[Node]) -> list[str]:
@@ -70,26 +141,3 @@ def _lines_of(module: Module, nodes: list[Node]) -> list[str]:
         scope = next(filter(None, map(module.scope, here)), "")
         rows.append("  ".join(part for part in (line, names, scope) if part))
     return rows
-
-
-def _library(stage: str, program: Program, machine: Machine) -> bytes:
-    """The program with its dependencies, linked by the system's linker; irscope.backends.standalone documents the C interface."""
-    linker = shutil.which("ld") or shutil.which("ld.lld")
-    if linker is None:
-        raise UserError("there is no linker (ld) on this machine to join the kernels", "--emit asm needs none")
-    with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for unit in library_units(program, machine, Path(folder)):
-            path = Path(folder) / f"{unit.name}.o"
-            try:
-                path.write_bytes(llvm_compile.object_code(unit.text, machine, unit.speed))
-            except llvm_compile.CompileFailed as error:
-                raise UserError(str(error), "--emit asm writes its text, where the target has one") from None
-            paths.append(str(path))
-        how = ["-r"] if stage == "obj" else ["-shared"]
-        joined = Path(folder) / "joined"
-        done = subprocess.run([linker, *how, "-o", str(joined), *paths], capture_output=True, text=True, check=False)
-        if done.returncode:
-            said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-            raise UserError(f"the kernels could not be joined: {said}", "another machine needs its own linker; --emit asm needs none")
-        return joined.read_bytes()

@@ -23,11 +23,12 @@ else:  # each is needed for one kind only
 
 Row = dict[str, str]
 
-# Commonly requested targets; those that this LLVM was not built for are omitted.
+# An example of each supported target; those that this LLVM was not built for are omitted.
 TRIPLES = {
     "x86_64-unknown-linux-gnu": "Linux on x86-64",
     "aarch64-unknown-linux-gnu": "Linux on 64-bit ARM",
     "riscv64-unknown-linux-gnu": "Linux on 64-bit RISC-V",
+    "armv7-linux-gnueabihf": "Linux on 32-bit ARM",
     "arm64-apple-macosx": "macOS on Apple silicon",
     "x86_64-pc-windows-msvc": "Windows on x86-64",
 }
@@ -79,7 +80,7 @@ def _policies() -> list[Row]:
 
 
 def _targets() -> list[Row]:
-    """Targets for code generation; ``irscope compile-and-run --emit asm --target NAME`` takes any triple of LLVM's."""
+    """Targets for code generation; ``irscope compile-and-run --emit asm --target NAME`` also takes other triples of these processors."""
     here = llvm_compile.host()
     rows = [{"name": here.triple, "doc": f"this machine, {here.cpu}"}]
     for triple, doc in TRIPLES.items():

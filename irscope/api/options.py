@@ -282,7 +282,7 @@ class RunOptions(InputOptions):
     bench_seconds: float = option(1.0, "How long to time it, in seconds.", above=0)
     warmup: int = option(3, "Runs before timing starts.", least=0)
     runs: int | None = option(None, "Time exactly N runs.", least=1)
-    target: str = option("", "Emit code for another machine.", metavar="TRIPLE")
+    target: str = option("", "Emit code for another machine: x86_64-..., aarch64-..., riscv64-..., armv7-...", metavar="TRIPLE")
 
     @property
     def files(self) -> list[str]:

@@ -13,8 +13,8 @@ from irscope.api.arrays import Arrays, Files, by_graph_names, read_files, result
 from irscope.api.binding import bound, lowering_options
 from irscope.api.loading import Source, first_module, name_of, whole
 from irscope.api.options import RunOptions
+from irscope.api.targeting import check_cpu
 from irscope.api.watching import SILENT, Watcher
-from irscope.backends import llvm_compile
 from irscope.backends.arguments import fitted
 from irscope.backends.cache import refusal
 from irscope.backends.comparison import ResultComparison, compare_all
@@ -25,7 +25,7 @@ from irscope.graph import Module, dtype_of
 from irscope.lazy import Array, np
 from irscope.ops import hlo
 from irscope.ops.module_attributes import Interface, Prepared
-from irscope.source import UserError, did_you_mean
+from irscope.source import UserError
 from irscope.source.arrays import Joined, read_arrays, write_arrays
 from irscope.version import __version__
 
@@ -143,6 +143,8 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
     ([-0.0, -1.0, -2.0], True)
     """
     options = options or RunOptions()
+    if options.target:
+        raise UserError(f"code for {options.target} is not run here", "--emit asm, obj or so writes it")
     began = time.perf_counter()
     given = Files(inputs or {}, weights or {}, constants or {})
     module, arrays = prepared(what, options, given, watch)
@@ -162,7 +164,7 @@ def prepared(what: Source, options: RunOptions, given: Files, watch: Watcher) ->
     """The module with everything bound, and its arrays. Raises UserError for what cannot run."""
     with watch.stage("reading"):
         reading = whole(what, options.source_format)
-    _check_cpu(options)
+    check_cpu(options)
     first = first_module(reading, watch)
     files = with_arguments(by_graph_names(read_files(options, given, watch), first), first, reading.arguments, watch)
     if first.is_primitive:  # a program's types follow from the arrays that it is given: they are checked when it is opened
@@ -171,15 +173,6 @@ def prepared(what: Source, options: RunOptions, given: Files, watch: Watcher) ->
         files = Files(files.inputs, Joined([files.weights, first.stored]), files.constants)
     module = bound(options, first, files, watch)
     return module, Arrays(options, module, files, watch)
-
-
-def _check_cpu(options: RunOptions) -> None:
-    """Raise UserError for a processor that LLVM does not know: LLVM aborts the process on some names."""
-    if options.cpu in ("", "native") or llvm_compile.accepts(options.cpu, options.target):
-        return
-    known = [name for name in llvm_compile.cpus(options.target) if name != options.cpu]
-    raise UserError(f"LLVM makes no code for {options.target or 'this machine'} under the name {options.cpu!r}",
-                    did_you_mean(options.cpu, known) or "--cpu native is the processor here; others are x86-64-v3, znver4, ...")
 
 
 def _by_llvm(options: RunOptions, module: Module, arrays: Arrays, watch: Watcher) -> RunResult:
@@ -221,17 +214,19 @@ def _timed(options: RunOptions, call: Callable[[], object]) -> list[float]:
 
 def _by_reference(options: RunOptions, module: Module, arrays: Arrays, watch: Watcher) -> RunResult:
     names = sorted({node.op.name for graph in module.graphs.values() for node in graph.nodes if node.op not in NOT_WORK})
+    flush = lowering_options(options).flushes_denormals(module)
     with watch.stage("interpreting"):
-        outputs = reference_results(module, arrays.all())
-        samples = _timed(options, lambda: reference_results(module, arrays.all())) if options.bench else []
+        outputs = reference_results(module, arrays.all(), flush)
+        samples = _timed(options, lambda: reference_results(module, arrays.all(), flush)) if options.bench else []
     return RunResult(outputs, 0, names, 1, samples_us=samples)
 
 
 def _compare(options: RunOptions, module: Module, arrays: Arrays, result: RunResult, watch: Watcher) -> None:
     if options.check and options.engine != "reference":
+        flush = lowering_options(options).flushes_denormals(module)
         with watch.stage("checking against the reference"):
-            result.comparisons += compare_all(result.outputs, reference_results(module, arrays.all()), options.rtol, options.atol,
-                                              coarsest_types(module), module.flushes_denormals)
+            result.comparisons += compare_all(result.outputs, reference_results(module, arrays.all(), flush), options.rtol, options.atol,
+                                              coarsest_types(module), flush)
     if options.expect:
         ports = ports_of(module)[1]
         found = results_by_number(read_arrays(options.expect), len(ports), result.devices)

@@ -2,14 +2,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from irscope.backends import cache, llvm_compile
-from irscope.backends.llvm_compile import Machine
 from irscope.backends.llvm_kernel import KernelText, kernel_text
 from irscope.backends.llvm_main import main_text
 from irscope.backends.stopping import may_take_long
-from irscope.lower.program import Program
+from irscope.backends.targets import Machine
+from irscope.lower.program import Program, Slot
 from irscope.lower.tile import Kernel
 
 MAIN = "irscope_main"
@@ -40,12 +41,26 @@ class ObjectCode:
     stops: bool = False
 
 
-def units(program: Program, machine: Machine, stops: bool = False) -> tuple[list[CompilationUnit], int]:
+External = Callable[[Slot], int]
+"""The alignment in bytes that the caller guarantees for the memory of an input or output."""
+
+
+def natural(slot: Slot) -> int:
+    """The alignment that C and numpy guarantee for an array of a type: complex numbers are aligned as their parts are."""
+    return slot.dtype.storage // 2 if slot.dtype.is_complex else slot.dtype.storage
+
+
+def of_arrays(slot: Slot) -> int:
+    """For calls from Python: inputs are the caller's arrays, outputs are allocated by :mod:`irscope.backends.executable`."""
+    return natural(slot) if slot.scope == "input" else 64
+
+
+def units(program: Program, machine: Machine, stops: bool = False, external: External = of_arrays) -> tuple[list[CompilationUnit], int]:
     """The texts of a program, main last, and the scratch memory that its kernels need. ``stops``: a run can be interrupted."""
     found: dict[str, CompilationUnit] = {}
     names: dict[Kernel, str] = {}
     texts: dict[Kernel, KernelText] = {}
-    aligned = alignments(program)
+    aligned = alignments(program, external)
     for kernel in program.kernels():
         text = kernel_text(kernel, machine.target, aligned[kernel], stops)
         name = "k_" + cache.key(text.text)[:20]
@@ -57,14 +72,14 @@ def units(program: Program, machine: Machine, stops: bool = False) -> tuple[list
     return [*found.values(), CompilationUnit(MAIN, main)], scratch
 
 
-def alignments(program: Program) -> dict[Kernel, list[int]]:
+def alignments(program: Program, external: External = of_arrays) -> dict[Kernel, list[int]]:
     """The alignment in bytes that every launch of a kernel guarantees for each of its parameters."""
     found: dict[Kernel, list[int]] = {}
     for launch in program.launches():
         here = []
         for slot, place in launch.args:
             bytes_in = place * slot.dtype.storage + (slot.offset if slot.scope == "temp" else 0)
-            base = slot.dtype.storage if slot.scope == "input" else 64
+            base = external(slot) if slot.scope in ("input", "output") else 64
             here.append(min(base, bytes_in & -bytes_in) if bytes_in else base)
         known = found.get(launch.kernel)
         found[launch.kernel] = here if known is None else [min(a, b) for a, b in zip(known, here)]

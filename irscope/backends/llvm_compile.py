@@ -2,45 +2,20 @@
 from __future__ import annotations
 
 import itertools
+import re
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
-from irscope.backends.llvm_types import Target
+from irscope.backends.targets import PROBE, Machine, architecture_of, normalised
 from irscope.lazy import LazyModule
 
 
 class CompileFailed(Exception):
     """LLVM rejected generated text, which is a defect of irscope, or a target that it does not know."""
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The target machine of code. ``jit`` code runs in this process; other code is position independent and goes to a file."""
-
-    triple: str
-    cpu: str
-    features: str
-    jit: bool
-
-    def for_files(self) -> Machine:
-        """The same machine, for code that is linked and loaded by others."""
-        return replace(self, jit=False)
-
-    @property
-    def lanes(self) -> int:
-        """The number of f32 in one of its vectors."""
-        features = self.target.features
-        return 16 if "avx512f" in features else 8 if "avx2" in features else 4
-
-    @property
-    def target(self) -> Target:
-        """The properties of the target that the text depends on."""
-        names = frozenset(f[1:] for f in self.features.split(",") if f.startswith("+"))
-        return Target(self.triple, self.cpu, names)
 
 
 llvmlite: Any = LazyModule("llvmlite")
@@ -81,12 +56,24 @@ def host(cpu: str = "") -> Machine:
 
 
 def cross(triple: str, cpu: str = "") -> Machine:
-    """Another machine. Raises CompileFailed for a triple that LLVM does not know."""
+    """Another machine; without ``cpu`` the one that all processors of its kind can run. Raises CompileFailed for a triple that LLVM does
+    not know, and for one that irscope makes no code for."""
     _every_target()
+    triple = normalised(triple)
     try:
         _llvm().Target.from_triple(triple)
     except RuntimeError as error:
         raise CompileFailed(f"LLVM has no target {triple}: {error}") from None
+    architecture = architecture_of(triple)
+    if architecture is None:
+        raise CompileFailed(f"irscope makes no code for {triple}")
+    if not cpu:
+        return Machine(triple, architecture.cpu, architecture.features, False)
+    if cpu == "native":
+        here = host()
+        if architecture_of(here.triple) is not architecture:
+            raise CompileFailed(f"native is the processor of this machine, {here.cpu}, which {triple} does not describe")
+        return Machine(triple, here.cpu, here.features, False)
     cpu = _spelled(cpu, triple)
     return Machine(triple, cpu, features_of(triple, cpu), False)
 
@@ -110,6 +97,7 @@ def cpus(triple: str = "") -> tuple[str, ...]:
     return tuple(line.split()[0] for line in lines if " - Select the" in line)
 
 
+@lru_cache(maxsize=16)
 def accepts(cpu: str, triple: str = "") -> bool:
     """Whether LLVM generates code for a processor. It warns about an unknown one and aborts on a 32-bit one, so a child process tries."""
     done = _tried(triple, _spelled(cpu, triple or str(_llvm().get_process_triple())))
@@ -120,22 +108,11 @@ def _tried(triple: str, cpu: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", _TRIAL, triple, cpu], capture_output=True, text=True, check=False)
 
 
-_X86_LEVELS = {
-    2: "sse3 ssse3 sse4.1 sse4.2 popcnt cx16",
-    3: "avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave",
-    4: "avx512f avx512bw avx512cd avx512dq avx512vl",
-}
-_X86_CPUS = {"generic": 1, "x86-64": 1, "x86-64-v2": 2, "nehalem": 2, "westmere": 2, "sandybridge": 2, "x86-64-v3": 3, "haswell": 3,
-             "broadwell": 3, "skylake": 3, "alderlake": 3, "znver1": 3, "znver2": 3, "znver3": 3, "x86-64-v4": 4, "skylake-avx512": 4,
-             "cascadelake": 4, "icelake-server": 4, "sapphirerapids": 4, "znver4": 4, "znver5": 4}
-
-
+@lru_cache(maxsize=64)
 def features_of(triple: str, cpu: str) -> str:
-    """The features that text generation queries, for a named CPU; LLVM itself knows the rest by the name."""
-    if not triple.startswith("x86_64"):
-        return ""
-    level = _X86_CPUS.get(cpu, 1)
-    return ",".join(f"+{f}" for n in range(2, level + 1) for f in _X86_LEVELS[n].split())
+    """The features of a named processor that irscope asks for; LLVM itself knows the rest by the name."""
+    architecture = architecture_of(triple)
+    return architecture.features_in(assembly(PROBE, Machine(triple, cpu, "", False))) if architecture is not None else ""
 
 
 @lru_cache(maxsize=16)
@@ -156,6 +133,11 @@ def _module(text: str, machine: Machine) -> Any:
     return module
 
 
+def can_assemble(machine: Machine) -> bool:
+    """Whether modules for a machine may contain assembly: llvmlite initialises LLVM's assembler for the host's instruction set only."""
+    return architecture_of(machine.triple) is architecture_of(host().triple)
+
+
 def object_code(text: str, machine: Machine, speed: int = 2) -> bytes:
     """Compile a module of text: code generation only. LLVM's own passes are not run: hand-vectorised kernels gain nothing from them, and
     generic ones (sort, scatter, fft, scans) ran within 3 % of the same time at twice the time to compile. Raises CompileFailed for a target
@@ -169,6 +151,33 @@ def object_code(text: str, machine: Machine, speed: int = 2) -> bytes:
 def assembly(text: str, machine: Machine, speed: int = 2) -> str:
     """The same as assembly text."""
     return str(_target_machine(machine, speed).emit_assembly(_module(text, machine)))
+
+
+def linked_object(texts: Sequence[str], exports: Collection[str], machine: Machine) -> bytes:
+    """One object of several modules, which needs no linker; only ``exports`` can be seen from outside. Raises CompileFailed."""
+    return bytes(_target_machine(machine, 2).emit_object(_linked(texts, exports, machine)))
+
+
+def linked_assembly(texts: Sequence[str], exports: Collection[str], machine: Machine) -> str:
+    """The same as one assembly text, which the assembler of the target accepts."""
+    made = str(_target_machine(machine, 2).emit_assembly(_linked(texts, exports, machine)))
+    return _RISCV_EXTENSIONS.sub(lambda line: _IMPLIED.sub("", line[0]), made, count=1)
+
+
+_RISCV_EXTENSIONS = re.compile(r"^\t\.attribute\t5, .*$", re.MULTILINE)
+_IMPLIED = re.compile(r"_(?:zaamo|zalrsc|zca|zcd)\d+p\d+")
+"""Extensions that a and c imply; GNU as before 2.42 does not know their names."""
+
+
+def _linked(texts: Sequence[str], exports: Collection[str], machine: Machine) -> Any:
+    """One module, in which only ``exports`` are visible to a linker."""
+    whole, *others = (_module(text, machine) for text in texts)
+    for other in others:
+        whole.link_in(other)
+    for value in (*whole.functions, *whole.global_variables):
+        if not value.is_declaration and value.name not in exports:
+            value.linkage = "internal"
+    return whole
 
 
 def check(text: str) -> None:

@@ -1,7 +1,8 @@
 """A program as one function: ``irscope_main(inputs, outputs, arena, context)``.
 
-``inputs`` and ``outputs`` are arrays of pointers, ``arena`` the memory of the temporaries. ``context`` is an array of words: the pool of
-threads (0: none), this thread's scratch memory, the array of pointers to constants, the number of threads.
+``inputs`` and ``outputs`` are arrays of pointers, ``arena`` the memory of the temporaries. ``context`` is an array of 64-bit words, on
+32-bit machines too: the pool of threads (0: none), this thread's scratch memory, the array of pointers to constants, the number of
+threads.
 """
 from __future__ import annotations
 
@@ -38,9 +39,9 @@ def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, Ke
         "entry:",
         f"  %args = alloca [{main.widest} x ptr], align 8",
         "  %pool = load ptr, ptr %context",
-        f"  %scratch.at = getelementptr ptr, ptr %context, i64 {SCRATCH}",
+        f"  %scratch.at = getelementptr i64, ptr %context, i64 {SCRATCH}",
         "  %scratch = load ptr, ptr %scratch.at",
-        f"  %constants.at = getelementptr ptr, ptr %context, i64 {CONSTANTS}",
+        f"  %constants.at = getelementptr i64, ptr %context, i64 {CONSTANTS}",
         "  %constants = load ptr, ptr %constants.at",
         f"  %threads.at = getelementptr i64, ptr %context, i64 {THREADS}",
         "  %threads = load i64, ptr %threads.at",

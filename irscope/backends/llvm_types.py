@@ -24,6 +24,8 @@ class Target:
 
     @property
     def fma(self) -> bool:
+        if self.triple.startswith("arm") and not self.triple.startswith("arm64"):
+            return "vfp4" in self.features
         return "fma" in self.features or not self.triple.startswith(("x86", "i686", "wasm"))
 
     @property

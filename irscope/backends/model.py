@@ -134,8 +134,8 @@ class LoweredModel:
 def lowered(module: Module, weights: Mapping[int, Array] | None, options: Options, cpu: str = "", use_cache: bool = True,
             tuner: Tuner | None = None) -> LoweredModel:
     """Lower a module to a program. Nodes that depend only on constants are compiled and run first."""
-    if not options.lanes:
-        options = replace(options, lanes=llvm_compile.host(cpu).lanes)
+    if options.machine is None:
+        options = replace(options, machine=llvm_compile.host(cpu).vectors)
     made = primitive(module, weights)
     flops = sum(flops_of_node(node) for node in made.main().nodes)
     split = split_constants(made)

@@ -48,19 +48,19 @@ def trimmed(arrays: Sequence[Array], varying: Varying) -> list[Array]:
             for array, sizes in zip(arrays[:n], counts, strict=True)]
 
 
-def reference_results(module: Module, arrays: Sequence[Array]) -> list[Array]:
-    """The results of the reference interpreter for a module, whose sizes may vary."""
+def reference_results(module: Module, arrays: Sequence[Array], flush_denormals: bool | None = None) -> list[Array]:
+    """The results of the reference interpreter for a module, whose sizes may vary. ``flush_denormals``: None as the module has it."""
     if not is_dynamic(module):
-        return results(module, arrays)
+        return results(module, arrays, flush_denormals)
     expanded = expand(module)
     if not is_dynamic(expanded):
-        return results(expanded, arrays)
+        return results(expanded, arrays, flush_denormals)
     made = pad_dynamic(expanded)
     varying = Padded.of(made).varying
     assert varying is not None
     types = [type for param in made.main().params for _, type in leaf_paths(param.type)]
     ports = _told([Port(f"input {i}", t.dtype, t.dims()) for i, t in enumerate(types)], varying.inputs)
-    return trimmed(results(made, padded(arrays, ports, varying)), varying)
+    return trimmed(results(made, padded(arrays, ports, varying), flush_denormals), varying)
 
 
 def _told(ports: Sequence[Port], sizes: Sequence[tuple[int, int]]) -> list[Port]:

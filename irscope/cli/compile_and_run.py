@@ -10,7 +10,7 @@ from irscope import api
 from irscope.api.options import RunOptions, option
 from irscope.cli.errors import FINDINGS, OK
 from irscope.cli.options import options
-from irscope.cli.output import opened, write_bytes
+from irscope.cli.output import opened
 from irscope.cli.terminal import TERMINAL
 from irscope.source import UserError
 
@@ -56,12 +56,11 @@ def command(file: str, request: RunOptions, output: RunOutput) -> int:
 
 def _emit(file: str, request: RunOptions, output: RunOutput, stage: str) -> int:
     """Write a stage of the compiler."""
-    if stage in BINARY and output.output == "-":
-        raise UserError(f"--emit {stage} writes binary code", "-o FILE says where to")
-    made = api.emit(file, stage, request, watch=TERMINAL)
-    if isinstance(made, bytes):
-        write_bytes(output.output, made, (file,))
-    else:
-        with opened(output.output, (file,), verbatim=True) as stream:
-            stream.write(made)
+    if stage in BINARY:
+        if output.output == "-":
+            raise UserError(f"--emit {stage} writes binary code", "-o FILE says where to")
+        api.write_library(file, stage, output.output, request, watch=TERMINAL)
+        return OK
+    with opened(output.output, (file,), verbatim=True) as stream:
+        stream.write(str(api.emit(file, stage, request, watch=TERMINAL)))
     return OK

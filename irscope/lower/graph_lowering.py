@@ -19,6 +19,7 @@ from irscope.lower.kernels import KernelCache, Tuner
 from irscope.lower.memory import ArenaLayout
 from irscope.lower.options import Options
 from irscope.lower.program import Copy, Launch, Program, Slot, Step
+from irscope.lower.schedule import AVX512
 from irscope.lower.storage import Storage
 from irscope.lower.templates import Packed, Problem
 from irscope.lower.values import TupleParts, buffer_name, is_scalar_constant, leaf_paths, leaves, tensor_of
@@ -40,8 +41,9 @@ class ModuleLowering:
 
     def __init__(self, module: Module, options: Options, tuner: Tuner | None = None) -> None:
         self.module = module
-        self.options = options if options.lanes else replace(options, lanes=16)
-        self.program = Program(module.name, flush_denormals=module.flushes_denormals)
+        self.options = options
+        self.machine = options.machine or AVX512
+        self.program = Program(module.name, flush_denormals=options.flushes_denormals(module))
         self.memory = ArenaLayout()
         self.kernel_cache = KernelCache(tuner)
         self._constants: dict[int, Storage] = {}
@@ -158,7 +160,7 @@ class ModuleLowering:
         operand = builder.param(hlo.parameter, type, "x")
         node = builder.add(hlo.reshape, (operand,), {}, type, name="copy")
         group, options = Group("map", [node], [node], [operand], None, source.shape), self.options
-        return Problem(group, {operand: source}, {node: target}, {}, "copy", options.lanes, options.threads, options=options.data())
+        return Problem(group, {operand: source}, {node: target}, {}, "copy", self.machine, options.threads, options=options.data())
 
 
 class GraphLowering:
@@ -247,7 +249,7 @@ class GraphLowering:
         in_place = any(s.slot in slots for s in ins.values())
         stream = frozenset(node for node, s in outs.items() if s.slot.scope == "output" and s.elements * s.dtype.storage >= STREAM_BYTES
                            and node not in self.assignment.read_at)
-        return Problem(group, ins, outs, constants, name, options.lanes, options.threads, in_place, stream, options.data())
+        return Problem(group, ins, outs, constants, name, self.lowering.machine, options.threads, in_place, stream, options.data())
 
     def storage_of(self, node: Node) -> Storage:
         """The storage of a value. A view of stored memory is that memory under other strides, or a copy where no strides describe it."""

@@ -107,7 +107,7 @@ def key_of(problem: Problem, numbering: Numbering) -> Hashable:
     ins = tuple((_place(s), n in problem.constants) for n, s in problem.ins.items())
     outs = tuple((number[n], _place(s), _chain(group.chains.get(n), number)) for n, s in problem.outs.items())
     anchor = number.get(group.anchor, -1) if group.anchor is not None else -1
-    how = (problem.lanes, problem.threads, problem.in_place, tuple(sorted(number[n] for n in problem.stream)))
+    how = (problem.machine, problem.threads, problem.in_place, tuple(sorted(number[n] for n in problem.stream)))
     return (group.kind, nodes, ins, outs, anchor, group.space, group.rows, how, tuple(sorted(problem.options.items())))
 
 

@@ -4,19 +4,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.graph import Module
+from irscope.lower.schedule import VectorMachine
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``lanes``: f32 per vector (0: as the machine has them); ``threads``: at most this many work.
+    """``machine``: the processor that runs the program (None: the one that compiles it); ``threads``: at most this many work.
 
     ``precision`` (exact, default, fast) is how close results are to the definition. ``apart`` is for tests that detect stray stores:
     no two temporaries share memory, and this many bytes around each are unused (0: temporaries share memory where they can).
     """
 
-    lanes: int = 0
+    machine: VectorMachine | None = None
     threads: int = 1
     precision: str = "default"
     apart: int = 0
+
+    def flushes_denormals(self, module: Module) -> bool:
+        """Whether denormal floats count as zeros in arithmetic: as the format's own compiler has it, but not in exact results, which are
+        those of IEEE 754."""
+        return module.flushes_denormals and self.precision != "exact"
 
     def data(self) -> dict[str, Any]:
         """The options that kernels may depend on beside their problem."""

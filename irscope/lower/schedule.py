@@ -19,6 +19,8 @@ from irscope.graph import DType
 class VectorMachine:
     """The properties of a processor that schedules depend on; the defaults are an x86-64 with AVX-512.
 
+    ``registers`` counts vector registers of ``vector_bytes``, the fewest that every processor of the kind has.
+
     ``loads`` and ``fmas`` are instructions per cycle, ``latency`` the cycles of one fma, ``l1`` and ``l2`` bytes of a core's caches.
     """
 
@@ -34,14 +36,16 @@ class VectorMachine:
         """Elements per vector when computing in ``dtype``: narrow floats and integers widen to four bytes."""
         return max(1, self.vector_bytes // max(4, dtype.storage))
 
+    @property
+    def words(self) -> int:
+        """The number of f32 in a vector."""
+        return self.vector_bytes // 4
+
 
 AVX512 = VectorMachine()
 AVX2 = VectorMachine(vector_bytes=32, registers=16)
-
-
-def machine_of(lanes: int) -> VectorMachine:
-    """The processor whose vectors hold that many f32."""
-    return {16: AVX512, 8: AVX2}.get(lanes, VectorMachine(vector_bytes=4 * lanes, registers=32))
+SSE2 = VectorMachine(vector_bytes=16, registers=16)
+NEON = VectorMachine(vector_bytes=16, registers=32)
 
 
 @dataclass(frozen=True, slots=True)

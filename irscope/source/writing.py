@@ -61,6 +61,11 @@ def _opened(path: str) -> Iterator[BinaryIO]:
         yield stream
 
 
+def is_written_through(path: str) -> bool:
+    """Whether a path names what is not a regular file: a device, a pipe, a descriptor."""
+    return _descriptor(path) is not None or (os.path.exists(path) and not os.path.isfile(path))
+
+
 def _descriptor(path: str) -> int | None:
     """The number of the open file that a name under /dev or /proc stands for."""
     if path in _STANDARD:

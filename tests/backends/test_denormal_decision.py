@@ -114,3 +114,36 @@ def test_denormals_are_equal_to_zeros_where_they_count_as_such(dtype: str) -> No
     assert got[0] != 0
     assert compare("out", got, expected, Allowed(flushed=True)).fault is None
     assert "2 of 2 values differ" in str(compare("out", got[:2], expected[:2]).fault)
+
+
+HLO = """ENTRY e {
+  x = f32[4] parameter(0)
+  h = f32[] constant(0.5)
+  b = f32[4] broadcast(h), dimensions={}
+  s = f32[4] multiply(x, b)
+  l = f32[4] log(x)
+  n = f32[4] negate(x)
+  e = f32[4] exponential(n)
+  ROOT t = (f32[4], f32[4], f32[4]) tuple(s, l, e)
+}"""
+TINY = np.array([1e-38, 1e-40, 87.5, 100.0], np.float32)
+
+
+def test_hlo_flushes_them_as_xla_does() -> None:
+    scaled, log, exponential = irscope.compile(HLO)(TINY)
+    assert scaled[:2].tolist() == [0, 0] and log[1] == -np.inf and exponential[2:].tolist() == [0, 0]
+
+
+def test_exact_results_keep_them_as_numpy_does() -> None:
+    wide = TINY.astype(np.float64)
+    wanted = (TINY * np.float32(0.5), np.log(wide), np.exp(-wide))
+    for got, want in zip(irscope.compile(HLO, precision="exact")(TINY), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=2e-45)
+    assert (wanted[0][:2] > 0).all() and (wanted[2][2:] > 0).all()
+
+
+@pytest.mark.parametrize("precision", ["exact", "default", "fast"])
+def test_the_reference_follows_the_precision(precision: str) -> None:
+    for engine in ("llvm", "reference"):
+        result = irscope.run(HLO, irscope.RunOptions(precision=precision, engine=engine, check=True), inputs={"x": TINY})
+        assert result.ok and bool(result.outputs[0][0]) == (precision == "exact")

@@ -12,6 +12,7 @@ from irscope.backends.tuning import Tuning
 from irscope.expand import bind_inputs
 from irscope.lower.lowering import lower
 from irscope.lower.options import Options
+from irscope.lower.schedule import AVX512
 from irscope.lower.templates import Built, Problem
 from tests.conftest import Cli
 from tests.lower.running import drawn, entry
@@ -73,8 +74,8 @@ def test_a_winograd_convolution_may_be_done_directly() -> None:
 
 def test_without_a_tuner_the_rules_choose() -> None:
     module = primitive(bind_inputs(irscope.load(DOT).module(), {1: drawn(irscope.load(DOT).module())[1]}))
-    plain = lower(module, Options(lanes=16))
-    tuned = lower(module, Options(lanes=16), Takes(0))
+    plain = lower(module, Options(machine=AVX512))
+    tuned = lower(module, Options(machine=AVX512), Takes(0))
     assert [k.schedule for k in plain.kernels()] == [k.schedule for k in tuned.kernels()]
 
 

@@ -171,3 +171,46 @@ def test_frozen_convolutions_take_the_stride_first(name: str, lists: str) -> Non
   return (%y)
 """
     assert str(primitive(text, {}).main().result().type) == "f32[1,4,5,5]"
+
+
+RECURRENT = """graph(%self : __torch__.Net,
+      %x : Float(5, 2, 3)):
+  %7 : Tensor[] = prim::Constant[value=[<Tensors>]]()
+  %h : Float(1, 2, 4) = prim::Constant[value=<Tensor>]()
+  %n : int = prim::Constant[value=1]()
+  %p : float = prim::Constant[value=0.]()
+  %t : bool = prim::Constant[value=1]()
+  %f : bool = prim::Constant[value=0]()
+  %y : Tensor, %z : Tensor = aten::gru(%x, %h, %7, %t, %n, %p, %f, %f, %f), scope: __module.tagger/__module.tagger.rnn
+  return (%y)
+"""
+
+
+@pytest.mark.parametrize("names", [
+    ("tagger.rnn.weight_ih_l0", "tagger.rnn.weight_hh_l0", "tagger.rnn.bias_ih_l0", "tagger.rnn.bias_hh_l0"), ("7.0", "7.1", "7.2", "7.3")])
+def test_weights_give_the_list_of_a_frozen_recurrent_module(names: tuple[str, ...]) -> None:
+    """By the state dict, whose module the trace names, or by the places in the list."""
+    rng = np.random.default_rng(0)
+    x, h, *listed = (rng.standard_normal(shape).astype(np.float32) for shape in ((5, 2, 3), (1, 2, 4), (12, 3), (12, 4), (12,), (12,)))
+    wanted = run(RECURRENT, constants={"h": h} | {f"7.{i}": array for i, array in enumerate(listed)}, x=x)[0]
+    given = dict(zip(names, listed, strict=True))
+    assert run(RECURRENT, given, constants={"h": h}, x=x)[0].tolist() == wanted.tolist()
+    at_root = RECURRENT.replace(", scope: __module.tagger/__module.tagger.rnn", "")
+    assert run(at_root, {n.removeprefix("tagger.rnn."): a for n, a in given.items()}, constants={"h": h}, x=x)[0].tolist() == wanted.tolist()
+    with pytest.raises(UserError) as raised:
+        primitive(RECURRENT, {"x": x}, {"other.rnn.weight_ih_l0": listed[0]}, constants={"h": h})
+    assert "'7.0', '7.1' and so on" in raised.value.help
+
+
+def test_a_frozen_weight_is_given_by_its_path_or_its_name() -> None:
+    """The text has four digits of it."""
+    text = """graph(%self : __torch__.Net,
+      %x : Float(2)):
+  %self.fc.bias : Float(2, strides=[1]) = prim::Constant[value= 0.1235  1.0000 [ CPUFloatType{2} ]]()
+  %n : int = prim::Constant[value=1]()
+  %y : Tensor = aten::add(%x, %self.fc.bias, %n)
+  return (%y)
+"""
+    bias = np.array([0.12345678, 1], np.float32)
+    for name in ("fc.bias", "self.fc.bias"):
+        assert run(text, {name: bias}, x=np.zeros(2, np.float32))[0].tolist() == bias.tolist()

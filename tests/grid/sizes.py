@@ -4,29 +4,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from irscope.backends import llvm_compile
-from irscope.backends.llvm_compile import Machine
 from irscope.graph import DTYPES
-from irscope.lower.schedule import ProductSize, choose_tile, machine_of
+from irscope.lower.schedule import ProductSize, choose_tile
 from tests.grid.text import Shape
 
 LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "native")
 """Processors that code is made for."""
 
 TRIPLE = "x86_64-unknown-linux-gnu"
-LANES = sorted({Machine(TRIPLE, cpu, llvm_compile.features_of(TRIPLE, cpu), False).lanes for cpu in LEVELS[:-1]})
+MACHINES = sorted({llvm_compile.cross(TRIPLE, cpu).vectors for cpu in LEVELS[:-1]}, key=lambda machine: machine.words)
+LANES = [machine.words for machine in MACHINES]
 """How many f32 a vector holds, level by level."""
 
 EDGES = sorted({0, 1, *(n for lanes in LANES for n in (lanes - 1, lanes, lanes + 1, 2 * lanes + 1))})
 """Where vectors begin, end, and leave one element over."""
 
-TILES = [choose_tile(ProductSize(64, 256, 64), machine_of(lanes), lanes) for lanes in LANES]
+TILES = [choose_tile(ProductSize(64, 256, 64), machine, machine.words) for machine in MACHINES]
 ROWS = sorted({0, 1, *(n for rows, _, _ in TILES for n in (rows - 1, rows, rows + 1, 2 * rows + 1))})
 """Rows around the register tile of every level."""
 
 COLUMNS = sorted({n for lanes, (_, vectors, _) in zip(LANES, TILES) for n in (vectors * lanes - 1, vectors * lanes, vectors * lanes + 1)})
 """Columns around the register tile of every level."""
 
-DEEP = machine_of(LANES[-1]).l2 // 3 // (4 * COLUMNS[-2]) + 2
+DEEP = MACHINES[-1].l2 // 3 // (4 * COLUMNS[-2]) + 2
 """So much to sum that a panel of the widest tile exceeds its share of the second cache, and the sum goes in blocks."""
 
 ARRAYS = tuple(name for name, dtype in DTYPES.items() if dtype.kind in ("pred", "int", "uint", "float", "complex"))

@@ -14,6 +14,7 @@ from irscope.graph import live
 from irscope.lower.interpret import interpret_program
 from irscope.lower.lowering import lower
 from irscope.lower.options import Options
+from irscope.lower.schedule import NEON
 from irscope.lower.verify import verify_program
 from irscope.ops.hlo import named
 from tests.lower.whole import check, inputs_of, module_of, reference
@@ -33,7 +34,7 @@ def test_compiled_random_graphs_agree_with_the_reference(seed: int) -> None:
 def test_interpreted_tile_ir_agrees_with_the_reference(seed: int) -> None:
     module = module_of(random_text(seed))
     made = primitive(module)
-    program = lower(made, Options(lanes=4))
+    program = lower(made, Options(machine=NEON))
     assert verify_program(program) == []
     arrays = inputs_of(module)
     for number, (got, wanted) in enumerate(zip(interpret_program(program, arrays), reference(module, arrays), strict=True)):

@@ -1,10 +1,11 @@
 """Constants of the text as values of the run: numbers and strings directly, tensors from the text or the user."""
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from itertools import count, takewhile
 
 from irscope.expand.torchscript.program import TorchProgram
-from irscope.expand.torchscript.weights import flat_weights, weight
+from irscope.expand.torchscript.weights import flat_weights, recurrent_names, weight
 from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Tensor
 from irscope.formats.torchscript.attributes import Constant
 from irscope.formats.torchscript.layouts import stated
@@ -52,23 +53,20 @@ def _with_tensors(program: TorchProgram, node: Node, value: object) -> object:
 
 
 def _tensor_constant(program: TorchProgram, node: Node, text: TensorText) -> object:
-    listed = text.text == "[<Tensors>]"
-    if listed and f"{node.name}.0" in program.given.constants:
+    if text.text == "[<Tensors>]":
         return _listed(program, node)
     given = program.given.constants.get(node.name)
-    if given is not None and not listed:
+    if given is not None:
         return known(program, np.asarray(given), node.type)
     path = node.name.removeprefix("self.")
-    if path != node.name and path in program.given.weights:
-        return weight(program, path, node)  # the text has five or six of its digits, or none
-    if listed and path != node.name:
-        return flat_weights(program, path.rpartition(".")[0], node)
+    for name in (path, node.name):
+        if path != node.name and name in program.given.weights:
+            return weight(program, name, node)  # the text has five or six of its digits, or none
     if text.elided:
         if isinstance(node.type, TensorType) and node.type.is_static \
                 and (program.given.outline or node.name in program.given.weights):
             return weight(program, node.name, node)
-        raise UserError(f"the text elides the value of constant %{node.name} ({node.type}){program.where(node)}",
-                        f"give it by --constants FILE.npz as {_names(node, listed)}, or print traced.inlined_graph and give --weights")
+        raise _elided(program, node, repr(node.name))
     array = text.array()
     declared = node.type
     if isinstance(declared, TensorType):
@@ -82,16 +80,33 @@ def _tensor_constant(program: TorchProgram, node: Node, text: TensorText) -> obj
     return _as_number(program, known(program, array, TensorType(S64 if integral else F64, array.shape)))
 
 
-def _names(node: Node, listed: bool) -> str:
-    """The names under which a file stores a constant: the tensors of a list by their indices."""
-    return f"{node.name + '.0'!r}, {node.name + '.1'!r} and so on" if listed else repr(node.name)
+def _elided(program: TorchProgram, node: Node, names: str) -> UserError:
+    """The error for a constant without a value, with the names that it has in a file."""
+    return UserError(f"the text elides the value of constant %{node.name} ({node.type}){program.where(node)}",
+                     f"give it by --constants FILE.npz as {names}, or print traced.inlined_graph and give --weights")
 
 
 def _listed(program: TorchProgram, node: Node) -> list[Tensor]:
-    """The tensors of a list that the text elides, by its name and their indices, as far as they are given."""
-    given = (program.given.constants.get(f"{node.name}.{place}") for place in count())
-    arrays = [np.asarray(array) for array in takewhile(lambda array: array is not None, given)]
-    return [known(program, array, TensorType(dtype_of(array.dtype), array.shape)) for array in arrays]
+    """The tensors of a list that the text elides: by its name and their places, else the parameters of the recurrent module that it is
+    of, by the state dict."""
+    given = program.given
+    if f"{node.name}.0" in given.constants:
+        arrays = [np.asarray(given.constants[name]) for name in _places(node, given.constants)]
+        return [known(program, array, TensorType(dtype_of(array.dtype), array.shape)) for array in arrays]
+    if f"{node.name}.0" in given.weights:
+        return [weight(program, name, node) for name in _places(node, given.weights)]
+    path = node.name.removeprefix("self.")
+    if path != node.name:
+        return flat_weights(program, path.rpartition(".")[0], node)
+    owner = program.recurrent_module(node)
+    if owner is None or not recurrent_names(owner, given.weights):
+        raise _elided(program, node, f"{node.name + '.0'!r}, {node.name + '.1'!r} and so on")
+    return flat_weights(program, owner, node)
+
+
+def _places(node: Node, given: Container[str]) -> Iterator[str]:
+    """The names of the tensors of a list: its own with their places, as far as they are given."""
+    return takewhile(given.__contains__, (f"{node.name}.{place}" for place in count()))
 
 
 def _as_number(program: TorchProgram, tensor: Tensor) -> Tensor:

@@ -13,8 +13,12 @@ from irscope.formats.torchscript.strides import preserved
 from irscope.graph import DType, Graph, Module, Node, TensorType
 from irscope.lazy import Array
 from irscope.ops import hlo
+from irscope.ops.sets import torchscript
 from irscope.source import UserError
 from irscope.source.budget import NODES
+
+RECURRENT_OPERATORS = torchscript("lstm gru rnn_tanh rnn_relu")
+"""Operators that read the parameters of a module as a list."""
 
 
 @dataclass(slots=True)
@@ -61,6 +65,7 @@ class TorchProgram(ABC):
         self.weights: dict[str, Tensor] = {}
         self.has_unsolved = False
         self.autocast: object = None
+        self._recurrent: dict[Node, str] | None = None
 
     @abstractmethod
     def call(self, graph: Graph, arguments: Sequence[object]) -> list[Any]:
@@ -92,6 +97,14 @@ class TorchProgram(ABC):
     def keep(self, graph: Graph) -> None:
         """Add a completed body to the module."""
         self.made.graphs[self.made.fresh_name(graph.name)] = graph
+
+    def recurrent_module(self, weights: Node) -> str | None:
+        """The path of the module whose recurrent operator reads a list of weights, as the scope of the operator has it: empty for the
+        root, None where no such operator reads the list."""
+        if self._recurrent is None:
+            nodes = (node for graph in self.module.graphs.values() for node in graph.nodes if node.op in RECURRENT_OPERATORS)
+            self._recurrent = {operand: self.module.scope(node).replace("/", ".") for node in nodes for operand in node.operands}
+        return self._recurrent.get(weights)
 
     def _measured(self, node: Node) -> int:
         """The value that a scalar of the main graph has for the given inputs."""

@@ -38,6 +38,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from irscope.fusion import Group
 from irscope.graph import DType, Node
 from irscope.lazy import Array
+from irscope.lower.schedule import AVX512, VectorMachine
 from irscope.lower.storage import LayoutConstraint, Storage
 from irscope.lower.tile import Kernel, Schedule
 
@@ -53,8 +54,8 @@ class Problem:
     """A group whose inputs and outputs have storage.
 
     ``ins`` holds the Storage of each input (``group.inputs``, and views of their sources), ``outs`` that of each output.
-    ``constants`` has the arrays of the inputs that are known before the program runs. ``lanes`` is the number of f32 that a vector
-    of the machine holds, ``threads`` how many may work. ``in_place``: an output shares the memory of an input that is read element by
+    ``constants`` has the arrays of the inputs that are known before the program runs. ``machine`` is the processor,
+    ``threads`` says how many may work. ``in_place``: an output shares the memory of an input that is read element by
     element, so each element must be read before it is written, and computed once. ``stream``: outputs so large that they should be
     written with non-temporal stores, since nothing reads them soon. ``options`` has the options of the compiler
     (``precision``: exact, default, fast). ``apart``: outputs that are written into private memory of the template, from which another
@@ -66,12 +67,17 @@ class Problem:
     outs: dict[Node, Storage]
     constants: dict[Node, Array] = field(default_factory=dict)
     name: str = "kernel"
-    lanes: int = 16
+    machine: VectorMachine = AVX512
     threads: int = 1
     in_place: bool = False
     stream: frozenset[Node] = frozenset()
     options: Mapping[str, Any] = field(default_factory=dict)
     apart: frozenset[Node] = frozenset()
+
+    @property
+    def lanes(self) -> int:
+        """The number of f32 in a vector of the machine."""
+        return self.machine.words
 
     @property
     def precision(self) -> str:

@@ -18,7 +18,7 @@ from irscope.graph import Node
 from irscope.graph.dtypes import F32
 from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
-from irscope.lower.schedule import ContractionSchedule, ProductSize, VectorMachine, choose_tile, machine_of
+from irscope.lower.schedule import ContractionSchedule, ProductSize, VectorMachine, choose_tile
 from irscope.lower.storage import Storage
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.affine import Affine, Axis
@@ -94,7 +94,7 @@ class AttentionTemplate(Template[AttentionWork]):
                     shape[:count], shape[count:-1], shape[-1])
 
     def schedule(self, problem: Problem, match: AttentionWork) -> Schedule:
-        machine, lanes = machine_of(problem.lanes), problem.lanes
+        machine, lanes = problem.machine, problem.lanes
         queries, depth = match.rows[-1], _depth(match)
         block = _block(queries, match.keys, machine)
         score = choose_tile(ProductSize(block, match.keys, depth), machine, lanes)
@@ -113,7 +113,8 @@ class _Writer:
     """Emits the loops of one kernel."""
 
     def __init__(self, k: KernelBuilder, problem: Problem, work: AttentionWork, schedule: Schedule) -> None:
-        self.k, self.work, self.schedule, self.lanes = k, work, schedule, problem.lanes
+        self.k, self.work, self.schedule = k, work, schedule
+        self.machine, self.lanes = problem.machine, problem.lanes
         self.rank = len(work.batches) + len(work.rows) + 1
         self.epilogue = Epilogue(k, problem, self.rank - 1)
         q, keys = work.scores.dot.operands
@@ -155,7 +156,7 @@ class _Writer:
         """The keys of a batch, split into panels and packed where that pays."""
         k, work, vectors = self.k, self.work, self.schedule["score_vectors"]
         column, sums = self._key_axes()
-        pack = packing(Affine([Axis("row", work.rows[-1], 0, 0), column, *sums]), False, F32, machine_of(self.lanes))
+        pack = packing(Affine([Axis("row", work.rows[-1], 0, 0), column, *sums]), False, F32, self.machine)
         found: list[Panel] = []
         width = vectors * self.lanes
         for first in range(0, work.keys, width):

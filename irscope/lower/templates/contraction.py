@@ -9,7 +9,7 @@ from irscope.fusion.views import row_major
 from irscope.graph import DType, Node, TensorType
 from irscope.lazy import Array, np
 from irscope.lower.build import KernelBuilder
-from irscope.lower.schedule import ContractionSchedule, machine_of
+from irscope.lower.schedule import ContractionSchedule
 from irscope.lower.templates import Built, Packed, Problem, Template
 from irscope.lower.templates.affine import Affine, Axis, merged
 from irscope.lower.templates.dots import alternatives, choose, last, packing, sorted_axes, vector_axis
@@ -64,7 +64,7 @@ class ContractionTemplate(Template[ContractionWork]):
         return _any_work(problem, anchor) or _relaid(problem, anchor)
 
     def schedule(self, problem: Problem, match: ContractionWork) -> Schedule:
-        dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
+        dtype, machine = sum_type(problem.group), problem.machine
         if match.lane is not None:
             return {"by": "batches"}
         if match.inner:
@@ -76,13 +76,13 @@ class ContractionTemplate(Template[ContractionWork]):
         """Other tiles and loop orders."""
         if match.lane is not None or match.inner:
             return []
-        dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
+        dtype, machine = sum_type(problem.group), problem.machine
         return [s.data() for s in alternatives(match.affine, ContractionSchedule.of(schedule), dtype, machine, problem.threads)]
 
     def build(self, problem: Problem, match: ContractionWork, schedule: Schedule) -> Built:
         anchor, dtype = problem.group.anchor, sum_type(problem.group)
         assert anchor is not None
-        lanes = machine_of(problem.lanes).lanes(dtype)
+        lanes = problem.machine.lanes(dtype)
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
         edges = match.edges or Edges(problem)
         columns = match.affine.of("column")

@@ -12,7 +12,7 @@ from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Node, TensorType
 from irscope.lower.build import KernelBuilder
-from irscope.lower.schedule import ContractionSchedule, machine_of
+from irscope.lower.schedule import ContractionSchedule
 from irscope.lower.storage import LayoutConstraint
 from irscope.lower.templates import Built, KernelOperand, Packed, Problem, Template
 from irscope.lower.templates.affine import Affine, Axis, merged, swapped
@@ -78,11 +78,11 @@ class ConvolutionTemplate(Template[ConvolutionWork]):
         by_groups = _by_groups(problem, geometry)
         if by_groups is None or by_groups.lane is None:
             return flipped
-        along, lanes = flipped.affine.of("column")[-1].size, machine_of(problem.lanes).lanes(sum_type(problem.group))
+        along, lanes = flipped.affine.of("column")[-1].size, problem.machine.lanes(sum_type(problem.group))
         return by_groups if _filled(by_groups.lane.size, lanes) > _filled(along, lanes) else flipped
 
     def schedule(self, problem: Problem, match: ConvolutionWork) -> Schedule:
-        dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
+        dtype, machine = sum_type(problem.group), problem.machine
         if match.lane is not None:
             return {"by": "groups"}
         return choose(match.affine, packing(match.affine, match.fixed, dtype, machine), dtype, machine, problem.threads).data()
@@ -91,13 +91,13 @@ class ConvolutionTemplate(Template[ConvolutionWork]):
         """Other tiles and loop orders."""
         if match.lane is not None:
             return []
-        dtype, machine = sum_type(problem.group), machine_of(problem.lanes)
+        dtype, machine = sum_type(problem.group), problem.machine
         return [s.data() for s in alternatives(match.affine, ContractionSchedule.of(schedule), dtype, machine, problem.threads)]
 
     def build(self, problem: Problem, match: ConvolutionWork, schedule: Schedule) -> Built:
         dtype, geometry, edges = sum_type(problem.group), match.geometry, match.edges
         chosen = ContractionSchedule.of({"rows": 1, "vectors": 1, **schedule})
-        lanes = machine_of(problem.lanes).lanes(dtype)
+        lanes = problem.machine.lanes(dtype)
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
         epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else match.affine.of("column")[-1].out)
         call = epilogue.call

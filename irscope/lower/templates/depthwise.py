@@ -9,7 +9,7 @@ from irscope.graph import DType
 from irscope.graph.node import Index
 from irscope.lazy import Array, np
 from irscope.lower.build import KernelBuilder
-from irscope.lower.schedule import VectorMachine, machine_of
+from irscope.lower.schedule import VectorMachine
 from irscope.lower.templates import Built, Packed, Problem, Template
 from irscope.lower.templates.convolution import Between, are_channels_last, between_edges, geometry_of
 from irscope.lower.templates.depthwise_nest import DepthwiseNest
@@ -52,12 +52,12 @@ class DepthwiseTemplate(Template[DepthwiseWork]):
         return DepthwiseWork(geometry, between) if between is not None and are_channels_last(between, geometry) else None
 
     def schedule(self, problem: Problem, match: DepthwiseWork) -> Schedule:
-        return {"pixels": _pixels(match.geometry, machine_of(problem.lanes))}
+        return {"pixels": _pixels(match.geometry, problem.machine)}
 
     def build(self, problem: Problem, match: DepthwiseWork, schedule: Schedule) -> Built:
         geometry, edges, dtype = match.geometry, match.between.edges, sum_type(problem.group)
         conv, dims, window = geometry.conv, geometry.conv.dims, geometry.conv.window
-        lanes = machine_of(problem.lanes).lanes(dtype)
+        lanes = problem.machine.lanes(dtype)
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
         epilogue = Epilogue(k, edges.problem, dims.out_feature)
         if geometry.rhs in problem.constants:

@@ -20,7 +20,6 @@ from irscope.graph import Node, Op, TensorType
 from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import width
-from irscope.lower.schedule import machine_of
 from irscope.lower.storage import LayoutConstraint
 from irscope.lower.templates import Built, Problem
 from irscope.lower.templates.epilogue import Epilogue, walks
@@ -90,7 +89,7 @@ class Windows:
     def schedule(self, problem: Problem, match: WindowWork) -> Schedule:
         assert problem.group.anchor is not None and isinstance(problem.group.anchor.type, TensorType)
         type = problem.group.anchor.type
-        return {"vectors": 4, "lanes": width(type.dims()[match.axis], machine_of(problem.lanes).lanes(type.dtype))}
+        return {"vectors": 4, "lanes": width(type.dims()[match.axis], problem.machine.lanes(type.dtype))}
 
     def build(self, problem: Problem, match: WindowWork, schedule: Schedule) -> Built:
         anchor, lanes = problem.group.anchor, schedule["lanes"]

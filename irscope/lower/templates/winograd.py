@@ -13,7 +13,7 @@ from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32
 from irscope.lazy import Array
 from irscope.lower.build import KernelBuilder
-from irscope.lower.schedule import ContractionSchedule, ProductSize, VectorMachine, choose_tile, machine_of
+from irscope.lower.schedule import ContractionSchedule, ProductSize, VectorMachine, choose_tile
 from irscope.lower.storage import LayoutConstraint
 from irscope.lower.templates import Built, Packed, Problem, Template
 from irscope.lower.templates.convolution import Between, are_channels_last, between_edges, geometry_of
@@ -68,7 +68,7 @@ class WinogradTemplate(Template[WinogradWork]):
         return WinogradWork(geometry, between, m) if between is not None and are_channels_last(between, geometry) else None
 
     def schedule(self, problem: Problem, match: WinogradWork) -> Schedule:
-        conv, machine = match.geometry.conv, machine_of(problem.lanes)
+        conv, machine = match.geometry.conv, problem.machine
         block = _block_rows(match.geometry, match.m, machine)
         tiles = block * ceil(conv.out_spatial[1] / match.m)
         far = (match.m + 2) ** 2 * conv.features * conv.outputs * 4 > machine.l2 // 2

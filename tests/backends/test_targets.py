@@ -1,0 +1,143 @@
+"""Code for other machines: what schedules know of them, and that the text and the object are those of the target."""
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import irscope
+from irscope import RunOptions, UserError
+from irscope.backends import linking, llvm_compile
+from irscope.backends.targets import SCALARS, normalised
+from irscope.lower.schedule import AVX2, AVX512, NEON, SSE2, VectorMachine
+
+X86, ARM64, RISCV, ARM32 = "x86_64-unknown-linux-gnu", "aarch64-linux-gnu", "riscv64-linux-gnu", "armv7-linux-gnueabihf"
+TEXT = """ENTRY main {
+  x = f32[37,64] parameter(0)
+  w = f32[64,48] constant({...})
+  d = f32[37,48] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[37,48] tanh(d)
+  s = s32[37,48] convert(d)
+  ROOT r = (f32[37,48], s32[37,48]) tuple(t, s)
+}"""
+
+
+def asm(triple: str, cpu: str = "") -> str:
+    made = irscope.emit(TEXT, "asm", RunOptions(target=triple, cpu=cpu, fill_elided=True))
+    assert isinstance(made, str)
+    return made
+
+
+@pytest.mark.parametrize(("triple", "cpu", "vectors"), [
+    (X86, "", SSE2), (X86, "x86-64-v2", SSE2), (X86, "sandybridge", SSE2), (X86, "v3", AVX2), (X86, "raptorlake", AVX2), (X86, "znver4", AVX512),
+    (X86, "rocketlake", AVX512), (X86, "graniterapids", AVX512), (ARM64, "", NEON), (ARM64, "cortex-a72", NEON), ("arm64-apple-macosx", "apple-m1", NEON),
+    (RISCV, "", NEON), (RISCV, "spacemit-x60", NEON), (RISCV, "sifive-u74", SCALARS), (ARM32, "", SSE2), (ARM32, "cortex-a9", SSE2),
+])
+def test_schedules_are_for_the_vectors_of_the_target(triple: str, cpu: str, vectors: VectorMachine) -> None:
+    assert llvm_compile.cross(triple, cpu).vectors == vectors
+
+
+@pytest.mark.parametrize(("triple", "cpu", "fused"), [
+    (X86, "", False), (X86, "haswell", True), (ARM64, "", True), (RISCV, "", True), (ARM32, "", True), (ARM32, "cortex-a9", False)])
+def test_multiply_and_add_is_fused_where_there_is_an_instruction(triple: str, cpu: str, fused: bool) -> None:
+    assert llvm_compile.cross(triple, cpu).target.fma == fused
+    assert not re.search(r"\b(bl|call|callq|jmp)\s+fmaf?\b", asm(triple, cpu))
+
+
+def test_loops_are_those_of_the_target() -> None:
+    loops = str(irscope.emit(TEXT, "loops", RunOptions(target=ARM64, fill_elided=True)))
+    assert "lanes=4" in loops and "lanes=16" not in loops and "lanes=8" not in loops
+    assert irscope.emit(TEXT, "loops", RunOptions(target=X86, cpu="v4", fill_elided=True)) != loops
+
+
+@pytest.mark.parametrize(("triple", "cpu", "instruction"), [
+    (X86, "", r"\bmulps\b"), (X86, "v4", r"vfmadd\w+\s.*zmm"), (ARM64, "", r"fmla\s+v\d+\.4s"), (RISCV, "", "vfmacc"), (ARM32, "", r"vfma\.f32\s+q")])
+def test_the_code_uses_the_vectors_of_the_target(triple: str, cpu: str, instruction: str) -> None:
+    text = asm(triple, cpu)
+    assert re.search(instruction, text) and not re.search(r"__addsf3|__mulsf3|__aeabi_fadd", text)
+    product = text[:text.index("irscope_main")]
+    assert len(re.findall("(?i)spill|reload", product)) < 20
+
+
+@pytest.mark.parametrize("triple", ["wasm32-unknown-unknown", "nvptx64", "powerpc64le-linux-gnu", "i686-linux-gnu", "s390x-linux-gnu", "armv6-linux-gnueabihf"])
+def test_other_targets_are_refused_by_name(triple: str) -> None:
+    for stage in ("loops", "asm"):
+        with pytest.raises(UserError, match=f"no code for {normalised(triple)}") as error:
+            irscope.emit(TEXT, stage, RunOptions(target=triple, fill_elided=True))
+        assert "riscv64-linux-gnu" in error.value.help
+
+
+def test_native_is_no_processor_of_another_target() -> None:
+    other = ARM64 if llvm_compile.host().triple.startswith("x86_64") else X86
+    with pytest.raises(UserError, match="native is the processor of this machine"):
+        irscope.emit(TEXT, "asm", RunOptions(target=other, cpu="native", fill_elided=True))
+    assert llvm_compile.cross(llvm_compile.host().triple, "native").vectors == llvm_compile.host().vectors
+
+
+def test_code_for_another_target_is_not_run() -> None:
+    with pytest.raises(UserError, match="is not run here"):
+        irscope.run(TEXT, RunOptions(target=ARM64, fill_elided=True))
+
+
+def test_a_triple_gets_its_vendor() -> None:
+    assert [normalised(t) for t in (ARM32, X86, "aarch64", "arm64-apple-macosx")] == [
+        "armv7-unknown-linux-gnueabihf", X86, "aarch64", "arm64-apple-macosx"]
+
+
+# ---- texts and objects of a whole library
+
+@pytest.mark.parametrize("triple", [X86, ARM64, RISCV, ARM32, "arm64-apple-macosx", "x86_64-pc-windows-msvc"])
+def test_an_object_needs_no_linker(triple: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    irscope.write_library(TEXT, "obj", str(tmp_path / "m.o"), RunOptions(target=triple, fill_elided=True))
+    content = (tmp_path / "m.o").read_bytes()
+    assert b"irscope_run" in content and b"irscope_arena_bytes" in content
+    assert (tmp_path / "m.h").read_text().startswith("/* Generated by irscope")
+
+
+@pytest.mark.parametrize("triple", [X86, ARM64, RISCV, ARM32])
+def test_the_assembly_is_one_text_with_everything(triple: str) -> None:
+    text = asm(triple)
+    labels = re.findall(r"^([\w.$]+):", text, re.MULTILINE)
+    assert len(labels) == len(set(labels)) and {"irscope_run", "irscope_arena_bytes", "irscope_main"} <= set(labels)
+    assert text.count(".file") <= 1 and sum("irscope.constant" in label for label in labels) == 1
+    extensions = re.findall(r"\.attribute\t5, (.*)", text)
+    assert not extensions or (len(extensions) == 1 and "_v1p0" in extensions[0] and "zca" not in extensions[0])
+
+
+@pytest.mark.skipif(not llvm_compile.host().triple.startswith("x86_64"), reason="llvmlite has the assembler of the host only")
+def test_llvm_and_the_system_assemble_it(tmp_path: Path) -> None:
+    text = asm(X86, "v4")
+    lines = "\n".join('module asm "' + line.replace("\\", "\\5C").replace('"', "\\22").replace("\t", "\\09") + '"' for line in text.splitlines())
+    assert b"irscope_run" in llvm_compile.object_code(lines, llvm_compile.cross(X86, "v4"))
+    if shutil.which("as"):
+        (tmp_path / "m.s").write_text(text)
+        subprocess.run(["as", "-o", str(tmp_path / "m.o"), str(tmp_path / "m.s")], check=True)
+        assert b"irscope_run" in (tmp_path / "m.o").read_bytes()
+
+
+@pytest.mark.parametrize(("triple", "name"), [(ARM64, "aarch64-linux-gnu-as"), (RISCV, "riscv64-linux-gnu-as"), (ARM32, "arm-linux-gnueabihf-as")])
+def test_assemblers_of_other_targets_accept_it(triple: str, name: str, tmp_path: Path) -> None:
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    (tmp_path / "m.s").write_text(asm(triple))
+    subprocess.run([name, "-o", str(tmp_path / "m.o"), str(tmp_path / "m.s")], check=True)
+
+
+def test_a_shared_library_of_another_target_needs_its_linker(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = ARM64 if llvm_compile.host().triple.startswith("x86_64") else X86
+    monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/ld" if name == "ld" else None)
+    with pytest.raises(UserError, match="there is no linker for") as error:
+        irscope.emit(TEXT, "so", RunOptions(target=other, fill_elided=True))
+    assert f"{other}-ld" in str(error.value) and "--emit obj needs no linker" in error.value.help
+    with pytest.raises(UserError, match="ELF"):
+        irscope.emit(TEXT, "so", RunOptions(target="arm64-apple-macosx", fill_elided=True))
+
+
+def test_the_names_of_linkers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/opt/{name}" if name in ("arm-linux-gnueabihf-ld", "ld.lld") else None)
+    assert linking.linker_of(normalised(ARM32)) == "/opt/arm-linux-gnueabihf-ld"
+    assert linking.linker_of(normalised(RISCV)) == "/opt/ld.lld"
