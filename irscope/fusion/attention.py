@@ -21,8 +21,6 @@ from irscope.graph.types import TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot, Reduce
 
-MAX_KEYS = 1 << 14
-"""With more keys, the scores of a few queries no longer fit in the second-level cache."""
 MIN_KEYS = 16
 """With fewer keys a row of scores does not fill a vector, and three kernels are no slower."""
 
@@ -105,7 +103,7 @@ def _parts(last: Group, made: dict[Node, Group]) -> tuple[Group, Group, Group] |
     values = len(dims_of(anchor.operands[1])) - batches - 1
     if not one_key or not same or queries < 1 or values != 1 or dims_of(rows.outputs[0]) != shape or dims_of(anchor)[-1] == 1:
         return None
-    if not MIN_KEYS <= shape[-1] <= MAX_KEYS or any(dims_of(output) != dims_of(anchor) for output in last.outputs):
+    if shape[-1] < MIN_KEYS or any(dims_of(output) != dims_of(anchor) for output in last.outputs):
         return None
     floats = all(isinstance(n.type, TensorType) and n.type.dtype is F32
                  for n in (*scores.anchor.operands, scores.anchor, rows.outputs[0], *anchor.operands, anchor))

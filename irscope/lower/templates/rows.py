@@ -286,16 +286,22 @@ class _Rows:
             return k.let(only) if not only.dtype.is_complex else only
         total = self._joined(one) if one.total is None else one.total.get()
         if one.nan is not None:
-            while total.lanes > 1:
-                half = total.lanes // 2
-                low, high = (k.shuffle(total, total, tuple(range(begin, begin + half))) for begin in (0, half))
-                total = self._better(one, low, high)
+            total = fold_lanes(k, total, lambda x, y: self._better(one, x, y))
             total = k.select(k.reduce("or", one.nan.get()), k.const(nan, one.dtype), total)
         else:
             total = k.reduce(one.operation, total)
         total = k.binary(one.operation, k.convert(values[one.point.args[1]], total.dtype), total)
         total = k.convert(total, tensor_of(one.point.node).dtype)
         return total if total.dtype.is_complex else k.let(total)
+
+
+def fold_lanes(k: KernelBuilder, value: Expr, combine: Callable[[Expr, Expr], Expr]) -> Expr:
+    """All lanes of a vector combined into one."""
+    while value.lanes > 1:
+        half = value.lanes // 2
+        low, high = (k.shuffle(value, value, tuple(range(begin, begin + half))) for begin in (0, half))
+        value = combine(low, high)
+    return value
 
 
 def operation_of(node: Node) -> str | None:
