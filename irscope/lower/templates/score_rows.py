@@ -9,7 +9,7 @@ from math import inf
 from irscope.graph.dtypes import F32
 from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
-from irscope.lower.templates.rows import fold_lanes
+from irscope.lower.templates.rows_nest import fold_lanes
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 
