@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from math import ceil, prod
 
-from irscope.fusion.attention import softmax_of
+from irscope.fusion import Group
+from irscope.fusion.attention import Weighing, softmax_of
 from irscope.fusion.drafts import dims_of
+from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ProductSize, VectorMachine, choose_tile, machine_of
+from irscope.lower.storage import LayoutConstraint
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.attention_nest import AttentionNest, AttentionWork, ProductSide
 from irscope.lower.templates.masking import mask_of
@@ -36,6 +39,14 @@ class AttentionTemplate(Template[AttentionWork]):
 
     name = "attention"
 
+    def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
+        """The results of each query are contiguous."""
+        if group.kind != "attention" or group.anchor is None:
+            return {}
+        axis, rank = Weighing.of(group.anchor, group.parts[1].outputs[0]).axis, len(dims_of(group.anchor))
+        order = LayoutConstraint.dense((*(d for d in range(rank) if d != axis), axis))
+        return dict.fromkeys(group.outputs, order) if axis != rank - 1 else {}
+
     def match(self, problem: Problem) -> AttentionWork | None:
         """Groups that the policy fused, with results contiguous along the values; not under ``exact`` precision."""
         group = problem.group
@@ -46,14 +57,16 @@ class AttentionTemplate(Template[AttentionWork]):
         if softmax is None or first.anchor is None or last.anchor is None:
             return None
         q, k = first.anchor.operands
-        v = last.anchor.operands[1]
+        weighing = Weighing.of(last.anchor, rows.outputs[0])
+        v, axis = weighing.values, weighing.axis
         if any(n not in problem.ins for n in (q, k, v)) or any(dims_of(o) != dims_of(last.anchor) for o in last.outputs):
             return None
-        if any(problem.outs[o].strides[-1] != 1 for o in last.outputs) or not prod(dims_of(last.anchor)) or dims_of(last.anchor)[-1] == 1:
+        results = dims_of(last.anchor)
+        if any(problem.outs[o].strides[axis] != 1 for o in last.outputs) or not prod(results) or results[axis] == 1:
             return None
         shape, count = dims_of(first.anchor), len(Dot.of(first.anchor).lhs_batch_dims)
         return AttentionWork(ProductSide(first.anchor, DotDims.of(first.anchor), problem.ins[q], problem.ins[k]),
-                    ProductSide(last.anchor, DotDims.of(last.anchor), None, problem.ins[v]), softmax,
+                    ProductSide(last.anchor, weighing.dims, None, problem.ins[v]), softmax, axis,
                     shape[:count], shape[count:-1], shape[-1], mask_of(softmax.scores, group) if shape[-2] >= FEWEST_QUERIES else None)
 
     def schedule(self, problem: Problem, match: AttentionWork) -> Schedule:
@@ -61,7 +74,7 @@ class AttentionTemplate(Template[AttentionWork]):
         keys = _even(match.keys, _most_keys(match, machine), lanes)
         block = _block(match.rows[-1], keys, machine)
         score = choose_tile(ProductSize(block, keys, _depth(match)), machine, lanes)
-        value = choose_tile(ProductSize(block, dims_of(match.values.dot)[-1], keys), machine, lanes)
+        value = choose_tile(ProductSize(block, match.width, keys), machine, lanes)
         return {"block": block, "keys": keys, **_walked(match, block, machine, problem.threads),
                 "score_rows": score[0], "score_vectors": min(score[1], MOST_VECTORS), "value_rows": value[0], "value_vectors": value[1]}
 
@@ -69,7 +82,7 @@ class AttentionTemplate(Template[AttentionWork]):
         k = KernelBuilder(problem.name, lanes=problem.lanes, tuned=True, precision=problem.precision)
         nest = AttentionNest(k, problem, match, schedule)
         nest.write()
-        flops = 2.0 * prod(match.batches) * prod(match.rows) * match.keys * (_depth(match) + dims_of(match.values.dot)[-1])
+        flops = 2.0 * prod(match.batches) * prod(match.rows) * match.keys * (_depth(match) + match.width)
         return Built([nest.epilogue.call.stage(k.finish(flops=flops, schedule=schedule))])
 
 
@@ -81,7 +94,7 @@ def _most_keys(work: AttentionWork, machine: VectorMachine) -> int:
     """The most keys of a block: with their values, they take half of the second cache."""
     if work.mask is not None:
         return FEWEST_KEYS
-    return max(FEWEST_KEYS, min(MOST_KEYS, machine.l2 // (8 * (_depth(work) + dims_of(work.values.dot)[-1]))))
+    return max(FEWEST_KEYS, min(MOST_KEYS, machine.l2 // (8 * (_depth(work) + work.width))))
 
 
 def _even(size: int, most: int, unit: int) -> int:
@@ -101,7 +114,7 @@ def _walked(work: AttentionWork, block: int, machine: VectorMachine, threads: in
     """The queries that walk the blocks of keys together: ``queries`` along the last axis of queries, and all of the ``axes - 1`` axes
     before it. Their results take half of the second cache at most; few of them are divided among the threads."""
     *before, last = work.rows
-    most = max(block, min(MOST_QUERIES, machine.l2 // (8 * dims_of(work.values.dot)[-1])))
+    most = max(block, min(MOST_QUERIES, machine.l2 // (8 * work.width)))
     axes = 1
     while axes <= len(before) and prod(before[-axes:]) * last <= most:
         axes += 1

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from math import inf, prod
 
-from irscope.fusion.attention import RowSoftmax
+from irscope.fusion.attention import RowSoftmax, Weighing
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, PRED
@@ -57,15 +57,24 @@ class ProductSide:
 
 @dataclass(slots=True)
 class AttentionWork:
-    """Scores and values, and the softmax between. ``mask`` excludes blocks of scores."""
+    """Scores and values, and the softmax between. ``axis`` of the results is the values' own. ``mask`` excludes blocks of scores.
+
+    The dimension numbers of the values have the weights on the left, whatever the order of their dot's operands.
+    """
 
     scores: ProductSide
     values: ProductSide
     softmax: RowSoftmax
+    axis: int
     batches: tuple[int, ...]
     rows: tuple[int, ...]
     keys: int
     mask: Mask | None = None
+
+    @property
+    def width(self) -> int:
+        """The number of values of a key."""
+        return dims_of(self.values.dot)[self.axis]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +113,13 @@ class AttentionNest:
     def __init__(self, k: KernelBuilder, problem: Problem, work: AttentionWork, schedule: Schedule) -> None:
         self.k, self.work, self.schedule, self.lanes = k, work, schedule, problem.lanes
         self.rank = len(work.batches) + len(work.rows) + 1
-        self.epilogue = Epilogue(k, problem, self.rank - 1)
+        self.epilogue = Epilogue(k, problem, work.axis)
         self.keys, self.queries, axes = schedule["keys"], schedule["queries"], schedule["axes"]
         self.streaming = self.keys < work.keys
         self.outer, self.inner = work.rows[:-axes], work.rows[-axes:-1]
         self.column, self.sums = self._key_axes()
         self.pack = packing(Affine([Axis("row", work.rows[-1], 0, 0), self.column, *self.sums]), False, F32, machine_of(self.lanes))
-        self.values = dims_of(work.values.dot)[-1]
+        self.values = work.width
 
         block, lanes, kept = schedule["block"], self.lanes, prod(self.inner) * self.queries
         self.pitch = _up(self.keys, lanes) + lanes
@@ -128,7 +137,8 @@ class AttentionNest:
         """Emit loops over batches, other axes of queries, and the queries that walk the keys together."""
         k, work = self.k, self.work
         scores, values = work.scores.dims, work.values.dims
-        q, keys, v = (self.epilogue.views[n] for n in (*work.scores.dot.operands, work.values.dot.operands[1]))
+        weighing = Weighing.of(work.values.dot, work.softmax.weights)
+        q, keys, v = (self.epilogue.views[n] for n in (*work.scores.dot.operands, weighing.values))
         with ExitStack() as stack:
             index: list[Index] = []
             at_q, at_k, at_v = q.origin, keys.origin, v.origin
@@ -380,7 +390,8 @@ class AttentionNest:
         if empty is not None:
             none = self.epilogue.value(empty, [*where[:-1], k.index(0)])
             result = k.select(none, k.splat(k.const(0, F32), self.lanes), result)
-        self.epilogue(result, where, mask)
+        axis = self.work.axis
+        self.epilogue(result, [*where[:axis], where[-1], *where[axis:-1]], mask)
 
 
 def _up(size: int, unit: int) -> int:
