@@ -3,6 +3,8 @@
     s = dot(q, k)          [batch, query, key]          these three kernels become one of kind ``attention``:
     p = softmax(s * c)     along the keys               some queries at a time, their scores in the caches
     o = dot(p, v)          [batch, query, value]
+
+jax writes the last one as dot(v, p), with the results [batch, value, query].
 """
 from __future__ import annotations
 
@@ -20,9 +22,8 @@ from irscope.graph.dtypes import F32
 from irscope.graph.types import TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot, Reduce
+from irscope.ops.contraction import DotDims
 
-MAX_KEYS = 1 << 14
-"""With more keys, the scores of a few queries no longer fit in the second-level cache."""
 MIN_KEYS = 16
 """With fewer keys a row of scores does not fill a vector, and three kernels are no slower."""
 
@@ -37,6 +38,23 @@ class RowSoftmax:
     scores: Node
     weights: Node
     empty: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """The product of the weights and the values: ``dims`` has the weights on the left; ``axis`` of the result is the values' own."""
+
+    values: Node
+    dims: DotDims
+    axis: int
+
+    @staticmethod
+    def of(dot: Node, weights: Node) -> Weighing:
+        """The product of a dot whose one operand is the weights."""
+        dims, rank = DotDims.of(dot), len(dims_of(dot))
+        if dot.operands[0] is weights:
+            return Weighing(dot.operands[1], dims, rank - 1)
+        return Weighing(dot.operands[0], dims.swapped(), len(dims.lhs_batch))
 
 
 def fuse_attention(graph: Graph, groups: Sequence[Group]) -> list[Group]:
@@ -89,23 +107,24 @@ def _parts(last: Group, made: dict[Node, Group]) -> tuple[Group, Group, Group] |
     anchor = last.anchor
     if last.kind != "contraction" or anchor is None or anchor.op is not hlo.dot:
         return None
-    rows = made.get(anchor.operands[0])
-    if rows is None or softmax_of(rows) is None:
+    rows = next((made[n] for n in anchor.operands if n in made and softmax_of(made[n]) is not None), None)
+    if rows is None:
         return None
     products = [made[n] for n in rows.inputs if n in made and made[n].kind == "contraction" and dims_of(n) == dims_of(rows.outputs[0])]
     scores = products[0] if products else None
     if scores is None or scores.anchor is None or scores.anchor.op is not hlo.dot or len(scores.outputs) != 1:
         return None
-    first, second = Dot.of(scores.anchor), Dot.of(anchor)
+    first, second = Dot.of(scores.anchor), Weighing.of(anchor, rows.outputs[0])
     shape, batches = dims_of(scores.anchor), len(first.lhs_batch_dims)
     rank = len(shape)
     queries = rank - batches - 1
     one_key = len(dims_of(scores.anchor.operands[1])) - batches - len(first.rhs_contracting_dims) == 1
-    same = second.lhs_batch_dims == tuple(range(batches)) and second.lhs_contracting_dims == (rank - 1,)
-    values = len(dims_of(anchor.operands[1])) - batches - 1
-    if not one_key or not same or queries < 1 or values != 1 or dims_of(rows.outputs[0]) != shape or dims_of(anchor)[-1] == 1:
+    same = second.dims.lhs_batch == tuple(range(batches)) and second.dims.lhs_contracting == (rank - 1,)
+    if not one_key or not same or queries < 1 or len(second.dims.rhs_free) != 1 or dims_of(rows.outputs[0]) != shape:
         return None
-    if not MIN_KEYS <= shape[-1] <= MAX_KEYS or any(dims_of(output) != dims_of(anchor) for output in last.outputs):
+    if dims_of(anchor)[second.axis] == 1:
+        return None
+    if shape[-1] < MIN_KEYS or any(dims_of(output) != dims_of(anchor) for output in last.outputs):
         return None
     floats = all(isinstance(n.type, TensorType) and n.type.dtype is F32
                  for n in (*scores.anchor.operands, scores.anchor, rows.outputs[0], *anchor.operands, anchor))

@@ -39,6 +39,10 @@ class DotDims:
         return DotDims(lb, rb, lc, rc, tuple(d for d in range(lhs.rank) if d not in (*lb, *lc)),
                        tuple(d for d in range(rhs.rank) if d not in (*rb, *rc)))
 
+    def swapped(self) -> DotDims:
+        """Those of the product with its operands exchanged."""
+        return DotDims(self.rhs_batch, self.lhs_batch, self.rhs_contracting, self.lhs_contracting, self.rhs_free, self.lhs_free)
+
     def check(self, node: Node, lhs: TensorType, rhs: TensorType) -> None:
         """Check that every number is in range and occurs once, and that the sizes of pairs are equal."""
         for side, rank, batch, contracting in (("lhs", lhs.rank, self.lhs_batch, self.lhs_contracting),

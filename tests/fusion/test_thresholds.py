@@ -70,7 +70,6 @@ NUMBERS: list[tuple[object, str, Program, int, int]] = [
     (fits, "MAX_REPEATED", lambda n: repeated(*["negate"] * n), 4, 5),
     (fits, "MAX_ROW", row, 1 << 16, (1 << 16) + 1),
     (own, "MAX_INLINE", pieces, 64, 65),
-    (attention, "MAX_KEYS", keyed, 1 << 14, (1 << 14) + 1),
     (attention, "MIN_KEYS", keyed, 16, 15),
 ]
 

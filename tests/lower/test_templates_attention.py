@@ -119,3 +119,25 @@ def test_queries_without_any_key(empty: str) -> None:
     np.testing.assert_allclose(executable(*arrays)[0], expected, rtol=1e-5, atol=1e-5)
     assert "attention" in {k.schedule.get("template") for k in program.kernels()}
     assert np.isnan(expected[1]).all() == (not empty)
+
+
+SWAPPED = {
+    "as it is": "ROOT r = {t} negate(o)",
+    "beside another": "w = {t} parameter(3)\n ROOT r = {t} add(o, w)",
+    "transposed": "n = {t} negate(o)\n ROOT r = f32[2,{q},3,{v}] transpose(n), dimensions={{{{0,3,1,2}}}}",
+}
+
+
+@pytest.mark.parametrize("tail", SWAPPED)
+@pytest.mark.parametrize(("queries", "keys", "values"), [(20, 50, 40), (1, 33, 16), (65, 40, 7)])
+@pytest.mark.parametrize("mask", ["", CAUSAL])
+def test_values_on_the_left(tail: str, queries: int, keys: int, values: int, mask: str) -> None:
+    """jax writes the second product as values times weights; the results of a query are then a column."""
+    t = f"f32[2,3,{values},{queries}]"
+    text = attention(queries, keys, values=values, mask=mask, tail=SWAPPED[tail].format(t=t, q=queries, v=values))
+    plain = (f"o = f32[2,3,{queries},{values}] dot(p, vt), lhs_batch_dims={{0,1}}, rhs_batch_dims={{0,1}}, "
+             "lhs_contracting_dims={3}, rhs_contracting_dims={2}")
+    assert plain in text
+    swapped = f"o = {t} dot(vt, p), lhs_batch_dims={{0,1}}, rhs_batch_dims={{0,1}}, lhs_contracting_dims={{2}}, rhs_contracting_dims={{3}}"
+    program = check(text.replace(plain, swapped), template="attention" if tail == "transposed" else "")
+    assert "rows" not in {k.schedule.get("template") for k in program.kernels()} or tail != "transposed"

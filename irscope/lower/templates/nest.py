@@ -30,8 +30,8 @@ class ContractionNest:
 
     ``lhs`` and ``rhs`` are the operands' first elements, to which the strides in ``affine`` apply. Where ``schedule.pack`` is ``load``,
     ``rhs`` is in panels [batch...][panel][sum...][width] instead, as :func:`irscope.lower.templates.pack.panels` packs them.
-    ``parallel``: the outermost loops are ``par``. ``whole_columns``: the right operand has room for, and zeros in, the lanes beyond the
-    last column. ``packed_columns`` counts those of a packed operand of which this nest computes a part (0: all of it).
+    ``parallel``: the outermost loops are ``par``. ``packed_columns`` counts those of a packed operand of which this nest
+    computes a part (0: all of it).
     """
 
     k: KernelBuilder
@@ -44,7 +44,6 @@ class ContractionNest:
     schedule: ContractionSchedule
     finish: Finish
     parallel: bool = True
-    whole_columns: bool = False
     packed_columns: int = 0
 
     # ---- the axes, by their part in the loops
@@ -136,7 +135,7 @@ class ContractionNest:
         if s.pack == "load":
             sums, address = in_panel(self.sums, self.width), rhs + j * self.depth
         tile = Tile(lhs, address, (), vectors, lanes, sums,
-                    mask if s.pack == "none" and not self.whole_columns else None)
+                    mask if s.pack == "none" else None)
         # A panel that is summed in blocks is packed in blocks, where a block is contiguous in it.
         in_blocks = s.pack in PACKERS and bool(s.sum_block) and (s.pack == "copy" or len(sums) == 1)
         unpacked = tile

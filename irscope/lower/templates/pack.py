@@ -21,13 +21,17 @@ Packed = tuple[Address, list[Axis]]
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The data that a kernel packs into a panel: ``columns`` of an operand along one axis, in vectors of ``lanes``, and all sums."""
+    """The data that a kernel packs into a panel: ``columns`` of an operand along one axis, in vectors of ``lanes``, and all sums.
+
+    ``target`` is where the panel begins; None for scratch memory of its own.
+    """
 
     source: Address
     sums: Sequence[Axis]
     column: Axis
     columns: int
     lanes: int
+    target: Address | None = None
 
     @property
     def vectors(self) -> int:
@@ -38,8 +42,8 @@ class Strip:
         return self.vectors * self.lanes
 
     def room(self, k: KernelBuilder) -> Address:
-        """Allocate scratch memory for it."""
-        return k.scratch(self.source.dtype, (prod(a.size for a in self.sums), self.width)).origin
+        """The memory for it, allocated unless it is given."""
+        return self.target or k.scratch(self.source.dtype, (prod(a.size for a in self.sums), self.width)).origin
 
     def walk(self, k: KernelBuilder, line: Callable[[Address, Address], None]) -> Packed:
         """Write ``line(source, target)`` for every element of the sums."""

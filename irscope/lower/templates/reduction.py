@@ -12,7 +12,7 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, width
 from irscope.lower.points import PointTrace, lies_across, merged, trace
 from irscope.lower.templates import Built, Problem, Template
-from irscope.lower.templates.rows import operation_of
+from irscope.lower.templates.rows_nest import operation_of
 from irscope.lower.tile import Expr, Schedule
 from irscope.lower.values import tensor_of
 from irscope.ops import hlo

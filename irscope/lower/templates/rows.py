@@ -2,34 +2,29 @@
 
 A row takes as many passes as reductions depend on each other (softmax: maximum, sum of exponentials, quotient). A value that is costly to
 compute and used by a later pass is kept in a row of scratch memory, which stays in the first cache.
+
+Where there are few rows, and long ones, each is divided into parts for the threads; another kernel combines what the parts are reduced to.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from math import nan, prod
+from math import ceil, prod
 
-from irscope.graph import DType, Node, Op, TensorType
-from irscope.graph.dtypes import F32, F64, PRED
-from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
-from irscope.lower.emission import Emission, Values, width
-from irscope.lower.points import Point, PointTrace, lies_across, merged, trace
-from irscope.lower.register import ComplexReg, Reg
-from irscope.lower.templates import Built, Problem, Template
-from irscope.lower.tile import Buffer, Expr, Schedule
+from irscope.lower.emission import width
+from irscope.lower.points import PointTrace, lies_across, merged, trace
+from irscope.lower.templates import Built, LaunchStage, Problem, Template
+from irscope.lower.templates.row_parts import PartsNest, TotalsNest, partials
+from irscope.lower.templates.rows_nest import RowsNest, operation_of
+from irscope.lower.tile import Schedule
 from irscope.lower.values import tensor_of
-from irscope.ops import hlo
-from irscope.ops.bodies import COMBINERS, combiner, identity
-from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
+from irscope.ops.nests import SUM_BLOCK
 
-COSTLY = 8
-"""Simple operations per element from which on a value is kept for the next pass instead of being recomputed."""
-MAX_SCRATCH = 1 << 18
-"""Bytes of kept rows."""
-At = Callable[[Sequence[Index], int, Expr | None, int], None]
-"""Emits the work at an index of the row: the index, the register to sum into, the mask, and the lanes."""
+LONG_ROW = 1 << 17
+"""Elements of a row from which on it is divided."""
+MOST_PARTS = 64
+"""The most parts of a row: enough for the threads of a large machine. Results must not depend on how many threads there are."""
+FEW_ROWS = 8
+"""With this many rows, they are divided among the threads instead."""
 
 
 class RowsTemplate(Template[PointTrace]):
@@ -48,282 +43,45 @@ class RowsTemplate(Template[PointTrace]):
         columns = match.space[-1] if len(match.space) > match.rows else 1
         simple = all(operation_of(p.node) is not None for p in match.points if p.kind == "reduce")
         lanes = width(columns, problem.lanes) if simple else 1
-        return {"lanes": lanes, "sums": 4 if columns >= 4 * lanes and lanes > 1 else 1}
+        sums = 4 if columns >= 4 * lanes and lanes > 1 else 1
+        return {"lanes": lanes, "sums": sums, "part": _part(match, lanes * sums)}
 
     def build(self, problem: Problem, match: PointTrace, schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
-        rows = _Rows(k, problem, match, schedule["lanes"], schedule["sums"])
-        rows.write()
-        return Built([rows.e.call.stage(k.finish(schedule=schedule))])
+        if not schedule["part"]:
+            return Built([_written(RowsNest(_builder(problem), problem, match, schedule), schedule)])
+        held = partials(match, schedule["part"])
+        return Built([_written(PartsNest(_builder(problem), problem, match, schedule, held), schedule),
+                      _written(TotalsNest(_builder(problem, "_total"), problem, match, schedule, held), schedule)])
 
 
-@dataclass(slots=True)
-class RowSum:
-    """One running reduction: the registers of a pass, and how they are combined.
+def _builder(problem: Problem, behind: str = "") -> KernelBuilder:
+    return KernelBuilder(problem.name + behind, problem.lanes, tuned=True, precision=problem.precision)
 
-    ``total`` exists where a long sum is computed in blocks: after each block the registers are added to it and reset to zero.
+
+def _written(nest: RowsNest, schedule: Schedule) -> LaunchStage:
+    nest.write()
+    return nest.e.call.stage(nest.k.finish(schedule=schedule))
+
+
+def _part(match: PointTrace, step: int) -> int:
+    """How much of the first axis of a row is a part; 0 for rows that are not divided.
+
+    Where a row has one axis, a part is a multiple of ``SUM_BLOCK`` steps.
     """
-
-    point: Point
-    operation: str | None
-    dtype: DType
-    registers: list[Reg | ComplexReg]
-    nan: Reg | ComplexReg | None = None
-    total: Reg | ComplexReg | None = None
-
-
-class _Rows:
-    def __init__(self, k: KernelBuilder, problem: Problem, match: PointTrace, lanes: int, sums: int) -> None:
-        self.k = k
-        self.match = match
-        self.lanes = lanes
-        self.sums = sums
-        self.exact = problem.options.get("precision") == "exact"
-        self.axes = len(match.space)
-        self.columns = match.space[match.rows:]
-        self.e = Emission(k, problem, match, lanes, self.axes - 1 if self.columns else -1)
-        self.kept: dict[Point, Buffer] = {}
-        self.passes = 1 + max((p.stage for p in match.points), default=0)
-
-    def write(self) -> None:
-        """Emit the whole kernel."""
-        k, match = self.k, self.match
-        values: Values = {}
-        self.e.emit(self._at_level(0), [0] * self.axes, values, lanes=1, keep=True)
-        self.e.starts(values)
-        index: list[Index] = []
-        with ExitStack() as loops:
-            for axis in range(match.rows):
-                index.append(loops.enter_context(k.par(0, match.space[axis])))
-                self.e.emit(self._at_level(axis + 1), [*index, *([0] * (self.axes - len(index)))], values, lanes=1, keep=True)
-            for number in range(self.passes):
-                self._pass(number, index, values)
-            for node, point, walk in match.outputs:
-                if not self._is_full(point) and not any(walk.strides[match.rows:]):
-                    self.e.store((node, walk), [*index, *([0] * len(self.columns))], values[point], None, 1)
-
-    def _at_level(self, level: int) -> list[Point]:
-        """Points of a level that depend on no reduction."""
-        return [p for p in self.match.points if p.level == level and p.stage == 0 and p.kind != "reduce" and not self._is_full(p)]
-
-    def _is_full(self, point: Point) -> bool:
-        return point.level > self.match.rows
-
-    # ---- one pass over the row
-
-    def _pass(self, number: int, index: list[Index], values: Values) -> None:
-        """Emit one pass over the row: the reductions whose operands are known, and full outputs that are ready."""
-        match = self.match
-        rows = [p for p in match.points if not self._is_full(p) and p.stage == number and p not in values and p.kind != "reduce"]
-        self.e.emit(rows, [*index, *([0] * len(self.columns))], values, lanes=1, keep=True)
-        reduces = [p for p in match.points if p.kind == "reduce" and p.stage == number + 1]
-        outputs = [(n, p, w) for n, p, w in match.outputs if self._is_full(p) and p.stage == number]
-        spread = [(n, p, w) for n, p, w in match.outputs if not self._is_full(p) and p.stage == number and any(w.strides[match.rows:])]
-        if not reduces and not outputs and not spread:
-            return
-        wanted = [p.args[0] for p in reduces] + [p for _, p, _ in outputs]
-        body, keep = self._needed(wanted, number)
-        sums = [self._begin(p, values) for p in reduces]
-
-        def at(place: Sequence[Index], slot: int, mask: Expr | None, lanes: int) -> None:
-            inner = dict(values)
-            flat = self._flat(place)
-            for point, buffer in self.kept.items():
-                if point in body and point not in keep:
-                    inner[point] = self.k.load(buffer, flat, lanes, mask)
-            self.e.emit(body, [*index, *place], inner, mask, lanes)
-            for point in keep:
-                self.k.store(self.kept[point], flat, self.k.splat(inner[point], lanes), mask)
-            for one in sums:
-                self._add(one, inner[one.point.args[0]], slot, mask, lanes, values)
-            for node, point, walk in [*outputs, *spread]:
-                self.e.store((node, walk), [*index, *place], inner[point], mask, lanes)
-        self._loops(at, self.sums if sums else 1, [one for one in sums if one.total is not None])
-        for one in sums:
-            values[one.point] = self._end(one, values)
-
-    def _loops(self, at: At, unroll: int, totals: list[RowSum]) -> None:
-        """Emit loops over a row, in blocks where sums have totals: after each block the registers are added to them."""
-        if not self.columns:
-            at([], 0, None, 1)
-            return
-        limit = SUM_BLOCK if totals else prod(self.columns)
-        for first, extents in blocks(self.k, self.columns, limit, self.lanes * unroll):
-            self._block(at, unroll, first, extents)
-            for one in totals:
-                self._add_block(one)
-
-    def _block(self, at: At, unroll: int, first: Sequence[Value], extents: list[int]) -> None:
-        """Emit one block of a row: vectors along its last axis, several at a time where registers work in parallel."""
-        k, lanes, n = self.k, self.lanes, extents[-1]
-        with ExitStack() as loops:
-            outer = [start + loops.enter_context(k.loop(0, size)) for start, size in zip(first[:-1], extents[:-1])]
-            begin = 0
-            if unroll > 1:
-                whole = n // (lanes * unroll) * lanes * unroll
-                with k.loop(0, whole, lanes * unroll) as i:
-                    for slot in range(unroll):
-                        at([*outer, first[-1] + i + slot * lanes], slot, None, lanes)
-                begin = whole
-            whole = n // lanes * lanes
-            with k.loop(begin, whole, lanes) as i:
-                at([*outer, first[-1] + i], 0, None, lanes)
-            if n % lanes:
-                at([*outer, first[-1] + whole], 0, k.first_lanes(n % lanes, lanes), lanes)
-
-    def _flat(self, place: Sequence[Index]) -> Expr:
-        flat: Expr = self.k.index(0)
-        for i, n in zip(place, self.columns):
-            flat = flat * n + i
-        return flat
-
-    def _needed(self, wanted: list[Point], number: int) -> tuple[list[Point], list[Point]]:
-        """The full points that a pass computes (or loads from kept rows), and those whose values it keeps for later ones."""
-        needed: set[Point] = set()
-        stack = [p for p in wanted if self._is_full(p)]
-        while stack:
-            point = stack.pop()
-            if point in needed:
-                continue
-            needed.add(point)
-            if point not in self.kept:
-                stack.extend(a for a in point.args if self._is_full(a))
-        later: set[Point] = set()
-        for after in range(number + 1, self.passes):
-            stack = [p.args[0] for p in self.match.points if p.kind == "reduce" and p.stage == after + 1]
-            stack += [p for _, p, _ in self.match.outputs if p.stage == after]
-            while stack:
-                point = stack.pop()
-                if point in later or not self._is_full(point):
-                    continue
-                later.add(point)
-                if not (point in needed and point.cone >= COSTLY):
-                    stack.extend(point.args)
-        keep: list[Point] = []
-        for point in needed & later:
-            if point.kind == "scalar" and point.cone >= COSTLY and point not in self.kept and self._has_room(point):
-                dtype = tensor_of(point.node).dtype
-                if not dtype.is_complex:
-                    size = 1
-                    for n in self.columns:
-                        size *= n
-                    self.kept[point] = self.k.buffer("row", dtype, (size,), "scratch")
-                    keep.append(point)
-        order = {p: i for i, p in enumerate(self.match.points)}
-        return sorted(needed, key=order.__getitem__), sorted(keep, key=order.__getitem__)
-
-    def _has_room(self, point: Point) -> bool:
-        size = tensor_of(point.node).dtype.storage
-        for n in self.columns:
-            size *= n
-        held = sum(b.elements * b.dtype.storage for b in self.kept.values())
-        return held + size <= MAX_SCRATCH
-
-    # ---- reductions
-
-    def _begin(self, point: Point, values: Values) -> RowSum:
-        node = point.node
-        operation, dtype = operation_of(node), tensor_of(node).dtype
-        if operation is None:
-            return RowSum(point, None, dtype, [self.k.reg(dtype, self.k.convert(values[point.args[1]], dtype))])
-        op = combiner(node.bodies[0])
-        assert op is not None
-        wide = widened(dtype) if operation in ("add", "mul") else dtype
-        neutral = self.k.const(_neutral(op, wide), wide)
-        registers = [self.k.reg(wide, self.k.splat(neutral, self.lanes)) for _ in range(self.sums)]
-        # HLO's maximum takes six instructions, because it must propagate NaN. Here it takes two: a separate register records whether there
-        # was a NaN, and is checked at the end of the row.
-        aside = operation in ("max", "min") and wide in (F32, F64) and not self.exact
-        total_type = fold_type(dtype, op, prod(self.columns))
-        steps = prod(self.columns[:-1]) * -(-self.columns[-1] // (self.lanes * self.sums)) if self.columns else 1
-        total = self.k.reg(total_type, self.k.splat(self.k.const(0, total_type), self.lanes)) \
-            if operation == "add" and steps > SUM_BLOCK and (wide.is_float or wide.is_complex) else None
-        nan_seen = self.k.reg(PRED, self.k.splat(self.k.pred(False), self.lanes)) if aside else None
-        return RowSum(point, operation, wide, registers, nan_seen, total)
-
-    def _add_block(self, one: RowSum) -> None:
-        """Add the registers of a block to the total, and reset them to zero."""
-        k, total = self.k, one.total
-        assert total is not None
-        total.set(k.binary("add", total.get(), k.convert(self._joined(one), total.get().dtype)))
-        for register in one.registers:
-            register.set(k.splat(k.const(0, one.dtype), self.lanes))
-
-    def _joined(self, one: RowSum) -> Expr:
-        """The registers combined, lane by lane."""
-        total: Expr = one.registers[0].get()
-        for register in one.registers[1:]:
-            value = register.get()
-            total = self._better(one, total, value) if one.nan is not None else self.k.binary(str(one.operation), total, value)
-        return total
-
-    def _add(self, one: RowSum, value: Expr, slot: int, mask: Expr | None, lanes: int, values: Values) -> None:
-        k = self.k
-        register = one.registers[slot]
-        if one.operation is None:
-            register.set(k.inline(one.point.node.bodies[0], [register.get(), value])[0])
-            return
-        value = k.splat(k.convert(value, one.dtype), lanes)
-        if mask is not None:
-            op = combiner(one.point.node.bodies[0])
-            assert op is not None
-            value = k.select(mask, value, k.splat(k.const(_tail_identity(op, one.dtype), one.dtype), lanes))
-        if one.nan is not None:
-            register.set(self._better(one, value, register.get()))
-            one.nan.set(k.binary("or", one.nan.get(), k.compare("NE", value, value)))
-            return
-        register.set(k.binary(one.operation, register.get(), value))
-
-    def _better(self, one: RowSum, x: Expr, y: Expr) -> Expr:
-        """The larger (or smaller) of two values that are not NaN."""
-        return self.k.select(self.k.compare("GT" if one.operation == "max" else "LT", x, y), x, y)
-
-    def _end(self, one: RowSum, values: Values) -> Expr:
-        """The reduced value: registers and lanes combined, then the init value, rounded to the result's type."""
-        k = self.k
-        if one.operation is None:
-            only: Expr = one.registers[0].get()
-            return k.let(only) if not only.dtype.is_complex else only
-        total = self._joined(one) if one.total is None else one.total.get()
-        if one.nan is not None:
-            while total.lanes > 1:
-                half = total.lanes // 2
-                low, high = (k.shuffle(total, total, tuple(range(begin, begin + half))) for begin in (0, half))
-                total = self._better(one, low, high)
-            total = k.select(k.reduce("or", one.nan.get()), k.const(nan, one.dtype), total)
-        else:
-            total = k.reduce(one.operation, total)
-        total = k.binary(one.operation, k.convert(values[one.point.args[1]], total.dtype), total)
-        total = k.convert(total, tensor_of(one.point.node).dtype)
-        return total if total.dtype.is_complex else k.let(total)
+    columns = match.space[match.rows:]
+    if prod(columns) < LONG_ROW or prod(match.space[:match.rows]) >= FEW_ROWS or not _is_divisible(match):
+        return 0
+    part = ceil(columns[0] / MOST_PARTS)
+    if len(columns) == 1:
+        part = ceil(part / (step * SUM_BLOCK)) * step * SUM_BLOCK
+    return part if part < columns[0] else 0
 
 
-def operation_of(node: Node) -> str | None:
-    """The scalar operation that a reduction combines with, where it may be applied in any order; None for any other body."""
-    op = combiner(node.bodies[0])
-    if not isinstance(node.type, TensorType):
-        return None
-    dtype = node.type.dtype
-    if op is None or (dtype.is_complex and op is not hlo.add):
-        return None
-    return COMBINERS[op]
-
-
-def _neutral(op: Op, dtype: DType) -> complex:
-    """The identity of the operation."""
-    value: complex = identity(op, dtype.numpy()).item()
-    return value
-
-
-def _tail_identity(op: Op, dtype: DType) -> complex:
-    """The value of masked-off lanes in a tail: the identity, but -0 for sums of floats, which is an identity too.
-
-    Masked-off lanes are loaded as 0, and a quotient of two such lanes is NaN. Where the processor has no AVX, LLVM 22.1 takes the quotient
-    for 0: it drops a select between the quotient and 0, and the sum is NaN. It keeps a select between the quotient and -0.
-    """
-    if op is hlo.add and (dtype.is_float or dtype.is_complex):
-        return complex(-0.0, -0.0) if dtype.is_complex else -0.0
-    return _neutral(op, dtype)
+def _is_divisible(match: PointTrace) -> bool:
+    """Whether a group is reductions that depend on no other, in any order, and work on their results."""
+    reduces = [p for p in match.points if p.kind == "reduce"]
+    return (all(p.stage == 1 and operation_of(p.node) is not None and not tensor_of(p.node).dtype.is_complex for p in reduces)
+            and all(point.level <= match.rows and not any(walk.strides[match.rows:]) for _, point, walk in match.outputs))
 
 
 TEMPLATE = RowsTemplate()
