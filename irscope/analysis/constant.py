@@ -39,10 +39,9 @@ def computed_early(module: Module, graph: Graph) -> list[bool]:
 def _operations(module: Module, node: Node, totals: dict[Graph, float]) -> float:
     """The operations of a run of a node: its declared cost, or one per element; loops by their trips, infinite where those are
     unknown. ``totals`` caches the counts of graphs."""
-    own = float(node.op.cost(node)) if node.op.cost is not None else 0.0
-    own = max(own, float(sum(leaf.elements for leaf in node.type.leaves() if isinstance(leaf, TensorType))))
+    own = float(sum(leaf.elements for leaf in node.type.leaves() if isinstance(leaf, TensorType)))
     if not node.bodies or body_use(node) is BodyUse.ELEMENT:
-        return own
+        return max(own, float(node.op.cost(node)) if node.op.cost is not None else 0.0)
     for graph in callees_first_of(node.bodies):
         if graph not in totals:
             totals[graph] = sum(_operations(module, inner, totals) for inner in graph.nodes)

@@ -49,3 +49,33 @@ def test_reducers_and_fusions_are_told_apart_from_what_runs_alone() -> None:
     assert facts.calls.scalar == {graphs["add_f32"]}
     assert facts.calls.fused == {graphs["fused_computation"]}
     assert [g.name for g in facts.calls.order if facts.calls.runs_alone(g)] == ["main"]
+
+
+@pytest.mark.parametrize(("operands", "carried", "again", "trips"), [
+    ("%three, %yes", "", "%own", 3),
+    ("%three, %yes", "", "%yes", 3),
+    ("%three, %yes", "", "%no", None),
+    ("%three, %yes, %x", "%v : Tensor", "%yes", 3),
+    ("%three, %no, %x", "%v : Tensor", "%yes", None),
+    ("%n, %yes, %x", "%v : Tensor", "%yes", None),
+    ("%less, %yes, %x", "%v : Tensor", "%yes", None),
+    ("%none, %yes, %x", "%v : Tensor", "%yes", 0),
+    ("%three, %yes, %x", "%v : Tensor", "%going", None),
+], ids=["no values", "captured", "stops at once", "carried", "never begins", "unknown count", "negative count", "zero trips", "decided by the body"])
+def test_counted_loops_of_torch(operands: str, carried: str, again: str, trips: int | None) -> None:
+    inner = {"%own": "      %own : bool = prim::Constant[value=1]()\n", "%going": "      %going : bool = aten::lt(%i, %n)\n"}.get(again, "")
+    result, given = ("%r : Tensor = ", ", %v") if carried else ("", "")
+    text = f"""graph(%x : Tensor, %n : int):
+  %three : int = prim::Constant[value=3]()
+  %none : int = prim::Constant[value=0]()
+  %less : int = prim::Constant[value=-1]()
+  %yes : bool = prim::Constant[value=1]()
+  %no : bool = prim::Constant[value=0]()
+  {result}prim::Loop({operands})
+    block0(%i : int{", " * bool(carried)}{carried}):
+{inner}      -> ({again}{given})
+  return (%x)
+"""
+    facts = survey(text)
+    [loop] = [n for graph in facts.module.graphs.values() for n in graph.nodes if n.op.name == "prim::Loop"]
+    assert trip_count(facts.module, loop) == trips

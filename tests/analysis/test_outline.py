@@ -19,6 +19,25 @@ def test_layers_with_names_fold_by_name() -> None:
     assert told(survey(layers(6, scoped=True)).outline) == ["main x1 24", "  jit(f)/Net x1 24", "    layer_0..5 x6 24"]
 
 
+def test_layers_fold_where_one_has_the_constants_that_all_share() -> None:
+    named = ', metadata={op_name="jit(f)/Net/layer_0/one"}'
+    shared = f"  c = f32[] constant(1){named}\n  one = f32[4,4] broadcast(c), dimensions={{}}{named}\n  i = f32[4,4] iota(), iota_dimension=0{named}\n"
+    text = layers(6, scoped=True).replace("  w_0 =", f"{shared}  w_0 =")
+    assert told(survey(text).scope_outline) == ["main x1 27", "  jit(f)/Net x1 27", "    layer_0..5 x6 27"]
+
+
+def test_layers_that_do_other_work_do_not_fold() -> None:
+    text = layers(3, scoped=True).replace("tanh(s1_0)", "exponential(s1_0)")
+    assert told(survey(text).scope_outline) == [
+        "main x1 12", "  jit(f)/Net x1 12", "    layer_0,2 x2 8", "    layer_1 x1 4"]
+
+
+def test_a_module_without_an_entry_has_an_outline_without_scopes() -> None:
+    facts = survey(layers(6, scoped=True).replace("ENTRY main", "body"))
+    facts.module.entry = ""
+    assert (facts.has_scopes, facts.entry, told(facts.outline)) == (False, None, ["layers x1 0"])
+
+
 def test_layers_without_names_fold_by_what_they_do() -> None:
     # Each layer brings its parameter, whose name says which layer it is only when there are several; so the first step names the block.
     assert told(survey(layers(6)).outline) == ["main x1 31", "  block at %s0_0 x6 31"]

@@ -89,6 +89,9 @@ ODD = [
     ("gelu_tanh.hlo", "constant(0.044715)", "constant(0.0347)", "its cubic term is 0.0347", False),
     ("gelu_erf.relay", "0.707107f", "0.75f", "its scale is 0.75", False),
     ("swiglu.relay", "%1 = sigmoid(%0);", "%9 = multiply(%0, 1.702f);\n  %1 = sigmoid(%9);", "the sigmoid of 1.702 times the gate", False),
+    ("swiglu.relay", "nn.dense(%x, %v);", "nn.dense(tanh(%x), %v);", "is a product of %x and", False),
+    ("swiglu.relay", "%2 = multiply(%0, %1);", "%9 = cast(cast(%0, dtype=\"float16\"), dtype=\"float32\");\n  %2 = multiply(%9, %1);",
+     "its sigmoid is of the other type", False),
     ("rope.hlo", "concatenate(neg.1, split.2)", "concatenate(split.3, split.2)", "neither half is negated", True),
     ("rope_pairs.relay", "%7 = add(%5, %6);", "%7 = subtract(%5, %6);", "subtract, so nothing is rotated", True),
     ("linear_gelu.relay", "%1 = nn.bias_add(%0, %b);",
@@ -104,6 +107,11 @@ def test_a_near_miss_says_what_is_odd(name: str, before: str, after: str, says: 
     assert composite.odd is not None
     assert says in composite.odd.says
     assert composite.odd.wrong is wrong
+
+
+def test_the_products_of_a_gate_may_share_their_weights() -> None:
+    (composite,) = found(primitives("swiglu.relay", before="nn.dense(%x, %v);", after="nn.dense(tanh(%x), %w);"), swiglus)
+    assert (composite.what, composite.odd) == ("SwiGLU", None)
 
 
 OTHER = [

@@ -10,6 +10,7 @@ import irscope
 from irscope.analysis.survey import Survey
 from irscope.api.options import RunOptions
 from irscope.expand import expand
+from irscope.expand.programs import inferred
 from irscope.source import UserError
 from tests.formats.onnx_models import BOOL, FLOAT, INT64, graph, model, node
 
@@ -239,3 +240,16 @@ def test_small_powers_are_products() -> None:
         ops = [n.op.name for n in expand(irscope.load(data).module()).main().nodes]
         assert ops.count("multiply") == factors and "power" not in ops
         np.testing.assert_allclose(outputs(data, x=X)[0], X**exponent)
+
+
+@pytest.mark.parametrize("results", [1, 2])
+def test_an_operator_that_is_not_computed_stays_where_a_part_is_enough(results: int) -> None:
+    names = [f"u{i}" for i in range(results)]
+    data = model([helper.make_node("Mystery", ["x"], names, domain="my.own")], [("x", FLOAT, (2,))], [(name, FLOAT, (2,)) for name in names])
+    module = irscope.load(data).module()
+    with pytest.raises(UserError, match="irscope does not compute this operator"):
+        expand(module)
+    made = inferred(module).run_program(module, partial=True).main()
+    (kept,) = (n for n in made.nodes if "Mystery" in n.op.name)
+    parts = [n.op.name for n in made.nodes if kept in n.operands and n is not made.root]
+    assert parts == ["get-tuple-element"] * (results if results > 1 else 0)

@@ -66,6 +66,46 @@ def test_a_device_knows_its_number(given: list[np.ndarray]) -> None:
     assert [int(a) for a in devices("ROOT i = u32[] partition-id()", given)] == [0, 1, 2, 3]
 
 
+LOOPS = COLLECTIVES + """few { s = (s32[], f32[2]) parameter(0)
+      i = s32[] get-tuple-element(s), index=0
+      n = s32[] constant(3)
+      ROOT c = pred[] compare(i, n), direction=LT }
+alone { s = (s32[], f32[2]) parameter(0)
+        i = s32[] get-tuple-element(s), index=0
+        one = s32[] constant(1)
+        j = s32[] add(i, one)
+        x = f32[2] get-tuple-element(s), index=1
+        y = f32[2] multiply(x, x)
+        ROOT t = (s32[], f32[2]) tuple(j, y) }
+together { s = (s32[], f32[2]) parameter(0)
+           i = s32[] get-tuple-element(s), index=0
+           one = s32[] constant(1)
+           j = s32[] add(i, one)
+           x = f32[2] get-tuple-element(s), index=1
+           y = f32[2] all-reduce(x), to_apply=add
+           ROOT t = (s32[], f32[2]) tuple(j, y) }
+ENTRY e { p = f32[2] parameter(0)
+          z = s32[] constant(0)
+          a = (s32[], f32[2]) tuple(z, p)
+          b = (s32[], f32[2]) while(a), condition=few, body=alone
+          c = f32[2] get-tuple-element(b), index=1
+          d = (s32[], f32[2]) tuple(z, c)
+          f = (s32[], f32[2]) while(d), condition=few, body=together
+          ROOT r = f32[2] get-tuple-element(f), index=1 }
+"""
+
+
+def test_bodies_that_do_not_communicate_are_shared_by_the_devices() -> None:
+    whole = irscope.load(LOOPS).module()
+    made = partitioned(whole, 2)
+    assert "alone" in made.graphs and "together" not in made.graphs
+    loops = [node for node in made.main().nodes if node.op.name == "while"]
+    assert [loop.bodies[1].name for loop in loops] == ["alone", "alone", "together.2"], "one loop a device, then one of all in step"
+    given = [np.array([1, 0.5], np.float32), np.array([-1, 1], np.float32)]
+    for got in flatten(evaluate(expand(made).main(), given)):
+        np.testing.assert_allclose(got, 4 * (given[0] ** 8 + given[1] ** 8), rtol=1e-6)
+
+
 def test_devices_that_are_not_there_are_told(given: list[np.ndarray]) -> None:
     with pytest.raises(UserError, match="names device 3, but there are 2 partitions"):
         devices("ROOT r = f32[4,2] all-reduce(p), to_apply=add, replica_groups={{0,3}}", given[:2], 2)

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 
-from tests.expand.torchscript_runs import graph, run
+from irscope.source import UserError
+from tests.expand.torchscript_runs import graph, primitive, run
 
 X = np.arange(-3, 3, dtype=np.float32)
 
@@ -93,3 +94,93 @@ def test_ldexp_has_the_type_of_its_floating_operand(left: type, right: type, wan
     (out,) = run(text, x=np.array([3], left), y=np.array([2], right))
     assert out.dtype == wanted
     assert out.tolist() == [12]
+
+
+@pytest.mark.parametrize(("name", "wanted"), [
+    ("eq", [False, True, False]), ("ne", [True, False, True]), ("lt", [True, False, False]), ("le", [True, True, False]),
+    ("gt", [False, False, True]), ("ge", [False, True, True]),
+])
+def test_comparisons_of_sizes_in_tensors_are_known(name: str, wanted: list[bool]) -> None:
+    # The sizes are known once the inputs are: an if on the comparison is decided before the run.
+    for size, want in zip((2, 3, 4), wanted, strict=True):
+        text = graph(f"""
+            %zero : int = prim::Constant[value=0]()
+            %three : int = prim::Constant[value=3]()
+            %n : int = aten::size(%x, %zero)
+            %size : Tensor = prim::NumToTensor(%n)
+            %limit : Tensor = prim::NumToTensor(%three)
+            %test : Tensor = aten::{name}(%size, %limit)
+            %holds : bool = aten::Bool(%test)
+            %y : Tensor = prim::If(%holds)
+              block0():
+                %a : Tensor = aten::neg(%x)
+                -> (%a)
+              block1():
+                %none : NoneType = prim::Constant()
+                %b : Tensor = aten::sum(%x, %none)
+                -> (%b)
+            return (%y)
+        """)
+        x = np.arange(1, size + 1, dtype=np.float32)
+        assert [op.op.name for op in primitive(text, {"x": x}).main().nodes if op.op.name == "conditional"] == []
+        assert run(text, x=x)[0].tolist() == ((-x).tolist() if want else float(x.sum()))
+
+
+@pytest.mark.parametrize(("operator", "operands", "wanted"), [
+    ("mul", "%x, %n", [6.0, 12.0]),
+    ("add", "%x, %n, %one", [5.0, 7.0]),
+    ("sub", "%x, %n, %one", [-1.0, 1.0]),
+    ("div", "%x, %n", [2 / 3, 4 / 3]),
+])
+def test_numbers_that_depend_on_data_meet_tensors(operator: str, operands: str, wanted: list[float]) -> None:
+    text = graph(f"""
+        %one : int = prim::Constant[value=1]()
+        %n : Scalar = aten::item(%i)
+        %y : Tensor = aten::{operator}({operands})
+        return (%y)
+    """, "%x : Float(2), %i : Long()")
+    (out,) = run(text, x=np.array([2, 4], np.float32), i=np.array(3))
+    assert out.dtype == np.float32
+    np.testing.assert_allclose(out, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("line", "kind", "wanted"), [
+    ("%r : int = aten::floordiv(%n, %two)", "int", -4),
+    ("%r : int = aten::__round_to_zero_floordiv(%n, %two)", "int", -3),
+    ("%r : int = aten::remainder(%n, %two)", "int", 1),
+    ("%r : float = aten::div(%n, %two)", "float", -3.5),
+    ("%r : int = aten::add(%n, %two)", "int", -5),
+    ("%r : int = prim::max(%n, %two)", "int", 2),
+    ("%r : int = prim::min(%n, %two)", "int", -7),
+    ("%r : int = prim::abs(%n)", "int", 7),
+    ("%h : float = aten::div(%n, %two)\n        %r : int = aten::floor(%h)", "int", -4),
+    ("%h : float = aten::div(%n, %two)\n        %r : int = aten::ceil(%h)", "int", -3),
+    ("%r : bool = aten::lt(%n, %two)", "bool", True),
+])
+def test_arithmetic_on_numbers_that_depend_on_data_is_pythons(line: str, kind: str, wanted: float) -> None:
+    text = graph(f"""
+        %two : int = prim::Constant[value=2]()
+        %none : NoneType = prim::Constant()
+        %no : bool = prim::Constant[value=0]()
+        %n : int = aten::Int(%i)
+        {line}
+        %y : Tensor = aten::tensor(%r, %none, %none, %no)
+        return (%y)
+    """, "%i : Long()")
+    (out,) = run(text, i=np.array(-7))
+    assert out.dtype == {"int": np.int64, "float": np.float32, "bool": np.bool_}[kind]
+    assert out.tolist() == wanted
+
+
+@pytest.mark.parametrize("line", ["aten::__contains__(%plain, %n)", "aten::__contains__(%known, %two)", "aten::index(%plain, %n)"])
+def test_lists_are_not_searched_for_numbers_that_depend_on_data(line: str) -> None:
+    text = graph(f"""
+        %two : int = prim::Constant[value=2]()
+        %plain : int[] = prim::ListConstruct(%two)
+        %n : int = aten::Int(%i)
+        %known : int[] = prim::ListConstruct(%n)
+        %r : bool = {line}
+        return (%r)
+    """, "%i : Long()")
+    with pytest.raises(UserError, match="does not run yet|no overload of aten::index"):
+        primitive(text, {"i": np.array(2)})

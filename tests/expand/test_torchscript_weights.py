@@ -38,6 +38,12 @@ SOLVED = {
                        "  %y : Float(2, 6) = aten::batch_norm(%x, %w, %b, %m, %v, %f, %e, %e, %f)\n  return (%y)\n"),
                    {"w": (6,), "b": (6,), "m": (6,), "v": (6,)}),
     "beside": (net(get("w") + "  %y : Float(2, 6) = aten::mul(%x, %w)\n  return (%y)\n"), {"w": (6,)}),
+    "column": (net(get("w") + "  %o : int = prim::Constant[value=1]()\n  %u : Float(2, 1) = aten::unsqueeze(%w, %o)\n"
+                   "  %y : Float(2, 6) = aten::mul(%x, %u)\n  return (%y)\n"), {"w": (2,)}),
+    "column from the end": (net(get("w") + "  %o : int = prim::Constant[value=-2]()\n  %u : Float(1, 6) = aten::unsqueeze(%w, %o)\n"
+                                "  %y : Float(2, 6) = aten::mul(%x, %u)\n  return (%y)\n"), {"w": (6,)}),
+    "swapped": (net(get("w") + "  %a : int = prim::Constant[value=0]()\n  %b : int = prim::Constant[value=-1]()\n"
+                    "  %t : Float(6, 4) = aten::transpose(%w, %a, %b)\n  %y : Float(2, 4) = aten::matmul(%x, %t)\n  return (%y)\n"), {"w": (4, 6)}),
     "token": (net(get("w") + "  %s : int[] = prim::Constant[value=[2, -1, -1]]()\n  %f : bool = prim::Constant[value=0]()\n"
                   "  %y : Float(2, 1, 6) = aten::expand(%w, %s, %f)\n  return (%y)\n"), {"w": (1, 1, 6)}),
 }
@@ -69,6 +75,27 @@ def test_a_kernel_is_solved_from_the_sizes(made: tuple[int, int], stride: int, p
     shapes = shapes_of(primitive(convolution(made, stride, padding), {}))
     assert shapes["w"] == (8, 3, kernel, kernel)
     assert shapes["b"] == (8,)
+
+
+def transposed(size: int, made: int, stride: int, padding: int, extra: int, dilation: int) -> str:
+    lists = {"s": stride, "p": padding, "d": dilation, "z": extra}
+    constants = "".join(f"  %{name} : int[] = prim::Constant[value=[{n}, {n}]]()\n" for name, n in lists.items())
+    return net(get("w", "b") + constants + f"""  %t : bool = prim::Constant[value=1]()
+  %f : bool = prim::Constant[value=0]()
+  %g : int = prim::Constant[value=2]()
+  %y : Float(1, 8, {made}, {made}) = aten::_convolution(%x, %w, %b, %s, %p, %d, %t, %z, %g, %f, %f, %f, %f)
+  return (%y)
+""", f"Float(1, 6, {size}, {size})")
+
+
+@pytest.mark.parametrize(("size", "stride", "padding", "extra", "dilation", "kernel"), [
+    (8, 2, 0, 0, 1, 2), (8, 2, 1, 1, 1, 3), (8, 1, 1, 0, 1, 3), (8, 2, 1, 0, 1, 4), (5, 3, 2, 2, 2, 3), (4, 1, 0, 0, 3, 5),
+])
+def test_a_transposed_kernel_is_solved_from_the_sizes(size: int, stride: int, padding: int, extra: int, dilation: int, kernel: int) -> None:
+    # The size of ConvTranspose2d, from torch's documentation.
+    made = (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + extra + 1
+    shapes = shapes_of(primitive(transposed(size, made, stride, padding, extra, dilation), {}))
+    assert (shapes["w"], shapes["b"]) == ((6, 4, kernel, kernel), (8,))
 
 
 def test_a_step_of_two_is_a_shortcut_without_a_bias_and_merges_patches_with_one() -> None:
@@ -214,3 +241,42 @@ def test_a_frozen_weight_is_given_by_its_path_or_its_name() -> None:
     bias = np.array([0.12345678, 1], np.float32)
     for name in ("fc.bias", "self.fc.bias"):
         assert run(text, {name: bias}, x=np.zeros(2, np.float32))[0].tolist() == bias.tolist()
+
+
+GATED = """graph(%self : __torch__.Net, %x : Float(3, 2, 5), %h : Float(2, 2, 4)):
+  %m : __torch__.torch.nn.modules.rnn.GRU = prim::GetAttr[name="gru"](%self)
+  %ws : Tensor[] = prim::GetAttr[name="_flat_weights"](%m)
+  %yes : bool = prim::Constant[value=1]()
+  %no : bool = prim::Constant[value=0]()
+  %layers : int = prim::Constant[value=1]()
+  %p : float = prim::Constant[value=0.]()
+  %y : Float(3, 2, 8), %hy : Float(2, 2, 4) = aten::gru(%x, %h, %ws, %yes, %layers, %p, %no, %yes, %no)
+  return (%y)
+"""
+
+
+def test_a_recurrent_module_takes_its_weights_in_the_order_of_the_state_dict() -> None:
+    # Two directions of one layer: the file lists them in another order.
+    names = [f"gru.{part}_l0{way}" for way in ("_reverse", "") for part in ("bias_hh", "bias_ih", "weight_hh", "weight_ih")]
+    rng = np.random.default_rng(0)
+    shapes = {"weight_ih": (12, 5), "weight_hh": (12, 4), "bias_ih": (12,), "bias_hh": (12,)}
+    weights = {name: rng.standard_normal(shapes[name[4:].partition("_l0")[0]]).astype(np.float32) for name in names}
+    x, h = rng.standard_normal((3, 2, 5)).astype(np.float32), rng.standard_normal((2, 2, 4)).astype(np.float32)
+
+    def gru(x: np.ndarray, h: np.ndarray, way: str) -> list[np.ndarray]:
+        """torch.nn.GRU, from its documentation."""
+        w_i, w_h, b_i, b_h = (weights[f"gru.{part}_l0{way}"] for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+        made = []
+        for row in x:
+            (ri, zi, ni), (rh, zh, nh) = np.split(row @ w_i.T + b_i, 3, 1), np.split(h @ w_h.T + b_h, 3, 1)
+            r, z = 1 / (1 + np.exp(-ri - rh)), 1 / (1 + np.exp(-zi - zh))
+            h = (1 - z) * np.tanh(ni + r * nh) + z * h
+            made.append(h)
+        return made
+    expected = np.concatenate([np.stack(gru(x, h[0], "")), np.stack(gru(x[::-1], h[1], "_reverse")[::-1])], axis=2)
+    np.testing.assert_allclose(run(GATED, weights, x=x, h=h)[0], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_recurrent_module_without_a_file_asks_for_one() -> None:
+    with pytest.raises(UserError, match="the tensors of the list %ws are not in the text"):
+        primitive(GATED, {"x": np.zeros((3, 2, 5), np.float32), "h": np.zeros((2, 2, 4), np.float32)})

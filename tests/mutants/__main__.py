@@ -4,9 +4,9 @@
     python -m tests.mutants --show KEY      the change of one mutant
 
 A sample of all mutants (``tests.mutants.points``) is drawn by the seed; each is put into a copy of the project, and the tests of its room run
-until one fails. What has run is kept in ``--state`` under the hash of irscope/ and tests/, and not run again. Mutants that mean the same
-as the original are listed with the reason in ``tests/mutants/equivalent.txt``. Exit status 1: fewer than 90 % are noticed, or more than
-5 % are listed.
+until one fails. What has run is kept in ``--state`` under the hash of irscope/ and tests/, and not run again. On another tree, the test
+that noticed a mutant before is tried first. Mutants that mean the same as the original are listed with the reason in
+``tests/mutants/equivalent.txt``. Exit status 1: fewer than 90 % are noticed, or more than 5 % are listed.
 """
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def sample(every: Sequence[Point], count: int, seed: int) -> list[Point]:
     """So many of the mutants that Python takes, in the order of their files."""
     order = list(every)
     Random(seed).shuffle(order)
-    valid = (point for point in order if is_valid(point, (ROOT / point.path).read_text()))
+    valid = (point for point in order if not point.idle and is_valid(point, (ROOT / point.path).read_text()))
     return sorted(islice(valid, count), key=lambda p: (p.path, p.start, p.new))
 
 
@@ -82,7 +82,8 @@ def run(drawn: Sequence[Point], folder: Path, jobs: int) -> Iterator[tuple[str, 
     """The outcomes of all mutants by their keys; what was found before is not run again."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{tree_hash()}.jsonl"
-    known = {r["key"]: Outcome(r["said"], r["by"], r["seconds"]) for r in map(json.loads, path.read_text().splitlines())} if path.exists() else {}
+    known = _recorded(path) if path.exists() else {}
+    noticed_by = earlier(folder)
     todo = [p for p in drawn if p.key not in known]
     yield from ((p.key, known[p.key]) for p in drawn if p.key in known)
     with tempfile.TemporaryDirectory() as copies, path.open("a") as file:
@@ -93,7 +94,7 @@ def run(drawn: Sequence[Point], folder: Path, jobs: int) -> Iterator[tuple[str, 
         def try_one(point: Point) -> Outcome:
             trial = trials.get()
             try:
-                return trial.run(point)
+                return trial.run(point, noticed_by.get(point.key, ""))
             finally:
                 trials.put(trial)
         with ThreadPoolExecutor(max(1, jobs)) as pool:
@@ -105,6 +106,16 @@ def run(drawn: Sequence[Point], folder: Path, jobs: int) -> Iterator[tuple[str, 
                 if number % 20 == 0:
                     print(f"{number} of {len(todo)}", flush=True)
                 yield point.key, outcome
+
+
+def earlier(folder: Path) -> dict[str, str]:
+    """The test that noticed a mutant last, by the mutant's key, in the records of all trees."""
+    records = [_recorded(path) for path in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime)]
+    return {key: outcome.by for record in records for key, outcome in record.items() if "::" in outcome.by}
+
+
+def _recorded(path: Path) -> dict[str, Outcome]:
+    return {r["key"]: Outcome(r["said"], r["by"], r["seconds"]) for r in map(json.loads, path.read_text().splitlines())}
 
 
 def tree_hash() -> str:

@@ -1,8 +1,8 @@
 """Where a source can be mutated: one small change each, as a mistake of whoever wrote it would be.
 
 Comparisons, arithmetic and logic get another operator, numbers become the next one, truth values and conditions the opposite, names of
-operators in comparisons and tables others; statements whose effect counts are left out, and functions return nothing. What people
-read (docstrings, messages) and what types say (annotations) stays.
+operators in comparisons and tables others; statements whose effect counts are left out, and functions return nothing, or the opposite
+truth value. What people read (docstrings, messages) and what types say (annotations) stays.
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 OPERATORS = {
     ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"), ast.Eq: ("==", "!="), ast.NotEq: ("!=", "=="),
@@ -22,11 +23,17 @@ OPERATORS = {
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 WORD = re.compile(r"[a-z][a-z0-9_\-.:]*")
 """Strings that name something: operators, attributes, element types."""
+NO_BEHAVIOUR = ("frozen", "slots")
+"""Flags of dataclasses that a correct program does not depend on."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A change of one place: ``old`` at ``start`` (an offset into the text) becomes ``new``."""
+    """A change of one place: ``old`` at ``start`` (an offset into the text) becomes ``new``.
+
+    ``idle``: the change makes no difference, or another point is the same change. Such a point is never applied, but it is listed, so that
+    a seed draws the same of the others.
+    """
 
     path: str
     line: int
@@ -34,6 +41,7 @@ class Point:
     old: str
     new: str
     where: str
+    idle: bool = False
 
     @property
     def key(self) -> str:
@@ -71,6 +79,7 @@ class _Source:
         self.begins = [0]
         for line in self.lines:
             self.begins.append(self.begins[-1] + len(line) + 1)
+        self.idle = {constant for node in ast.walk(self.tree) for constant in _idle(node)}
 
     def points(self) -> Iterator[Point]:
         stack: list[tuple[ast.AST, bool]] = [(self.tree, False)]
@@ -102,7 +111,7 @@ class _Source:
             test = self._span(node.test)
             yield self._at(self._start(node.test), test, f"(not ({test}))")
         elif isinstance(node, ast.Return) and node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
-            yield self._at(self._start(node), self._span(node), "return None")
+            yield self._at(self._start(node), self._span(node), f"return {not node.value.value if _is_truth_value(node.value) else None}")
         elif isinstance(node, ast.Continue | ast.Break):
             old = self._span(node)
             yield self._at(self._start(node), old, "break" if old == "continue" else "continue")
@@ -112,13 +121,13 @@ class _Source:
             yield self._at(self._start(node.func), node.func.id, CALLS[node.func.id])
 
     def _constant(self, node: ast.Constant, listed: bool) -> Iterator[Point]:
-        old = self._span(node)
+        old, idle = self._span(node), node in self.idle
         if isinstance(node.value, bool):
-            yield self._at(self._start(node), old, str(not node.value))
+            yield self._at(self._start(node), old, str(not node.value), idle)
         elif isinstance(node.value, int | float):
-            yield self._at(self._start(node), old, f"({old} + 1)")
+            yield self._at(self._start(node), old, f"({old} + 1)", idle)
         elif isinstance(node.value, str) and listed and WORD.fullmatch(node.value):
-            yield self._at(self._start(node), old, '"mutated"')
+            yield self._at(self._start(node), old, '"mutated"', idle)
 
     def _between(self, left: ast.expr, right: ast.expr, op: ast.AST) -> Iterator[Point]:
         """The operator that stands between two operands."""
@@ -130,9 +139,9 @@ class _Source:
         if at >= 0:
             yield self._at(at, old, new)
 
-    def _at(self, start: int, old: str, new: str) -> Point:
+    def _at(self, start: int, old: str, new: str, idle: bool = False) -> Point:
         line = bisect_right(self.begins, start) - 1
-        return Point(self.path, line + 1, start, old, new, self.lines[line].strip())
+        return Point(self.path, line + 1, start, old, new, self.lines[line].strip(), idle)
 
     def _start(self, node: ast.expr | ast.stmt) -> int:
         return self._offset(node.lineno, node.col_offset)
@@ -155,6 +164,21 @@ def _is_for_readers(node: ast.AST) -> bool:
         return True
     return isinstance(node, ast.Raise | ast.Import | ast.ImportFrom | ast.AnnAssign | ast.JoinedStr | ast.Assert) and not (
         isinstance(node, ast.AnnAssign) and node.value is not None)
+
+
+def _idle(node: ast.AST) -> list[ast.expr]:
+    """Constants below a node that no program depends on, and a truth value that is returned: the statement is mutated."""
+    if isinstance(node, ast.Return) and _is_truth_value(node.value):
+        return [node.value]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dataclass":
+        return [keyword.value for keyword in node.keywords if keyword.arg in NO_BEHAVIOUR]
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
+        return node.value.elts if isinstance(node.value, ast.List | ast.Tuple) else []
+    return []
+
+
+def _is_truth_value(node: ast.expr | None) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
 def _is_type_checking(node: ast.AST) -> bool:

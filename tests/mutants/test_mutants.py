@@ -1,10 +1,15 @@
-"""The mutation tests' own tests: where a text can be mutated, and that a copy is put back."""
+"""The mutation tests' own tests: where a text can be mutated, which tests run, and that a copy is put back."""
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
-from tests.mutants.points import is_valid, points
-from tests.mutants.trial import Trial, suites_of
+import pytest
+
+from tests.mutants.__main__ import earlier, run, sample
+from tests.mutants.points import Point, is_valid, points
+from tests.mutants.trial import Outcome, Trial, suites_of
 
 TEXT = '''"""A docstring with 1 number."""
 LIMIT: int = 4
@@ -20,8 +25,28 @@ def f(x: int, names: list[str]) -> int:
 '''
 
 
+SMALL = "irscope/graph/small.py"
+
+
 def changes(text: str) -> set[tuple[str, str]]:
-    return {(p.old, p.new) for p in points("irscope/graph/f.py", text) if is_valid(p, text)}
+    return {(p.old, p.new) for p in points("irscope/graph/f.py", text) if not p.idle and is_valid(p, text)}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    for name, text in {"irscope/__init__.py": "", "irscope/graph/__init__.py": "", SMALL: "def double(x):\n    return x * 2\n",
+                       "tests/graph/test_small.py": "from irscope.graph.small import double\n\ndef test_double():\n    assert double(3) == 6\n",
+                       "tests/graph/test_other.py": "def test_other():\n    pass\n",
+                       "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '--import-mode=importlib'\n"}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def mutants(project: Path) -> dict[str, Point]:
+    """The mutants of ``x * 2``, by what stands in place of the operator or the number."""
+    return {p.new: p for p in points(SMALL, (project / SMALL).read_text()) if p.old in ("2", "*")}
 
 
 def test_code_is_mutated_and_words_for_readers_are_not() -> None:
@@ -38,18 +63,72 @@ def test_a_change_is_made_where_it_says() -> None:
     assert 'names.append("é"); pass' in point.apply(TEXT)
 
 
-def test_a_mutant_is_noticed_and_taken_out_again(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    for name, text in {"irscope/__init__.py": "", "irscope/graph/__init__.py": "", "irscope/graph/small.py": "def double(x):\n    return x * 2\n",
-                       "tests/graph/test_small.py": "from irscope.graph.small import double\n\ndef test_double():\n    assert double(3) == 6\n",
-                       "tests/graph/test_other.py": "def test_other():\n    pass\n",
-                       "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '--import-mode=importlib'\n"}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    trial = Trial(root, tmp_path / "copy")
-    path = "irscope/graph/small.py"
-    assert suites_of(root, path) == ["tests/graph/test_small.py", "tests/graph/test_other.py"]
-    text = (root / path).read_text()
-    said = {(p.old, p.new): trial.run(p).said for p in points(path, text) if p.old in ("2", "*")}
-    assert said == {("*", "+"): "noticed", ("2", "(2 + 1)"): "noticed"}
-    assert (tmp_path / "copy" / path).read_text() == text
+def test_what_makes_no_difference_is_no_point() -> None:
+    assert changes('__all__ = ["f", "g"]\nNAMES = ["f"]\n') == {('"f"', '"mutated"')}
+    assert changes("@dataclass(frozen=True, slots=True)\nclass A:\n    pass\n") == set()
+    assert changes("@dataclass(eq=False, order=True)\nclass A:\n    pass\n") == {("False", "True"), ("True", "False")}
+
+
+def test_a_returned_truth_value_becomes_the_opposite_once() -> None:
+    assert changes("def f():\n    return False\n") == {("return False", "return True")}
+    assert changes("def f():\n    return True\n") == {("return True", "return False")}
+    assert changes("def f():\n    return g(True)\n") == {("return g(True)", "return None"), ("True", "False")}
+    assert changes("def f():\n    return 1\n") == {("return 1", "return None"), ("1", "(1 + 1)")}
+
+
+def test_points_that_are_left_out_do_not_change_the_others_of_a_seed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tests.mutants.__main__.ROOT", tmp_path)
+    text = "def f(x):\n    return x < 1 or x > 2\n\n\ndef g():\n    return True\n"
+    (tmp_path / "f.py").write_text(text)
+    found = points("f.py", text)
+    [idle] = [p for p in found if p.idle]
+    drawn = sample(found, len(found), seed=1)
+    assert idle not in drawn and len(drawn) == len(found) - 1
+    assert len(sample(found, 3, seed=1)) == 3 and set(sample(found, 3, seed=1)) <= set(sample(found, 4, seed=1))
+
+
+def test_a_mutant_is_noticed_and_taken_out_again(project: Path, tmp_path: Path) -> None:
+    trial = Trial(project, tmp_path / "copy")
+    assert suites_of(project, SMALL) == ["tests/graph/test_small.py", "tests/graph/test_other.py"]
+    text = (project / SMALL).read_text()
+    assert {new: trial.run(p).said for new, p in mutants(project).items()} == {"+": "noticed", "(2 + 1)": "noticed"}
+    assert (tmp_path / "copy" / SMALL).read_text() == text
+
+
+@pytest.mark.parametrize(("first", "runs"), [
+    ("tests/graph/test_small.py::test_double", [["tests/graph/test_small.py::test_double"]]),
+    ("tests/graph/test_other.py::test_other", [["tests/graph/test_other.py::test_other"], ["tests/graph/test_small.py", "tests/graph/test_other.py"]]),
+    ("tests/graph/test_gone.py::test_gone", [["tests/graph/test_gone.py::test_gone"], ["tests/graph/test_small.py", "tests/graph/test_other.py"]]),
+], ids=["fails", "passes", "is gone"])
+def test_one_test_is_enough_only_where_it_fails(first: str, runs: list[list[str]], project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial, ran = Trial(project, tmp_path / "copy"), []
+    tests = trial._tests
+
+    def recorded(files: list[str]) -> Outcome:
+        ran.append(files)
+        return tests(files)
+    monkeypatch.setattr(trial, "_tests", recorded)
+    outcome = trial.run(mutants(project)["+"], first)
+    assert ran == runs
+    assert (outcome.said, outcome.by) == ("noticed", "tests/graph/test_small.py::test_double")
+
+
+def test_records_of_other_trees_name_the_test_to_try_first(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.mutants.__main__.ROOT", project)
+    point = mutants(project)["+"]
+    state = tmp_path / "state"
+    state.mkdir()
+    for age, (said, by) in enumerate([("noticed", "tests/a.py::old"), ("noticed", "tests/a.py::new"), ("alive", ""), ("endless", "")]):
+        record = state / f"{9 - age}.jsonl"
+        record.write_text(json.dumps({"key": point.key, "said": said, "by": by, "seconds": 1.0}) + "\n")
+        os.utime(record, (age, age))
+    assert earlier(state) == {point.key: "tests/a.py::new"}
+    tried = []
+
+    def noticed(_: Trial, point: Point, first: str) -> Outcome:
+        tried.append((point.key, first))
+        return Outcome("noticed", first, 0.0)
+    monkeypatch.setattr(Trial, "run", noticed)
+    for _ in range(2):
+        assert dict(run([point], state, 1)) == {point.key: Outcome("noticed", "tests/a.py::new", 0.0)}
+    assert tried == [(point.key, "tests/a.py::new")], "what ran on this tree does not run again"

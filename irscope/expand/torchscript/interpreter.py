@@ -320,9 +320,11 @@ def _is_parameter(param: Node) -> bool:
 
 
 def _plain_operands(name: str, values: Sequence[object]) -> bool:
-    """Whether this is an operator of lists: no operand but the items is a tensor."""
+    """Whether this is an operator of lists: no operand but the items is a tensor, and no item is compared with what depends on data."""
     if name in ("aten::add", "aten::add_", "aten::mul"):
         return isinstance(values[0], list) and isinstance(values[1], list | int)
+    if name == "aten::__contains__":
+        return isinstance(values[0], list | dict) and not structure.has_tensor([*values[0], *values[1:]])
     return not isinstance(values[0], int | float)
 
 
