@@ -18,7 +18,7 @@ class Costs:
     """The kernels, bytes and microseconds of one module; each answer is computed once."""
 
     def __init__(self, view: ModuleView, settings: Settings) -> None:
-        self.view, self.settings = view, settings
+        self.view, self.settings = view, settings.of(view.module)
 
     @cached_property
     def inner(self) -> Costs:

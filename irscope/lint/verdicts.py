@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 
 from irscope.analysis.values import written
-from irscope.fusion import EdgeVerdict, Plan, across_releases, policy_for
+from irscope.fusion import AUTO, EdgeVerdict, Plan, across_releases, policy_for
 from irscope.fusion.logs.events import FusionLog
 from irscope.fusion.logs.verdicts import verdicts_by_log
 from irscope.graph import Graph, Module, Node
@@ -27,20 +27,19 @@ APART = ("all", "some", "none")
 _NAME = re.compile(r"%([\w.\-]+)")
 
 
-def verdicts_of(module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None) -> list[EdgeVerdict]:
+def verdicts_of(module: Module, policy: str = AUTO, device: str | None = None, pair: tuple[str, str] | None = None) -> list[EdgeVerdict]:
     """A verdict on every edge of the graphs that the entry runs, or on the edges between the two nodes of ``pair``.
 
     Raises UserError for an unknown policy or node, and if no edge joins the pair.
     """
-    return answer(module, policy, device, pair)[0]
+    return answer(Context(module, Settings(policy, device)), pair)[0]
 
 
-def answer(
-    module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None, context: Context | None = None
-) -> tuple[list[EdgeVerdict], dict[EdgeVerdict, Kernel]]:
-    """The verdicts, and for a requested pair that is fused, the kernel that computes both. ``context`` may have the plans already."""
-    usable = context is not None and (context.view.primitive is module or not reads_text(policy, module))
-    planned = context.costs.planned if context is not None and usable else None
+def answer(context: Context, pair: tuple[str, str] | None = None) -> tuple[list[EdgeVerdict], dict[EdgeVerdict, Kernel]]:
+    """The verdicts, and for a requested pair that is fused, the kernel that computes both."""
+    module, policy, device = context.module, context.settings.policy, context.settings.device
+    usable = context.view.primitive is module or not reads_text(policy, module)
+    planned = context.costs.planned if usable else None
     made = planned.plans if planned is not None else plans(module, policy, device)
     verdicts = _between(module, [verdict for plan in made for verdict in _in_the_text(module, plan)], policy, pair)
     if reads_text(policy, module):
@@ -50,7 +49,6 @@ def answer(
     kernels = kernels_of(module, made, verdicts)
     if module.dialect.primitive:
         # Called computations get verdicts in place, and become part of kernels in their callers.
-        context = Context(module, Settings(policy, device))
         if context.view.primitive is not module and context.costs.planned is not None:
             kernels |= kernels_of(module, context.costs.planned.plans, verdicts)
     return verdicts, kernels

@@ -57,7 +57,7 @@ BROKEN = {
     "DTY002": (["--expect-dtype", "bf16"], ["--expect-dtype", "f32"]),
 }
 """A demand that each of these programs breaks, and one that it meets: 176 KiB are 16 of input, 128 of weights and 32 of result."""
-QUIET = ("--isolated", "--select", "CTL004", "--format", "json")
+QUIET = ("--isolated", "--policy", "irscope", "--select", "CTL004", "--format", "json")
 
 
 def codes(cli: Cli, *words: object) -> list[str]:

@@ -61,6 +61,7 @@ class OpaqueBoundary(Rule):
             }
         """,
             "d",
+            policy="irscope",
         ),
         Fixture.hlo(
             """
@@ -90,6 +91,7 @@ class OpaqueBoundary(Rule):
               return (%y)
         """,
             "d",
+            policy="irscope",
         ),
         Fixture.relay(
             """

@@ -54,6 +54,7 @@ class ReshapeOrTransposeBetween(Rule):
             }
         """,
             "y",
+            policy="irscope",
         ),
         Fixture.hlo(
             """
@@ -69,6 +70,7 @@ class ReshapeOrTransposeBetween(Rule):
             }
         """,
             "y",
+            policy="irscope",
         ),
         Fixture.torchscript(
             """
@@ -98,6 +100,7 @@ class ReshapeOrTransposeBetween(Rule):
             }
         """,
             "2",
+            policy="irscope",
         ),
     )
     good = (
