@@ -126,6 +126,7 @@ class Session:
                 edges, notes = judge_by_log(context.module, self.options.log, demands.device, self.options.pair)
                 report.edges += edges_of(context, edges)
                 report.remarks += notes
+            report.policy, report.why = self.options.log.compiler, ""
         elif self.options.why:
             self._edges(report, judged)
             report.remarks += [remark for context in judged
