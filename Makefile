@@ -129,6 +129,9 @@ $(ZOO)/ready: benchmarks/zoo/requirements.txt
 lint-counts: $(READY)  ## what every lint rule finds in all dumps of CORPUS=FOLDER, as docs/lint/findings.md
 	@$(BIN)/python benchmarks/lint_counts.py --corpus $(CORPUS) --jobs $(JOBS) --out docs/lint/findings.md > /dev/null
 
+lint-agreement: $(READY)  ## whether lint and --why-not-fused say the same of every edge of the dumps in CORPUS=FOLDER
+	@$(BIN)/python benchmarks/lint_agreement.py $(CORPUS) $(ARGS)
+
 golden: $(READY)  ## write the golden files anew; read them as a diff afterwards
 	@$(BIN)/python -m pytest -q --update-golden $(ARGS)
 	@git --no-pager diff --stat -- tests

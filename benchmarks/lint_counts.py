@@ -1,9 +1,10 @@
 """How many findings each lint rule has on folders of dumps: ``python benchmarks/lint_counts.py NAME=FOLDER... [--out PAGE]``.
 
-Every rule is run, also those that are off by default, weighed as ``irscope lint`` weighs them; rules that tell the refusals of one compiler
-are run under its policy too. Each NAME is a column of the page (a folder without one is a column by itself), HLO from before and behind
-XLA's passes apart, so that a change of a rule shows as a change of the page. ``make lint-counts CORPUS=FOLDER`` has the columns that
-docs/lint/findings.md shows: run it when a rule, a policy or a reader has changed, and read the difference before it is committed.
+Every rule is run, also those that are off by default, under the policy that each text chooses (auto), as ``irscope lint`` does; rules that
+report the refusals of one compiler are run under its policy. Each NAME is a column of the page (a folder without one is a column by
+itself), HLO from before and behind XLA's passes apart, so that a change of a rule shows as a change of the page. ``make lint-counts
+CORPUS=FOLDER`` has the columns that docs/lint/findings.md shows: run it when a rule, a policy or a reader has changed, and read the
+difference before it is committed.
 ``--show CODE`` prints what one rule finds instead, ``--times`` the CPU time of each rule.
 """
 from __future__ import annotations
@@ -17,9 +18,10 @@ from pathlib import Path
 
 import irscope
 from irscope.api import scalar_loops
+from irscope.fusion import AUTO
 from irscope.lint import Context, Rule, all_rules
 from irscope.lint.run import lint_context
-from irscope.lint.settings import POLICY, Settings
+from irscope.lint.settings import Settings
 from irscope.source import Finding, UserError
 
 SUFFIXES = (".hlo", ".txt", ".relay", ".ir")
@@ -57,9 +59,9 @@ diff of this page. `make lint-counts CORPUS=FOLDER` writes it in ten minutes on 
 reader, and review the diff. `python benchmarks/lint_counts.py FOLDER... --show CODE` prints the findings of a rule.
 `tests/lint/golden/findings.txt` lists the findings in the samples; `make test` checks them.
 
-`2e 5w 14` are two errors, five warnings and 14 informational findings. Under XLA's policies only the rules that report their refusals
-run. Rules in brackets are off by default. Dumps with faults, such as tests of compilers, are included; texts that cannot be read are
-not.
+`2e 5w 14` are two errors, five warnings and 14 informational findings. `auto` is the policy of the compiler that a text comes from; rules
+that report the refusals of certain compilers run under their policies. Rules in brackets are off by default. Dumps with faults, such as
+tests of compilers, are included; texts that cannot be read are not.
 """
 
 
@@ -82,7 +84,7 @@ def main() -> None:
     words = given.folders + [f"{name}={given.corpus}/{one}" for name, known in COLUMNS.items() for one in known if given.corpus]
     files = [(str(path), name) for name, folders in _columns(words).items() for folder in folders for path in dumps(folder)]
     if given.show:
-        _show([path for path, _ in files], given.show.upper(), given.policy or POLICY, given.limit)
+        _show([path for path, _ in files], given.show.upper(), given.policy or AUTO, given.limit)
         return
     table = Table()
     seconds: dict[str, float] = defaultdict(float)
@@ -150,7 +152,7 @@ class Table:
         lines.append("| | operations | | " + " | ".join(str(nodes) for _, nodes in sizes) + " |")
         silent: dict[str, None] = {}
         told = set()
-        for policy, rule in sorted(jobs(), key=lambda job: (job[1].code, job[0] != POLICY, job[0])):
+        for policy, rule in sorted(jobs(), key=lambda job: (job[1].code, job[0] != AUTO, job[0])):
             cells = [self._cell(rule.code, policy, format, column) for column in columns]
             if any(cells):
                 told.add(rule.code)
@@ -174,9 +176,9 @@ def dumps(folder: Path) -> list[Path]:
 
 
 def jobs() -> list[tuple[str, type[Rule]]]:
-    """Every rule under irscope's policy, and those that tell another compiler's refusals under that one's."""
-    told = [(POLICY, rule) for rule in all_rules() if not rule.policies or POLICY in rule.policies]
-    return told + [(policy, rule) for rule in all_rules() for policy in rule.policies if policy.startswith("xla")]
+    """Every rule under the policy that a text chooses; those that report refusals, under irscope's and XLA's policies that they are for."""
+    chosen = [(AUTO, rule) for rule in all_rules() if not rule.policies]
+    return chosen + [(policy, rule) for rule in all_rules() for policy in rule.policies if policy.startswith(("irscope", "xla"))]
 
 
 def findings_of(path: str) -> tuple[str, int, list[tuple[str, Finding]], dict[str, float]] | None:

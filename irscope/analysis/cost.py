@@ -33,6 +33,12 @@ def _is_open(type: Type) -> bool:
     return not type.is_static if isinstance(type, TensorType) else type is UNKNOWN or str(type) == "Tensor"
 
 
+def is_unsized(type: Type) -> bool:
+    """Whether a type has no size: an array with a dimension that is open and not bounded, or a value of unknown type."""
+    return any(any(not isinstance(size, int) and size.bound is None for size in leaf.shape) if isinstance(leaf, TensorType)
+               else leaf is UNKNOWN or str(leaf) == "Tensor" for leaf in type.leaves())
+
+
 def is_kernel(node: Node) -> bool:
     """Whether a node does work itself: it is a fusion, or an operation that is neither free nor only calls bodies."""
     if is_fusion(node):
@@ -123,6 +129,10 @@ class Traffic:
         """Bytes of a type; computed once per type object, because readers share them."""
         return self._size(type)[0]
 
+    def is_open_size(self, type: Type) -> bool:
+        """Whether the size of a type is open, bounded or not."""
+        return self._size(type)[2]
+
     def has_open_size(self, type: Type) -> bool:
         """Whether the size of a type is not known."""
         return self._size(type)[2]
@@ -195,7 +205,7 @@ class Traffic:
         """Bytes and elements of a type, and whether they are open. Keyed by identity: the graph outlives this object."""
         known = self._sizes.get(id(type))
         if known is None:
-            leaves = type.leaves()
+            leaves = list(type.leaves())
             elements = sum(leaf.elements for leaf in leaves if isinstance(leaf, TensorType))
             known = min(bytes_of(type), MOST), min(elements, MOST), any(map(_is_open, leaves))
             self._sizes[id(type)] = known

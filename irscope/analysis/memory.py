@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
 from irscope.analysis.classes import is_view
-from irscope.analysis.cost import ModuleCosts, is_free
+from irscope.analysis.cost import ModuleCosts, is_free, is_unsized
 from irscope.graph import Graph, Kind, Node
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import GetTupleElement
@@ -28,7 +28,7 @@ class Lifetimes:
     """The lifetimes of the buffers of one graph. ``last[i]`` is the index of the last use of node i's buffer; -1: it has none of its own.
 
     ``live[t]`` are the bytes of temporaries while node t runs, including those of bodies that it calls; ``peak`` is their maximum,
-    at node ``peak_at`` (-1: no temporaries).
+    at node ``peak_at`` (-1: no temporaries). ``unsized`` is the first node whose buffer has no known size; it counts as 0 bytes.
     """
 
     last: list[int]
@@ -37,6 +37,7 @@ class Lifetimes:
     peak: int = 0
     peak_at: int = -1
     results: set[int] = field(default_factory=set)
+    unsized: Node | None = None
 
 
 class MemoryUse:
@@ -49,6 +50,10 @@ class MemoryUse:
             if calls.runs_alone(graph):
                 self.graphs[graph] = self._lifetimes(graph)
 
+    def unsized(self) -> tuple[Graph, Node] | None:
+        """A value that needs memory, and whose size is not known: all figures are then too low."""
+        return next(((graph, life.unsized) for graph, life in self.graphs.items() if life.unsized is not None), None)
+
     def live_at(self, graph: Graph, place: int) -> list[Node]:
         """The nodes whose buffers live while node number ``place`` runs, largest first."""
         life = self.graphs[graph]
@@ -60,11 +65,14 @@ class MemoryUse:
         n = len(nodes)
         size = [0] * n
         last = [-1] * n
+        unsized: Node | None = None
         holds: list[Holds] = [()] * n
         for i, node in enumerate(nodes):
             holds[i] = held = self._holds(node, i, holds)
             if held == i and not is_free(node):
                 size[i] = self._costs.size(node.type)
+                if unsized is None and self._costs.is_open_size(node.type) and is_unsized(node.type):
+                    unsized = node
             if last[i] < 0:
                 last[i] = i
             if node.op.kind is not Kind.TUPLE and (node.op.work != "free" or node.op in _ALIASES):
@@ -75,7 +83,7 @@ class MemoryUse:
         for buffer in results:
             last[buffer] = n
         live, peak, peak_at = self._walk(graph, size, last, holds)
-        return Lifetimes(last, size, live, peak, peak_at, results)
+        return Lifetimes(last, size, live, peak, peak_at, results, unsized)
 
     def _holds(self, node: Node, i: int, holds: list[Holds]) -> Holds:
         operands = node.operands

@@ -142,7 +142,7 @@ class ShowOptions(InputOptions):
     by: str = option("auto", "Tree by the scopes of the user's program, or by computation.", choices=("auto", "scope", "graph"))
     color_by: str = option("class", "What the colours of a drawing mean.", choices=("class", "cost", "dtype", "fusion", "findings"))
     lint: bool = option(False, "Lint it too, and mark the findings: in drawings, on the page, above the tree.")
-    policy: str | None = option(None, "In a drawing, frame the kernels that this fusion policy plans (irscope list policies).",
+    policy: str | None = option(None, "In a drawing, frame the kernels that this fusion policy plans (irscope list policies, or auto).",
                                 metavar="NAME")
     device: str | None = option(None, "With --policy xla-gpu: h100, a100, b200, or a file with XLA's target text.", metavar="NAME")
     dark: bool = option(False, "Draw on a dark background.")
@@ -188,7 +188,7 @@ class LintOptions(InputOptions):
     track_fusion: bool = option(False, "Store kernels and traffic in the baseline; later runs report what grew.")
     why: bool = option(False, "Say why each edge is fused or not; with A B after the file, only that edge.", "--why-not-fused")
     pair: tuple[str, str] | None = None
-    policy: str | None = option(None, "Whose fusion rules: irscope list policies (default: irscope).")
+    policy: str | None = option(None, "Whose fusion rules: irscope list policies (default: auto, the compiler that the text comes from).")
     fusion_log: str | None = option(None, "With --why-not-fused: take the verdicts from the compiler's own log.", metavar="FILE")
     device: str | None = option(None, "The device of a GPU policy: h100, a100, b200.")
     machine: str | None = option(None, "The machine for time estimates: cpu, h100, a100, b200, or a FILE.toml (default: by the policy).",

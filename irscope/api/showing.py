@@ -30,11 +30,12 @@ from irscope.source.notebook import Viewable
 if TYPE_CHECKING:
     from irscope.analysis import soundness
     from irscope.expand import bind
-    from irscope.lint import fusion, kernels
+    from irscope.lint import fusion, kernels, settings
     from irscope.lint import run as rules
     from irscope.render import drawing, html
 else:  # needed for some views and options only
     kernels, fusion, rules = LazyModule("irscope.lint.kernels"), LazyModule("irscope.lint.fusion"), LazyModule("irscope.lint.run")
+    settings = LazyModule("irscope.lint.settings")
     bind, soundness = LazyModule("irscope.expand.bind"), LazyModule("irscope.analysis.soundness")
     drawing, html = LazyModule("irscope.render.drawing"), LazyModule("irscope.render.html")
 
@@ -111,8 +112,9 @@ class ShowResult(Viewable):
         if mine.policy is not None:
             module = choice.survey.module
             soundness.require(self.reading, module, soundness.Use.POLICIES)
-            by_node = kernels.kernels_by_node(module, fusion.plans(module, mine.policy, mine.device))
-            options = replace(options, kernels=by_node, kernels_of=fusion.version_of(mine.policy, module))
+            chosen = settings.Settings(mine.policy, mine.device).of(module)
+            by_node = kernels.kernels_by_node(module, fusion.plans(module, chosen.policy, chosen.device))
+            options = replace(options, kernels=by_node, kernels_of=fusion.version_of(chosen.policy, module))
         with watch.stage("drawing"):
             return drawing.drawing(self.reading, choice, mine.view.value, options)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from irscope.analysis.cost import is_unsized
 from irscope.analysis.soundness import Use, soundness
 from irscope.analysis.survey import Survey
+from irscope.analysis.values import is_annotation
 from irscope.diff.normal import normal_form
 from irscope.expand.specialise import has_open_sizes
 from irscope.graph import Cut, Graph, Module, Node, Op, Typing, bytes_of, callees_first, live
@@ -38,12 +40,12 @@ class GraphPair:
 
 @dataclass(slots=True)
 class Comparison:
-    """``same``: the entries and all they reach compute the same by the same operators."""
+    """``same``: the entries and all they reach compute the same by the same operators. A figure that is not known is None."""
 
     same: bool
     pairs: list[GraphPair]
-    before: dict[str, float]
-    after: dict[str, float]
+    before: dict[str, float | None]
+    after: dict[str, float | None]
     ops_before: Counter[str]
     ops_after: Counter[str]
     cuts: tuple[Cut | None, Cut | None] = (None, None)
@@ -54,8 +56,8 @@ class Comparison:
         """Whether a text was cut off."""
         return self.cuts != (None, None)
 
-    def metric(self, name: str) -> tuple[float, float]:
-        """A metric before and after; ``ops.NAME`` counts an operator. Raises KeyError for an unknown one."""
+    def metric(self, name: str) -> tuple[float | None, float | None]:
+        """A metric before and after; ``ops.NAME`` counts an operator. Raises KeyError for a name that is none."""
         if name.startswith("ops."):
             return float(self.ops_before[name[4:]]), float(self.ops_after[name[4:]])
         return self.before[name], self.after[name]
@@ -116,13 +118,23 @@ def _equality(before: Module, after: Module) -> Equality:
     return Equality(ignored, plain, typed, by_value, elided=True, across=True)
 
 
-def _metrics(survey: Survey) -> dict[str, float]:
-    totals = survey.totals
+def _metrics(survey: Survey) -> dict[str, float | None]:
+    """The figures of a module; None where sizes or trips of loops that they depend on are not known."""
+    totals, memory = survey.totals, survey.memory
+    endless, is_open = bool(survey.calls.open_loops), totals.is_open
+    opaque = any(node.op is hlo.custom_call and not is_annotation(node) for graph in survey.calls.order for node in graph.nodes)
+    without_work = survey.costs.known is not None and bool(survey.costs.known.reason)
     params = survey.entry.params if survey.entry is not None else []
     lifetimes = survey.memory.graphs.get(survey.entry) if survey.entry is not None else None
     peak = lifetimes.peak if lifetimes is not None else 0
-    return {"nodes": float(survey.n_nodes), "kernels": float(totals.kernels), "flops": float(totals.flops), "bytes": float(totals.bytes),
-            "peak_bytes": float(peak), "parameter_bytes": float(sum(bytes_of(p.type) for p in params))}
+    return {
+        "nodes": float(survey.n_nodes),
+        "kernels": None if endless else float(totals.kernels),
+        "flops": None if endless or is_open or without_work or opaque else float(totals.flops),
+        "bytes": None if endless or is_open else float(totals.bytes),
+        "peak_bytes": None if memory.unsized() is not None else float(peak),
+        "parameter_bytes": None if any(is_unsized(p.type) for p in params) else float(sum(bytes_of(p.type) for p in params)),
+    }
 
 
 def _partners(numbers: Numbering, before: Module, after: Module) -> list[tuple[Graph | None, Graph | None]]:

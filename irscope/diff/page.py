@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irscope.diff.compare import METRICS, Change, Comparison, GraphPair
-from irscope.diff.report import title
+from irscope.diff.report import change_of, figure, title
 from irscope.graph import Module, Node
 from irscope.source.page_policy import policy_of
 from irscope.source.visible import markup
@@ -67,9 +67,8 @@ def _figures(comparison: Comparison) -> Iterator[str]:
     operators = sorted(comparison.op_changes(), key=lambda name: (-abs(comparison.ops_after[name] - comparison.ops_before[name]), name))
     for name in [*METRICS, *(f"ops.{operator}" for operator in operators)]:
         a, b = comparison.metric(name)
-        change = f"{b - a:+,.0f}" if a != b else ""
-        share = f"{(b - a) / a * 100:+.1f} %" if a and a != b else ""
-        yield f"<tr><td>{markup(name)}</td><td>{a:,.0f}</td><td>{b:,.0f}</td><td>{change}</td><td>{share}</td></tr>"
+        change, share = change_of(a, b)
+        yield f"<tr><td>{markup(name)}</td><td>{figure(a)}</td><td>{figure(b)}</td><td>{change}</td><td>{share}</td></tr>"
     yield "</tbody></table>"
 
 

@@ -56,12 +56,23 @@ def _cut_text(comparison: Comparison, before: str, after: str, bullet: str) -> l
             "figures of the programs, because parts of them are missing"]
 
 
+def figure(value: float | None) -> str:
+    """A figure; ``unknown`` for None."""
+    return "unknown" if value is None else f"{value:,.0f}"
+
+
+def change_of(before: float | None, after: float | None) -> tuple[str, str]:
+    """The difference of two figures, and as a share of the first; both empty where there is none, or one is not known."""
+    if before is None or after is None or before == after:
+        return "", ""
+    return f"{after - before:+,.0f}", f"{(after - before) / before * 100:+.1f} %" if before else ""
+
+
 def _table(comparison: Comparison, markdown: bool) -> list[str]:
     rows = []
     for name in METRICS:
         a, b = comparison.metric(name)
-        share = f"{(b - a) / a * 100:+.1f} %" if a else ""
-        rows.append((name, f"{a:,.0f}", f"{b:,.0f}", f"{b - a:+,.0f}" if a != b else "", share if a != b else ""))
+        rows.append((name, figure(a), figure(b), *change_of(a, b)))
     if markdown:
         return ["| metric | before | after | change | |", "|---|---|---|---|---|", *("| " + " | ".join(row) + " |" for row in rows)]
     widths = [max(len(row[i]) for row in rows) for i in range(5)]

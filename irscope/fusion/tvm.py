@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from itertools import islice
 
-from irscope.formats.hlo.dialect import HLO
 from irscope.formats.relay.dialect import RELAY
 from irscope.fusion.plan import EdgeVerdict, Group, Plan, applied_bodies, inputs_of
 from irscope.fusion.tvm_kinds import TvmKind
@@ -22,7 +21,6 @@ class Tvm:
     name = "tvm"
     version = "tvm@0.19"
     dialect = RELAY
-    reads = (RELAY.name, HLO.name)
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for each function that the entry runs, except functions that are kernels already (``Primitive=1``)."""

@@ -1,12 +1,13 @@
 """The properties of a format's operators. Later packages query a dialect for a capability, never for its name."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any, Protocol
 
 from irscope.graph.builder import Builder
-from irscope.graph.node import Node
+from irscope.graph.node import Graph, Node
 
 
 class Typing(Enum):
@@ -17,6 +18,16 @@ class Typing(Enum):
     EXECUTED = "executed"    # found by running the program over abstract values
 
 
+class Program(Protocol):
+    """What a dialect can query of a module."""
+
+    graphs: dict[str, Graph]
+    attrs: dict[str, Any]
+
+    def raw(self, node: Node) -> Mapping[str, str]:
+        """The attributes of a node that were kept as text."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Dialect:
     """The operators that a format writes. Each format declares one, in its ``dialect.py``.
@@ -25,7 +36,9 @@ class Dialect:
     ``writes_in_place``: operators may write into the memory of their operands; the order of the text is then part of its meaning.
     ``broadcasts``: elementwise operators broadcast their operands to one shape.
     ``flushes_denormals``: the format's own compiler flushes denormal floats to zeros of their sign.
-    ``default_policy`` is the fusion policy of the format's own compiler. ``scope_separator`` separates the parts of a scope;
+    ``default_policy`` is the fusion policy of the format's own compiler; "irscope" where irscope has no policy of it. ``gpu_policy`` is
+    that of its compiler for GPUs, and ``gpu_sign(module)`` says what in a module shows that it was compiled for one (empty: nothing);
+    both are empty where one compiler is for all devices. ``scope_separator`` separates the parts of a scope;
     ``scope_ends_with_operator`` says that its last part names the operation itself.
     ``instruction``, ``computation`` and ``module`` are the format's terms for a node, a graph and a whole text.
     ``translate(builder, node, operands)`` appends what the format's own compiler makes of a node when it translates a text to HLO, and
@@ -43,6 +56,8 @@ class Dialect:
     broadcasts: bool = True
     flushes_denormals: bool = False
     default_policy: str = "irscope"
+    gpu_policy: str = ""
+    gpu_sign: Callable[[Program], str] | None = None
     scope_separator: str = "/"
     scope_ends_with_operator: bool = False
     scopes_vary: bool = False

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irscope.fusion import policy_named
+from irscope.fusion import AUTO, policy_named
 from irscope.lint.gate import check_rule
 from irscope.lint.gates.expect_dtype import DTYPES
 from irscope.lint.machine import machine_named
@@ -200,6 +200,11 @@ def _known_rule(word: str) -> None:
         check_rule(word)
 
 
+def _known_policy(name: str) -> None:
+    if name != AUTO:
+        policy_named(name)
+
+
 def _known_machine(word: str) -> None:
     """The file of a table lies beside the settings, and is read when it is needed."""
     if not word.endswith(".toml"):
@@ -248,6 +253,6 @@ _SORTS: dict[str, tuple[Any, str]] = {
 }
 
 _CHECKS: dict[str, Callable[[Any], object]] = {
-    "rules": _known_rule, "rule": check_rule, "policy": policy_named, "machine": _known_machine, "dtype": _known_dtype, "size": parse_size,
+    "rules": _known_rule, "rule": check_rule, "policy": _known_policy, "machine": _known_machine, "dtype": _known_dtype, "size": parse_size,
 }  # fmt: skip
 """What raises UserError for a word that means nothing."""

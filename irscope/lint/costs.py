@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from irscope.graph import Graph, Node
+from irscope.fusion import Plan
+from irscope.graph import Graph, Module, Node
 from irscope.lint.claims import Claim, Claims
 from irscope.lint.edits import Edit
+from irscope.lint.fusion import plans, reads_text
 from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
 from irscope.lint.settings import Settings
@@ -15,16 +17,17 @@ from irscope.source import UserError
 
 
 class Costs:
-    """The kernels, bytes and microseconds of one module; each answer is computed once."""
+    """The kernels, bytes and microseconds of one module; each answer is computed once. ``text`` are those of the text it was made from."""
 
-    def __init__(self, view: ModuleView, settings: Settings) -> None:
-        self.view, self.settings = view, settings
+    def __init__(self, view: ModuleView, settings: Settings, text: Costs | None = None) -> None:
+        self.text = text
+        self.view, self.settings = view, settings.of(view.module)
 
     @cached_property
     def inner(self) -> Costs:
         """The costs of the primitives, if the module is not made of primitives itself."""
         primitive = self.view.primitive
-        return self if primitive is None or primitive is self.view.module else Costs(ModuleView(primitive), self.settings)
+        return self if primitive is None or primitive is self.view.module else Costs(ModuleView(primitive), self.settings, self)
 
     @cached_property
     def machine(self) -> Machine:
@@ -44,6 +47,22 @@ class Costs:
             expanded = module.is_primitive and not module.dialect.primitive
             return Planned(self.view.primitive, self.settings.policy, self.settings.device, expanded)
         except (UserError, ValueError):
+            return None
+
+    @cached_property
+    def decided(self) -> tuple[Module, list[Plan]] | None:
+        """The module that the policy judges, and its plans, from which all verdicts on edges come; None if it cannot judge.
+
+        It is the text where the policy is about the operators of its format (``tvm`` for Relay), else its primitives.
+        """
+        if self.text is not None:
+            return self.text.decided
+        module, settings = self.view.module, self.settings
+        if module.dialect.primitive or not reads_text(settings.policy, module):
+            return (self.planned.module, self.planned.plans) if self.planned is not None else None
+        try:
+            return module, plans(module, settings.policy, settings.device)
+        except UserError:
             return None
 
     @cached_property

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from irscope.analysis.survey import Survey
+from irscope.fusion import AUTO
 from irscope.graph import Module
 from irscope.lint.gates.expect_dtype import ExpectDtype
 from irscope.lint.gates.max_kernels import MaxKernels
@@ -22,7 +23,7 @@ from irscope.source import Finding
 class Demands:
     """Budgets are None if not set; sizes are bytes. ``machine`` names a machine table, or its file."""
 
-    policy: str = "irscope"
+    policy: str = AUTO
     device: str | None = None
     machine: str = ""
     max_kernels: int | None = None
@@ -56,7 +57,7 @@ class Demands:
         """The findings for broken demands. Raises UserError if a demand cannot be checked."""
         findings: list[Finding] = []
         if self.plans:
-            planned = planned or Planned(module, self.policy, self.device)
+            planned = planned or Planned(module, self.settings.of(module).policy, self.device)
             if self.max_kernels is not None:
                 findings += MaxKernels.judge(planned, self.max_kernels)
             if self.max_traffic is not None:

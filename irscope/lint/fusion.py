@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from irscope.analysis.values import written
 from irscope.expand import expand
 from irscope.expand.torchscript.constants import elided_constants
-from irscope.fusion import AsWritten, Plan, compiler_of, installed_remark, policy_for, policy_named, uncompared
+from irscope.fusion import AsWritten, EdgeVerdict, Plan, compiler_of, installed_remark, policy_for, policy_named, uncompared
 from irscope.fusion.recorded import Recorded, recorded_plans
-from irscope.graph import Module, Typing, callees_first
+from irscope.graph import Module, Node, Typing, callees_first
 from irscope.lint.view import ModuleView
 from irscope.source import UserError
 from irscope.version import __version__
+
+APART = ("all", "some", "none")
+"""How far apart an edge keeps two operators."""
 
 
 def plans(module: Module, policy: str, device: str | None = None, expanded: bool = False) -> list[Plan]:
@@ -34,8 +40,21 @@ def plans(module: Module, policy: str, device: str | None = None, expanded: bool
 
 def reads_text(policy: str, module: Module) -> bool:
     """Whether a policy judges the operators of the text, rather than its primitives. HLO is its own primitives, but for what it calls."""
-    chosen = policy_named(policy)
-    return module.format in getattr(chosen, "reads", ("hlo",)) if isinstance(chosen, AsWritten) else module.dialect.primitive
+    return module.dialect.primitive or module.dialect is getattr(policy_named(policy), "dialect", None)
+
+
+def furthest_apart(verdicts: Iterable[EdgeVerdict]) -> dict[tuple[Node, Node], EdgeVerdict]:
+    """Of the verdicts on edges between two operators of the text, the first that keeps them furthest apart.
+
+    Edges between the primitives of one operator are left out.
+    """
+    found: dict[tuple[Node, Node], EdgeVerdict] = {}
+    for verdict in verdicts:
+        ends = written(verdict.producer), written(verdict.consumer)
+        before = found.get(ends)
+        if ends[0] is not ends[1] and (before is None or APART.index(verdict.fused) > APART.index(before.fused)):
+            found[ends] = verdict
+    return found
 
 
 def version_of(policy: str, module: Module | None = None) -> str:

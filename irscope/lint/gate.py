@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import ClassVar
 
-from irscope.graph import Graph, Module, Node
+from irscope.graph import Graph, Kind, Module, Node
 from irscope.lazy import modules_of
 from irscope.lint.rule import Rule, all_rules, find_rule
 from irscope.source import Finding, Note, Severity
@@ -34,6 +34,16 @@ class Gate(Rule):
             return cls.located(module, at, message, notes, help)
         node, graph = (at[1].name, at[0].name) if at is not None else ("", module.entry)
         return Finding(cls.code, cls.name, cls.severity, message, module.source, notes=notes, help=help, node=node, graph=graph)
+
+
+    @classmethod
+    def not_known(cls, module: Module, figure: str, value: tuple[Graph, Node], why: str = "") -> Finding:
+        """The finding of a gate whose figure is not known, because of the size or the trips of one value: it is not met."""
+        node = value[1]
+        input_name = node.name if node.op.kind is Kind.LEAF else "NAME"
+        help = "" if why else f"--shape {input_name}=8,3 binds the size of an input"
+        reason = why or f"the text does not say the size of %{node.name} ({node.type})"
+        return cls.broken(module, f"{figure} not known: {reason}", at=value, help=help)
 
 
 @cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.analysis.calls import BodyUse, body_use
-from irscope.analysis.cost import is_free
+from irscope.analysis.cost import is_free, is_unsized
 from irscope.analysis.survey import Survey
 from irscope.analysis.values import written as origin
 from irscope.fusion import EdgeVerdict
@@ -76,6 +76,17 @@ class Planned:
             if has_body(node)
             for inner in node.bodies[0].nodes
         }
+
+    @cached_property
+    def unsized(self) -> tuple[Graph, Node] | None:
+        """A value of unknown size: fusion and traffic depend on it, so that no figure of the plan is known."""
+        return next(((plan.graph, node) for plan in self.plans for node in plan.graph.nodes if is_unsized(node.type)), None)
+
+    @cached_property
+    def open_loop(self) -> tuple[Graph, Node] | None:
+        """A loop that runs an unknown number of times, and counts as one trip: traffic and time are too low."""
+        return next(((plan.graph, node) for plan in self.plans for node in self.survey.calls.open_loops
+                     if node.index < len(plan.graph.nodes) and plan.graph.nodes[node.index] is node), None)
 
     @property
     def kernels(self) -> int:

@@ -15,8 +15,9 @@ class FileReport:
     """One file: its findings, and (with ``--why-not-fused``) the edges of its graphs. ``readable``: its own parser would take it.
 
     ``remarks`` say what a reader of the edges should know: how sure the policy is of this text. ``stages`` tell, module by module, what
-    fusion is worth. ``policy`` is the policy that judged the edges, with the release that it follows. ``skipped`` says why rules or
-    policies did not look at the text. Findings of ``fail_on`` and above make the run fail.
+    fusion is worth. ``policy`` is the policy whose kernels findings and edges are about, with the release that it follows; ``why`` is
+    what in the text chose it (empty: it was named). ``skipped`` says why rules or policies did not look at the text. Findings of
+    ``fail_on`` and above make the run fail.
     """
 
     file: str
@@ -27,6 +28,7 @@ class FileReport:
     stages: list[Stages] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     policy: str = ""
+    why: str = ""
     fail_on: Severity = Severity.WARNING
 
     @property
@@ -60,6 +62,16 @@ class Report:
     statistics: bool = False
     everything: bool = False
     pair: tuple[str, str] | None = None
+
+    def chosen(self) -> list[str]:
+        """A line for each policy that a text chose: ``policy xla-cpu@jaxlib-0.12.0.1: an HLO module, and nothing in it shows a GPU``."""
+        files: dict[str, list[str]] = {}
+        for file in self.files:
+            if file.why:
+                files.setdefault(f"policy {file.policy}: {file.why}", []).append(file.file)
+        if len(files) == 1:
+            return list(files)
+        return [f"{line} ({names[0] if len(names) == 1 else f'{len(names)} files'})" for line, names in files.items()]
 
     def findings(self) -> list[Finding]:
         """The findings of all files."""

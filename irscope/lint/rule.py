@@ -10,12 +10,12 @@ from functools import cache
 from textwrap import dedent
 from typing import ClassVar
 
+from irscope.fusion import AUTO
 from irscope.graph import Dialect, Graph, Module, Node
 from irscope.lazy import modules_of
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
-from irscope.lint.settings import POLICY
 from irscope.source import Finding, Note, Severity, did_you_mean
 from irscope.source.errors import UserError
 
@@ -40,7 +40,7 @@ class Fixture:
     format: str
     text: str
     nodes: tuple[str, ...] = ()
-    policy: str = POLICY
+    policy: str = AUTO
     written: str = ""
     """The text without a header and without the computations that were added."""
 
@@ -54,7 +54,7 @@ class Fixture:
         return "\n".join(("```", *lines, "```"))
 
     @staticmethod
-    def hlo(text: str, *nodes: str, policy: str = POLICY) -> Fixture:
+    def hlo(text: str, *nodes: str, policy: str = AUTO) -> Fixture:
         """An HLO fixture; ``text`` is indented as its surroundings and needs no header, and none of :data:`REDUCERS`."""
         wanted = [name for name in REDUCERS if f"to_apply={name}" in text and f"{name} {{" not in text]
         computations = "".join(REDUCER.format(name=name, result=REDUCERS[name]) for name in wanted)
@@ -62,7 +62,7 @@ class Fixture:
         return Fixture("hlo", f"HloModule m\n\n{computations}{written}\n", nodes, policy, written)
 
     @staticmethod
-    def relay(text: str, *nodes: str, policy: str = POLICY) -> Fixture:
+    def relay(text: str, *nodes: str, policy: str = AUTO) -> Fixture:
         """A Relay fixture; ``text`` is indented as its surroundings and needs no header."""
         written = dedent(text).strip()
         return Fixture("relay", f'#[version = "0.0.5"]\n{written}\n', nodes, policy, written)
@@ -78,7 +78,7 @@ class Fixture:
         return Fixture("export", dedent(text).strip() + "\n", nodes)
 
     @staticmethod
-    def torchscript(text: str, *nodes: str, policy: str = POLICY) -> Fixture:
+    def torchscript(text: str, *nodes: str, policy: str = AUTO) -> Fixture:
         """A TorchScript fixture; ``text`` is indented as its surroundings."""
         return Fixture("torchscript", dedent(text).strip() + "\n", nodes, policy)
 
@@ -185,7 +185,11 @@ class Rule:
         parts = inspect.cleandoc(cls.__doc__ or "").split("\n## ")[1:]
         sections = [Section(part.split("\n", 1)[0].strip(), part.split("\n", 1)[1].strip()) for part in parts]
         has_own = any(section.heading == "Example" for section in sections)
-        return sections if has_own or not cls.bad else [*sections[:2], Section("Example", cls.bad[0].example), *sections[2:]]
+        if has_own or not cls.bad:
+            return sections
+        first = cls.bad[0]
+        under = f"\n\nThis is reported under `--policy {first.policy}`." if first.policy != AUTO else ""
+        return [*sections[:2], Section("Example", first.example + under), *sections[2:]]
 
 
 def place_of(module: Module, node: Node) -> tuple[int, int]:

@@ -119,19 +119,23 @@ class Session:
         judged = self._sound(report, contexts, demands, file)
         for context in judged:
             report.findings += self._gates(file, context, demands, len(contexts) > 1)
+        report.policy = ", ".join(dict.fromkeys(version_of(context.settings.policy, context.module) for context in contexts))
+        report.why = ", ".join(dict.fromkeys(context.settings.why for context in contexts if context.settings.why))
         if self.options.why and self.options.log is not None:
             for context in judged:
                 edges, notes = judge_by_log(context.module, self.options.log, demands.device, self.options.pair)
                 report.edges += edges_of(context, edges)
                 report.remarks += notes
+            report.policy, report.why = self.options.log.compiler, ""
         elif self.options.why:
-            self._edges(report, judged, demands)
-            report.policy = ", ".join(dict.fromkeys(version_of(demands.policy, context.module) for context in judged))
-            report.remarks += [remark for context in judged for remark in remarks(context.module, demands.policy, demands.device)]
+            self._edges(report, judged)
+            report.remarks += [remark for context in judged
+                               for remark in remarks(context.module, context.settings.policy, context.settings.device)]
             if self.options.pair is None:
                 report.stages = [columns for context in judged if (columns := stages(context)) is not None]
         ignored = (*self.options.ignore, *table.get("ignore", ()))
         report.findings = [f for f in report.findings if not any(fits_rule(word, f) for word in ignored)]
+        report.skipped += self._silent(contexts)
         if self._suppressor is not None:
             report.findings = self._suppressor.remaining(file, report.findings, reading.modules)
         if self._accepted is not None:
@@ -158,12 +162,12 @@ class Session:
             report.findings += [f for f in found.errors() if (f.offset, f.message) not in reported]
         return [context for context in contexts if context.soundness.allows(Use.POLICIES)] if needed else []
 
-    def _edges(self, report: FileReport, contexts: list[Context], demands: Demands) -> None:
+    def _edges(self, report: FileReport, contexts: list[Context]) -> None:
         """The verdicts on the edges of each module; a pair that is asked for need stand in one of them only."""
         missing: UserError | None = None
         for context in contexts:
             try:
-                edges, kernels = answer(context.module, demands.policy, demands.device, self.options.pair, context)
+                edges, kernels = answer(context, self.options.pair)
             except UserError as error:
                 if self.options.pair is None or len(contexts) == 1:
                     raise
@@ -172,6 +176,13 @@ class Session:
             report.edges += edges_of(context, edges, kernels)
         if missing is not None and not report.edges:
             raise missing
+
+    def _silent(self, contexts: list[Context]) -> list[str]:
+        """Why rules that were selected one by one find nothing: they are about the kernels of other compilers."""
+        wanted = {word.lower() for word in self.options.select}
+        return [f"{rule.code} is about the kernels of {' and '.join(rule.policies)}, not of {context.settings.compiler}: --policy names one"
+                for context in contexts for rule in all_rules()
+                if rule.policies and context.settings.compiler not in rule.policies and wanted & {rule.code.lower(), rule.name}]
 
     def report(self) -> Report:
         """All files, and last the settings themselves if they contain an unused suppression."""
@@ -190,7 +201,7 @@ class Session:
         edges = [edge for file in self._files for edge in file.edges]
         if edges and all(edge.verdict.recorded for edge in edges):
             return "the compiler's own record"
-        return version_of(self._demands({}).policy) if self.options.why else ""
+        return ", ".join(dict.fromkeys(file.policy for file in self._files if file.policy)) if self.options.why else ""
 
     @property
     def stale(self) -> int:
@@ -249,11 +260,12 @@ class Session:
         """What the demands find. They look at the kernels that rules look at: what is called is written out where it is called."""
         module = context.module
         key = self._key(file) + (f"#{module.name}" if several else "")
-        version = version_of(demands.policy, module)
+        settings = context.settings
+        version = version_of(settings.policy, module)
         before = self._before.get(key)
         planned = None
         if demands.plans or self.options.track_fusion or before is not None:
-            planned = context.costs.planned or Planned(module, demands.policy, demands.device)
+            planned = context.costs.planned or Planned(module, settings.policy, settings.device)
         findings = demands.judge(module, planned)
         if planned is not None and self.options.track_fusion:
             self.fusion[key] = record(planned, version)

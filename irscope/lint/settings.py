@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from irscope.fusion import compiler_of
+from irscope.fusion import AUTO, compiler_of, origin_of
 from irscope.graph import Module
 from irscope.lint.machine import BUILT_IN, DEFAULT, Machine, machine_named
-
-POLICY = "irscope"
 
 ScalarLoops = Callable[[Module], Iterable[tuple[str, tuple[str, ...], int, bool]]]
 """Gives the kernels of a module that compute without vectors: the name, the user's nodes, the steps, and whether its end depends on data.
@@ -21,13 +19,21 @@ The room that compiles lies beside this one; the command brings it."""
 class Settings:
     """``policy`` and ``device`` as for ``--why-not-fused``; ``machine`` names a table or its file (empty: the one that fits the policy).
 
-    ``loops`` looks at compiled kernels, for the rule that asks for them.
+    ``loops`` looks at compiled kernels, for the rule that asks for them. ``why``: what in the text chose the policy, where none was named.
     """
 
-    policy: str = POLICY
+    policy: str = AUTO
     device: str | None = None
     machine: str = ""
     loops: ScalarLoops | None = None
+    why: str = ""
+
+    def of(self, module: Module) -> Settings:
+        """These settings with the policy of the compiler that a module comes from, where none is named."""
+        if self.policy != AUTO:
+            return self
+        origin = origin_of(module, self.device)
+        return replace(self, policy=origin.policy, why=origin.why)
 
     @property
     def compiler(self) -> str:

@@ -10,6 +10,7 @@ from irscope.fusion import EdgeVerdict
 from irscope.graph import Graph, Node
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
+from irscope.lint.fusion import furthest_apart
 from irscope.lint.rule import Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.ops import hlo
@@ -51,23 +52,28 @@ class UnfusedEdge:
 
 def unfused_edges(context: Context, rules: Collection[str] = ()) -> Iterator[UnfusedEdge]:
     """The edges that are not fused, in the order of the text; only those that one of ``rules`` decided (empty: all)."""
-    if context.costs.planned is None:
+    if context.costs.decided is None:
         return
-    kernels = context.costs.planned
-    for plan in kernels.plans:
-        bodies = [body for node in plan.graph.nodes if node.op is hlo.fusion for body in node.bodies]
-        planned = {plan.graph, *bodies}
-        for verdict in plan.unfused():
-            if rules and verdict.rule not in rules:
-                continue
-            # The compiler may have rewritten the graph first: what the text does not have is no place for a finding.
-            find = context.view.original if verdict.graph in planned else context.view.in_text
-            own = [find(end, verdict.graph) for end in (verdict.producer, verdict.consumer)]
-            if own[0] is None or own[1] is None or written(own[0]) is written(own[1]):
-                continue  # the user cannot change edges between the primitives of one operator of the text
-            if not (is_annotation(own[0]) or is_annotation(own[1])):
-                together = kernels.in_one_call(verdict.producer, verdict.consumer)
-                yield UnfusedEdge(own[0], own[1], context.view.graph_of[own[1]], verdict, together)
+    (judged, plans), kernels = context.costs.decided, context.costs.planned
+    text = context.costs.text.view if context.costs.text is not None else None
+    apart = [verdict for plan in plans for verdict in plan.unfused()]
+    if text is not None and judged is not text.module:
+        apart = list(furthest_apart(apart).values())
+    planned = {graph for plan in plans for graph in (plan.graph, *(b for n in plan.graph.nodes if n.op is hlo.fusion for b in n.bodies))}
+    for verdict in apart:
+        if rules and verdict.rule not in rules:
+            continue
+        # The compiler may have rewritten the graph first: what the text does not have is no place for a finding.
+        find = context.view.original if verdict.graph in planned else context.view.in_text
+        ends = find(verdict.producer, verdict.graph), find(verdict.consumer, verdict.graph)
+        if text is not None and verdict.producer in text.graph_of and verdict.consumer in text.graph_of:
+            ends = context.view.between(verdict.producer, verdict.consumer) or ends
+        producer, consumer = ends
+        if producer is None or consumer is None or written(producer) is written(consumer):
+            continue  # the user cannot change edges between the primitives of one operator of the text
+        if not (is_annotation(producer) or is_annotation(consumer)):
+            together = kernels is not None and kernels.in_one_call(verdict.producer, verdict.consumer)
+            yield UnfusedEdge(producer, consumer, context.view.graph_of[consumer], verdict, together)
 
 
 def findings_by_producer(context: Context, rule: Rule, rules: Collection[str], say: str) -> Iterator[RuleFinding]:
@@ -89,4 +95,4 @@ def findings_by_producer(context: Context, rule: Rule, rules: Collection[str], s
             notes=tuple(Note(f"%{edge.consumer.name} ({edge.consumer.op.name}) reads it", edge.consumer.loc) for edge in edges[:LISTED]),
             help=first.verdict.counterfactual,
             saves=first.saves,
-        )
+        ).stating(edge.verdict for edge in edges)

@@ -4,57 +4,56 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import pairwise
 
 from irscope.analysis.values import written
-from irscope.fusion import EdgeVerdict, Plan, across_releases, policy_for
+from irscope.fusion import AUTO, EdgeVerdict, Plan, across_releases, policy_for
 from irscope.fusion.logs.events import FusionLog
 from irscope.fusion.logs.verdicts import verdicts_by_log
 from irscope.graph import Graph, Module, Node
 from irscope.lint.context import Context
-from irscope.lint.fusion import plans, reads_text
+from irscope.lint.fusion import furthest_apart, plans, reads_text
 from irscope.lint.kernels import Kernel, kernels_of
 from irscope.lint.settings import Settings
 from irscope.source import UserError
 
 NEAREST = 5
 """Names that are offered for one that is not there."""
-APART = ("all", "some", "none")
-"""How far apart an edge keeps two operators."""
 _NAME = re.compile(r"%([\w.\-]+)")
 
 
-def verdicts_of(module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None) -> list[EdgeVerdict]:
+def verdicts_of(module: Module, policy: str = AUTO, device: str | None = None, pair: tuple[str, str] | None = None) -> list[EdgeVerdict]:
     """A verdict on every edge of the graphs that the entry runs, or on the edges between the two nodes of ``pair``.
 
     Raises UserError for an unknown policy or node, and if no edge joins the pair.
     """
-    return answer(module, policy, device, pair)[0]
+    return answer(Context(module, Settings(policy, device)), pair)[0]
 
 
-def answer(
-    module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None, context: Context | None = None
-) -> tuple[list[EdgeVerdict], dict[EdgeVerdict, Kernel]]:
-    """The verdicts, and for a requested pair that is fused, the kernel that computes both. ``context`` may have the plans already."""
-    usable = context is not None and (context.view.primitive is module or not reads_text(policy, module))
-    planned = context.costs.planned if context is not None and usable else None
-    made = planned.plans if planned is not None else plans(module, policy, device)
-    verdicts = _between(module, [verdict for plan in made for verdict in _in_the_text(module, plan)], policy, pair)
-    judged = module if reads_text(policy, module) else context.view.primitive if context is not None else None
-    if judged is not None and not any(verdict.recorded for verdict in verdicts):
-        verdicts = across_releases(policy_for(policy, module), judged, verdicts)
-    if pair is None:
-        return verdicts, {}
-    kernels = kernels_of(module, made, verdicts)
-    if module.dialect.primitive:
-        # Called computations get verdicts in place, and become part of kernels in their callers.
-        context = Context(module, Settings(policy, device))
-        if context.view.primitive is not module and context.costs.planned is not None:
-            kernels |= kernels_of(module, context.costs.planned.plans, verdicts)
-    return verdicts, kernels
+def answer(context: Context, pair: tuple[str, str] | None = None) -> tuple[list[EdgeVerdict], dict[EdgeVerdict, Kernel]]:
+    """The verdicts, and for a requested pair that is fused, the kernel that computes both."""
+    module, settings = context.module, context.settings
+    judged, made = context.costs.decided or (module, plans(module, settings.policy, settings.device))
+    try:
+        verdicts = _between(module, _verdicts(context, judged, made), settings.policy, pair)
+    except UserError:
+        if judged is module or not module.dialect.primitive:
+            raise
+        # A call may have been asked for: the text is judged with its calls, which then are operators.
+        made = plans(module, settings.policy, settings.device)
+        verdicts = _between(module, _verdicts(context, module, made), settings.policy, pair)
+    return verdicts, kernels_of(module, made, verdicts) if pair is not None else {}
+
+
+def _verdicts(context: Context, judged: Module, made: Sequence[Plan]) -> list[EdgeVerdict]:
+    """The verdicts of plans in the names of the text, and what the releases of the compiler make of each edge."""
+    verdicts = [verdict for plan in made for verdict in plan.verdicts]
+    if not any(verdict.recorded for verdict in verdicts):
+        verdicts = across_releases(policy_for(context.settings.policy, context.module), judged, verdicts)
+    return list(_in_the_text(context.module, judged, verdicts))
 
 
 def judge_by_log(module: Module, log: FusionLog, device: str | None = None,
@@ -64,24 +63,26 @@ def judge_by_log(module: Module, log: FusionLog, device: str | None = None,
     return _between(module, verdicts, log.name, pair), notes
 
 
-def _in_the_text(module: Module, plan: Plan) -> Iterable[EdgeVerdict]:
-    """The verdicts of a plan between the operators that the text has: of TorchScript and Relay, not between the primitives of one.
+def _in_the_text(module: Module, judged: Module, verdicts: Iterable[EdgeVerdict]) -> Iterator[EdgeVerdict]:
+    """The verdicts on a module that was made from the text, between the operators that the text has: not between the primitives of one.
 
     Where several edges join two operators, the one that keeps them furthest apart is kept.
     """
-    if module.dialect.primitive or any(plan.graph is graph for graph in module.graphs.values()):
-        return plan.verdicts
-    text = {node.name: written(node).name for node in plan.graph.nodes}
-    found: dict[tuple[Node, Node], EdgeVerdict] = {}
-    for verdict in plan.verdicts:
-        ends = written(verdict.producer), written(verdict.consumer)
-        if ends[0] is ends[1]:
-            continue
-        before = found.get(ends)
-        if before is None or APART.index(verdict.fused) > APART.index(before.fused):
-            cause, way_out = (_NAME.sub(lambda m: "%" + text.get(m[1], m[1]), words) for words in (verdict.cause, verdict.counterfactual))
-            found[ends] = replace(verdict, producer=ends[0], consumer=ends[1], cause=cause, counterfactual=way_out)
-    return found.values()
+    if judged is module:
+        yield from verdicts
+        return
+    names: dict[Graph, dict[str, str]] = {}
+    for (producer, consumer), verdict in furthest_apart(verdicts).items():
+        if verdict.graph not in names:
+            names[verdict.graph] = {node.name: written(node).name for node in verdict.graph.nodes}
+        text = names[verdict.graph]
+        yield replace(verdict, producer=producer, consumer=consumer, cause=_renamed(verdict.cause, text),
+                      counterfactual=_renamed(verdict.counterfactual, text))
+
+
+def _renamed(words: str, names: Mapping[str, str]) -> str:
+    """Words about nodes, by other names."""
+    return _NAME.sub(lambda match: "%" + names.get(match[1], match[1]), words)
 
 
 def _between(module: Module, verdicts: list[EdgeVerdict], policy: str, pair: tuple[str, str] | None) -> list[EdgeVerdict]:

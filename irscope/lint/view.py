@@ -9,11 +9,12 @@ from operator import attrgetter
 
 from irscope.analysis.scopes import scope_of
 from irscope.analysis.survey import Survey
-from irscope.analysis.values import uniform_axes
+from irscope.analysis.values import uniform_axes, written
 from irscope.expand import expand
 from irscope.expand.expand import inline
 from irscope.expand.torchscript import Given, TypesSeen, types_of_run
 from irscope.expand.torchscript.constants import elided_constants
+from irscope.fusion.canonicalise import is_kept_call
 from irscope.graph import Graph, Module, Node, Op, TensorType, Type, Typing, callees_first
 from irscope.ops import hlo
 from irscope.ops.module_attributes import HloModule
@@ -129,6 +130,20 @@ class ModuleView:
         """The node of a name in the graph of a name, else in any graph; None where the text has none."""
         return self._named.get((graph, name)) or self._anywhere.get(name)
 
+    def between(self, producer: Node, consumer: Node) -> tuple[Node, Node] | None:
+        """Two operators of the text as primitives of this module: those that an edge joins, else the last of each; None without such."""
+        ends = self._last.get(producer), self._last.get(consumer)
+        return self._joined.get((producer, consumer)) or ((ends[0], ends[1]) if ends[0] is not None and ends[1] is not None else None)
+
+    @cached_property
+    def _joined(self) -> dict[tuple[Node, Node], tuple[Node, Node]]:
+        return {(written(operand), written(node)): (operand, node) for graph in self.graphs for node in graph.nodes
+                for operand in node.operands if written(operand) is not written(node)}
+
+    @cached_property
+    def _last(self) -> dict[Node, Node]:
+        return {written(node): node for graph in self.graphs for node in graph.nodes}
+
     def in_text(self, node: Node, graph: Graph) -> Node | None:
         """The node of the text that has the name of a node of a plan; None where there is none."""
         return node if node in self.graph_of else self.find(graph.name, node.name)
@@ -149,7 +164,8 @@ class ModuleView:
         HLO stays as written, except for calls, which JAX emits for each function under ``jit`` and compilers inline first.
         """
         written = self.module.dialect.primitive
-        calls = written and not self.optimised and any(node.op is hlo.call for graph in self.graphs for node in graph.nodes)
+        calls = written and not self.optimised and any(
+            node.op is hlo.call and not is_kept_call(self.module, node) for graph in self.graphs for node in graph.nodes)
         if self.module.is_primitive and not calls:
             return self.module
         try:

@@ -120,9 +120,9 @@ def test_budgets_judge_by_the_figures_that_they_tell(cli: Cli, tmp_path: Path) -
     kernels, traffic = planned.kernels, round(planned.traffic)
     (tmp_path / "m.hlo").write_text(APART)
     for option, limit, code in (("--max-kernels", kernels, "KRN003"), ("--max-traffic", traffic, "KRN004"), ("--max-memory", 512, "MEM001")):
-        fine = cli("lint", tmp_path / "m.hlo", option, limit, "--isolated", "--select", "DTY")
+        fine = cli("lint", tmp_path / "m.hlo", option, limit, "--isolated", "--select", "DTY", "--policy", "irscope")
         assert (fine.exit_code, fine.stdout) == (0, "no findings\n"), option
-        over = cli("lint", tmp_path / "m.hlo", option, limit - 1, "--isolated", "--select", "DTY", "--format", "concise")
+        over = cli("lint", tmp_path / "m.hlo", option, limit - 1, "--isolated", "--policy", "irscope", "--select", "DTY", "--format", "concise")
         assert over.exit_code == 1
         assert code in over.stdout
 
@@ -187,11 +187,11 @@ def test_a_query_narrows_what_is_expected(cli: Cli, tmp_path: Path) -> None:
 def test_a_fusion_that_was_lost_is_told_against_the_baseline(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("m.hlo").write_text(CHAIN)
-    assert cli("lint", "m.hlo", "--write-baseline", "b.json", "--track-fusion").exit_code == 0
+    assert cli("lint", "m.hlo", "--policy", "irscope", "--write-baseline", "b.json", "--track-fusion").exit_code == 0
     assert read_fusion("b.json")["m.hlo"]["kernels"] == Planned(module(CHAIN), "irscope").kernels
-    assert cli("lint", "m.hlo", "--baseline", "b.json").stdout == "no findings\n"
+    assert cli("lint", "m.hlo", "--policy", "irscope", "--baseline", "b.json").stdout == "no findings\n"
     Path("m.hlo").write_text(APART)
-    worse = cli("lint", "m.hlo", "--baseline", "b.json", "--format", "json")
+    worse = cli("lint", "m.hlo", "--policy", "irscope", "--baseline", "b.json", "--format", "json")
     assert worse.exit_code == 1
     [finding] = [f for f in json.loads(worse.stdout)["files"][0]["findings"] if f["code"] == "FUS019"]
     assert re.fullmatch(r"3 kernels instead of 1 and .* moved instead of 960 B under irscope@.*, since the baseline was written", finding["message"])

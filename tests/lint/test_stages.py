@@ -86,7 +86,7 @@ def test_on_a_gpu_the_host_runs_ahead() -> None:
 
 @pytest.mark.parametrize(("suffix", "format"), [("hlo", "hlo"), ("txt", "torchscript"), ("relay", "relay")])
 def test_every_format_has_its_table(suffix: str, format: str) -> None:
-    found = told((PATTERNS / f"linear_gelu.{suffix}").read_text(), format)
+    found = told((PATTERNS / f"linear_gelu.{suffix}").read_text(), format, Settings("irscope"))
     eager, captured, fused, _ = found.stages
     assert eager.launches == captured.launches > fused.launches
     assert eager.us > captured.us > fused.us
@@ -94,7 +94,7 @@ def test_every_format_has_its_table(suffix: str, format: str) -> None:
 
 
 def test_lifted_blockers_are_named() -> None:
-    found = told(find_rule("FUS003").bad[0].text)
+    found = told(find_rule("FUS003").bad[0].text, settings=Settings("irscope"))
     assert found.lifted == {"FUS003": 1}
     assert found.stages[3].us < found.stages[2].us
     assert found.stages[3].launches < found.stages[2].launches

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import irscope
+from irscope.lint.context import Context
 from irscope.lint.kernels import Kernel
+from irscope.lint.settings import Settings
 from irscope.lint.verdicts import answer
 from tests.conftest import Cli
 
@@ -24,7 +26,7 @@ def test_a_fused_edge_names_its_kernel(samples: Path, cli: Cli) -> None:
 @pytest.mark.parametrize("policy", ["xla-cpu", "xla-gpu", "irscope"])
 def test_a_kernel_that_reaches_into_a_called_function_is_named(samples: Path, policy: str) -> None:
     module = irscope.load(samples / "residual.pre.hlo").module()
-    edges, kernels = answer(module, policy, None, ("mul.6", "mul.7"))
+    edges, kernels = answer(Context(module, Settings(policy)), ("mul.6", "mul.7"))
     (edge,) = edges
     kernel = kernels[edge]
     assert (edge.fused, kernel.name) == ("all", "max.3")
@@ -33,7 +35,7 @@ def test_a_kernel_that_reaches_into_a_called_function_is_named(samples: Path, po
 
 def test_an_edge_that_is_apart_keeps_its_reason_and_has_no_kernel(samples: Path) -> None:
     module = irscope.load(samples / "residual.pre.hlo").module()
-    (edge,), kernels = answer(module, "xla-cpu", None, ("conv_general_dilated.2", "mul.7"))
+    (edge,), kernels = answer(Context(module, Settings("xla-cpu")), ("conv_general_dilated.2", "mul.7"))
     assert (edge.fused, edge.reason, kernels) == ("none", "operand can not be duplicated", {})
 
 

@@ -24,8 +24,11 @@ class Canonical:
 
 
 def is_kept_call(module: Module, node: Node) -> bool:
-    """Whether a node is a call that the text forbids to inline."""
-    return node.op is hlo.call and 'inlineable="false"' in str(module.raw(node).get("frontend_attributes", ""))
+    """Whether a node is a call that the text forbids to inline, or that runs on a stream of its own (call_inliner.cc)."""
+    if node.op is not hlo.call:
+        return False
+    attributes = str(module.raw(node).get("frontend_attributes", ""))
+    return 'inlineable="false"' in attributes or "_xla_stream_annotation" in attributes
 
 
 def canonicalise(module: Module, rewrite: Rewrite = run_cpu) -> Canonical:

@@ -42,10 +42,13 @@ def early_signs(module: Module, on_gpu: bool = False, rewriting: Rewriting = GPU
 
     One sign is enough: the name of the dump, an operator that XLA replaces before it fuses, a text without layouts, or arithmetic in a
     text with layouts that XLA would have simplified. What only XLA's passes emit (fusions, bitcasts, a schedule) outweighs them. A text
-    that XLA did not print (its first line has no layout of the entry) was written by hand, and is judged as it is.
+    that XLA did not print (its first line has no layout of the entry) was written by hand, and is judged as it is. A format that is
+    translated to HLO is always from before.
     """
     if not may_be_early(module):
         return []
+    if module.dialect.translate is not None:
+        return [module.dialect.module]
     if "before_optimizations" in module.source.name:
         return ["the name of the dump"]
     graphs = computations(module)
@@ -63,7 +66,10 @@ def early_signs(module: Module, on_gpu: bool = False, rewriting: Rewriting = GPU
 
 
 def may_be_early(module: Module) -> bool:
-    """Whether XLA printed a text that shows no sign, neither in its operators nor in its name, that its passes have rewritten it."""
+    """Whether a text is translated to HLO, or XLA printed it and it shows no sign, neither in its operators nor in its name, that its
+    passes have rewritten it."""
+    if module.dialect.translate is not None:
+        return True
     name = module.source.name
     attrs = HloModule.of(module)
     return (attrs.entry_computation_layout is not None and not attrs.is_scheduled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from irscope.formats.torchscript.names import functional
-from irscope.graph import Graph, Kind, Module, Node, TensorType
+from irscope.graph import UNKNOWN, Graph, Kind, Module, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.gate import Gate
 from irscope.lint.savings import human_bytes
@@ -26,6 +26,8 @@ ACCUMULATE = (
 """Operators that hold wide accumulators by design: normalisations, sums, losses."""
 SOURCES = sets.hlo("parameter constant") | sets.torchscript("prim::Constant")
 MAX_SHOWN = 20
+UNTYPED = (str(UNKNOWN), "Tensor")
+"""Types of values that may have any element type."""
 
 
 class ExpectDtype(Gate):
@@ -73,7 +75,18 @@ class ExpectDtype(Gate):
         if len(islands) > MAX_SHOWN:
             n = sum(len(island) for _, island in islands[MAX_SHOWN:])
             findings.append(cls.broken(module, f"{n} more operators are not {expected}, in {len(islands) - MAX_SHOWN} islands"))
-        return findings
+        return findings + cls._untyped(module, context, chosen)
+
+    @classmethod
+    def _untyped(cls, module: Module, context: Context, chosen: set[int] | None) -> list[Finding]:
+        """A finding where operators have no known element type."""
+        found = [(graph, node) for graph in context.view.array_graphs for node in graph.nodes
+                 if node.op.kind is not Kind.LEAF and (chosen is None or id(node) in chosen) and str(node.type) in UNTYPED]
+        if not found:
+            return []
+        names = ", ".join(f"%{node.name}" for _, node in found[:3])
+        return [cls.broken(module, f"the text does not say the element type of {len(found)} values ({names})", at=found[0],
+                           help="a text with types says it: torch.jit.trace(...).inlined_graph, or irscope opt --infer")]
 
     @classmethod
     def _finding(cls, module: Module, graph: Graph, island: list[Node], expected: str, context: Context) -> Finding:

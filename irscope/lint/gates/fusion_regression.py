@@ -41,6 +41,8 @@ class FusionRegression(Gate):
     @classmethod
     def judge(cls, planned: Planned, version: str, before: dict[str, Any]) -> list[Finding]:
         """A finding when kernels or traffic grew since ``before`` (what :func:`record` gave)."""
+        if planned.unsized is not None:
+            return [cls.not_known(planned.module, "kernels and traffic are", planned.unsized)]
         kernels, traffic = int(before["kernels"]), float(before["traffic"])
         more, moved = planned.kernels - kernels, planned.traffic - traffic
         if more <= 0 and planned.traffic <= traffic * TRAFFIC_SLACK:

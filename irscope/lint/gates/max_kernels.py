@@ -33,7 +33,9 @@ class MaxKernels(Gate):
 
     @classmethod
     def judge(cls, planned: Planned, limit: int) -> list[Finding]:
-        """A finding when there are more than ``limit``."""
+        """A finding when there are more than ``limit``, or their number is not known."""
+        if planned.unsized is not None:
+            return [cls.not_known(planned.module, "the number of kernels is", planned.unsized)]
         if planned.kernels <= limit:
             return []
         module = planned.module

@@ -36,12 +36,13 @@ class MaxMemory(Gate):
 
     @classmethod
     def judge(cls, module: Module, limit: int) -> list[Finding]:
-        """A finding when the peak of the entry is above ``limit`` bytes."""
+        """A finding when the peak of the entry is above ``limit`` bytes, or not known."""
         survey = Survey(module)
         entry = survey.entry
         life = survey.memory.graphs.get(entry) if entry is not None else None
         if entry is None or life is None or life.peak <= limit:
-            return []
+            unsized = survey.memory.unsized()
+            return [cls.not_known(module, "the peak is", unsized)] if unsized is not None else []
         node = entry.nodes[life.peak_at]
         alive = survey.memory.live_at(entry, life.peak_at)
         notes = tuple(Note(f"%{n.name} holds {human_bytes(life.size[n.index])}", n.loc) for n in alive[:5])

@@ -27,16 +27,22 @@ class MaxTraffic(Gate):
     The finding names the kernels that move most; ``irscope lint --why-not-fused`` says why operators do not fuse.
 
     ## Known false positives
-    Caches are not modelled: a value that is read twice in a row may cost once. A loop with an unknown trip count counts once.
+    Caches are not modelled: a value that is read twice in a row may cost once. The
+    traffic of a loop with an unknown trip count is not known, and the demand not met.
     """
 
     code, name, option = "KRN004", "too-much-traffic", "--max-traffic"
 
     @classmethod
     def judge(cls, planned: Planned, limit: int) -> list[Finding]:
-        """A finding when more than ``limit`` bytes move."""
+        """A finding when more than ``limit`` bytes move, or their number is not known."""
+        if planned.unsized is not None:
+            return [cls.not_known(planned.module, "the traffic is", planned.unsized)]
         if planned.traffic <= limit:
-            return []
+            loop = planned.open_loop
+            if loop is None:
+                return []
+            return [cls.not_known(planned.module, "the traffic is", loop, f"%{loop[1].name} runs an unknown number of times")]
         message = f"the kernels of {planned.policy} move {human_bytes(planned.traffic)}, {human_bytes(limit)} are allowed"
         most = planned.costliest()
         roots = [(group.outputs or group.nodes)[-1] for group, _ in most]

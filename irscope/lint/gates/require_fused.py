@@ -50,10 +50,12 @@ class RequireFused(Gate):
 
     @classmethod
     def judge(cls, planned: Planned, pattern: str) -> list[Finding]:
-        """A finding for every occurrence that is apart, at its last operator; one when there is no occurrence."""
+        """A finding for every occurrence that is apart, at its last operator; one when there is no occurrence, or nothing is known."""
         words = [word.strip() for word in pattern.split(",") if word.strip()]
         if len(words) < 2:
             raise UserError(f"{pattern!r} is no chain", "two operators or more with commas between: --require-fused 'dot,add,maximum'")
+        if planned.unsized is not None:
+            return [cls.not_known(planned.module, f"the kernels of {pattern} are", planned.unsized)]
         atoms = _Atoms(planned)
         chains = list(_chains(atoms, words))
         if not chains:

@@ -22,7 +22,8 @@ LIKE = 3
 
 def write(report: Report) -> str:
     """The report as plain text; the terminal colours it."""
-    blocks = [statistics(report)] if report.statistics else [block for file in report.files for block in _findings(file, report.everything)]
+    found = [statistics(report)] if report.statistics else [block for file in report.files for block in _findings(file, report.everything)]
+    blocks = ["\n".join(report.chosen()), *found]
     of_pair = report.pair is not None
     blocks += [_edges(file, file.policy or report.policy, report.everything, of_pair) for file in report.files if report.policy]
     blocks.append(report.summary())

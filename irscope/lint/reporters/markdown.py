@@ -17,6 +17,7 @@ SIGNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "i
 def write(report: Report) -> str:
     """The verdict in one line, then a table a file; clean files are one line together."""
     blocks = ["## irscope", f"{_count(len(report.files), 'file')}, {report.summary()}."]
+    blocks += [one_line(visible(f"{line}.")) for line in report.chosen()]
     if report.statistics and report.findings():
         blocks.append(_statistics(report))
     for file in report.files:

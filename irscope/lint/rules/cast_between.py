@@ -94,7 +94,7 @@ class CastBetween(Rule):
               ROOT n = f32[1024,1024] negate(c)
             }
         """),
-        Fixture.hlo(_PRODUCT.format("c = bf16[512,512]{1,0} convert(d)", "bf16", "c")),
+        Fixture.hlo(_PRODUCT.format("c = bf16[512,512]{1,0} convert(d)", "bf16", "c"), policy="irscope"),
         Fixture.hlo(_PRODUCT.format("", "f32", "d"), policy="xla-cpu"),
         Fixture.torchscript(
             """

@@ -32,6 +32,7 @@ class LoopNotVectorised(Rule):
 
     code, name, severity, default = "VEC001", "loop-not-vectorised", Severity.INFO, False
     fix = Fix.NONE
+    policies = ("irscope",)
     bad = (
         Fixture.hlo(
             """
@@ -42,6 +43,7 @@ class LoopNotVectorised(Rule):
             }
         """,
             "s",
+            policy="irscope",
         ),
         Fixture.hlo(
             """
@@ -52,6 +54,7 @@ class LoopNotVectorised(Rule):
             }
         """.replace("LIST", _ROWS),
             "g",
+            policy="irscope",
         ),
         Fixture.torchscript(
             """
@@ -62,6 +65,7 @@ class LoopNotVectorised(Rule):
               return (%i)
         """,
             "i",
+            policy="irscope",
         ),
         Fixture.relay(
             """
@@ -71,6 +75,7 @@ class LoopNotVectorised(Rule):
             }
         """,
             "0",
+            policy="irscope",
         ),
     )
     good = (

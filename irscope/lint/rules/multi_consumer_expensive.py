@@ -135,7 +135,7 @@ class MultiConsumerExpensive(Rule):
                 notes=tuple(Note(f"%{user.name} ({user.op.name}) reads it", user.loc) for user in users),
                 help="recompute it in each user, behind a barrier that prevents CSE",
                 saves=Edit({user: partial(_own_copy, user, producer) for user in users}, (producer,), apart=True),
-            )
+            ).stating(edge.verdict for edge in edges)
 
 
 def _own_copy(user: Node, producer: Node, site: Site) -> Node:

@@ -61,6 +61,7 @@ class OpaqueBoundary(Rule):
             }
         """,
             "d",
+            policy="irscope",
         ),
         Fixture.hlo(
             """
@@ -90,6 +91,7 @@ class OpaqueBoundary(Rule):
               return (%y)
         """,
             "d",
+            policy="irscope",
         ),
         Fixture.relay(
             """
@@ -162,14 +164,15 @@ class OpaqueBoundary(Rule):
         first = edges[0]
         others = len(context.view.users(anchor, graph)) > len(edges)
         moved = size(anchor) * (1.0 if others else 2.0)
-        return self.finding(
+        found = self.finding(
             context, anchor,
             f"%{anchor.name} ({anchor.op.name}) goes through memory to %{first.consumer.name} ({first.consumer.op.name}), "
             f"{human_bytes(size(anchor))}: {first.why}",
             notes=tuple(Note(f"%{edge.consumer.name} ({edge.consumer.op.name}) reads it", edge.consumer.loc) for edge in edges),
             help=first.verdict.counterfactual or "use the fused operator of the framework, or do the elementwise work before anything else",
             saves=saving(bytes=moved, kernels=1.0),
-        ).with_severity(None if moved > SHARE * traffic and _mendable(context, graph, anchor) else Severity.INFO)
+        ).stating(edge.verdict for edge in edges)
+        return found.with_severity(None if moved > SHARE * traffic and _mendable(context, graph, anchor) else Severity.INFO)
 
 
 def _mendable(context: Context, graph: Graph, anchor: Node) -> bool:

@@ -134,7 +134,7 @@ class ReduceAfterReduce(Rule):
                 notes=(Note(f"%{edge.producer.name} ends the first kernel", edge.producer.loc),),
                 help=edge.verdict.counterfactual,
                 saves=edge.saves,
-            ).with_severity(Severity.INFO)
+            ).stating((edge.verdict,)).with_severity(Severity.INFO)
 
 
 def _first(context: Context, graph: Graph, node: Node) -> Node | None:

@@ -7,6 +7,7 @@ from functools import partial
 from irscope.analysis.values import dims, size
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
+from irscope.lint.unfused import unfused_edges
 from irscope.ops import hlo
 from irscope.ops.attributes import Transpose
 from irscope.source import Note, Severity
@@ -54,6 +55,7 @@ class ReshapeOrTransposeBetween(Rule):
             }
         """,
             "y",
+            policy="irscope",
         ),
         Fixture.hlo(
             """
@@ -69,6 +71,7 @@ class ReshapeOrTransposeBetween(Rule):
             }
         """,
             "y",
+            policy="irscope",
         ),
         Fixture.torchscript(
             """
@@ -98,6 +101,7 @@ class ReshapeOrTransposeBetween(Rule):
             }
         """,
             "2",
+            policy="irscope",
         ),
     )
     good = (
@@ -151,11 +155,12 @@ class ReshapeOrTransposeBetween(Rule):
     def check(self, context: Context) -> Findings:
         if context.view.optimised:
             return
-        for anchor, graph in context.view.primitives(*ANCHORS):
-            place = _between(context, graph, anchor)
-            if place is None:
+        places = [(anchor, place) for anchor, graph in context.view.primitives(*ANCHORS) if (place := _between(context, graph, anchor))]
+        apart = {(edge.producer, edge.consumer): edge.verdict for edge in unfused_edges(context)} if places else {}
+        for anchor, (reshape, node) in places:
+            verdicts = [apart[pair] for pair in ((anchor, reshape), (reshape, node), (anchor, node)) if pair in apart]
+            if not verdicts:
                 continue
-            reshape, node = place
             yield self.finding(
                 context, node,
                 f"%{node.name} ({node.op.name}) is not fused into %{anchor.name} ({anchor.op.name}): the {reshape.op.name} "
@@ -163,7 +168,7 @@ class ReshapeOrTransposeBetween(Rule):
                 notes=(Note(f"%{reshape.name} turns {anchor.type} into {reshape.type}", reshape.loc),),
                 help=f"do the {node.op.name} in the shape of %{anchor.name}, and the {reshape.op.name} afterwards",
                 saves=Edit({node: partial(_moved, node, reshape)}, (anchor,)),
-            )
+            ).stating(verdicts)
 
 
 def _between(context: Context, graph: Graph, anchor: Node) -> tuple[Node, Node] | None:

@@ -160,7 +160,7 @@ class UnstableSoftmax(Rule):
               ROOT n = f32[8,64] negate(x)
             }
         """),
-        Fixture.hlo(_VARIANCE.format(64, 4096)),
+        Fixture.hlo(_VARIANCE.format(64, 4096), policy="irscope"),
         Fixture.hlo("""
             ENTRY e {
               x = f32[8,128] parameter(0)
