@@ -15,7 +15,7 @@ from irscope.fusion.logs.events import FusionLog
 from irscope.fusion.logs.verdicts import verdicts_by_log
 from irscope.graph import Graph, Module, Node
 from irscope.lint.context import Context
-from irscope.lint.fusion import furthest_apart, plans, reads_text
+from irscope.lint.fusion import furthest_apart, plans
 from irscope.lint.kernels import Kernel, kernels_of
 from irscope.lint.settings import Settings
 from irscope.source import UserError
