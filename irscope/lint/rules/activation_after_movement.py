@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from irscope.analysis.values import FILLS, dims, number
+from collections.abc import Container
+
+from irscope.analysis.values import FILLS, number, written
 from irscope.graph import Graph, Kind, Node
 from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.rules.cast_between import CastBetween
@@ -12,6 +14,9 @@ from irscope.source import Note, Severity
 
 BETWEEN = {hlo.convert: (hlo.convolution, hlo.dot), hlo.reshape: (hlo.convolution,), hlo.transpose: (hlo.convolution,)}
 """What stands between, and after which operators: products of torch and TVM are reshaped as a matter of course, to merge dimensions."""
+ACTIVATIONS = hlo.named("maximum minimum clamp tanh logistic erf exponential exponential-minus-one log-plus-one")
+STEPS = 8
+"""The most operators of an activation before the one that identifies it."""
 MOST = 4
 """The most conversions, reshapes and transposes in a row."""
 
@@ -47,9 +52,9 @@ class ActivationAfterMovement(Rule):
     """A conversion, reshape or transpose is between a convolution or product and its activation.
 
     ## What it does
-    Finds convolutions whose result, also with a bias, is converted, reshaped or transposed and then goes through an activation: an
-    elementwise operator of the result alone, or of it and numbers. After matrix products it finds conversions only. What
-    cast-between and reshape-or-transpose-between report with a saving is not repeated.
+    Finds convolutions whose result, also with a bias, is converted, reshaped or transposed and then goes through an activation: a ReLU, a
+    sigmoid, a GELU, an exponential, of the result and numbers alone. After matrix products it finds conversions only. What cast-between
+    and reshape-or-transpose-between report with a saving is not repeated.
 
     ## Why is this bad?
     Libraries and compilers apply an activation to the result of a convolution while it is in registers, if it follows directly. Whether
@@ -91,6 +96,20 @@ class ActivationAfterMovement(Rule):
         ),
         Fixture.hlo(
             _CONVOLUTION.format("""r = f32[4,64,784] reshape(c)
+      k = f32[] constant(0.1)
+      b = f32[4,64,784] broadcast(k), dimensions={}
+      ROOT y = f32[4,64,784] multiply(r, b)""")
+        ),
+        Fixture.torchscript("""
+            graph(%x : Float(4, 32, 28), %w : Float(64, 32, 3), %b : Float(64)):
+              %one : int = prim::Constant[value=1]()
+              %ones : int[] = prim::ListConstruct(%one)
+              %c : Float(4, 64, 28) = aten::conv1d(%x, %w, %b, %ones, %ones, %ones, %one)
+              %y : Float(4, 64, 28) = aten::relu(%c)
+              return (%y)
+        """),
+        Fixture.hlo(
+            _CONVOLUTION.format("""r = f32[4,64,784] reshape(c)
       s = f32[4,64,784] parameter(2)
       ROOT y = f32[4,64,784] add(r, s)""")
         ),
@@ -111,12 +130,12 @@ class ActivationAfterMovement(Rule):
             if place is None or {(graph.name, node.name) for node in (first, *place[1:])} & priced:
                 continue
             anchor, _, active = place
-            what = f"{first.op.name}s" if first.op is not hlo.convert else "converts"
             yield self.finding(
                 context, first,
-                f"%{first.name} {what} the result of %{anchor.name} ({anchor.op.name}) before its activation %{active.name}",
-                notes=(Note(f"%{anchor.name} is here", anchor.loc), Note(f"%{active.name} ({active.op.name}) follows", active.loc)),
-                help=f"apply the {active.op.name} first, and {first.op.name} its result",
+                f"%{first.name} ({first.op.name}) is between %{anchor.name} ({anchor.op.name}) and its activation %{active.name} "
+                f"({active.op.name})",
+                notes=(Note(f"%{anchor.name} is here", anchor.loc), Note(f"%{active.name} is here", active.loc)),
+                help=f"apply the activation first, and {first.op.name} its result",
             )
 
 
@@ -126,9 +145,12 @@ def _place(context: Context, graph: Graph, first: Node) -> tuple[Node, Node, Nod
     if anchor.op not in BETWEEN[first.op]:
         return None
     last = _last(context, graph, first)
-    users = context.view.users(last, graph)
-    active = next((user for user in users if _is_activation(user, last)), None)
-    return (anchor, last, active) if active is not None and all(user.op.kind is Kind.ELEMENTWISE for user in users) else None
+    if first.origin and written(first) in (written(anchor), written(first.operands[0])):
+        return None  # one operator of the text, which is made of several
+    if any(user.op.kind is not Kind.ELEMENTWISE for user in context.view.users(last, graph)):
+        return None
+    active = _activation(context.view.survey.users(graph), last)
+    return (anchor, last, active) if active is not None else None
 
 
 def _anchor(first: Node) -> Node:
@@ -151,8 +173,26 @@ def _last(context: Context, graph: Graph, first: Node) -> Node:
     return last
 
 
-def _is_activation(user: Node, value: Node) -> bool:
-    """Whether an elementwise operator reads nothing but a value and numbers."""
-    if user.op.kind is not Kind.ELEMENTWISE or user.op is hlo.convert or dims(user) != dims(value):
+def _activation(users: list[list[Node]], value: Node) -> Node | None:
+    """The operator that makes what reads a value an activation, which nothing but the value and numbers go into.
+
+    It is the first operator of a ReLU; the error function or hyperbolic tangent of a GELU comes a few later.
+    """
+    reached = dict.fromkeys([value])
+    todo = [value]
+    for at in todo:
+        for user in users[at.index]:
+            if user in reached or not _reads_only(user, reached) or len(reached) > STEPS:
+                continue
+            if user.op in ACTIVATIONS:
+                return user
+            reached[user] = None
+            todo.append(user)
+    return None
+
+
+def _reads_only(user: Node, values: Container[Node]) -> bool:
+    """Whether an elementwise operator reads nothing but these values and numbers."""
+    if user.op.kind is not Kind.ELEMENTWISE or user.op is hlo.convert:
         return False
-    return all(operand is value or number(operand) is not None for operand in user.operands)
+    return all(operand in values or number(operand) is not None for operand in user.operands)

@@ -13,8 +13,6 @@ GROWTH = 64 * 1024
 """A folded result larger than this makes the file grow too much for the time it saves, so that the finding is information."""
 FREE = MOVES | hlo.named("constant iota broadcast convert tuple get-tuple-element slice concatenate pad")
 """Operators that are no work on constants: spelled out they would only be longer."""
-ENDS = hlo.named("constant iota broadcast convert tuple get-tuple-element reshape bitcast copy transpose")
-"""Operators at which no finding stands: what they spread or move is reported instead."""
 HEAVY = (Kind.CONTRACTION, Kind.REDUCTION)
 WORTH = 4096
 """Elements from which elementwise work is more than a speck."""
@@ -146,10 +144,10 @@ class ConstantSubgraph(Rule):
             if graph in context.view.inlined or not any(known):
                 continue
             for node in graph.nodes:
-                if not known[node.index] or node.op in ENDS or not node.op.is_primitive:
+                if not known[node.index] or (node.op in FREE and not _is_table(node)) or not node.op.is_primitive:
                     continue
                 users = context.view.users(node, graph)
-                if users and all(known[u.index] and u.op not in ENDS for u in users):
+                if users and all(known[u.index] and u.op is not hlo.tuple for u in users):
                     continue
                 yield from self._judge(context, graph, node)
 
@@ -167,6 +165,11 @@ class ConstantSubgraph(Rule):
             help="compute it once, before the model is traced" + (", and pass it as a parameter" if large else ""),
             saves=Edit({node: lambda site: site.given(node)}),
         ).with_severity(None if not large and (context.view.optimised or any(n.op.kind in HEAVY for n in dear)) else Severity.INFO)
+
+
+def _is_table(node: Node) -> bool:
+    """Whether a node joins computed values: positions are encoded as sines and cosines side by side."""
+    return node.op is hlo.concatenate and all(operand.op not in FREE for operand in node.operands)
 
 
 def _only_free(node: Node) -> bool:
