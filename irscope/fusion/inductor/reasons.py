@@ -101,7 +101,7 @@ def reason(report: Report, producer: Node, consumer: Node) -> Reason:
     if first is None or second is None:
         return Reason(None, "not-tried", f"{named(producer)} and {named(consumer)} are not computed by loops",
                       "none: the program has no loops of the two")
-    refused = report.scheduler.refused.get((first.number, second.number))
+    refused = report.scheduler.refused(first.number, second.number)
     test = refused.test if refused is not None else ""
     numbers = refused.numbers if refused is not None else ""
     home, reader = report.scheduler.home[first.name], report.scheduler.home[second.name]

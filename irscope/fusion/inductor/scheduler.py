@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import total_ordering
+from functools import cached_property, total_ordering
 from math import prod
 from typing import Protocol
 
@@ -79,7 +79,7 @@ class Score:
 class Scheduler:
     """The scheduler on a lowered program.
 
-    ``kernels`` are the current kernels; ``joined`` the pairs in order; ``refused`` the last reason for each tested pair of operations;
+    ``kernels`` are the current kernels; ``joined`` the pairs in order; ``refused`` has the last reason for each tested pair of operations,
     ``said`` the lines of Inductor's log about them.
     """
 
@@ -94,8 +94,11 @@ class Scheduler:
         self.ancestors = Ancestors(self.kernels)
         self.readers = _count_readers(self.kernels, results)
         self.joined: list[tuple[str, str]] = []
-        self.refused: dict[tuple[int, int], Refused] = {}
-        self.said: list[str] = []
+        self._refused: list[tuple[Kernel, Kernel, Refused]] = []
+        self._last: dict[tuple[Kernel, Kernel], int] = {}
+        self._cyclic: dict[tuple[int, int], int] = {}
+        self._sizes: dict[Kernel, dict[Dependence, int]] = {}
+        self._reused: dict[Kernel, set[tuple[int, int]]] = {}
 
     def run(self) -> None:
         """Run all rounds, and the last one, which tries other loop orders."""
@@ -160,13 +163,30 @@ class Scheduler:
     def _refusal(self, first: Kernel, second: Kernel) -> Refused | None:
         refused = self._tested(first, second)
         if refused is not None:
-            if refused.words is not None:
-                self.said.append(f"cannot fuse {first.label} with {second.label}: {refused.words}")
-            self.refused[first.buffers[-1].number, second.buffers[0].number] = refused
-            for a in first.buffers:
-                for b in second.buffers:
-                    self.refused[a.number, b.number] = refused
+            self._last[first, second] = len(self._refused)
+            self._refused.append((first, second, refused))
         return refused
+
+    @property
+    def said(self) -> list[str]:
+        """The lines of Inductor's log about pairs that it does not fuse."""
+        return [f"cannot fuse {first.label} with {second.label}: {refused.words}" for first, second, refused in self._refused
+                if refused.words is not None]
+
+    def refused(self, first: int, second: int) -> Refused | None:
+        """Why the kernels that two operations (by number) were in were not joined, the last time that this was tested."""
+        tests = [self._last.get((a, b), -1) for a in self._holding.get(first, ()) for b in self._holding.get(second, ())]
+        last = max([*tests, self._cyclic.get((first, second), -1)])
+        return self._refused[last][2] if last >= 0 else None
+
+    @cached_property
+    def _holding(self) -> dict[int, list[Kernel]]:
+        """The kernels with refusals that an operation was in, by its number."""
+        found: dict[int, list[Kernel]] = {}
+        for kernel in dict.fromkeys(kernel for pair in self._last for kernel in pair):
+            for buffer in kernel.buffers:
+                found.setdefault(buffer.number, []).append(kernel)
+        return found
 
     def _tested(self, first: Kernel, second: Kernel) -> Refused | None:
         limits = self.limits
@@ -197,18 +217,30 @@ class Scheduler:
 
     def shared(self, first: Kernel, second: Kernel) -> int:
         """Bytes of accesses that both kernels have (``score_fusion_memory``)."""
-        mine, theirs = {**first.reads, **first.writes}, {**second.reads, **second.writes}
+        mine, theirs = self._accessed(first), self._accessed(second)
         if len(mine) > len(theirs):
             mine, theirs = theirs, mine
-        return sum(size_of(d, self.buffers) for d in mine if d in theirs)
+        return sum(size for d, size in mine.items() if d in theirs)
+
+    def _accessed(self, kernel: Kernel) -> dict[Dependence, int]:
+        """The accesses of a kernel, with their bytes."""
+        known = self._sizes.get(kernel)
+        if known is None:
+            known = self._sizes[kernel] = {d: size_of(d, self.buffers) for d in {**kernel.reads, **kernel.writes}}
+        return known
 
     def _kept_longer(self, first: Kernel, second: Kernel) -> int:
         """Elements of buffers that could have been reused between the two (``can_fusion_increase_peak_memory``)."""
-        sizes = []
-        for kernel in (first, second):
+        return sum(elements for _, elements in self._reusable(first) & self._reusable(second))
+
+    def _reusable(self, kernel: Kernel) -> set[tuple[int, int]]:
+        """The bytes of an element and the elements of buffers that only this kernel reads."""
+        known = self._reused.get(kernel)
+        if known is None:
             read = [self.buffers[d.buffer] for d in kernel.reads]
-            sizes.append({(b.itemsize, prod(b.shape)) for b in read if b.kind != "input" and self.readers[b.name] == 1})
-        return sum(elements for _, elements in sizes[0] & sizes[1])
+            known = {(b.itemsize, prod(b.shape)) for b in read if b.kind != "input" and self.readers[b.name] == 1}
+            self._reused[kernel] = known
+        return known
 
     def _unmatched(self, first: Kernel, second: Kernel) -> str:
         """The dependence of the second on the first that does not match the first's writes (``can_fuse_vertical``)."""
@@ -227,8 +259,8 @@ class Scheduler:
         """Whether kernels joined since then make a path from one to the other."""
         if not (self._reaches(second, first) or self._reaches(first, second)):
             return False
-        self.said.append(f"cannot fuse {first.label} with {second.label}: {CYCLE}")
-        self.refused[first.buffers[-1].number, second.buffers[0].number] = Refused(CYCLE, CYCLE)
+        self._cyclic[first.buffers[-1].number, second.buffers[0].number] = len(self._refused)
+        self._refused.append((first, second, Refused(CYCLE, CYCLE)))
         return True
 
     def _reaches(self, start: Kernel, goal: Kernel) -> bool:

@@ -124,8 +124,9 @@ def _add_to_products(program: Program, nodes: list[Node], alive: list[bool]) -> 
             continue
         for dot, other in (tuple(reversed(node.operands)), node.operands):  # of two products the first is added to the second
             unit = program.home[dot]
-            readers = [user for user in program.users[dot.index] if alive[user.index]]
-            if unit.nodes != [dot] or not _is_matrix_product(dot) or readers != [node] or dot in program.given:
+            if unit.nodes != [dot] or not _is_matrix_product(dot) or dot in program.given:
+                continue
+            if [user for user in program.users[dot.index] if alive[user.index]] != [node]:
                 continue
             if dot is other or is_number(other):
                 continue
