@@ -113,7 +113,8 @@ def _leaves(state: State, node: Node, inside: set[Node]) -> bool:
 
 def _in_memory(state: State, tensor: Tensor, node: Node) -> Buffer:
     """The realized operand; copies it if it is a view that no strides describe, or a broadcast number."""
-    if tensor.storage.expression is not None and not tensor.storage.expression.loads and not tensor.whole():
+    expression = tensor.storage.expression
+    if expression is not None and not expression.loads and prod(tensor.storage.shape) == 1 and not tensor.whole():
         return state.copied(tensor, node)
     buffer = _settled(state, tensor)
     return buffer if strides_of(tensor) is not None else state.copied(tensor, node)

@@ -14,9 +14,9 @@ from irscope.fusion.inductor.group_norm import scaled_and_shifted
 from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.products import taken_apart
 from irscope.fusion.inductor.program import Program, Unit
-from irscope.fusion.inductor.rules import RULES, adaptive, copying_view, elementwise, upsampled, view
-from irscope.fusion.inductor.state import State, elements
-from irscope.fusion.inductor.strides import shape_of
+from irscope.fusion.inductor.rules import RULES, adaptive, copying_view, elementwise, parameter, upsampled, view
+from irscope.fusion.inductor.state import State, elements, whole
+from irscope.fusion.inductor.strides import ordered_strides, shape_of
 from irscope.fusion.inductor.units import is_view
 from irscope.fusion.inductor.values import Buffer, Expression, Tensor
 from irscope.graph import Kind, Node, TensorType
@@ -64,13 +64,15 @@ def _lower(state: State, unit: Unit) -> None:
             state.realized(state.tensors[node])
     elif op is hlo.get_tuple_element:
         state.tensors[node] = extracted(state, node, state.realized(state.tensors[node.operands[0]]))
+    elif op is hlo.parameter:
+        state.tensors[node] = _input(state, node)
     elif rule is None:
         lower_call(state, unit)
     else:
         norm = state.program.norms.get(node) if state.limits.device == "cpu" else None
         made = scaled_and_shifted(state, node, norm) if norm is not None else rule(state, node)
         state.tensors[node] = made
-        if op not in (hlo.parameter, hlo.constant):
+        if op is not hlo.constant:
             _settle(state, node, made)
 
 
@@ -85,12 +87,31 @@ def _result(state: State, node: Node) -> Buffer:
     """Realize a result of the graph, with PyTorch's strides if its layout is still open (``require_exact_strides``)."""
     tensor = state.tensors[node]
     buffer = state.realized(tensor)
+    strides = ordered_strides(shape_of(node), CHANNELS_LAST) if _is_saved_image(state.program, node) else state.program.strides[node.index]
     if buffer.strides is None and buffer.into is None and tensor.whole():
-        buffer.strides = state.program.strides[node.index]
-    elif buffer.kind == "extern" and tensor.whole() and not _lies_as(buffer, state.program.strides[node.index]):
+        buffer.strides = strides
+    elif buffer.kind == "extern" and tensor.whole() and not _lies_as(buffer, strides):
         buffer = state.copied(tensor, node)
-        buffer.strides = state.program.strides[node.index]
+        buffer.strides = strides
     return buffer
+
+
+def _is_saved_image(program: Program, node: Node) -> bool:
+    """Whether a forward graph saves a value for gradients of convolutions: it is channels-last then (``run_node`` of graph.py)."""
+    return node in program.saved and node in program.pixels and len(shape_of(node)) == 4
+
+
+def _input(state: State, node: Node) -> Tensor:
+    """An input; a saved image or filter is copied into the layout in which it is saved, and read from there."""
+    given = parameter(state, node)
+    if not _is_saved_image(state.program, node):
+        return given
+    strides = ordered_strides(shape_of(node), CHANNELS_LAST)
+    if _lies_as(state.realized(given), strides):
+        return given
+    copy = state.copied(given, node)
+    copy.strides = strides
+    return whole(copy)
 
 
 def _lies_as(buffer: Buffer, strides: tuple[int, ...]) -> bool:

@@ -22,6 +22,7 @@ SOFTMAX = torchscript("softmax _softmax")
 ADAPTIVE = torchscript("adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool1d _adaptive_avg_pool2d "
                        "_adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d")
 """Poolings to a given size, which PyTorch does not decompose."""
+PLANE_MEANS = torchscript("adaptive_avg_pool2d _adaptive_avg_pool2d")
 AT_ONCE = torchscript("mean addcmul addcdiv avg_pool1d avg_pool2d avg_pool3d")
 """Operators of several primitives that PyTorch does not decompose."""
 FILLED = torchscript("zeros ones full zeros_like ones_like full_like new_zeros new_ones new_full")

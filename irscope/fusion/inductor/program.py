@@ -45,7 +45,8 @@ class Program:
     an opaque primitive reads; ``given``: results of the graph; ``copied``: views that need a copy; ``tuples``: concatenations that
     only assemble indices for gather or scatter; ``second``: for the second moment of a ``var_mean`` the reduction of the first
     one; ``means``: the nodes that hold a mean, with that reduction; ``squares``: the summands of second moments;
-    ``pixels``: values around convolutions, which get the channels-last layout; ``norms``: group normalisations by their results.
+    ``pixels``: values around convolutions, which get the channels-last layout; ``saved``: results of a forward graph for the
+    backward one; ``norms``: group normalisations by their results.
     """
 
     graph: Graph
@@ -62,6 +63,7 @@ class Program:
     means: dict[Node, Node] = field(default_factory=dict)
     pixels: set[Node] = field(default_factory=set)
     squares: set[Node] = field(default_factory=set)
+    saved: set[Node] = field(default_factory=set)
     norms: dict[Node, GroupNorm] = field(default_factory=dict)
     home: dict[Node, Unit] = field(default_factory=dict)
 

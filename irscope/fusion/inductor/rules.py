@@ -238,10 +238,12 @@ def adaptive(state: State, unit: Unit) -> None:
     sizes = tuple(-(-tensor.shape[d] // shape[d]) for d in pooled)
     members = dict.fromkeys(unit.nodes)
     where = coordinates(shape)
-    if all(shape[d] == 1 for d in pooled) and prod(sizes) >= state.limits.unrolled:
+    even = operators.is_of(node, operators.PLANE_MEANS) and all(tensor.shape[d] % shape[d] == 0 for d in pooled)
+    mean = all(shape[d] == 1 for d in pooled) and prod(sizes) >= state.limits.unrolled
+    if mean or (even and prod(sizes) > state.limits.window):
         at = list(where)
-        for i, d in enumerate(pooled):
-            at[d] = variable(rank + i, tensor.shape[d])
+        for i, (d, size) in enumerate(zip(pooled, sizes, strict=True)):
+            at[d] = weighted((where[d], variable(rank + i, size)), (size, 1))
         expression = tensor.read(at)
         expression.members.update(members)
         made = whole(state.stored(node, shape, expression, sizes))

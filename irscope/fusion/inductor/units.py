@@ -37,6 +37,8 @@ def program_of(graph: Graph, release: Release) -> Program:
         program.home.update((node, unit) for unit in attention for node in unit.nodes)
     if graph.root is not None:
         program.given.update(graph.root.operands if graph.root.op is hlo.tuple else (graph.root,))
+        if graph.root.op is hlo.tuple and is_for_training(graph):
+            program.saved.update(graph.root.operands[1:])  # the first result is the user's
     _group(program, nodes)
     _add_to_products(program, nodes, alive)
     place = _places(program, nodes)
@@ -231,7 +233,7 @@ def _around_convolutions(program: Program, nodes: list[Node]) -> set[Node]:
     found: set[Node] = set()
     last: Node | None = None
     for node in reversed(nodes):
-        if node.op is hlo.convolution:
+        if node.op is hlo.convolution and not operators.is_of(node, operators.CONVOLUTION_GRADIENTS):
             last = last or node
             found.add(node)
         elif not _is_batched(node) and any(user in found for user in program.users[node.index]):
