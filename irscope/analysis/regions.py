@@ -146,10 +146,20 @@ class _Regions:
                     return
                 for key, nodes in runs:
                     self._add(part, nodes, level, key[level - 1] if len(key) >= level else "")
+                self._match(part)
                 return
             if self._repeat(part, level):
                 return
         part.items = list(steps)
+
+    def _match(self, part: _Part) -> None:
+        """Make the sections of a part copies of one another whose names differ in numbers and whose contractions are equal."""
+        first: dict[object, Node] = {}
+        for item in part.items:
+            if isinstance(item, _Part) and item.section.kind == "scope":
+                products = Counter(key for step in item.steps if (key := self.naming.contractions_of(step)) is not None)
+                if products.total() > 1:
+                    item.alike = first.setdefault((masked(item.section.title), frozenset(products.items())), item.steps[0])
 
     def _add(self, part: _Part, nodes: list[Node], level: int, title: str = "", kind: str = "") -> None:
         """Add steps to a part: as a section, or as they are where they are few and have no title."""
@@ -237,7 +247,7 @@ class _Regions:
             found += items[at:repeat.begin]
             copies = [self._copy(items[begin:begin + repeat.period]) for begin in range(repeat.begin, repeat.end, repeat.period)]
             whole = _Part(merged([copy.section for copy in copies]), copies[0].steps, 0, shape=copies[0].shape)
-            if copies[0].alike is not None:
+            if copies[0].alike is not None and copies[0].section.kind == "repeat":
                 whole.section.title = copies[0].section.title
             found.append(whole)
             at = repeat.end

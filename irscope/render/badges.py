@@ -27,8 +27,9 @@ def sentence(one: Highlight | Leak) -> str:
         return f"dtype leak {one.label}: {plural(len(one.members), 'value')}, the largest %{largest.name}, {size}"
     figures = [flops(one.flops)] if one.flops else []
     figures += [bytes_(one.bytes), *([percent(one.share)] if one.share else [])]
-    times = f" x{count(one.times)}" if one.times != 1 else ""
-    return f"{one.label} {names(one)}, {', '.join(figures)}{times}"
+    if one.times != 1:
+        figures.append(f"{count(one.times)} runs")
+    return f"{one.label} {names(one)}, {', '.join(figures)}"
 
 
 def names(one: Highlight) -> str:

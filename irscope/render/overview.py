@@ -22,6 +22,10 @@ MAX_OVERVIEW = 40
 """Boxes of an overview: it is to be taken in at a glance."""
 FEWEST = 14
 """An overview is not made smaller than this, however long its chains."""
+SPARSE = 12
+"""With fewer boxes there may be room for one more open section."""
+LARGE = 20_000
+"""Of a graph of more nodes, that is not tried: a drawing takes a quarter of a second for a hundred thousand."""
 MAX_NAME = 34
 MAX_INPUTS = 3
 """Lines of a box for what is written into it."""
@@ -30,11 +34,19 @@ MAX_INPUTS = 3
 def overview(survey: Survey, graph: Graph, options: BoxOptions) -> Drawing:
     """The sections of ``graph``, the costliest open first; fewer where the boxes would not fit a screen."""
     outline = Folded(survey.outline_of(graph), without_tuples(graph, folding(graph, fold_parameters=True)))
-    view = _Overview(survey, graph, outline, options).view
+
+    def drawn(n: int) -> Drawing:
+        return _Overview(survey, graph, outline, replace(options, max_boxes=n)).view
+
+    n = options.max_boxes
+    view = drawn(n)
+    too_many = 0
     while not options.generous and len(view.boxes) > FEWEST and (screens := screens_of(view)) > 1:
-        n = min(int(len(view.boxes) / screens), options.max_boxes * 3 // 4)
-        options = replace(options, max_boxes=max(FEWEST, n))
-        view = _Overview(survey, graph, outline, options).view
+        too_many, n = n, max(FEWEST, min(int(len(view.boxes) / screens), n * 3 // 4))
+        view = drawn(n)
+    if too_many and len(view.boxes) < SPARSE and len(graph.nodes) < LARGE:
+        more = drawn((n + too_many) // 2)
+        view = more if screens_of(more) <= 1 else view
     return view
 
 
@@ -102,6 +114,9 @@ class _Overview:
         box = Box(section.title, "section", cluster=cluster, times=section.times, key=section.title)
         box.lines = [f"{plural(section.n_nodes, 'node')}, {flops(section.flops, section.is_open)}, "
                      f"{bytes_(section.bytes, section.is_open)}"]
+        repeated = [f"{child.title} \u00d7{child.times}" for child in section.children if child.times > 1]
+        if repeated:
+            box.lines.append(short(", ".join(repeated), MAX_NAME))
         box.cost = estimate(section.flops, section.bytes)
         box.tooltip = ", ".join(f"{name} {n}" for name, n in section.ops.most_common(12))
         return box

@@ -77,6 +77,17 @@ def test_a_name_of_the_other_pass_moves_no_other_node() -> None:
     assert {node.name for node in update.all_nodes() if node.name[0] in "dgh"} == set()
 
 
+def test_named_layers_that_are_fused_differently_are_copies() -> None:
+    text = training_step()
+    for i in range(0, LAYERS, 2):  # every other layer has one step more in its backward pass
+        text = text.replace(f"  h{i} = f32[8,16] multiply(g{i + 1},", f"  k{i} = f32[8,16] sine(g{i + 1}), metadata={{op_name=\"jit(step)/transpose("
+                            f"jvp(net))/layer_{i}/sin\"}}\n  h{i} = f32[8,16] multiply(k{i},")
+    facts = survey(text)
+    root = facts.outline_of(facts.module.main())
+    assert ("layer_0..8", LAYERS) in [(child.title, child.times) for child in root.children[1].children]
+    assert sorted(node.index for node in root.all_nodes()) == list(range(len(facts.module.main().nodes)))
+
+
 def test_what_no_pass_needs_is_of_the_update() -> None:
     text = training_step().replace("  m0 =", "  count = s32[] constant(1)\n  one = s32[] add(count, count)\n  m0 =")
     text = text.replace("ROOT out = (", "ROOT out = (s32[], ").replace("tuple(", "tuple(one, ")
