@@ -3,14 +3,17 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from irscope.analysis.reference import results
 from irscope.api import load
 from irscope.fusion.canonicalise import canonicalise, run_cpu
 from irscope.fusion.xla.releases import CPU_0_10_2
 from irscope.fusion.xla.stage import computations
-from irscope.graph import Module
+from irscope.graph import Module, TensorType, Type
 from irscope.source import UserError
 
 TEXT = (Path(__file__).parent.parent / "data" / "xla_cpu_rewrites.txt").read_text()
@@ -33,6 +36,31 @@ def rewritten(text: str) -> Module:
 def test_a_program_becomes_what_xla_makes_of_it(name: str) -> None:
     expected, text = CASES[name]
     assert operators(rewritten(text)) == expected
+
+
+def drawn(type: Type) -> Any:
+    """An array for a parameter: normal numbers, or zeros and ones."""
+    assert isinstance(type, TensorType)
+    rng = np.random.default_rng(sum(type.dims()))
+    values = rng.standard_normal(type.dims()) if type.dtype.is_float or type.dtype.is_complex else rng.integers(0, 2, type.dims())
+    return np.asarray(values).astype(type.dtype.numpy())
+
+
+OTHERWISE = {
+    "log-of-power": "XLA takes the logarithm of the base, which may be negative",
+    **{f"reduce_{dtype}_by_add": "the text rounds after the sum, XLA after each step" for dtype in ("bf16", "f16", "f8")},
+}
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - OTHERWISE))
+def test_a_program_means_the_same_afterwards(name: str) -> None:
+    text = CASES[name][1]
+    tolerance = 0.5 if "f8e" in text else 0.03 if "f16" in text else 1e-4  # f16 is a part of bf16
+    before = load(text).module()
+    inputs = [drawn(param.type) for param in before.main().params]
+    for one, other in zip(results(before, inputs), results(rewritten(text), inputs), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(other.astype(np.complex128), one.astype(np.complex128), rtol=tolerance, atol=tolerance / 10)
 
 
 def test_a_text_that_lacks_what_decides_is_refused() -> None:

@@ -170,9 +170,13 @@ def split_reductions(rewriter: HloComputation, left_alone: Callable[[HloInstruct
 
 
 def scatter(rewriter: HloComputation, instr: HloInstruction) -> bool:
-    """Simplify a scatter of an empty update."""
+    """Simplify a scatter of empty updates."""
     count = (len(instr.operands) - 1) // 2
-    return count == 1 and not instr.operands[2].elements and rewriter.replace(instr, instr.operands[0])
+    if any(update.elements for update in instr.operands[count + 1:]):
+        return False
+    if instr.is_array:
+        return rewriter.replace(instr, instr.operands[0])
+    return rewriter.become(instr, hlo.tuple, instr.operands[:count])
 
 
 def split_apart(rewriter: HloComputation, instr: HloInstruction) -> bool:

@@ -1,8 +1,6 @@
 """Slices, updates, pads, concatenations and reverses: merges them, and moves slices up to smaller operands."""
 from __future__ import annotations
 
-from math import prod
-
 from irscope.fusion.canonicalise.computation import HloComputation, HloInstruction
 from irscope.fusion.canonicalise.values import is_all, scalar_of
 from irscope.fusion.dimensions import inserted_or_deleted, inverse, unmodified
@@ -88,16 +86,19 @@ def _of_concatenation(rewriter: HloComputation, instr: HloInstruction, cut: Cut)
 
 
 def _of_reshape(rewriter: HloComputation, instr: HloInstruction, cut: Cut) -> bool:
-    """Move a slice of the first dimension above a reshape if it is contiguous whole parts there too."""
+    """Move a slice that begins at the start of the first dimension above a reshape, if it is a block there too
+    (``TryToReorderSliceAndReshape``)."""
     source = instr.operands[0]
     inner = source.operands[0]
-    if not inner.dims or any((a, b) != (0, source.dims[d]) for d, (a, b, _) in enumerate(cut) if d):
+    if cut[0][0] or any((a, b) != (0, source.dims[d]) for d, (a, b, _) in enumerate(cut) if d) or not all(inner.dims):
         return False
-    start, count = cut[0][0] * prod(source.dims[1:]), instr.elements
-    part = prod(inner.dims[1:])
-    if not part or start % part or count % part:
-        return False
-    return rewriter.become(instr, hlo.reshape, (rewriter.slice_along(inner, 0, start // part, (start + count) // part),))
+    limits, left = list(inner.dims), instr.elements
+    for d in reversed(range(inner.rank)):
+        if left >= inner.dims[d] and left % inner.dims[d]:
+            return False
+        limits[d] = min(left, inner.dims[d])
+        left = max(1, left // inner.dims[d])
+    return rewriter.become(instr, hlo.reshape, (rewriter.slice(inner, [(0, limit, 1) for limit in limits]),))
 
 
 def dynamic_slice(rewriter: HloComputation, instr: HloInstruction) -> bool:
