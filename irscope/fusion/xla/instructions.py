@@ -169,14 +169,23 @@ class Computation(rewriter.Rewriter[Instruction]):
 
     @staticmethod
     def of(graph: Graph) -> Computation:
-        """The computation of a graph, with separate bodies for fusions (their graphs are closed, so none occurs inside another twice).
+        """The computation of a graph, with separate bodies for fusions, as XLA has them.
 
-        Raises UserError if the text elides a type or an attribute that matters.
+        Raises UserError if the text elides a type or an attribute that matters, and where fusions that share bodies stand for too many
+        instructions.
         """
         made = Computation(graph.name)
         pending: list[tuple[Computation, Graph]] = [(made, graph)]
+        seen: set[Graph] = set()
+        copied = 0
         while pending:
             computation, source = pending.pop()
+            if source in seen:
+                copied += len(source.nodes)
+                if copied > MOST_COPIED:
+                    raise UserError(f"fusions that share computations, such as {source.name}, stand for more than {MOST_COPIED:,} instructions",
+                                    "XLA gives every fusion a computation of its own; --policy irscope plans the text as it is")
+            seen.add(source)
             here: dict[Node, Instruction] = {}
             by_name: dict[str, Instruction] = {}
             for node in source.nodes:
@@ -266,6 +275,8 @@ class Computation(rewriter.Rewriter[Instruction]):
         self.remove(fusion)
 
 
+MOST_COPIED = 50_000
+"""Instructions of bodies that several fusions share and that are copied for each: fusions within fusions may double them at each level."""
 NEEDED = {"reduce": "dimensions", "concatenate": "dimensions", "transpose": "dimensions", "reduce-window": "window", "slice": "slice"}
 """Attributes that every analysis of an instruction needs."""
 
