@@ -228,13 +228,13 @@ class ModuleCosts(Traffic):
 
     def flops(self, node: Node, graph: Graph) -> float:
         """FLOPs of one run of a node, bodies included."""
-        own = self.graphs[graph].flops[node.index]
+        own = float(self.graphs[graph].flops[node.index])
         return own if not node.bodies or is_fusion(node) else own + self._called(node).flops
 
     def traffic(self, node: Node, graph: Graph) -> float:
         """Bytes read and written by one run of a node, bodies included where they are separate kernels."""
         cost = self.graphs[graph]
-        own = cost.read[node.index] + cost.written[node.index]
+        own = float(cost.read[node.index] + cost.written[node.index])
         return own if not node.bodies or is_fusion(node) else own + self._called(node).bytes
 
     def is_open(self, node: Node, graph: Graph) -> bool:

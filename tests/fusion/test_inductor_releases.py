@@ -61,7 +61,7 @@ def test_releases_are_compared_where_they_may_differ() -> None:
     assert not differ(expand(graph({"x": tensor(8, 8)}, "a = aten::relu(%x)\nb = aten::neg(%a)", "b")).main())
     module = chain(48, 5, "h = aten::slice(%s47, 0, 0, 4, 1)\nr5 = aten::cos(%h)")
     assert differ(expand(module).main())
-    verdicts, _ = answer(module, "inductor", context=Context(module, Settings("inductor")))
+    verdicts, _ = answer(Context(module, Settings("inductor")))
     told = {verdict.names: dict(verdict.releases) for verdict in verdicts if verdict.releases}
     assert told["s47", "r5"] == {"torch-2.15": "none", "torch-2.13": "some"}
 

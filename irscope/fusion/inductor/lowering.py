@@ -52,6 +52,8 @@ def _lower(state: State, unit: Unit) -> None:
         lower_call(state, unit)
     elif op is hlo.get_tuple_element and node.operands[0] in state.parts:
         state.tensors[node] = state.parts[node.operands[0]][GetTupleElement.of(node).index]
+    elif op is hlo.get_tuple_element and node.operands[0].op is hlo.tuple:
+        state.tensors[node] = state.tensors[node.operands[0].operands[GetTupleElement.of(node).index]]
     elif op in (hlo.tuple, hlo.after_all) or node in state.program.tuples:
         return
     elif is_view(state.program, node):

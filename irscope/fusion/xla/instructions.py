@@ -183,7 +183,7 @@ class Computation(rewriter.Rewriter[Instruction]):
             if source in seen:
                 copied += len(source.nodes)
                 if copied > MOST_COPIED:
-                    raise UserError(f"fusions that share computations, such as {source.name}, stand for more than {MOST_COPIED:,} instructions",
+                    raise UserError(f"fusions that share computations, as {source.name}, stand for more than {MOST_COPIED:,} instructions",
                                     "XLA gives every fusion a computation of its own; --policy irscope plans the text as it is")
             seen.add(source)
             here: dict[Node, Instruction] = {}
