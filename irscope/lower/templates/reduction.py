@@ -11,7 +11,6 @@ from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, width
 from irscope.lower.points import PointTrace, lies_across, merged, trace
-from irscope.lower.schedule import machine_of
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.rows_nest import operation_of
 from irscope.lower.tile import Expr, Schedule
@@ -41,7 +40,7 @@ class ReductionTemplate(Template[PointTrace]):
         kept = match.space[match.rows - 1]
         lanes = width(kept, problem.lanes)
         # Wide strips read more of each page, but leave fewer of them for the threads.
-        most = machine_of(problem.lanes).registers // 4
+        most = problem.machine.registers // 4
         if kept // (lanes * most) < 2 * problem.threads:
             most //= 2
         return {"lanes": lanes, "vectors": max(1, min(most, kept // lanes))}
