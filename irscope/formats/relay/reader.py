@@ -21,6 +21,9 @@ from irscope.graph import Reading
 from irscope.graph.collector import collector_paused
 from irscope.source import SourceText
 
+# Both begin with a literal, for which Python searches at the speed of memory.
+DEFINITION = re.compile(r"def\s+@[\w.]+\s*(?:\[[^\]]*\])?\s*\(")
+BINDING = re.compile(r"\n[ \t]*%\d+\s*=\s*[a-z][\w.]*\((?!.*\[)[^=]*%")
 RECURSION = 6000
 """Expressions are read by descent; the cursor's own limit on nesting is far below this one."""
 
@@ -31,11 +34,11 @@ def sniff(text: str) -> float:
     header = HEADER.match(head)
     if header is not None:
         return 0.95
-    if "def" in head and re.search(r"(?:^|\s)def\s+@[\w.]+\s*(?:\[[^\]]*\])?\s*\(", head):
+    if any(not m.start() or head[m.start() - 1].isspace() for m in DEFINITION.finditer(head)):
         return 0.95
     if re.match(r"\s*+(?:/\*.*?\*/\s*+|//[^\n]*+\s*+)*+(?:fn\s*\(\s*%|free_var\s+%|type\s+\w+\s*[\[{])", head, re.DOTALL):
         return 0.9
-    if re.search(r"^[ \t]*%\d+\s*=\s*[a-z][\w.]*\((?!.*\[)[^=]*%", head, re.MULTILINE) and "::" not in head:
+    if "::" not in head and BINDING.search("\n" + head):
         return 0.6
     return 0.0
 

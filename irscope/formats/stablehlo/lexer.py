@@ -15,6 +15,8 @@ NAME = r"[A-Za-z$._\-][\w$.\-]*+|\d++"
 VALUE = re.compile(rf"%((?:{NAME})(?:#\d++)?+)", re.ASCII)
 VALUES = re.compile(rf"{VALUE.pattern}(?:, {VALUE.pattern})*+", re.ASCII)
 SPACE = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
+ALIAS_USE = re.compile(rf'{STRING}|#({NAME})', re.ASCII)
+"""An alias in a location, or a string, which has none."""
 BLANK = " \n\t\r/"
 """What blanks and comments begin with."""
 TOKEN = re.compile(

@@ -14,15 +14,15 @@ from irscope.formats.stablehlo.attributes import Attribute
 from irscope.formats.stablehlo.dialects import SHORT_NAMES
 from irscope.formats.stablehlo.draft import Draft, Step
 from irscope.formats.stablehlo.form_types import RULES, TYPES, give_types
-from irscope.formats.stablehlo.lexer import NAME, SPACE, STRING, VALUE, Cursor, closing
+from irscope.formats.stablehlo.lexer import ALIAS_USE, NAME, SPACE, STRING, VALUE, Cursor, closing
 from irscope.formats.stablehlo.operations import Operation, Region, Template, Value, applied
 from irscope.formats.stablehlo.patterns import Pattern, line_pattern
 from irscope.formats.stablehlo.scope import Scope
 from irscope.formats.stablehlo.values import Values
 from irscope.source.budget import tick
 
-HEAD = re.compile(r'(%(?::(\d{1,5}))? = )?(?:"([a-z]\w*\.[\w.$-]+)" *\(|([a-z]\w*[\w.$]*)) *', re.ASCII)
-ALIAS_USE = re.compile(rf'"(?:[^"\\]|\\.)*+"|#({NAME})', re.ASCII)
+HEAD = re.compile(r'(%(?::(\d{1,5}))? = )?(?:"([a-z]\w*+\.[\w.$-]++)" *+\(|([a-z][\w.$]*+)) *+', re.ASCII)
+ALIAS_PLACE = re.compile(rf"\(#({NAME})\)", re.ASCII)
 LONGEST = 1500
 """In characters: longer lines do not repeat."""
 ENDINGS = (")", " ", "\t")
@@ -99,11 +99,15 @@ class Lines:
 
     def _is_place(self, text: str, at: int) -> bool:
         """Whether ``(...)`` of a location is balanced; its offset is for the aliases in it."""
-        if closing(text, 0, len(text)) != len(text):
+        alias = ALIAS_PLACE.fullmatch(text)
+        if alias is not None:
+            self.locations.setdefault(alias[1], at + 1)
+        elif closing(text, 0, len(text)) == len(text):
+            for m in ALIAS_USE.finditer(text):
+                if m[1] is not None:
+                    self.locations.setdefault(m[1], at + m.start())
+        else:
             return False
-        for m in ALIAS_USE.finditer(text):
-            if m[1] is not None:
-                self.locations.setdefault(m[1], at + m.start())
         self.places.add(text)
         return True
 

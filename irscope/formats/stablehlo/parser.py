@@ -21,8 +21,8 @@ from irscope.formats.stablehlo.faults import (
 )
 from irscope.formats.stablehlo.form_types import function_type, give_types, results_of
 from irscope.formats.stablehlo.forms import form_of, read_form
-from irscope.formats.stablehlo.lexer import NAME, Cursor, closing, unescape
-from irscope.formats.stablehlo.lines import ALIAS_USE, Lines
+from irscope.formats.stablehlo.lexer import ALIAS_USE, NAME, Cursor, closing, unescape
+from irscope.formats.stablehlo.lines import Lines
 from irscope.formats.stablehlo.operations import UNREADABLE, Block, Operation, Region, Value
 from irscope.formats.stablehlo.scope import Scope
 from irscope.formats.stablehlo.types import TypeTable

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from irscope.formats.faults import Refused
 from irscope.formats.stablehlo.faults import LIMIT
 from irscope.formats.stablehlo.lexer import Cursor, unescape
-from irscope.formats.stablehlo.operations import Operation, walk
+from irscope.formats.stablehlo.operations import Operation, nested
 from irscope.graph import SourceLine
 
 MAX_DEPTH = 200
@@ -40,10 +40,9 @@ class StablehloProvenance:
         """The meshes that shardings refer to, as they are written."""
         self._has_locations = "loc(" in text
         if self._has_locations:
-            for operation in walk(operations):
-                if operation.location >= 0:
-                    self._begins.append(operation.begin)
-                    self._places.append(operation.location)
+            places = sorted([(each.begin, each.location) for block in nested(operations) for each in block if each.location >= 0])
+            self._begins.extend(begin for begin, _ in places)
+            self._places.extend(location for _, location in places)
 
     def scope(self, loc: int) -> str:
         """The name of the location: the path that jax gives to an operation, or the name of an argument."""
