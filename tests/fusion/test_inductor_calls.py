@@ -136,3 +136,34 @@ def test_a_product_reads_no_number_in_all_places() -> None:
         bmm: "f32[2, 3, 5]" = torch.ops.aten.bmm.default(expand, primals_1);  expand = primals_1 = None
     """, 'primals_1: "f32[2, 4, 5]", tangents_1: "f32[]"', "bmm,")
     assert kinds(Planned(module, "inductor").plans[-1]) == "1e"
+
+
+def test_a_clone_between_two_results_is_a_copy() -> None:
+    # Both results would share memory without it; the same program for inference has no copy.
+    lines = """
+        mm: "f32[8, 8]" = torch.ops.aten.mm.default({0}, {0})
+        view: "f32[4, 2, 8]" = torch.ops.aten.reshape.default(mm, [4, 2, 8])
+        clone: "f32[4, 2, 8]" = torch.ops.aten.clone.default(view, memory_format = torch.contiguous_format);  view = None
+        view_1: "f32[8, 8]" = torch.ops.aten.reshape.default(clone, [8, 8]);  clone = None
+        mm_1: "f32[8, 8]" = torch.ops.aten.mm.default(view_1, {0})
+    """
+    for name, said in (("primals_1", "e1e"), ("arg0_1", "ee")):
+        module = backward(lines.format(name), f'{name}: "f32[8, 8]"', "mm_1, mm, view_1")
+        assert kinds(Planned(module, "inductor").plans[-1]) == said
+
+
+def test_filters_that_a_forward_graph_saves_are_copied_first() -> None:
+    module = backward("""
+        convolution: "f32[2, 8, 6, 6]" = torch.ops.aten.convolution.default(primals_3, primals_1, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+        relu: "f32[2, 8, 6, 6]" = torch.ops.aten.relu.default(convolution);  convolution = None
+        convolution_1: "f32[2, 4, 6, 6]" = torch.ops.aten.convolution.default(relu, primals_2, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+        mean: "f32[]" = torch.ops.aten.mean.default(convolution_1);  convolution_1 = None
+    """, 'primals_1: "f32[8, 4, 3, 3]", primals_2: "f32[4, 8, 3, 3]", primals_3: "f32[2, 4, 6, 6]"',
+        "mean, primals_1, primals_2, primals_3, relu")
+    assert kinds(Planned(module, "inductor").plans[-1]) == "3e1e2"
+
+
+def test_pooling_without_overlap_is_a_reduction() -> None:
+    for size, called in ((12, False), (11, True)):
+        made = plan(graph({"x": tensor(1, 6, size, size)}, "a = aten::adaptive_avg_pool2d(%x, [2, 2])", "a"))
+        assert ("e" in kinds(made)) == called

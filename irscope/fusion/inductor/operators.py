@@ -12,7 +12,8 @@ ATTENTION_GRADIENTS = torchscript("_scaled_dot_product_flash_attention_for_cpu_b
 ATTENTION = ATTENTION_GRADIENTS | torchscript("scaled_dot_product_attention _scaled_dot_product_flash_attention_for_cpu")
 CONVOLUTION_GRADIENTS = torchscript("convolution_backward")
 """Calls with up to three results, of which a program may read one alone."""
-COPIES = torchscript("contiguous clone")
+CLONES = torchscript("clone")
+COPIES = CLONES | torchscript("contiguous")
 DEVIATIONS = torchscript("var std")
 GROUP_NORMS = torchscript("group_norm native_group_norm")
 LAYER_NORMS = torchscript("layer_norm native_layer_norm")

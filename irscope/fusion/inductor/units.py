@@ -43,6 +43,7 @@ def program_of(graph: Graph, release: Release) -> Program:
     _add_to_products(program, nodes, alive)
     place = _places(program, nodes)
     program.units = sorted(set(program.home.values()), key=lambda u: (place[u.nodes[-1]], u.nodes[-1].index))
+    kept = _kept_clones(program, nodes)
     for node in nodes:
         readers = [user for user in program.users[node.index] if alive[user.index]]
         if node.op is hlo.concatenate and node not in program.given and readers and all(_indexes(node, user) for user in readers):
@@ -51,7 +52,8 @@ def program_of(graph: Graph, release: Release) -> Program:
             given = node.operands[0]
             strides = program.strides[given.index]
             lacking = node.op is hlo.reverse or (node.op is hlo.reshape and viewed(shape_of(given), strides, shape_of(node)) is None)
-            if lacking or (asks_for_copy(node) and not row_major_already(shape_of(node), seen_strides(node, [strides]))):
+            lies = row_major_already(shape_of(node), seen_strides(node, [strides]))
+            if lacking or node in kept or (asks_for_copy(node) and not lies):
                 program.copied.add(node)
     _find_moments(program, nodes)
     program.norms = group_norms(program, nodes)
@@ -72,6 +74,31 @@ def _places(program: Program, nodes: list[Node]) -> dict[Node, int]:
         own = node.origin[0].index if node.origin else 0
         found[node] = max(own, *(found[o] for o in node.operands)) if node.operands else own
     return found
+
+
+def _kept_clones(program: Program, nodes: list[Node]) -> set[Node]:
+    """Views of which a training graph has a clone: a clone has no primitive, and the view is copied in its place.
+
+    PyTorch removes a clone of what is row-major already, unless two results would share memory then, or a result and an input
+    (``remove_noop_ops`` of fx_passes/post_grad.py).
+    """
+    cloned = _cloned(nodes) if is_for_training(program.graph) else set()
+    memory: dict[Node, Node] = {}
+    for node in nodes if cloned else ():
+        memory[node] = memory[node.operands[0]] if node.op in VIEWS and node not in cloned else node
+    results = {memory[node] for node in program.given if node in memory}
+    shared = results | {node for node in memory if node.op is hlo.parameter}
+    return {node for node in cloned if not row_major_already(shape_of(node), program.strides[node.index])
+            or (node in results and memory[node.operands[0]] in shared)}
+
+
+def _cloned(nodes: list[Node]) -> set[Node]:
+    """The views that only clones read, by the operators that the primitives come from."""
+    origins = list({id(node.origin[0]): node.origin[0] for node in nodes if node.origin}.values())
+    values = {id(node.origin[0]): node for node in nodes if node.origin}
+    read = {id(operand) for origin in origins for operand in origin.operands}
+    sources = {id(o.operands[0]) for origin in origins for o in origin.operands if o.op in operators.CLONES}
+    return {values[source] for source in sources - read if source in values and values[source].op in VIEWS}
 
 
 def _group(program: Program, nodes: list[Node]) -> None:
