@@ -55,7 +55,9 @@ class Works:
         elements = _elements(node)
         bits = of.dtype.bits if of is not None else 32
         if node.op in SORTS:
-            return self.machine.vector_us(elements * max(1.0, log2(max(2, _longest(of)))) * COMPARED, bits)
+            # Indices that are moved along are not compared.
+            keys = max((leaf.elements for leaf in node.type.leaves() if isinstance(leaf, TensorType)), default=0)
+            return self.machine.vector_us(keys * max(1.0, log2(max(2, _longest(of)))) * COMPARED, bits)
         if node.op.kind in (Kind.ELEMENTWISE, Kind.REDUCTION) or node.op.cost is not None:
             flops = float(node.op.cost(node)) if node.op.cost is not None and node.op.kind is not Kind.ELEMENTWISE else elements
             return self.machine.vector_us(flops * node.op.weight, bits)

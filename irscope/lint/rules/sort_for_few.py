@@ -7,7 +7,7 @@ from functools import partial
 from math import prod
 
 from irscope.analysis.reference import evaluate
-from irscope.analysis.values import MOVES, dims, number, written
+from irscope.analysis.values import MOVES, SPREADS, dims, number, written
 from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.graph.dtypes import S32
 from irscope.graph.walk import behind
@@ -217,7 +217,7 @@ def _edit(context: Context, graph: Graph, node: Node, found: Used) -> Edit | Non
     if not direct or Sort.of(node).axis != len(dims(x)) - 1 or size != dims(x)[-1]:
         return None
     ascending = _is_ascending(node)
-    if ascending is None or any(other.op is not hlo.iota for other in node.operands[1:]) or len(node.operands) > 2:
+    if ascending is None or any(behind(other, SPREADS).op is not hlo.iota for other in node.operands[1:]) or len(node.operands) > 2:
         return None
     from_start = start < size - stop
     select = _Selection(few, ascending is not from_start, size, from_start)

@@ -119,6 +119,21 @@ class UnstableSoftmax(Rule):
         """,
             "y",
         ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[8,128] parameter(0)
+              v = f32[128,16] parameter(1)
+              z = f32[] constant(0)
+              y = f32[8,128] exponential(x)
+              s = f32[8] reduce(y, z), dimensions={1}, to_apply=sum
+              w = f32[8,16] dot(y, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              b = f32[8,16] broadcast(s), dimensions={0}
+              ROOT r = f32[8,16] divide(w, b)
+            }
+        """,
+            "y",
+        ),
         Fixture.torchscript(
             """
             graph(%x : Float(8, 128)):
@@ -253,7 +268,11 @@ def _normalised(context: Context, graph: Graph, node: Node, total: Node) -> str:
     for user, through in readers(context.view.survey.users(graph), total):
         if user.op is hlo.log:
             return "the logarithm of a sum of exponentials"
-        if user.op is hlo.divide and user.operands[1] is through and _is_same(graph, behind(user.operands[0], SPREADS), node):
+        if user.op is not hlo.divide or user.operands[1] is not through:
+            continue
+        above = behind(user.operands[0], SPREADS)
+        weights = above.operands if above.op is hlo.dot else (above,)  # attention may divide what its values were weighted to
+        if any(_is_same(graph, behind(one, SPREADS), node) for one in weights):
             return "a softmax"
     return ""
 
