@@ -9,6 +9,7 @@ from irscope.backends.model import Model, compile_named, primitive
 from irscope.backends.opening import Bindings
 from irscope.backends.pool import available_threads
 from irscope.backends.tuning import Tuning
+from irscope.expand.specialise import has_open_sizes
 from irscope.graph import Module
 from irscope.lazy import Array
 from irscope.lower.lowering import lower
@@ -60,6 +61,8 @@ def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]
 
     Empty if the module cannot be compiled (open shapes, operators that do not run here): ``compile-and-run`` says why.
     """
+    if has_open_sizes(module):
+        return []
     try:
         program = lower(primitive(module), Options())
     except UserError:

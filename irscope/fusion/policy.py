@@ -124,10 +124,13 @@ def installed_remark(name: str) -> list[str]:
 def installed_release(known: Iterable[str], compiler: str) -> tuple[str, str]:
     """The known release that stands for the installed one, the same or the newest before it, and the installed one.
 
-    Raises UserError where the package is not installed beside irscope, or is older than all that are known.
+    Raises UserError where there is no such package, it is not installed beside irscope, or is older than all that are known.
     """
     known = list(known)
-    package = known[0].partition("-")[0]
+    package, dash, _ = known[0].partition("-")
+    if not dash:
+        raise UserError(f"{compiler}@{INSTALLED} means no release: the releases of {compiler} are those of no Python package",
+                        f"name the release: {compiler}@{known[0]}")
     try:
         found = metadata.version(package)
     except metadata.PackageNotFoundError:

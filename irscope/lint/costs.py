@@ -70,7 +70,12 @@ class Costs:
         """The estimated time of one run; None if it is unknown."""
         if self.inner is not self:
             return self.inner.total_us
-        return self.planned.us(self.machine) if self.planned is not None else None
+        return self.sized.us(self.machine) if self.sized is not None else None
+
+    @property
+    def sized(self) -> Planned | None:
+        """The plan, if all sizes are known: time and traffic are known for no other."""
+        return self.planned if self.planned is not None and self.planned.unsized is None else None
 
     @cached_property
     def stored(self) -> set[Node]:
@@ -83,7 +88,7 @@ class Costs:
     @cached_property
     def claims(self) -> Claims | None:
         """Computes what changes save; None if the module cannot be planned."""
-        return Claims(self.planned, self.machine) if self.planned is not None else None
+        return Claims(self.sized, self.machine) if self.sized is not None else None
 
     def claim(self, graph: Graph, edit: Edit) -> Claim | None:
         """What an edit of a graph saves in one run of the module; None if that is unknown.

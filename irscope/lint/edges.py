@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from irscope.analysis.calls import Calls
+from irscope.analysis.cost import is_unsized
 from irscope.analysis.scopes import split_scope
 from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.values import in_library
@@ -83,10 +84,13 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
             continue
         graph = context.view.graph_of[node]
         alone = stored[verdict.graph, verdict.producer] == 1 and node is not graph.root
-        size, runs = float(bytes_of(node.type)), times.get(graph, 1.0)
+        known = not is_unsized(node.type)
+        size, runs = float(bytes_of(node.type)) * known, times.get(graph, 1.0)
         read = size if verdict.fused == "none" else 0.0
         written = size if alone else 0.0
-        starts = alone and verdict.fused == "none" and not (planned is not None and planned.in_one_call(verdict.producer, verdict.consumer))
+        starts = known and alone and verdict.fused == "none"
+        if starts and planned is not None:
+            starts = not planned.in_one_call(verdict.producer, verdict.consumer)
         launch = context.costs.machine.launch(context.settings.policy) if starts else 0.0
         us = runs * (context.costs.machine.move_us(read, written) + launch)
         sources = source(node), source(reader) if reader else ""

@@ -57,7 +57,7 @@ def stages(context: Context) -> Stages | None:
 
 
 def _stages(context: Context) -> Stages | None:
-    planned, primitive = context.costs.planned, context.view.primitive
+    planned, primitive = context.costs.sized, context.view.primitive
     if planned is None or primitive is None:
         return None
     inner = context.inner

@@ -95,3 +95,24 @@ def test_edges_of_inductor_are_seen_by_rules() -> None:
     context = Context(irscope.load(text).module(), Settings("inductor"))
     assert [(edge.producer.op.name, edge.consumer.op.name, edge.verdict.rule) for edge in unfused_edges(context.inner)] == [
         ("dot", "tanh", "extern-kernel")]
+
+
+CONCATENATION = """module @m {
+  func.func public @main(%arg0: tensor<8x32xf32>, %arg1: tensor<8x32xf32>) -> tensor<8x64xf32> {
+    %a = stablehlo.multiply %arg0, %arg1 : tensor<8x32xf32>
+    %b = stablehlo.subtract %arg0, %arg1 : tensor<8x32xf32>
+    %c = stablehlo.concatenate %a, %b, dim = 1 : (tensor<8x32xf32>, tensor<8x32xf32>) -> tensor<8x64xf32>
+    return %c : tensor<8x64xf32>
+  }
+}
+"""
+
+
+def test_releases_are_compared_on_stablehlo_as_on_hlo(cli: Cli, tmp_path: Path) -> None:
+    """A concatenation along the minor dimension is not fused from 64 bytes along it and 2 KiB in all since jaxlib 0.12."""
+    verdicts = answer(Context(irscope.load(CONCATENATION).module()))[0]
+    differ = {verdict.names: dict(verdict.releases) for verdict in verdicts if verdict.releases}
+    assert differ.keys() == {("a", "c"), ("b", "c")}
+    (tmp_path / "m.mlir").write_text(CONCATENATION)
+    said = cli("lint", tmp_path / "m.mlir", "--isolated", "--why-not-fused").stdout
+    assert "releases differ: fused up to jaxlib-0.11.2, not fused since jaxlib-0.12.0.1" in said

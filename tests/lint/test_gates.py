@@ -210,3 +210,18 @@ def test_check_says_which_model_has_no_figure(cli: Cli, tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     said = cli("check")
     assert said.exit_code == 1 and "the number of kernels is not known" in said.stdout
+
+
+@pytest.mark.parametrize("policy", ["auto", "irscope", "xla-gpu", "tvm"])
+def test_findings_of_unknown_sizes_claim_nothing(cli: Cli, tmp_path: Path, policy: str) -> None:
+    (tmp_path / "m.hlo").write_text(OPEN["m.hlo"].replace("ENTRY e {", "sum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+                                    "  ROOT c = f32[] add(a, b)\n}\n\nENTRY e {\n  z = f32[] constant(0)").replace(
+        "ROOT n = f32[?,64] negate(t)", "u = f32[?,64] tanh(x)\n  v = f32[?,64] add(t, u)\n"
+        "  ROOT n = f32[64] reduce(v, z), dimensions={0}, to_apply=sum"))
+    said = cli("lint", tmp_path / "m.hlo", "--isolated", "--select", "ALL", "--policy", policy, "--why-not-fused", "--format", "json")
+    assert said.exit_code == 0, said.output
+    (file,) = json.loads(said.stdout)["files"]
+    assert "ALG002" in {finding["code"] for finding in file["findings"]}
+    for finding in file["findings"]:
+        assert not (finding["saves"] or {}).get("us") and not finding.get("costs"), finding
+    assert all(not edge.get("us") for edge in file["edges"])
