@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def test_ctypes_calls_the_shared_library(cli: Cli, model: Path, tmp_path: Path) 
     assert cli("compile-and-run", model, "--emit", "so", "-o", tmp_path / "net.so").exit_code == 0
     library = ctypes.CDLL(str(tmp_path / "net.so"))
     arena = ctypes.create_string_buffer(ctypes.c_int64.in_dll(library, "irscope_arena_bytes").value)
-    inputs = [np.linspace(-2, 2, 35, dtype=np.float32), np.array([4, 5, 6], np.int8)]
+    inputs: list[np.ndarray[Any, Any]] = [np.linspace(-2, 2, 35, dtype=np.float32), np.array([4, 5, 6], np.int8)]
     for offset in (0, 4, 16):  # numpy's own arrays begin at multiples of 16 or 64, their parts anywhere
         memory = [np.zeros(size + 64, np.uint8)[offset:offset + size] for size in (140, 35, 3)]
         library.irscope_run((ctypes.c_void_p * 2)(*(a.ctypes.data for a in inputs)), (ctypes.c_void_p * 3)(*(m.ctypes.data for m in memory)), arena)
