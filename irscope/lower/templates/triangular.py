@@ -7,7 +7,7 @@
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
@@ -19,6 +19,7 @@ from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import KernelOperands
 from irscope.lower.emission import take, width
+from irscope.lower.register import ComplexReg, Reg
 from irscope.lower.schedule import machine_of
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.shares import stepped
@@ -77,7 +78,9 @@ class _Substitution:
 
     def __init__(self, k: KernelBuilder, node: Node, schedule: Schedule, matrix: View, given: View, result: View) -> None:
         self.k, self.matrix, self.given, self.result = k, matrix, given, result
-        self.lanes, self.vectors, self.rows = schedule["lanes"], schedule["vectors"], schedule["rows"]
+        self.lanes: int = schedule["lanes"]
+        self.vectors: int = schedule["vectors"]
+        self.rows: int = schedule["rows"]
         attrs = TriangularSolve.of(node)
         self.unit = attrs.unit_diagonal
         swapped = (attrs.transpose_a != "NO_TRANSPOSE") == attrs.left_side
@@ -112,12 +115,8 @@ class _Substitution:
         """Emit the substitution of ``rows`` unknowns from ``first`` on."""
         k, step, vectors = self.k, self.lanes * self.vectors, range(-(-strip.count // self.lanes))
         acc = [[k.reg(self.result.dtype, self._given(strip, first + r, v)) for v in vectors] for r in range(rows)]
-        with k.loop(0, first) as j:
-            right = [(strip.solved + (j * step + v * self.lanes)).load(self.lanes) for v in vectors]
-            for r, row in enumerate(acc):
-                left = self._negative(strip, first + r, j)
-                for v in vectors:
-                    row[v].set(k.fma(left, right[v], row[v].get()))
+        add_products(k, acc, first, lambda r, j: self._negative(strip, first + r, j),
+                     lambda j, v: (strip.solved + (j * step + v * self.lanes)).load(self.lanes))
         found: list[list[Expr]] = []
         for r, row in enumerate(acc):
             values = [register.get() for register in row]
@@ -154,6 +153,17 @@ class _Substitution:
             return
         for lane in range(have):
             (at + lane * step).store(take(self.k, value, lane))
+
+
+def add_products(k: KernelBuilder, acc: list[list[Reg | ComplexReg]], count: Expr, left: Callable[[int, Expr], Expr],
+                 right: Callable[[Expr, int], Expr]) -> None:
+    """Add ``left(row, j) * right(j, vector)`` for all ``j`` below ``count`` to each accumulator."""
+    with k.loop(0, count) as j:
+        vectors = [right(j, v) for v in range(len(acc[0]))]
+        for r, row in enumerate(acc):
+            factor = left(r, j)
+            for register, vector in zip(row, vectors):
+                register.set(k.fma(factor, vector, register.get()))
 
 
 TEMPLATE = TriangularTemplate()
