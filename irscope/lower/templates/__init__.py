@@ -44,7 +44,7 @@ from irscope.lower.tile import Kernel, Schedule
 
 TEMPLATES: tuple[str, ...] = (
     "attention", "winograd", "depthwise", "convolution", "contraction", "window",
-    "rows", "reduction", "update", "transposition", "map", "generic",
+    "rows", "reduction", "update", "transposition", "triangular", "cholesky", "map", "generic",
 )
 """In order of precedence."""
 
