@@ -73,6 +73,23 @@ def test_trsm() -> None:
     assert np.allclose(reference(module, a, b)[0] @ np.tril(a).T, b, atol=1e-5)
 
 
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize("unit", [True, False])
+def test_triangular_systems_by_the_numbers_of_their_first_form(left: bool, lower: bool, transposed: bool, unit: bool) -> None:
+    a, b = noise(4, 4) + 3 * np.eye(4, dtype=np.float32), noise(4, 4, 1)[..., 0]
+    options = [int(not left), int(lower), int(transposed), int(unit)]  # side, uplo, trans_x, diag
+    numbers = "\n".join(f"n{i} = s32[] constant({n})" for i, n in enumerate([*options, 1, 4, 4]))
+    module = expanded(f"ENTRY e {{ {numbers}\n one = f32[] constant(1)\n p0 = f32[4,4] parameter(0)\n p1 = f32[4,4] parameter(1)\n "
+                      "ROOT r = f32[4,4]{0,1} custom-call(n0, n1, n2, n3, n4, n5, n6, one, p0, p1), custom_call_target=\"blas_strsm\" }")
+    matrix = np.tril(a) if lower else np.triu(a)
+    matrix = matrix - np.diag(np.diag(a)) + np.eye(4) if unit else matrix
+    matrix = matrix.T if transposed else matrix
+    x, = reference(module, a, b)
+    assert np.allclose(matrix @ x if left else x @ matrix, b, atol=1e-3)
+
+
 def test_lu_qr_and_spectra_by_their_old_and_new_names() -> None:
     a = noise(4, 4)
     new = lapack("lapack_sgetrf_ffi", "(f32[4,4]{0,1}, s32[4], s32[])", "p0", "{}", "f32[4,4]")
