@@ -28,9 +28,10 @@ import numpy as np
 from irscope.backends import llvm_compile, llvm_masked
 from irscope.backends.compile import renamed
 from irscope.backends.llvm_code import Code
-from irscope.backends.llvm_compile import LoadedCode, Machine
+from irscope.backends.llvm_compile import LoadedCode
 from irscope.backends.llvm_kernel import kernel_text
 from irscope.backends.llvm_types import suffix
+from irscope.backends.targets import Machine
 from irscope.graph import DTYPES, DType
 from irscope.graph.dtypes import PRED, S64
 from irscope.lower.build import KernelBuilder

@@ -61,8 +61,10 @@ def chain(outer: Node, side: int) -> Chain | None:
     while at.op is hlo.transpose:
         moved.append(at)
         at = at.operands[0]
-    a, b, c = (*(at.operands if at.op is hlo.dot and len(at.operands) == 2 else (None, None)), outer.operands[1 - side])
-    if a is None or b is None or not all(dims(node) for node in (a, b, c)):
+    if at.op is not hlo.dot or len(at.operands) != 2:
+        return None
+    (a, b), c = at.operands, outer.operands[1 - side]
+    if not all(dims(node) for node in (a, b, c)):
         return None
     first = tuple(range(len(dims(a))))
     second = _partner(at, 0, first, len(first))

@@ -17,7 +17,6 @@ from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import KernelOperands
 from irscope.lower.emission import take
-from irscope.lower.schedule import machine_of
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.shares import stepped
 from irscope.lower.templates.triangular import add_products
@@ -44,7 +43,7 @@ class CholeskyTemplate(Template[Node]):
         return node if fits and tensor_of(node).dtype in (F32, F64) and problem.precision != "exact" else None
 
     def schedule(self, problem: Problem, match: Node) -> Schedule:
-        machine = machine_of(problem.lanes)
+        machine = problem.machine
         lanes = machine.lanes(tensor_of(match).dtype)
         return {"lanes": lanes, "vectors": 2, "rows": min(lanes, machine.registers // 4)}
 

@@ -20,7 +20,6 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.call import KernelOperands
 from irscope.lower.emission import take, width
 from irscope.lower.register import ComplexReg, Reg
-from irscope.lower.schedule import machine_of
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.shares import stepped
 from irscope.lower.tile import Expr, Schedule
@@ -48,7 +47,7 @@ class TriangularTemplate(Template[Node]):
         return node if fits and tensor_of(node).dtype in (F32, F64) and problem.precision != "exact" else None
 
     def schedule(self, problem: Problem, match: Node) -> Schedule:
-        machine, dims = machine_of(problem.lanes), dims_of(match)
+        machine, dims = problem.machine, dims_of(match)
         columns = dims[-1 if TriangularSolve.of(match).left_side else -2]
         lanes = width(columns, machine.lanes(tensor_of(match).dtype))
         return {"lanes": lanes, "vectors": min(2, -(-columns // lanes)), "rows": machine.registers // 4}
