@@ -53,8 +53,8 @@ def unfused_edges(context: Context, rules: Collection[str] = ()) -> Iterator[Unf
     """The edges that are not fused, in the order of the text; only those that one of ``rules`` decided (empty: all)."""
     if context.costs.planned is None:
         return
-    kernels = context.costs.planned
-    for plan in kernels.plans:
+    planned_kernels = context.costs.planned
+    for plan in planned_kernels.plans:
         bodies = [body for node in plan.graph.nodes if node.op is hlo.fusion for body in node.bodies]
         planned = {plan.graph, *bodies}
         for verdict in plan.unfused():
@@ -66,7 +66,7 @@ def unfused_edges(context: Context, rules: Collection[str] = ()) -> Iterator[Unf
             if own[0] is None or own[1] is None or written(own[0]) is written(own[1]):
                 continue  # the user cannot change edges between the primitives of one operator of the text
             if not (is_annotation(own[0]) or is_annotation(own[1])):
-                together = kernels.in_one_call(verdict.producer, verdict.consumer)
+                together = planned_kernels.in_one_call(verdict.producer, verdict.consumer)
                 yield UnfusedEdge(own[0], own[1], context.view.graph_of[own[1]], verdict, together)
 
 

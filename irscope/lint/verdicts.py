@@ -13,6 +13,7 @@ from irscope.analysis.values import written
 from irscope.fusion import EdgeVerdict, Plan, across_releases, policy_for
 from irscope.fusion.logs.events import FusionLog
 from irscope.fusion.logs.verdicts import verdicts_by_log
+from irscope.fusion.policy import OfReleasesByPrimitives
 from irscope.graph import Graph, Module, Node
 from irscope.lint.context import Context
 from irscope.lint.fusion import plans, reads_text
@@ -43,9 +44,12 @@ def answer(
     planned = context.costs.planned if context is not None and usable else None
     made = planned.plans if planned is not None else plans(module, policy, device)
     verdicts = _between(module, [verdict for plan in made for verdict in _in_the_text(module, plan)], policy, pair)
-    judged = module if reads_text(policy, module) else context.view.primitive if context is not None else None
+    chosen = policy_for(policy, module)
+    judged = module if reads_text(policy, module) else None
+    if judged is None and context is not None and isinstance(chosen, OfReleasesByPrimitives):
+        judged = context.view.primitive
     if judged is not None and not any(verdict.recorded for verdict in verdicts):
-        verdicts = across_releases(policy_for(policy, module), judged, verdicts)
+        verdicts = across_releases(chosen, judged, verdicts)
     if pair is None:
         return verdicts, {}
     kernels = kernels_of(module, made, verdicts)
