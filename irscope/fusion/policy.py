@@ -68,6 +68,13 @@ class OfReleases(Protocol):
         """The plans of all releases by name, the newest first; plans of releases that cannot differ on this module are the same objects."""
 
 
+@runtime_checkable
+class OfReleasesByPrimitives(OfReleases, Protocol):
+    """One whose releases are compared on the primitives of a text of any format."""
+
+    compares_primitives: bool
+
+
 def compiler_of(name: str) -> str:
     """The compiler of a policy, whatever the release: ``xla-cpu`` of ``xla-cpu@jaxlib-0.4.38``."""
     return name.partition("@")[0]

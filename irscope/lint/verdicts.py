@@ -13,9 +13,10 @@ from irscope.analysis.values import written
 from irscope.fusion import AUTO, EdgeVerdict, Plan, across_releases, policy_for
 from irscope.fusion.logs.events import FusionLog
 from irscope.fusion.logs.verdicts import verdicts_by_log
+from irscope.fusion.policy import OfReleasesByPrimitives
 from irscope.graph import Graph, Module, Node
 from irscope.lint.context import Context
-from irscope.lint.fusion import furthest_apart, plans
+from irscope.lint.fusion import furthest_apart, plans, reads_text
 from irscope.lint.kernels import Kernel, kernels_of
 from irscope.lint.settings import Settings
 from irscope.source import UserError
@@ -51,8 +52,10 @@ def answer(context: Context, pair: tuple[str, str] | None = None) -> tuple[list[
 def _verdicts(context: Context, judged: Module, made: Sequence[Plan]) -> list[EdgeVerdict]:
     """The verdicts of plans in the names of the text, and what the releases of the compiler make of each edge."""
     verdicts = [verdict for plan in made for verdict in plan.verdicts]
-    if not any(verdict.recorded for verdict in verdicts):
-        verdicts = across_releases(policy_for(context.settings.policy, context.module), judged, verdicts)
+    policy = policy_for(context.settings.policy, context.module)
+    compared = reads_text(context.settings.policy, context.module) or isinstance(policy, OfReleasesByPrimitives)
+    if compared and not any(verdict.recorded for verdict in verdicts):
+        verdicts = across_releases(policy, judged, verdicts)
     return list(_in_the_text(context.module, judged, verdicts))
 
 

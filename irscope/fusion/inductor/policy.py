@@ -49,6 +49,7 @@ class InductorPolicy:
 
     name = "inductor"
     dialect = TORCHSCRIPT
+    compares_primitives = True
     elsewhere = "it decides as torch.compile does on a CPU; for a GPU run the program with TORCH_LOGS=fusion, and pass that log to " \
         "--fusion-log (docs/fusion/logs.md), or use --policy xla-gpu"
     """The help for devices that are not simulated."""
