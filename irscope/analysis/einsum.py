@@ -57,12 +57,16 @@ def dot_attrs(one: Letters, two: Letters, needed: set[int]) -> dict[str, tuple[i
 
 def chain(outer: Node, side: int) -> Chain | None:
     """The products in a row that end in ``outer`` whose operand ``side`` is a product, behind transposes; None where it is none."""
-    at, moved = outer.operands[side], []
+    at = outer.operands[side]
+    moved: list[Node] = []
     while at.op is hlo.transpose:
         moved.append(at)
         at = at.operands[0]
-    a, b, c = (*(at.operands if at.op is hlo.dot and len(at.operands) == 2 else (None, None)), outer.operands[1 - side])
-    if a is None or b is None or not all(dims(node) for node in (a, b, c)):
+    if at.op is not hlo.dot or len(at.operands) != 2:
+        return None
+    a, b = at.operands
+    c = outer.operands[1 - side]
+    if not all(dims(node) for node in (a, b, c)):
         return None
     first = tuple(range(len(dims(a))))
     second = _partner(at, 0, first, len(first))
