@@ -57,13 +57,15 @@ def dot_attrs(one: Letters, two: Letters, needed: set[int]) -> dict[str, tuple[i
 
 def chain(outer: Node, side: int) -> Chain | None:
     """The products in a row that end in ``outer`` whose operand ``side`` is a product, behind transposes; None where it is none."""
-    at, moved = outer.operands[side], []
+    at = outer.operands[side]
+    moved: list[Node] = []
     while at.op is hlo.transpose:
         moved.append(at)
         at = at.operands[0]
     if at.op is not hlo.dot or len(at.operands) != 2:
         return None
-    (a, b), c = at.operands, outer.operands[1 - side]
+    a, b = at.operands
+    c = outer.operands[1 - side]
     if not all(dims(node) for node in (a, b, c)):
         return None
     first = tuple(range(len(dims(a))))
