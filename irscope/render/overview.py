@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Container
 from dataclasses import replace
 
+from irscope.analysis.calls import body_role, is_fusion
 from irscope.analysis.classes import drawn_class
+from irscope.analysis.highlights import Highlights
 from irscope.analysis.outline import Section
 from irscope.analysis.summary import estimate
 from irscope.analysis.survey import Survey
@@ -16,7 +19,7 @@ from irscope.render.marks import Marks
 from irscope.render.opening import Folded, focus_of, open_sections
 from irscope.render.room import screens_of
 from irscope.render.units import bytes_, flops, plural, short
-from irscope.render.view import Box, BoxFrame, BoxOptions, Drawing, Link, bundle, stub_crowds
+from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxOptions, Drawing, Link, bundle, stub_crowds
 
 MAX_OVERVIEW = 40
 """Boxes of an overview: it is to be taken in at a glance."""
@@ -33,15 +36,15 @@ MAX_INPUTS = 3
 
 def overview(survey: Survey, graph: Graph, options: BoxOptions) -> Drawing:
     """The sections of ``graph``, the costliest open first; fewer where the boxes would not fit a screen."""
-    outline = Folded(survey.outline_of(graph), without_tuples(graph, folding(graph, fold_parameters=True)))
+    outline = _folded(survey, graph)
 
     def drawn(n: int) -> Drawing:
-        return _Overview(survey, graph, outline, replace(options, max_boxes=n)).view
+        return _Composed(survey, graph, outline, replace(options, max_boxes=n)).view
 
     n = options.max_boxes
     view = drawn(n)
     too_many = 0
-    while not options.generous and len(view.boxes) > FEWEST and (screens := screens_of(view)) > 1:
+    while not options.generous and len(view.boxes) > FEWEST and n > FEWEST and (screens := screens_of(view)) > 1:
         too_many, n = n, max(FEWEST, min(int(len(view.boxes) / screens), n * 3 // 4))
         view = drawn(n)
     if too_many and len(view.boxes) < SPARSE and len(graph.nodes) < LARGE:
@@ -50,8 +53,60 @@ def overview(survey: Survey, graph: Graph, options: BoxOptions) -> Drawing:
     return view
 
 
-class _Overview:
+def _folded(survey: Survey, graph: Graph) -> Folded:
+    return Folded(survey.outline_of(graph), without_tuples(graph, folding(graph, fold_parameters=True)))
+
+
+class _Composed:
+    """The overview of a graph, and beside it that of the loop body with the costliest kernel, where there is room for it."""
+
     def __init__(self, survey: Survey, graph: Graph, outline: Folded, options: BoxOptions) -> None:
+        caller, body = _hot_loop(graph, options.highlights)
+        whole = _Overview(survey, graph, outline, options, opened=())
+        self.view = whole.view
+        shown = {graph: whole.box}
+        outer = whole.box(caller) if caller is not None else None
+        if caller is not None and body is not None and outer is not None and outer.node is caller:
+            room = options.max_boxes - len(whole.view.boxes)
+            part = _Overview(survey, body, _folded(survey, body), replace(options, max_boxes=max(MIN_BOXES, room)), opened=())
+            if len(part.view.boxes) <= max(options.max_boxes // 2, room):
+                whole = _Overview(survey, graph, outline, options, opened=(body,))
+                self.view = whole.view
+                shown = {graph: whole.box, body: part.box}
+                role = body_role(caller, caller.bodies.index(body))
+                title = f"{role} of %{short(caller.name, MAX_NAME)} x{survey.calls.times[body]:,.0f}"
+                self._join(whole.box(caller), part.view, title)
+        badges = Badges(survey, options.highlights)
+        badges.put(shown)
+        badges.join(self.view)
+
+    def _join(self, caller: Box | None, part: Drawing, title: str) -> None:
+        """Draw the boxes of a body in a frame, from which one line leads to what runs it."""
+        frame = BoxFrame(title, caller.cluster if caller is not None else None, "control", title)
+        for cluster in part.clusters:
+            cluster.parent = cluster.parent or frame
+        for box in part.boxes:
+            box.cluster = box.cluster or frame
+        self.view.clusters += [frame, *part.clusters]
+        self.view.boxes += part.boxes
+        self.view.links += part.links
+        targets = {link.target for link in part.links}
+        first = next((box for box in part.boxes if box not in targets), None)
+        if caller is not None and first is not None:
+            self.view.links.append(Link(caller, first, label="runs"))
+
+
+def _hot_loop(graph: Graph, found: Highlights) -> tuple[Node | None, Graph | None]:
+    """The loop of a graph in whose body the costliest kernel is, and that body."""
+    body = found.kernels[0].graph if found.kernels else graph
+    caller = next((node for node in graph.nodes if body in node.bodies and not is_fusion(node)), None) if body is not graph else None
+    return caller, body if caller is not None else None
+
+
+class _Overview:
+    """The sections of one graph; the bodies ``opened`` are drawn elsewhere."""
+
+    def __init__(self, survey: Survey, graph: Graph, outline: Folded, options: BoxOptions, opened: Container[Graph]) -> None:
         self.survey, self.graph, self.options = survey, graph, options
         self.view = Drawing(f"{survey.module.name} / {graph.name}")
         self.outline, self.folds = outline, outline.folds
@@ -62,13 +117,10 @@ class _Overview:
         self.times = survey.calls.times.get(graph, 1.0)
         self._place(self.outline.root)
         self._map_copies()
-        Marks(options.findings).put(graph, lambda node: self.box_of[node.index])
-        badges = Badges(survey, options.highlights)
-        badges.put({graph: lambda node: self.box_of[node.index]})
+        Marks(options.findings).put(graph, self.box, opened)
         self._link()
         bundle(self.view)
         stub_crowds(self.view)
-        badges.join(self.view)
         for box in self.view.boxes:
             if len(box.inputs) > MAX_INPUTS:
                 box.inputs[MAX_INPUTS - 1:] = [f"+{len(box.inputs) - MAX_INPUTS + 1} more"]
@@ -76,6 +128,10 @@ class _Overview:
         if closed:
             what = f"{plural(len(graph.nodes), 'node')}; {plural(closed, 'section')} closed"
             self.view.notes.append(f"{what}: more with --max-nodes, --around")
+
+    def box(self, node: Node) -> Box | None:
+        """The box that shows a node; None if none does."""
+        return self.box_of[node.index]
 
     def _place(self, root: Section) -> None:
         """Place the boxes of the open sections, the outer ones first."""

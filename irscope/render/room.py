@@ -5,8 +5,9 @@ from collections import Counter, defaultdict
 
 from irscope.render.view import Box, BoxFrame, Drawing
 
-WIDEST, HIGHEST = 2100, 1300
-"""Pixels of a drawing whose titles are still read when it is scaled to a screen of 1440 by 900."""
+WIDEST, HIGHEST = 1400, 1300
+"""Pixels of boxes, as estimated here. With the space for its lines a drawing is up to twice as wide, and half as high again: scaled to a
+screen of 1440 by 900, which makes it 0.56 to 1 times as large, it is still read."""
 GAP, LINE = 54, 13
 """Pixels between two boxes with their margins, and of a line."""
 LETTER, MARGIN = 8, 44

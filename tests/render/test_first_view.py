@@ -90,6 +90,17 @@ def test_sections_around_a_highlight_open_before_costlier_ones() -> None:
     assert holding <= opened | {root}
 
 
+def test_the_loop_with_the_costliest_kernel_is_open() -> None:
+    steps = "\n".join(f"  s{i} = f32[64,64] {'tanh' if i % 2 else 'sine'}({'x' if i == 0 else f's{i - 1}'})" for i in range(70))
+    text = PROGRAM.replace("  b = bf16", steps + "\n  b = bf16").replace("fusion(x)", "fusion(s69)")
+    view = first_view(text)
+    frame = next(cluster for cluster in view.clusters if cluster.title == "body of %run x5")
+    inside = {box.node.name: box for box in view.boxes if box.node is not None and box.cluster is frame}
+    assert {"product", "smooth"} <= set(inside)
+    assert "costliest kernel %product" in inside["product"].badges
+    assert [link.target.cluster for link in view.links if link.label == "runs"] == [frame]
+
+
 def test_a_chain_of_boxes_is_measured_in_screens() -> None:
     assert screens_of(chain(4)) < 1 < screens_of(chain(40))
     assert screens_of(Drawing("empty")) == 0
