@@ -9,6 +9,7 @@ from irscope.fusion.xla.copying import fuse_copies
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation
 from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement
 from tests.fusion.xla_texts import ADD, module
 
 LOOP = "loop { p = f32[64,32] parameter(0)\n m = f32[64,32] multiply(p, p)\n ROOT n = f32[64,32] negate(m) }\n"
@@ -40,6 +41,22 @@ def test_a_copy_of_one_of_several_results() -> None:
         "c = f32[2048] copy(k)\n ROOT t = (f32[64,32], f32[2048]) tuple(a, c)"
     assert written(text, TWO) == [["negate", "exponential", "copy"],
                                   ["parameter", "fusion", "get-tuple-element", "get-tuple-element", "tuple"]]
+
+
+def test_each_copy_becomes_the_result_that_the_kernel_writes_for_it() -> None:
+    text = "x = f32[64,32] parameter(0)\n f = (f32[64,32], f32[64,32]) fusion(x), kind=kLoop, calls=two\n " \
+        "a = f32[64,32] get-tuple-element(f), index=0\n b = f32[64,32] get-tuple-element(f), index=1\n " \
+        "c = f32[64,32] copy(a)\n k = f32[2048] bitcast(b)\n d = f32[2048] copy(k)\n " \
+        "ROOT t = (f32[64,32], f32[2048]) tuple(c, d)"
+    computation = Computation.of(module(text, TWO).main())
+    fuse_copies(computation, DEVICES["h100"])
+    (kernel,) = (i for i in computation.post_order() if i.body is not None)
+    assert kernel.body is not None
+    results = kernel.body.root.operands
+    first, second = (results[GetTupleElement.of(part).index] for part in computation.root.operands)
+    assert first.op is second.op is hlo.copy
+    assert first.operands[0].op.name == "negate"
+    assert second.operands[0].op.name == "bitcast" and second.operands[0].operands[0].op.name == "exponential"
 
 
 ONE = "x = {operand} parameter(0)\n f = {type} fusion(x), kind=kLoop, calls=loop\n c = {type} copy(f)\n ROOT t = ({type}, {type}) tuple(f, c)"

@@ -1,16 +1,21 @@
 """Functions of complex numbers as machine code against numpy's, over the plane and near zero."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 import irscope
 
-UNARY = {
+Array = np.ndarray[Any, Any]
+
+UNARY: dict[str, Callable[[Array], Array]] = {
     "exponential": np.exp, "exponential-minus-one": np.expm1, "log": np.log, "log-plus-one": np.log1p, "sqrt": np.sqrt,
     "rsqrt": lambda z: 1 / np.sqrt(z), "cbrt": lambda z: z ** (1 / 3), "tanh": np.tanh, "tan": np.tan, "sine": np.sin, "cosine": np.cos,
     "logistic": lambda z: 1 / (1 + np.exp(-z)), "sign": lambda z: z / np.abs(z), "negate": np.negative,
 }
-BINARY = {
+BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "power": np.power,
     # The principal value, as the documentation of XLA defines it.
     "atan2": lambda y, x: -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y)),

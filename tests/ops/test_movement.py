@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irscope.graph import DTYPES
+from irscope.graph import DTYPES, TensorType
 from irscope.ops import TypeFault
 from tests.ops import running
-from tests.ops.running import read
+from tests.ops.running import read, reference, typed
 
 few = settings(max_examples=12, deadline=None)
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)
@@ -120,6 +120,17 @@ def test_pad(shape: list[int], data: Any) -> None:
         steps = [interior + 1 for _, _, interior in padding]
         inside = all(p >= 0 and p % s == 0 and p // s < n for p, s, n in zip(places, steps, shape, strict=True))
         assert got[i] == (x[tuple(p // s for p, s in zip(places, steps, strict=True))] if inside else value)
+
+
+@pytest.mark.parametrize(("before", "after"), [("f32[2,3]{0,1}", "s32[3,2]{1,0}"), ("f32[4]", "u8[16]"), ("u8[2,8]{0,1}", "f32[4]"), ("f32[2]", "f64[1]")])
+def test_bitcast_to_another_type_reads_the_bits(before: str, after: str) -> None:
+    module = typed(read(f"ENTRY e {{\n  x = {before} parameter(0)\n  ROOT b = {after} bitcast(x)\n}}\n"))
+    source, target = module.main().params[0].type, module.main().result().type
+    assert isinstance(source, TensorType) and isinstance(target, TensorType)
+    x = np.arange(source.elements).reshape(source.dims()).astype(source.dtype.numpy())
+    memory = (x.T if "{0,1}" in before else x).reshape(-1)
+    [got] = reference(module, x)
+    assert got.dtype == target.dtype.numpy() and got.reshape(-1).tobytes() == memory.tobytes()
 
 
 @few
