@@ -5,8 +5,9 @@ Texts of class ``exact`` are compared, those whose name the pattern fits. Prints
 there is any.
 
 What is compared of each finding is its rule, its severity, its message, and the operators and types of the nodes that it is about. Names of
-nodes, layouts and places are left out, since each text has its own. Source lines and scopes are set aside on both sides: findings of one
-line are reported as one, and only the texts printed with ``debug_info=True`` have lines.
+nodes, layouts and places are left out, since each text has its own, and so are tuples: jaxlib changes the state of loops. Source lines and
+scopes are set aside on both sides: findings of one line are reported as one, and only the texts printed with ``debug_info=True`` have
+lines.
 """
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def findings(reading: Reading) -> Counter[Key]:
 
 def key(finding: Finding) -> Key:
     """What two texts of one program have in common of a finding."""
-    about = sorted((step.op, LAYOUT.sub("", step.type)) for step in finding.path)
+    about = sorted((step.op, "(...)" if step.type.startswith("(") else LAYOUT.sub("", step.type)) for step in finding.path)
     return finding.code, str(finding.severity), LAYOUT.sub("", NAME.sub("%", finding.message)), tuple(about)
 
 
