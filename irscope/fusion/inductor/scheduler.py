@@ -163,9 +163,13 @@ class Scheduler:
     def _refusal(self, first: Kernel, second: Kernel) -> Refused | None:
         refused = self._tested(first, second)
         if refused is not None:
-            self._last[first, second] = len(self._refused)
-            self._refused.append((first, second, refused))
+            self.refuse(first, second, refused)
         return refused
+
+    def refuse(self, first: Kernel, second: Kernel, refused: Refused) -> None:
+        """Record why two kernels are not joined."""
+        self._last[first, second] = len(self._refused)
+        self._refused.append((first, second, refused))
 
     @property
     def said(self) -> list[str]:

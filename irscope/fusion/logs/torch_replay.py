@@ -82,10 +82,7 @@ def replayed(scheduler: Scheduler, names: dict[str, str], steps: Sequence[Step])
         if first is None or second is None or first is second:
             continue
         if step.made is None:
-            refused = Refused(step.words, step.words or "")
-            for a in first.buffers:
-                for b in second.buffers:
-                    scheduler.refused[a.number, b.number] = refused
+            scheduler.refuse(first, second, Refused(step.words, step.words or ""))
             continue
         made = fused(first, second)
         scheduler.home.update(dict.fromkeys(made.names, made))
