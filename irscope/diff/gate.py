@@ -34,7 +34,7 @@ class MetricGate:
         if after is None or (before is None and (self.relative or self.percent)):
             which = "before" if after is not None else "after"
             return f"{self.text}: {self.metric} {which} is not known: sizes, the trips of loops or the work of custom calls are open"
-        before = 0.0 if before is None else before
+        was, before = "unknown" if before is None else f"{before:g}", before or 0.0
         if self.percent:
             grown = (after - before) / before * 100 if before else (0.0 if after == before else float("inf"))
             holds, shown = COMPARE[self.compare](grown, self.value), f"{grown:+.1f} %"
@@ -42,7 +42,7 @@ class MetricGate:
             holds, shown = COMPARE[self.compare](after - before, self.value), f"{after - before:+g}"
         else:
             holds, shown = COMPARE[self.compare](after, self.value), f"{after:g}"
-        return f"{self.text}: {self.metric} went from {before:g} to {after:g} ({shown})" if holds else ""
+        return f"{self.text}: {self.metric} went from {was} to {after:g} ({shown})" if holds else ""
 
 
 def parse_gate(text: str) -> MetricGate:

@@ -195,6 +195,8 @@ def test_only_the_side_that_is_asked_for_must_be_known(cli: Cli, tmp_path: Path)
     (tmp_path / "b.hlo").write_text(OPEN["m.hlo"].replace("?", "8"))
     assert cli("diff", tmp_path / "a.hlo", tmp_path / "b.hlo", "--fail-if", "bytes>1GiB").exit_code == 0
     assert cli("diff", tmp_path / "a.hlo", tmp_path / "b.hlo", "--fail-if", "bytes>+0").exit_code == 1
+    over = cli("diff", tmp_path / "a.hlo", tmp_path / "b.hlo", "--fail-if", "bytes>1").stderr
+    assert "bytes went from unknown to 8192" in over
 
 
 def test_the_work_of_a_custom_call_is_not_known(cli: Cli, tmp_path: Path) -> None:

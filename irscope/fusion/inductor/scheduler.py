@@ -167,7 +167,7 @@ class Scheduler:
         return refused
 
     def refuse(self, first: Kernel, second: Kernel, refused: Refused) -> None:
-        """Keep why two kernels are not joined."""
+        """Record why two kernels are not joined."""
         self._last[first, second] = len(self._refused)
         self._refused.append((first, second, refused))
 
