@@ -101,6 +101,13 @@ class ActivationAfterMovement(Rule):
       ROOT y = f32[4,64,784] multiply(r, b)""")
         ),
         Fixture.torchscript("""
+            graph(%x : Half(64, 128), %w : Half(128, 128)):
+              %how : str = prim::Constant[value="none"]()
+              %d : Half(64, 128) = aten::mm(%x, %w)
+              %y : Half(64, 128) = aten::gelu(%d, %how)
+              return (%y)
+        """),
+        Fixture.torchscript("""
             graph(%x : Float(4, 32, 28), %w : Float(64, 32, 3), %b : Float(64)):
               %one : int = prim::Constant[value=1]()
               %ones : int[] = prim::ListConstruct(%one)
@@ -145,12 +152,12 @@ def _place(context: Context, graph: Graph, first: Node) -> tuple[Node, Node, Nod
     if anchor.op not in BETWEEN[first.op]:
         return None
     last = _last(context, graph, first)
-    if first.origin and written(first) in (written(anchor), written(first.operands[0])):
-        return None  # one operator of the text, which is made of several
     if any(user.op.kind is not Kind.ELEMENTWISE for user in context.view.users(last, graph)):
         return None
     active = _activation(context.view.survey.users(graph), last)
-    return (anchor, last, active) if active is not None else None
+    if active is None or (first.origin and written(first) in map(written, (anchor, first.operands[0], active))):
+        return None  # the conversion or movement belongs to the operator of the text before or after it
+    return anchor, last, active
 
 
 def _anchor(first: Node) -> Node:

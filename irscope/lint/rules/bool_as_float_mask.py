@@ -28,7 +28,7 @@ class BoolAsFloatMask(Rule):
     Values that are known to be finite; gradients of comparisons, which frameworks write this way.
     """
 
-    code, name, severity, default = "DTY008", "bool-as-float-mask", Severity.INFO, False
+    code, name, severity = "DTY008", "bool-as-float-mask", Severity.INFO
     structural = True
     bad = (
         Fixture.hlo(
