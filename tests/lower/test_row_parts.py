@@ -52,8 +52,9 @@ def check(text: str, *arrays: np.ndarray, divided: bool = True) -> None:
                                        atol=1e-5)
 
 
-@pytest.mark.parametrize(("operation", "init"), [("add", "3"), ("multiply", "2"), ("maximum", "-inf"), ("minimum", "0.5")])
-@pytest.mark.parametrize(("shape", "dims", "kept"), [("9001", "0", ""), ("3,8999", "1", "3"), ("90,100", "0,1", "")])
+@pytest.mark.parametrize(("operation", "init", "shape", "dims", "kept"), [
+    ("add", "3", "9001", "0", ""), ("add", "3", "3,8999", "1", "3"), ("add", "3", "90,100", "0,1", ""), ("multiply", "2", "9001", "0", ""),
+    ("maximum", "-inf", "3,8999", "1", "3"), ("minimum", "0.5", "90,100", "0,1", "")])
 def test_operations(operation: str, init: str, shape: str, dims: str, kept: str) -> None:
     check(reducing(operation, shape, dims, kept, init, before="cosine(x)"))
 

@@ -69,9 +69,9 @@ def test_any_number_of_keys(queries: int, keys: int, values: int) -> None:
     assert verify_program(program) == []
 
 
-@pytest.mark.parametrize("mask", [CAUSAL, ADDED, WINDOW.replace("FILL", "-inf"), WINDOW.replace("FILL", str(LOWEST))],
-                         ids=["causal", "added", "window", "window of the lowest"])
-@pytest.mark.parametrize(("queries", "keys"), [(100, 100), (70, 170)])
+@pytest.mark.parametrize(("mask", "queries", "keys"), [
+    (CAUSAL, 100, 100), (CAUSAL, 70, 170), (ADDED, 100, 100), (WINDOW.replace("FILL", "-inf"), 70, 170),
+    (WINDOW.replace("FILL", str(LOWEST)), 100, 100)], ids=["causal", "more keys", "added", "window", "window of the lowest"])
 def test_masks(mask: str, queries: int, keys: int) -> None:
     program = check(attention(queries, keys, mask=mask), template="attention")
     assert verify_program(program) == [] and len(program.kernels()) == 1
