@@ -7,6 +7,7 @@ import pytest
 from irscope.analysis.reference import evaluate, flatten
 from irscope.api import load
 from irscope.lower.interpret import interpret_program
+from irscope.lower.values import tensor_of
 from irscope.lower.verify import verify_program
 from tests.lower.running import compiled, entry
 
@@ -26,7 +27,7 @@ def check(text: str, template: str = "triangular", interpreted: bool = False, pr
     module = load(text).module()
     node = module.main().result()
     rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal(o.type.dims()).astype(o.type.dtype.numpy()) for o in node.operands)
+    a, b = (np.asarray(rng.standard_normal(t.dims()), t.dtype.numpy()) for t in map(tensor_of, node.operands))
     a = a / a.shape[-1] + 2 * np.eye(a.shape[-1], dtype=a.dtype)
     a[:, *(np.triu_indices(a.shape[-1], 1) if "lower=true" in text else np.tril_indices(a.shape[-1], -1))] = np.nan
     clean = np.nan_to_num(a)

@@ -20,14 +20,14 @@ def fft_of_reals(m: Maker) -> Value:
     return m.op("fft", kind, (rows, n // 2 + 1), m.operand(m.size), attrs=f"fft_type=RFFT, fft_length={{{n}}}")
 
 
-@template("generic", SQUARES, WIDE)
+@template("cholesky", SQUARES, WIDE)
 def cholesky(m: Maker) -> Value:
     (n,) = m.size
     x = m.parameter(m.dtype, (2, n, n), square=True)
     return m.like("cholesky", x, attrs="lower=true")
 
 
-@template("generic", each([(n, 3) for (n,) in SQUARES], [(5, n) for n in EDGES if n]), WIDE)
+@template("triangular", each([(n, 3) for (n,) in SQUARES], [(5, n) for n in EDGES if n]), WIDE)
 def triangular_solve(m: Maker) -> Value:
     n, columns = m.size
     a, b = m.parameter(m.dtype, (n, n), square=True), m.operand((n, columns))
