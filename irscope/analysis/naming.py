@@ -109,6 +109,8 @@ class Naming:
 
     def contractions_of(self, node: Node) -> Hashable | None:
         """What nodes share that compute the same contractions of the same sizes; None of a node without one."""
+        if not node.bodies and node.op.work != "contraction":
+            return None
         found = self._work((node,)).contractions
         return (frozenset(found.items()), plain(node.type)) if found else None
 

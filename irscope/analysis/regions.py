@@ -75,6 +75,7 @@ class _Regions:
         """The sections of the graph, its steps in a clustered order."""
         phases = phases_of(self.graph, scopes)
         self.kinds = kinds
+        self.products = [self.naming.contractions_of(node) for node in self.graph.nodes]
         self.paths = [layers(scope) for scope in scopes]
         if any(phases):
             self.paths = [(PHASES[phase], *path) for phase, path in zip(phases, self.paths, strict=True)]
@@ -157,7 +158,7 @@ class _Regions:
         first: dict[object, Node] = {}
         for item in part.items:
             if isinstance(item, _Part) and item.section.kind == "scope":
-                products = Counter(key for step in item.steps if (key := self.naming.contractions_of(step)) is not None)
+                products = Counter(key for step in item.steps if (key := self.products[step.index]) is not None)
                 if products.total() > 1:
                     item.alike = first.setdefault((masked(item.section.title), frozenset(products.items())), item.steps[0])
 
@@ -211,7 +212,7 @@ class _Regions:
         places: list[int] = []
         kinds: list[int] = []
         for at, node in enumerate(steps):
-            if (key := self.naming.contractions_of(node)) is not None:
+            if (key := self.products[node.index]) is not None:
                 places.append(at)
                 kinds.append(self.shapes.setdefault(key, len(self.shapes)))
         found = []
