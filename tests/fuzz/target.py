@@ -183,6 +183,8 @@ def _write(entry: Entry, folder: Path) -> None:
 def _meddled(entry: Entry, folder: Path) -> str:
     """Whether files were changed, removed or made that the command line does not name as outputs."""
     outputs = {entry.args[i + 1] for i, word in enumerate(entry.args[:-1]) if word in WRITERS} | {word[2:] for word in entry.args if word.startswith("-o")}
+    if kind(entry) == "compile-and-run --emit":
+        outputs |= {Path(name).with_suffix(".h").as_posix() for name in outputs if Path(name).name}  # a library comes with its header
     settings = b"\n".join(entry.files.values()) if "--write-baseline" in entry.args else b""
     for name, content in entry.files.items():
         path = folder / name
