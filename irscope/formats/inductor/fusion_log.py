@@ -17,6 +17,7 @@ _NODE = re.compile(r"\s+(\w+)\(name='(op\d+)'\)(?:, (\w+)\(\['\[([0-9, ]{0,400})
 _ORIGINS = re.compile(r"origins=OrderedSet\(\[([^\]]*)\]\)")
 _PLACE = re.compile(r'File "([^"]*)", line (\d+)')
 _REFUSED = re.compile(r"cannot fuse (\w+) with (\w+): (.*)")
+_SIZE = re.compile(r"\d{1,18}", re.ASCII)
 _FUSED = re.compile(r"fusing (\w+) with (\w+)$")
 
 
@@ -94,6 +95,6 @@ def _candidate(words: str) -> Candidate | None:
         return Candidate(name, "nop")
     kind = "extern" if loops is None or "Extern" in node else "reduction" if "Reduction" in loops else loops.lower()
     origins = _ORIGINS.search(words)
-    return Candidate(name, kind, tuple(int(s) for s in (sizes or "").split(",") if s.strip()),
+    return Candidate(name, kind, tuple(map(int, _SIZE.findall(sizes or ""))),
                      tuple(o.strip() for o in origins[1].split(",")) if origins else (),
                      tuple(dict.fromkeys(f"{file}:{line}" for file, line in _PLACE.findall(words))))
