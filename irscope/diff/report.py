@@ -5,7 +5,7 @@ from irscope.diff.compare import METRICS, Change, Comparison, GraphPair
 from irscope.graph import Graph, Node
 
 SHOWN = 40
-"""Changes that are told of one pair of graphs; the rest is counted."""
+"""Changes that are listed of one pair of graphs; the rest is counted."""
 
 
 def as_json(comparison: Comparison, failed: list[str]) -> dict[str, object]:

@@ -99,7 +99,7 @@ class Evidence:
         return self.context.view.original(node, graph)
 
     def _costs(self, nodes: list[Node]) -> dict[str, float] | None:
-        """What the kernels of some nodes cost in one run of the module; None where no kernel computes them, or none can be told."""
+        """What the kernels of some nodes cost in one run of the module; None where no kernel computes them, or their cost is not known."""
         planned = self.context.costs.sized
         kernels = {group: plan for node in nodes if node.op.kind is not Kind.LEAF for plan, group in self._kernels.get(node, ())}
         if planned is None or not kernels:

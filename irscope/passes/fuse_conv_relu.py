@@ -14,7 +14,7 @@ from irscope.passes.visitor import GraphMutator
 
 BETWEEN = relay("cast reshape transpose layout_transform nn.bias_add add multiply nn.pad nn.max_pool2d") \
     | torchscript("add add_ batch_norm max_pool2d to mul")
-"""Operators that are told when they keep a convolution and a rectifier apart."""
+"""Operators that are named when they keep a convolution and a rectifier apart."""
 
 OLD_CONVOLUTION = torchscript("_convolution")
 TORCH_CONVOLUTIONS = torchscript("conv2d") | OLD_CONVOLUTION

@@ -72,7 +72,7 @@ class DataflowPattern:
     conditions: tuple[Callable[[Node], bool], ...] = ()
     choices: tuple[DataflowPattern, ...] = ()
     heads: frozenset[str] | None = field(init=False, default=None)
-    """The operators that a fitting node may have; None: any. Most nodes are told apart by this alone."""
+    """The operators that a fitting node may have; None: any. Most nodes are distinguished by this alone."""
 
     def __post_init__(self) -> None:
         heads = self.names or None

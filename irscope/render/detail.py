@@ -22,7 +22,7 @@ from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxOptions, Drawing, L
 MAX_NAME = 34
 MAX_INPUTS = 5
 MAX_RESULTS = 4
-"""The numbers of more results of one node are not told."""
+"""The numbers of more results of one node are not listed."""
 
 
 @dataclass(slots=True, eq=False)

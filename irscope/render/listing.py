@@ -13,7 +13,7 @@ from irscope.render.units import bytes_, count, flops, plural, short
 MAX_USERS = 12
 MAX_FRAMES = 6
 SOURCED = 110
-"""From this width on a node is told with the user's line; narrower, its operands matter more."""
+"""From this width on a node is listed with the user's line; narrower, its operands matter more."""
 
 
 def listing(survey: Survey, picked: set[Node], centre: Node | None, what: str, paint: Paint, limit: int | None) -> Iterator[str]:

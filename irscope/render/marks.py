@@ -12,7 +12,7 @@ from irscope.source import Finding
 MAX_LINES = 3
 """Kinds of findings that are named in one box."""
 MAX_TOLD = 6
-"""Findings of one box that are told whole where the reader points at it."""
+"""Findings of one box that are shown whole where the reader points at it."""
 
 
 class Marks:

@@ -266,7 +266,7 @@ def _is_next_copy(source: dict[Section, int], target: dict[Section, int]) -> boo
 
 
 def _in_later_copy(source: dict[Section, int], target: dict[Section, int]) -> bool:
-    """Whether both ends lie in the same copy, and it is not the first: what the first copy shows is not told again."""
+    """Whether both ends lie in the same copy, and it is not the first: what the first copy shows is not repeated."""
     return any(number > 0 and target.get(section) == number for section, number in source.items())
 
 

@@ -74,7 +74,7 @@ class _Maker:
         self._type_numbers: dict[int, int] = {}
 
     def graph(self, graph: Graph) -> dict[str, object]:
-        """The columns of one graph. Operands are told as distances back, which compress well."""
+        """The columns of one graph. Operands are written as distances back, which compress well."""
         survey, nodes = self.survey, graph.nodes
         folds = folding(graph, fold_parameters=len(graph.params) > 8)
         if len(nodes) > MAX_FLAT:

@@ -30,7 +30,7 @@ def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS
     """A header, and the tree down to ``depth`` levels and ``max_rows`` rows, breadth before depth.
 
     The figures of a repeated section, and of what is in it, count all its copies. ``source`` gives the user's line that a section
-    comes from, told where there is room; the summary tells that of the whole.
+    comes from, shown where there is room; the summary has that of the whole.
     """
     whole = estimate(root.flops, root.bytes) or 1.0
     open_ = _opened(root, depth, max_rows)

@@ -44,11 +44,11 @@ def stages_dict(worth: Stages) -> dict[str, object]:
         {"name": one.name, "dispatches": one.dispatches, "launches": one.launches, "bytes": one.traffic, "us": round(one.us, 3)}
         for one in worth.stages
     ]
-    told: dict[str, object] = {"machine": worth.machine, "policy": worth.policy, "stages": rows, "lifted": worth.lifted,
+    document: dict[str, object] = {"machine": worth.machine, "policy": worth.policy, "stages": rows, "lifted": worth.lifted,
                                "sources": worth.sources}
     if worth.calls is not None:
-        told["calls"] = asdict(worth.calls)
-    return told
+        document["calls"] = asdict(worth.calls)
+    return document
 
 
 def finding_dict(finding: Finding) -> dict[str, object]:

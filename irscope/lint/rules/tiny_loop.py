@@ -66,7 +66,7 @@ class TinyLoop(Rule):
     communication. It claims no time: that depends on how the compiler runs loops.
 
     ## Why is this bad?
-    Nothing fuses across the trips, and each one starts its kernels anew and tests the condition.
+    Nothing fuses across the trips, and each one starts its kernels again and tests the condition.
 
     ## Use instead
     A loop of Python, which a trace writes out; `lax.scan(..., unroll=True)`, `lax.fori_loop(..., unroll=True)`.
