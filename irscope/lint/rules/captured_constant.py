@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.formats.export.dialect import EXPORT
 from irscope.formats.export.signature import Exported
 from irscope.formats.torchscript import structure as torch
 from irscope.graph import Node, TensorType, bytes_of
@@ -103,7 +102,7 @@ class CapturedConstant(Rule):
 
 def _captured(context: Context) -> Iterator[tuple[Node, str]]:
     """The tensors that a program captured, with their names in the module that was exported: a trace has none."""
-    signature = Exported.of(context.module).signature if context.module.dialect is EXPORT else None
+    signature = Exported.of(context.module).signature
     if signature is not None:
         targets = {port.name: port.target for port in signature.inputs if port.kind == CONSTANT}
         yield from ((param, targets[param.name]) for param in context.module.main().params if param.name in targets)
