@@ -91,7 +91,7 @@ class MemoryUse:
             return tuple(holds[o.index] for o in operands)
         if node.op is hlo.get_tuple_element and operands:
             inner, index = holds[operands[0].index], GetTupleElement.index.given(node)
-            return inner[index] if isinstance(inner, tuple) and index is not None and index < len(inner) else inner
+            return inner[index] if isinstance(inner, tuple) and index is not None and 0 <= index < len(inner) else inner
         if operands and (node.op in _ALIASES or is_view(node)):
             return holds[operands[0].index]
         return i
