@@ -51,7 +51,7 @@ class Costs:
 
     @cached_property
     def decided(self) -> tuple[Module, list[Plan]] | None:
-        """The module that the policy judges, and its plans, from which all verdicts on edges come; None if it cannot judge.
+        """The module that the policy plans, and its plans, from which all verdicts on edges come; None if it cannot plan it.
 
         It is the text where the policy is about the operators of its format (``tvm`` for Relay), else its primitives.
         """

@@ -19,7 +19,7 @@ from irscope.render.view import MAX_BOXES, MIN_BOXES, BoxOptions, Drawing
 from irscope.source import UserError
 
 MANY_SCREENS = 1.2
-"""A drawing node by node that fills more screens than this, of a program that nobody asked a part of, is too large to begin with."""
+"""A first view of a whole program is not drawn node by node where that fills more screens than this."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""lint and --why-not-fused judge by one plan: what a finding states of an edge is the verdict on that edge."""
+"""lint and --why-not-fused share one plan: what a finding states of an edge is the verdict on that edge."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ OPEN = {
     "m.relay": '#[version = "0.0.5"]\ndef @main(%x: Tensor[(?, 64), float32]) {\n  %0 = tanh(%x);\n  negative(%0)\n}\n',
     "own.relay": '#[version = "0.0.5"]\ndef @main(%x: Tensor[(8, 64), float32]) {\n  %0 = mine(%x);\n  negative(%0)\n}\n',
 }
-"""Programs of unknown size, or with an operator that nobody knows: no figure of them is known."""
+"""Programs of unknown size, or with an unknown operator: no figure of them is known."""
 
 
 @pytest.mark.parametrize("option", [("--max-kernels", "1000"), ("--max-traffic", "1GiB"), ("--max-memory", "1GiB"),

@@ -1,4 +1,4 @@
-"""ALG014: a product computes rows that nobody reads."""
+"""ALG014: a product computes rows that no operator reads."""
 
 from __future__ import annotations
 
