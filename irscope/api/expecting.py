@@ -27,7 +27,8 @@ class Ran:
     outputs: list[Array]
 
 
-def compare_with_dump(options: RunOptions, one: Ran, run: Callable[[RunOptions, Mapping[str, Array]], Ran], watch: Watcher) -> list[ResultComparison]:
+def compare_with_dump(options: RunOptions, one: Ran, run: Callable[[RunOptions, Mapping[str, Array]], Ran],
+                      watch: Watcher) -> list[ResultComparison]:
     """Compare outputs with those of the dump ``options.expect_from``, which gets the same inputs.
 
     Inputs have the same names in both, or the same order; weights have the same names. A tolerance that is not given allows for the

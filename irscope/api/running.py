@@ -1,6 +1,7 @@
 """``irscope.run``: reads, compiles, runs, times and compares a dump."""
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -123,7 +124,7 @@ class RunResult:
             record["samples_us"] = [round(s, 3) for s in self.samples_us]
             record["median_us"], record["min_us"] = round(self.median_us, 3), round(min(self.samples_us), 3)
         if self.comparisons:
-            record["max_abs_error"], record["max_rel_error"] = self.max_abs_error, self.max_rel_error
+            record["max_abs_error"], record["max_rel_error"] = _json_number(self.max_abs_error), _json_number(self.max_rel_error)
             record["faults"] = [f"{c.name}: {c.fault}" for c in self.comparisons if c.fault]
         return record
 
@@ -248,6 +249,11 @@ def _compare(options: RunOptions, module: Module, arrays: Arrays, result: RunRes
             names = "outputs are named out0, out1, ..." + (", or out0@1 of device 1" if result.devices > 1 else "")
             raise UserError(f"{options.expect} holds none of {', '.join(p.name for p in ports[:4])}", names)
         result.comparisons += compare_all(result.outputs, expected, options.rtol, options.atol, flushed=module.flushes_denormals)
+
+
+def _json_number(value: float) -> float | None:
+    """The value; None for NaN and infinities, which JSON does not have."""
+    return value if math.isfinite(value) else None
 
 
 def peak_rss_mb() -> float:

@@ -61,6 +61,13 @@ def test_another_program_differs(engine: str, cli: Cli, stages: Path) -> None:
     assert "of 4 values differ" in record["faults"][0]
 
 
+def test_an_infinite_error_is_null_in_json(cli: Cli, stages: Path) -> None:
+    (stages / "other.hlo").write_text(BEFORE.replace("ROOT s = f32[4] subtract(p0, p1)", "s = f32[4] subtract(p0, p1)\n ROOT r = f32[4] log(s)"))
+    result = cli("compile-and-run", stages / "other.hlo", "--expect-from", stages / "before.hlo", "--format", "json")
+    record = json.loads(result.stdout, parse_constant=pytest.fail)
+    assert result.exit_code == 1 and record["max_abs_error"] is None and record["max_rel_error"] is None
+
+
 def test_inputs_of_the_same_names_may_be_in_another_order(cli: Cli, stages: Path) -> None:
     swapped = BEFORE.replace("parameter(0)", "parameter(2)").replace("parameter(1)", "parameter(0)").replace("parameter(2)", "parameter(1)")
     (stages / "swapped.hlo").write_text(swapped)
