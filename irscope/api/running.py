@@ -1,6 +1,7 @@
 """``irscope.run``: reads, compiles, runs, times and compares a dump."""
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from irscope.analysis.rounding import coarsest_types
 from irscope.analysis.soundness import Use, require
 from irscope.api.arrays import Arrays, Files, by_graph_names, read_files, results_by_number, with_arguments
 from irscope.api.binding import bound, lowering_options
+from irscope.api.expecting import Ran, compare_with_dump
 from irscope.api.loading import Source, first_module, name_of, whole
 from irscope.api.options import RunOptions
 from irscope.api.targeting import check_cpu
@@ -122,7 +124,7 @@ class RunResult:
             record["samples_us"] = [round(s, 3) for s in self.samples_us]
             record["median_us"], record["min_us"] = round(self.median_us, 3), round(min(self.samples_us), 3)
         if self.comparisons:
-            record["max_abs_error"], record["max_rel_error"] = self.max_abs_error, self.max_rel_error
+            record["max_abs_error"], record["max_rel_error"] = _json_number(self.max_abs_error), _json_number(self.max_rel_error)
             record["faults"] = [f"{c.name}: {c.fault}" for c in self.comparisons if c.fault]
         return record
 
@@ -149,11 +151,18 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
     given = Files(inputs or {}, weights or {}, constants or {})
     module, arrays = prepared(what, options, given, watch)
     load_s = time.perf_counter() - began
-    result = _by_reference(options, module, arrays, watch) if options.engine == "reference" else _by_llvm(options, module, arrays, watch)
+    result = _once(options, module, arrays, watch)
     paths = Interface.of(module).result_paths
     result.paths = paths if len(paths) == len(result.outputs) else ()
     result.load_s, result.devices, result.drawn = load_s, Prepared.of(module).partitions, arrays.drawn_names
     _compare(options, module, arrays, result, watch)
+    if options.expect_from:
+        other = options.expect_from
+
+        def ran(own: RunOptions, shared: Mapping[str, Array]) -> Ran:
+            module, arrays = prepared(other, own, Files(shared, given.weights, given.constants), watch)
+            return Ran(module, arrays, _once(own, module, arrays, watch).outputs)
+        result.comparisons += compare_with_dump(options, Ran(module, arrays, result.outputs), ran, watch)
     if options.save_outputs:
         outputs = {f"out{i}": a for i, a in enumerate(result.outputs)}
         write_arrays(options.save_outputs, outputs, [name_of(what), *options.files])
@@ -173,6 +182,11 @@ def prepared(what: Source, options: RunOptions, given: Files, watch: Watcher) ->
         files = Files(files.inputs, Joined([files.weights, first.stored]), files.constants)
     module = bound(options, first, files, watch)
     return module, Arrays(options, module, files, watch)
+
+
+def _once(options: RunOptions, module: Module, arrays: Arrays, watch: Watcher) -> RunResult:
+    """Run a module by the engine of the options."""
+    return _by_reference(options, module, arrays, watch) if options.engine == "reference" else _by_llvm(options, module, arrays, watch)
 
 
 def _by_llvm(options: RunOptions, module: Module, arrays: Arrays, watch: Watcher) -> RunResult:
@@ -235,6 +249,11 @@ def _compare(options: RunOptions, module: Module, arrays: Arrays, result: RunRes
             names = "outputs are named out0, out1, ..." + (", or out0@1 of device 1" if result.devices > 1 else "")
             raise UserError(f"{options.expect} holds none of {', '.join(p.name for p in ports[:4])}", names)
         result.comparisons += compare_all(result.outputs, expected, options.rtol, options.atol, flushed=module.flushes_denormals)
+
+
+def _json_number(value: float) -> float | None:
+    """The value; None for NaN and infinities, which JSON does not have."""
+    return value if math.isfinite(value) else None
 
 
 def peak_rss_mb() -> float:

@@ -50,7 +50,7 @@ def _facts(request: RunOptions, result: RunResult) -> list[tuple[str, str]]:
     if result.comparisons:
         worst = result.max_abs_error
         relative = result.max_rel_error
-        pairs = (request.check, "the reference"), (request.expect, "what is expected")
+        pairs = (request.check, "the reference"), (request.expect, "what is expected"), (request.expect_from, request.expect_from)
         against = " and ".join(what for compared, what in pairs if compared)
         verdict = "agrees with" if result.ok else "differs from"
         facts.append(("check", f"{verdict} {against}: largest error {worst:.2e}, {relative:.2e} of the largest value"))
