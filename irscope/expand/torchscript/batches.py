@@ -17,6 +17,7 @@ from irscope.expand.torchscript.program import Handler, TorchProgram
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.formats.torchscript.higher_order import BATCHES
 from irscope.graph import Node, TensorType
+from irscope.ops.faults import TypeFault
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +93,7 @@ def _in_place(program: TorchProgram, node: Node, name: str, values: list[object]
     """Writes all rows of the first operand."""
     target, made = values[0], apply(program, node, name[:-1], values)
     if not isinstance(target, BatchedRow) or not isinstance(made, BatchedRow) or made.levels != target.levels:
-        raise ValueError("a vmap writes to a tensor that is the same for all rows, which torch refuses as well")
+        raise TypeFault("a vmap writes to a tensor that is the same for all rows, which torch refuses as well")
     t, before = program.t, target.whole.get()
     aliases.write(program, target.whole, t.broadcast_to(t.convert(made.whole.get(), t.dtype(before)), t.shape(before)))
     return target
@@ -143,7 +144,7 @@ def _stacked(program: TorchProgram, node: Node, results: list[Any], levels: tupl
     t = program.t
     if not results:
         if not isinstance(node.type, TensorType) or not node.type.is_static:
-            raise ValueError("a vmap over no rows makes something whose type the text does not say")
+            raise TypeFault("a vmap over no rows makes something whose type the text does not say")
         return BatchedRow(Tensor(t.full((*counts, *node.type.dims()), 0, node.type.dtype)), levels)
     if isinstance(results[0], list):
         return [_stacked(program, node, [made[i] for made in results], levels, counts) for i in range(len(results[0]))]

@@ -26,11 +26,11 @@ NODES = Handlers()
 
 
 def graph_of(program: TorchProgram, value: object) -> Graph:
-    """The graph that an operand is. Raises ValueError where the text does not have it."""
+    """The graph that an operand is. Raises TypeFault where the text does not have it."""
     found = program.module.graphs.get(value.name) if isinstance(value, FunctionRef) else None
     if found is None:
         name = f" ({value.name})" if isinstance(value, FunctionRef) else ""
-        raise ValueError(f"it takes a graph that is not in the text{name}: print_readable() or the archive has the inner graphs")
+        raise TypeFault(f"it takes a graph that is not in the text{name}: print_readable() or the archive has the inner graphs")
     return found
 
 
@@ -95,7 +95,7 @@ def _no_rows(program: TorchProgram, node: Node, skipped: int) -> list[Tensor]:
     """The results for no rows, of which only the text says the types."""
     types = node.type.elements if isinstance(node.type, TupleType) else [node.type]
     if any(not isinstance(type, TensorType) or not type.is_static for type in types[skipped:]):
-        raise ValueError("it runs over no rows, and the text does not say what a row becomes")
+        raise TypeFault("it runs over no rows, and the text does not say what a row becomes")
     return [Tensor(program.t.full(type.dims(), 0, type.dtype)) for type in types[skipped:] if isinstance(type, TensorType)]
 
 
@@ -136,7 +136,7 @@ def scan(program: TorchProgram, node: Node, values: list[Any]) -> object:
     rest = values[3:]
     extra = list(rest[-1]) if rest and isinstance(rest[-1], list | tuple) else []
     if len(rest) > 1 and any(rest[:-1]):
-        raise ValueError("scan along another dimension than the first, or from the end, is not supported: move the dimension before it")
+        raise TypeFault("scan along another dimension than the first, or from the end, is not supported: move the dimension before it")
     return results(node, _rows(program, node, xs, carried, lambda state, rows: program.call(body, [*state, *rows, *extra])))
 
 
@@ -162,11 +162,11 @@ def associative_scan(program: TorchProgram, node: Node, values: list[Any]) -> An
 
 
 def _first_graph(values: Sequence[object]) -> int:
-    """The place of the graph among the operands. Raises ValueError where there is none."""
+    """The place of the graph among the operands. Raises TypeFault where there is none."""
     for place, value in enumerate(values):
         if isinstance(value, FunctionRef):
             return place
-    raise ValueError("it takes a graph that is not in the text: print_readable() or the archive has the inner graphs")
+    raise TypeFault("it takes a graph that is not in the text: print_readable() or the archive has the inner graphs")
 
 
 WRAPPED = ("wrap", "wrap_with_set_grad_enabled", "tag_activation_checkpoint", "wrap_activation_checkpoint", "run_const_graph")
@@ -227,7 +227,7 @@ def flat_apply(program: TorchProgram, node: Node, values: list[object]) -> objec
     for place, value in enumerate(values):
         if isinstance(value, str) and value.endswith(".ModIndex"):
             return program.operator(node, "aten::index", [values[place + 1], list(values[place + 2:])])
-    raise ValueError("it calls a function of Python whose body is not in the text")
+    raise TypeFault("it calls a function of Python whose body is not in the text")
 
 
 @NODES.taking(ops.OUT_DTYPE.name)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irscope.ops.faults import TypeFault
 from irscope.source.budget import NODES, require_nodes
 
 INT_BITS = 64
@@ -18,7 +19,7 @@ _WIDE = re.compile(r"\d{6,}")
 
 
 def require_plain(name: str, values: Sequence[object]) -> None:
-    """Raise OverflowError where the result has more bits than torch's int, BudgetExceeded where it has more elements or characters than
+    """Raise TypeFault where the result has more bits than torch's int, BudgetExceeded where it has more elements or characters than
     a graph may have nodes."""
     measure = _MEASURES.get(name)
     if measure is not None:
@@ -28,9 +29,9 @@ def require_plain(name: str, values: Sequence[object]) -> None:
 
 
 def require_int(value: object) -> Any:
-    """The value. Raises OverflowError for an int beyond torch's 64 bits."""
+    """The value. Raises TypeFault for an int beyond torch's 64 bits."""
     if isinstance(value, int) and not -1 << INT_BITS - 1 <= value < 1 << INT_BITS - 1:
-        raise OverflowError(f"torch's int has {INT_BITS} bits, and this one has {value.bit_length() + 1:,}")
+        raise TypeFault(f"torch's int has {INT_BITS} bits, and this one has {value.bit_length() + 1:,}")
     return value
 
 
@@ -51,17 +52,17 @@ def _power(values: Sequence[object]) -> None:
         return
     base, exponent = values
     if isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1 and (base.bit_length() - 1) * exponent > INT_BITS:
-        raise OverflowError(f"{base} ** {exponent} has more than {INT_BITS} bits")
+        raise TypeFault(f"{base} ** {exponent} has more than {INT_BITS} bits")
 
 
 def _shifted(values: Sequence[object]) -> None:
     if isinstance(values[1], int) and values[1] >= INT_BITS:
-        raise OverflowError(f"torch's int has {INT_BITS} bits, and cannot be shifted by {values[1]}")
+        raise TypeFault(f"torch's int has {INT_BITS} bits, and cannot be shifted by {values[1]}")
 
 
 def _factorial(values: Sequence[object]) -> None:
     if isinstance(values[0], int) and values[0] > LARGEST_FACTORIAL:
-        raise OverflowError(f"the factorial of {values[0]} has more than {INT_BITS} bits")
+        raise TypeFault(f"the factorial of {values[0]} has more than {INT_BITS} bits")
 
 
 def _padded(values: Sequence[object]) -> None:

@@ -16,6 +16,7 @@ from irscope.graph import NamedType, Node, TensorType
 from irscope.graph.dtypes import F64, PRED, S64
 from irscope.graph.walk import leaves_of
 from irscope.lazy import np
+from irscope.ops.faults import TypeFault
 from irscope.ops.sets import torchscript
 from irscope.source import UserError
 
@@ -182,7 +183,7 @@ def _unpack(program: TorchProgram, node: Node, values: list[Any]) -> object:
 @NODES.taking("aten::_unwrap_optional")
 def _unwrapped_surely(program: TorchProgram, node: Node, values: list[object]) -> object:
     if values[0] is None:
-        raise ValueError("it unwraps None")
+        raise TypeFault("it unwraps None")
     return _unwrapped(program, node, values)
 
 
@@ -274,7 +275,7 @@ def _to_list(program: TorchProgram, node: Node, values: list[Any]) -> object:
     t, x = program.t, tensor(values[0]).get()
     count = math.prod(t.shape(x))
     if count > MOST_ITEMS:
-        raise ValueError(f"tolist of {count} elements is not supported (up to {MOST_ITEMS})")
+        raise TypeFault(f"tolist of {count} elements is not supported (up to {MOST_ITEMS})")
     dtype = t.dtype(x)
     kind = "bool" if dtype is PRED else "int" if dtype.is_integer else "float"
     flat = t.convert(t.reshape(x, (count,)), DTYPE_OF[kind])

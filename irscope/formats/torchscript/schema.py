@@ -9,6 +9,7 @@ from typing import Any
 
 from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
 from irscope.formats.torchscript.types import split_commas
+from irscope.ops.faults import TypeFault
 
 ARGUMENT = re.compile(
     r"(?P<type>[\w.]+)(?P<list>\[\d*\])?(?P<optional>\?)?(?P<list2>\[\d*\])?(?P<optional2>\?)? (?P<name>\w+)(?:=(?P<default>.*))?$",
@@ -129,7 +130,7 @@ def bind(schema: Schema, values: Sequence[object], loose: bool = True) -> list[o
 def in_order(choices: Sequence[Overload], overload: str | None, values: Sequence[object], keywords: Sequence[str]) -> list[object]:
     """The arguments of a call in the order of the schema, the last of them passed by these keywords; defaults stand between them.
 
-    Raises ValueError where no schema has the keywords.
+    Raises TypeFault where no schema has the keywords.
     """
     count = len(values) - len(keywords)
     named = dict(zip(keywords, values[count:], strict=True))
@@ -139,7 +140,7 @@ def in_order(choices: Sequence[Overload], overload: str | None, values: Sequence
             last = max(i for i, argument in enumerate(arguments) if argument.name in named)
             return [*values[:count], *(named.get(argument.name, argument.default) for argument in arguments[count:last + 1])]
     known = "; ".join(choice.schema.text for choice in choices)
-    raise ValueError(f"no overload has the {'keyword' if len(named) == 1 else 'keywords'} {', '.join(named)}: known are {known}")
+    raise TypeFault(f"no overload has the {'keyword' if len(named) == 1 else 'keywords'} {', '.join(named)}: known are {known}")
 
 
 _REFUSED = object()

@@ -7,6 +7,7 @@ from typing import Any
 from irscope.formats.torchscript.abstract import Scalar
 from irscope.graph import Builder, DType, Node
 from irscope.graph.dtypes import BF16, C64, C128, DTYPES, F16, F32, F64, PRED, S8, S16, S32, S64, U8
+from irscope.ops.faults import TypeFault
 from irscope.ops.tensors import Tensors
 from irscope.source import UserError
 
@@ -82,10 +83,10 @@ class Torch(Tensors):
         return self.array(value, dtype or self.result_type(value))
 
     def alike(self, *xs: Node | None) -> None:
-        """Check that the operands of a product have equal element types, which torch does not promote. Raises ValueError."""
+        """Check that the operands of a product have equal element types, which torch does not promote. Raises TypeFault."""
         found = list(dict.fromkeys(self.dtype(x) for x in xs if x is not None))
         if len(found) > 1:
-            raise ValueError(f"operands have different element types: {' and '.join(d.name for d in found)}")
+            raise TypeFault(f"operands have different element types: {' and '.join(d.name for d in found)}")
 
     def floating(self, x: Node) -> Node:
         """``x``, integers and bools as float32."""
@@ -94,7 +95,7 @@ class Torch(Tensors):
 
     def size_from_data(self, node: Node) -> int:
         """The value of an integer scalar that determines a size. A graph of fixed shapes has none."""
-        raise ValueError("the size of the result depends on data: give the inputs (--inputs), for which it is then compiled; "
+        raise TypeFault("the size of the result depends on data: give the inputs (--inputs), for which it is then compiled; "
                          "torch.where with three operands or a mask keeps the size")
 
     # ------------------------------------------------------------------ dimensions
@@ -104,7 +105,7 @@ class Torch(Tensors):
         rank = (x if isinstance(x, int) else self.rank(x)) + extra
         limit = max(rank, 1)
         if not -limit <= dimension < limit:
-            raise ValueError(f"dimension {dimension} is out of range for {rank} dimensions")
+            raise TypeFault(f"dimension {dimension} is out of range for {rank} dimensions")
         return dimension % limit
 
     def dims(self, x: Node, dimensions: Sequence[int] | int | None) -> list[int]:

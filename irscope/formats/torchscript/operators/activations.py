@@ -9,6 +9,7 @@ from irscope.formats.torchscript.operators.wide import rounded_once
 from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
+from irscope.ops.faults import TypeFault
 
 
 @operator("relu(Tensor self)")
@@ -35,7 +36,7 @@ def leaky_relu(t: Torch, x: Node, slope: float) -> Node:
 def rrelu(t: Torch, x: Node, lower: float, upper: float, training: bool, generator: object) -> Node:
     """In evaluation the slope is the middle of the range."""
     if training:
-        raise ValueError("rrelu in training mode draws from torch's generator: call model.eval() before the graph is made")
+        raise TypeFault("rrelu in training mode draws from torch's generator: call model.eval() before the graph is made")
     return leaky_relu(t, x, (lower + upper) / 2)
 
 
@@ -155,6 +156,6 @@ def glu(t: Torch, x: Node, dim: int) -> Node:
 def dropout(t: Torch, x: Node, at: Strided | None, p: float, train: bool) -> Decision:
     """In evaluation the input itself. In training the result depends on torch's generator, which is not in the text."""
     if train and p > 0 and 0 not in t.shape(x):
-        raise ValueError("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")
+        raise TypeFault("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")
     return ITSELF
 

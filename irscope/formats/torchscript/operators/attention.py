@@ -8,6 +8,7 @@ from irscope.formats.torchscript.operators.shape import repeat_interleave
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, PRED, S64
+from irscope.ops.faults import TypeFault
 
 
 @operator("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
@@ -18,7 +19,7 @@ def scaled_dot_product_attention(t: Torch, q: Node, k: Node, v: Node, mask: Node
                                  gqa: bool = False) -> Node:
     """softmax(q k^T * scale + mask) v. A bool mask keeps where it is true; rows without any key give 0, as torch's own kernels do."""
     if p > 0:
-        raise ValueError("dropout in attention draws from torch's generator: call model.eval() before the graph is made")
+        raise TypeFault("dropout in attention draws from torch's generator: call model.eval() before the graph is made")
     if gqa:
         heads = t.shape(q)[-3]
         k = repeat_interleave(t, k, heads // t.shape(k)[-3], -3, None)

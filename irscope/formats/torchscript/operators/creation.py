@@ -9,6 +9,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32, F64, S64
 from irscope.lazy import np
+from irscope.ops.faults import TypeFault
 
 OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
@@ -84,7 +85,7 @@ def arange_step(t: Torch, start: object, end: object, step: object, dtype: int |
 def steps(t: Torch, start: Any, end: Any, step: Any, dtype: int | None) -> Node:
     """start, start + step, ... below end; Long when all three are ints."""
     if not all(isinstance(v, int | float) for v in (start, end, step)):
-        raise ValueError("the length of arange depends on data")
+        raise TypeFault("the length of arange depends on data")
     whole = all(isinstance(v, int) for v in (start, end, step))
     n = max(0, ceil((end - start) / step))
     kind = t.dtype_number(dtype, S64 if whole else F32)

@@ -13,6 +13,7 @@ from irscope.formats.torchscript.operators.solving import adjoint, batched, iden
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C64, C128, F32, F64, S64
+from irscope.ops.faults import TypeFault
 
 EPSILONS = {F32: 2.0 ** -23, F64: 2.0 ** -52}
 """The distance from 1 to the next number."""
@@ -57,7 +58,7 @@ def ormqr(t: Torch, packed: Node, taus: Node, x: Node, left: bool, transpose: bo
 @operator("linalg_qr(Tensor A, str mode=\"reduced\")")
 def qr(t: Torch, a: Node, mode: str) -> tuple[Node, Node]:
     if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"the modes of qr are reduced, complete and r, not {mode!r}")
+        raise TypeFault(f"the modes of qr are reduced, complete and r, not {mode!r}")
     *lead, rows, columns = t.shape(a)
     packed, taus = geqrf(t, a)
     d, kept = len(lead), rows if mode == "complete" else min(rows, columns)
@@ -116,7 +117,7 @@ def svd_old(t: Torch, a: Node, some: bool, vectors: bool) -> tuple[Node, Node, N
 def eigh(t: Torch, a: Node, uplo: str) -> tuple[Node, Node]:
     """Ascending eigenvalues of symmetric or Hermitian matrices, of which one triangle is read, and their vectors in columns."""
     if uplo.upper() not in ("L", "U"):
-        raise ValueError(f"UPLO of eigh is L or U, not {uplo!r}")
+        raise TypeFault(f"UPLO of eigh is L or U, not {uplo!r}")
     n, lead = square(t, a), t.shape(a)[:-2]
     if 0 in t.shape(a):
         return t.full((*lead, n), 0, real_type(t, a)), a
@@ -231,7 +232,7 @@ def lstsq(t: Torch, a: Node, b: Node, rcond: float | None, driver: str | None) -
     """The solution of least squares (the shortest one), its residuals, the rank, and for two drivers the singular values."""
     driver = driver or "gelsy"
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
-        raise ValueError(f"the drivers of lstsq are gels, gelsy, gelsd and gelss, not {driver!r}")
+        raise TypeFault(f"the drivers of lstsq are gels, gelsy, gelsd and gelss, not {driver!r}")
     vector = t.rank(a) - 1 == t.rank(b) and t.shape(b) == t.shape(a)[:-1]
     rows, columns = t.shape(a)[-2:]
     x, right = batched(t, a, t.unsqueeze(b, -1) if vector else b)

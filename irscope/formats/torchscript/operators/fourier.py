@@ -12,6 +12,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C64, C128, F32, F64
 from irscope.lazy import np
+from irscope.ops.faults import TypeFault
 
 NONE, BY_ROOT, BY_N = 0, 1, 2
 """ATen's fft_norm_mode: what a transform is divided by."""
@@ -28,7 +29,7 @@ def scale_of(mode: int, n: int) -> float:
 
 def _mode(norm: str | None, forward: bool) -> int:
     if norm not in MODES:
-        raise ValueError(f"the norms of a Fourier transform are backward, ortho and forward, not {norm!r}")
+        raise TypeFault(f"the norms of a Fourier transform are backward, ortho and forward, not {norm!r}")
     return MODES[norm][0 if forward else 1]
 
 
@@ -83,10 +84,10 @@ def c2r(t: Torch, x: Node, dims: Sequence[int], mode: int, length: int) -> Node:
 
 
 def _promoted(t: Torch, x: Node, to_complex: bool) -> Node:
-    """Integers as float32; all as complex numbers with ``to_complex``. Raises ValueError for types that torch does not transform."""
+    """Integers as float32; all as complex numbers with ``to_complex``. Raises TypeFault for types that torch does not transform."""
     x = t.floating(x)
     if t.dtype(x) not in (F32, F64, C64, C128):
-        raise ValueError(f"torch transforms float32, float64 and complex numbers, not {t.dtype(x)}")
+        raise TypeFault(f"torch transforms float32, float64 and complex numbers, not {t.dtype(x)}")
     return t.convert(x, C128 if t.dtype(x) in (F64, C128) else C64) if to_complex else x
 
 
@@ -101,7 +102,7 @@ def _resized(t: Torch, x: Node, d: int, n: int) -> Node:
 def _points(t: Torch, x: Node, dims: Sequence[int]) -> None:
     for d in dims:
         if t.shape(x)[d] < 1:
-            raise ValueError(f"a Fourier transform of {t.shape(x)[d]} points: torch requires one or more in dimension {d}")
+            raise TypeFault(f"a Fourier transform of {t.shape(x)[d]} points: torch requires one or more in dimension {d}")
 
 
 def _places(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None) -> tuple[list[int], list[int]]:
@@ -112,9 +113,9 @@ def _places(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None) -
     else:
         dims = [t.dim(x, d) for d in dim]
     if len(set(dims)) != len(dims) or any(d < 0 for d in dims):
-        raise ValueError("the dimensions of a Fourier transform must be different ones of the tensor")
+        raise TypeFault("the dimensions of a Fourier transform must be different ones of the tensor")
     if sizes is not None and len(sizes) != len(dims):
-        raise ValueError(f"a Fourier transform of {len(dims)} dimensions is given {len(sizes)} sizes")
+        raise TypeFault(f"a Fourier transform of {len(dims)} dimensions is given {len(sizes)} sizes")
     return dims, [t.shape(x)[d] if sizes is None or sizes[i] == -1 else sizes[i] for i, d in enumerate(dims)]
 
 
@@ -135,10 +136,10 @@ def rfftn(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None, nor
     """The transform of real numbers; ``ihfft`` where not ``forward``."""
     x = _promoted(t, x, False)
     if t.dtype(x).is_complex:
-        raise ValueError("this Fourier transform takes real numbers: fft takes complex ones")
+        raise TypeFault("this Fourier transform takes real numbers: fft takes complex ones")
     dims, want = _places(t, x, sizes, dim)
     if not dims:
-        raise ValueError("a Fourier transform of real numbers needs one dimension at least")
+        raise TypeFault("a Fourier transform of real numbers needs one dimension at least")
     x, mode = _prepared(t, x, dims, want), _mode(norm, forward)
     y = r2c(t, x, dims if forward else dims[-1:], mode, True)
     return y if forward else c2c(t, conjugate(t, y), dims[:-1], mode, False)
@@ -149,10 +150,10 @@ def irfftn(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None, no
     x = _promoted(t, x, True)
     dims, want = _places(t, x, sizes, dim)
     if not dims:
-        raise ValueError("a Fourier transform to real numbers needs one dimension at least")
+        raise TypeFault("a Fourier transform to real numbers needs one dimension at least")
     last = want[-1] if sizes is not None and sizes[-1] != -1 else 2 * (want[-1] - 1)
     if last < 1:
-        raise ValueError(f"a Fourier transform to {last} points: torch requires one or more")
+        raise TypeFault(f"a Fourier transform to {last} points: torch requires one or more")
     x, mode = _prepared(t, x, dims, [*want[:-1], last // 2 + 1]), _mode(norm, forward)
     if forward:
         x = conjugate(t, c2c(t, x, dims[:-1], mode, True))

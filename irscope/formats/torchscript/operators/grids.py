@@ -9,6 +9,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
 from irscope.lazy import Array, np
+from irscope.ops.faults import TypeFault
 
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2
@@ -18,7 +19,7 @@ ZEROS, BORDER, REFLECTION = 0, 1, 2
 def affine_grid(t: Torch, theta: Node, size: list[int], corners: bool) -> Node:
     """The positions to which theta maps the pixels of an image [N, C, H, W] or a volume, from -1 to 1; the last coordinate comes first."""
     if len(size) not in (4, 5):
-        raise ValueError("affine grids are for images and volumes: four or five sizes")
+        raise TypeFault("affine grids are for images and volumes: four or five sizes")
     n, spatial = size[0], size[2:]
 
     def axis(count: int) -> Array:
@@ -37,9 +38,9 @@ def grid_sampler(t: Torch, x: Node, grid: Node, mode: int, padding: int, corners
     """Samples at grid positions, the last coordinate first; outside is zero, the border, or the mirrored image."""
     rank = t.rank(x) - 2
     if rank not in (2, 3) or mode not in (BILINEAR, NEAREST, BICUBIC) or padding not in (ZEROS, BORDER, REFLECTION):
-        raise ValueError("grid_sample is for images and volumes, bilinear, nearest or bicubic, padded by zeros, border or reflection")
+        raise TypeFault("grid_sample is for images and volumes, bilinear, nearest or bicubic, padded by zeros, border or reflection")
     if mode == BICUBIC and rank == 3:
-        raise ValueError("grid_sample of volumes is bilinear or nearest, also in torch")
+        raise TypeFault("grid_sample of volumes is bilinear or nearest, also in torch")
     sizes = t.shape(x)[2:]
     places = [_place(t, grid, rank - 1 - d, n, corners) for d, n in enumerate(sizes)]
     sample = _sampler(t, x, t.shape(grid)[1:-1])

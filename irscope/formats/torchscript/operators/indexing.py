@@ -11,6 +11,7 @@ from irscope.formats.torchscript.operators.slices import select, slice_
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.ops.faults import TypeFault
 
 
 def wrapped(t: Torch, index: Node, n: int) -> Node:
@@ -271,7 +272,7 @@ def reduction(t: Torch, x: Node, reduce: str) -> tuple[str, object]:
         "mean": ("add", 0),
     }
     if reduce not in ways:
-        raise ValueError(f"the reductions of a scatter are {', '.join(ways)}, not {reduce}")
+        raise TypeFault(f"the reductions of a scatter are {', '.join(ways)}, not {reduce}")
     return ways[reduce]
 
 

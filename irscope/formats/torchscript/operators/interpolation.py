@@ -11,6 +11,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S32, S64, U8
 from irscope.lazy import Array, np
+from irscope.ops.faults import TypeFault
 
 NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)), "linear": ("linear", (1,)),
          "bilinear": ("linear", (2,)),
@@ -140,7 +141,7 @@ def _all(t: Torch, x: Node, size: list[int], how: Interpolation, factors: list[f
     lead = t.rank(x) - n
     if t.dtype(x).is_integer and how.mode not in ("nearest", "exact"):
         if t.dtype(x) is not U8:
-            raise ValueError(f"torch interpolates floating numbers and bytes, not {t.dtype(x)}")
+            raise TypeFault(f"torch interpolates floating numbers and bytes, not {t.dtype(x)}")
         # Bytes are rounded between the dimensions, and ATen begins with the last.
     for i in reversed(range(n)):
         x = resize(t, x, lead + i, size[i], how, factors[i])
@@ -185,7 +186,7 @@ def _mirrored(t: Torch, x: Node, pads: list[int], mode: str) -> Node:
 
 
 def mirror(n: int, low: int, high: int, mode: str) -> list[int]:
-    """The element of the input that each element of the padded one is, along a dimension. Raises ValueError for an unknown mode."""
+    """The element of the input that each element of the padded one is, along a dimension. Raises TypeFault for an unknown mode."""
     at = []
     for k in range(-low, n + high):
         match mode:
@@ -196,7 +197,7 @@ def mirror(n: int, low: int, high: int, mode: str) -> list[int]:
             case "circular":
                 at.append(k % n)
             case _:
-                raise ValueError(f"padding mode {mode!r} is not one of constant, reflect, replicate, circular")
+                raise TypeFault(f"padding mode {mode!r} is not one of constant, reflect, replicate, circular")
     return at
 
 

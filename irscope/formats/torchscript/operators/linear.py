@@ -233,7 +233,7 @@ def grouped_mm(t: Torch, x: Node, w: Node, offsets: Node | None, bias: Node | No
     elif t.rank(x) == 2 and t.rank(w) == 3:
         y = _by_rows(t, x, w, offsets)
     else:
-        raise ValueError("grouped products are supported for rows of a matrix against a batch of matrices")
+        raise TypeFault("grouped products are supported for rows of a matrix against a batch of matrices")
     if bias is not None:
         y = t.add(y, bias)
     return t.convert(y, t.dtype_number(dtype, t.dtype(y)))

@@ -8,6 +8,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F64, S32, S64
 from irscope.ops.counted_loops import repeat
+from irscope.ops.faults import TypeFault
 from irscope.ops.tensors import Tensors
 
 MOST_STEPS = 93
@@ -58,7 +59,7 @@ def _slope(t: Torch, x: Node, d: int, spacing: float, order: int) -> Node:
     """Central differences inside, differences of one or two steps at the ends."""
     n = t.shape(x)[d]
     if n < order + 1 or order not in (1, 2):
-        raise ValueError(f"gradient of {n} elements with edge_order {order}: one or two, and more elements than that")
+        raise TypeFault(f"gradient of {n} elements with edge_order {order}: one or two, and more elements than that")
 
     def at(i: int, j: int) -> Node:
         return t.slice_dim(x, d, i, j)
@@ -75,7 +76,7 @@ def _gradients(t: Torch, x: Node, spacing: object, dims: list[int], order: int) 
     x = t.floating(x)
     steps = spacing if isinstance(spacing, list) else [1 if spacing is None else spacing] * len(dims)
     if len(steps) != len(dims):
-        raise ValueError(f"gradient along {len(dims)} dimensions is given {len(steps)} spacings")
+        raise TypeFault(f"gradient along {len(dims)} dimensions is given {len(steps)} spacings")
     return [_slope(t, x, t.dim(x, d), s, order) for d, s in zip(dims, steps, strict=True)]
 
 
@@ -100,7 +101,7 @@ def _along_coordinates(t: Torch, x: Node, d: int, places: Node, order: int) -> N
     """Differences over coordinates with unequal spacing: of second order inside, as in numpy."""
     n = t.shape(x)[d]
     if n < order + 1 or order not in (1, 2) or t.shape(places) != (n,):
-        raise ValueError(f"gradient of {n} elements over {t.shape(places)} places with edge_order {order}")
+        raise TypeFault(f"gradient of {n} elements over {t.shape(places)} places with edge_order {order}")
 
     def at(v: Node, axis: int, i: int, j: int) -> Node:
         return t.slice_dim(v, axis, i, j)

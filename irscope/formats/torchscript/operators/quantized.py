@@ -16,6 +16,7 @@ from irscope.formats.torchscript.operators.linear import linear
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Module, Node
 from irscope.graph.dtypes import F32
+from irscope.ops.faults import TypeFault
 
 
 class ProgramWeights(Protocol):
@@ -53,7 +54,7 @@ def quantize_per_tensor(t: Torch, x: Node, scale: object, zero: object, dtype: i
 def int_repr(t: Torch, x: Node) -> Node:
     """The integers of a quantised tensor."""
     if x not in t.quantized:
-        raise ValueError("int_repr is supported only on results of quantize_per_tensor: the scale of other tensors is not known here")
+        raise TypeFault("int_repr is supported only on results of quantize_per_tensor: the scale of other tensors is not known here")
     scale, zero, kind = t.quantized[x]
     return t.convert(t.unary("round-nearest-even", t.add(t.div(x, scale), zero)), kind)
 
@@ -113,7 +114,7 @@ def dequantize_all(t: Torch, xs: list[Node]) -> list[Node]:
 def parameters(program: ProgramWeights, packed: object) -> tuple[Node, Node | None]:
     """Weight and bias of a packed object, by their names in state dicts."""
     if not isinstance(packed, ModuleRef):
-        raise ValueError("expected a packed object, a module with weight and bias")
+        raise TypeFault("expected a packed object, a module with weight and bias")
     given = program.given.weights
     owner = packed.path.partition("._packed_params")[0]
     for weight, bias in ((f"{packed.path}.0", f"{packed.path}.1"), (f"{owner}.weight", f"{owner}.bias")):
@@ -121,7 +122,7 @@ def parameters(program: ProgramWeights, packed: object) -> tuple[Node, Node | No
             here = program.module.main().result()
             second = program.weight(bias, here).get() if bias in given else None
             return program.weight(weight, here).get(), second
-    raise ValueError(f"the weights of {owner!r} are packed in an object that no text shows: give the state dict of the quantised model "
+    raise TypeFault(f"the weights of {owner!r} are packed in an object that no text shows: give the state dict of the quantised model "
                      "(torch.save(model.state_dict(), 'w.pt'), --weights w.pt)")
 
 
@@ -169,7 +170,7 @@ def _convolution(n: int, relu: bool) -> None:
         node = t.builder.at[0]
         declared = node.type.dims()[-n:] if hasattr(node.type, "dims") and getattr(node.type, "is_static", False) else None
         if declared is None:
-            raise ValueError("stride and padding of a quantised convolution are in an object that no text shows, and the text does not "
+            raise TypeFault("stride and padding of a quantised convolution are in an object that no text shows, and the text does not "
                              "say the shape of the result: print traced.inlined_graph")
         stride, pads = _window(t.shape(x.get())[-n:], declared, t.shape(w)[-n:])
         groups = t.shape(x.get())[1] // t.shape(w)[1]
@@ -183,7 +184,7 @@ def _window(size: tuple[int, ...], made: tuple[int, ...], kernel: tuple[int, ...
     for n, m, k in zip(size, made, kernel, strict=True):
         fits = [(abs(2 * p - (k - 1)), s, p) for s in range(1, n + 1) for p in range(k) if n + 2 * p >= k and (n + 2 * p - k) // s + 1 == m]
         if not fits:
-            raise ValueError(f"no stride and padding make {m} of {n} with a kernel of {k}")
+            raise TypeFault(f"no stride and padding make {m} of {n} with a kernel of {k}")
         _, s, p = min(fits)
         stride.append(s)
         pads.append(p)

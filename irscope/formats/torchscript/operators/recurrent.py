@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
+from irscope.ops.faults import TypeFault
 
 State = tuple[Node, ...]
 Cell = Callable[[Torch, Node, Node, State, int], State]
@@ -59,11 +60,11 @@ class Network:
         return 2 if self.both else 1
 
     def weights(self, k: int) -> list[Node]:
-        """The parameters of one direction, counted over all layers. Raises ValueError where the directions do not divide their number."""
+        """The parameters of one direction, counted over all layers. Raises TypeFault where the directions do not divide their number."""
         least, runs = 4 if self.has_biases else 2, self.layers * self.directions
         each = len(self.params) // runs
         if not least <= each <= least + (self.cell is lstm_step):
-            raise ValueError(f"{self.layers} layers in {self.directions} directions have {'more' if each < least else 'fewer'} than "
+            raise TypeFault(f"{self.layers} layers in {self.directions} directions have {'more' if each < least else 'fewer'} than "
                              f"{len(self.params)} parameters")
         return self.params[k * each:(k + 1) * each]
 
@@ -123,9 +124,9 @@ class Network:
 
 
 def check_training(dropout: float, train: bool) -> None:
-    """Raise ValueError for dropout in training mode."""
+    """Raise TypeFault for dropout in training mode."""
     if dropout > 0 and train:
-        raise ValueError("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")
+        raise TypeFault("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")
 
 
 REST = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first"

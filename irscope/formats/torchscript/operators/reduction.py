@@ -11,6 +11,7 @@ from irscope.formats.torchscript.operators.matrices import diagonal
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64, U8
+from irscope.ops.faults import TypeFault
 
 
 def accumulating(t: Torch, x: Node, dtype: int | None) -> Node:
@@ -45,7 +46,7 @@ def mean_dim(t: Torch, x: Node, dim: list[int] | None, keep: bool, dtype: int | 
     if dtype is not None:
         x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
     if not (t.dtype(x).is_float or t.dtype(x).is_complex):
-        raise ValueError("the mean of integers needs dtype=")
+        raise TypeFault("the mean of integers needs dtype=")
     return t.mean(x, t.dims(x, dim), keep)
 
 

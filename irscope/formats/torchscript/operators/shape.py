@@ -11,18 +11,19 @@ from irscope.formats.torchscript.strides import Strided, contiguous, is_view_of_
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
+from irscope.ops.faults import TypeFault
 
 
 def sizes(t: Torch, x: Node, wanted: list[int]) -> tuple[int, ...]:
-    """The shape that view and reshape mean: one -1 is inferred. Raises ValueError when the number of elements does not match."""
+    """The shape that view and reshape mean: one -1 is inferred. Raises TypeFault when the number of elements does not match."""
     total = prod(t.shape(x))
     if -1 in wanted:
         known = prod(s for s in wanted if s != -1)
         if wanted.count(-1) > 1 or (known and total % known):
-            raise ValueError(f"{list(t.shape(x))} cannot be viewed as {wanted}")
+            raise TypeFault(f"{list(t.shape(x))} cannot be viewed as {wanted}")
         wanted = [(total // known if known else 0) if s == -1 else s for s in wanted]
     if prod(wanted) != total:
-        raise ValueError(f"{list(t.shape(x))} has {total} elements, {wanted} has {prod(wanted)}")
+        raise TypeFault(f"{list(t.shape(x))} has {total} elements, {wanted} has {prod(wanted)}")
     return tuple(wanted)
 
 
@@ -81,7 +82,7 @@ def view_dtype(t: Torch, x: Node, dtype: int) -> TensorView:
     """Reinterprets the bits as another type of the same width."""
     old, new = t.dtype(x), t.dtype_number(dtype, t.dtype(x))
     if old.storage != new.storage:
-        raise ValueError(f"a view of {old.name} as {new.name}, which has another width, is not supported")
+        raise TypeFault(f"a view of {old.name} as {new.name}, which has another width, is not supported")
     return TensorView(lambda b: t.bitcast_convert(b, new), lambda b, part: t.bitcast_convert(part, old), lambda at: at)
 
 
@@ -229,7 +230,7 @@ def expand_as(t: Torch, x: Node, other: Node) -> TensorView:
 def as_strided(t: Torch, x: Node, at: Strided | None, size: list[int], stride: list[int], offset: int | None) -> Decision:
     """Any elements of the storage, whatever the strides of the tensor are."""
     if len(size) != len(stride) or min((*size, *stride, offset or 0), default=0) < 0:
-        raise ValueError(f"as_strided of sizes {size}, strides {stride} and offset {offset}")
+        raise TypeFault(f"as_strided of sizes {size}, strides {stride} and offset {offset}")
     return Restrided(Strided(tuple(size), tuple(stride), offset if offset is not None or at is None else at.offset))
 
 

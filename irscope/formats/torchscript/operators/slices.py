@@ -10,6 +10,7 @@ from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import END, Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.ops.faults import TypeFault
 from irscope.source.budget import require_parts
 
 
@@ -65,7 +66,7 @@ def narrow(t: Torch, x: Node, dim: int, start: int, length: int) -> TensorView:
     n = t.shape(x)[d]
     first = start + n if start < 0 else start
     if length < 0 or not 0 <= first <= first + length <= n:
-        raise ValueError(f"{length} elements from {start} on are out of range for dimension {dim} of {list(t.shape(x))}")
+        raise TypeFault(f"{length} elements from {start} on are out of range for dimension {dim} of {list(t.shape(x))}")
     return piece(t, d, first, first + length)
 
 
@@ -88,7 +89,7 @@ def select(t: Torch, x: Node, dim: int, index: int | Scalar) -> TensorView:
     if isinstance(index, Scalar):
         return _moving(t, d, wrapped_place(t, index.node, n))
     if not -n <= index < n:
-        raise ValueError(f"index {index} is out of range for dimension {dim} of {list(t.shape(x))}")
+        raise TypeFault(f"index {index} is out of range for dimension {dim} of {list(t.shape(x))}")
     index %= n
     return piece(t, d, index, index + 1, drop=True)
 
@@ -127,9 +128,9 @@ def unbind(t: Torch, x: Node, dim: int) -> list[TensorView]:
 
 
 def even_lengths(n: int, size: int) -> list[int]:
-    """The lengths of the pieces when ``n`` elements are split by ``size``. Raises BudgetExceeded for too many, ValueError for size 0."""
+    """The lengths of the pieces when ``n`` elements are split by ``size``. Raises BudgetExceeded for too many, TypeFault for size 0."""
     if size < 1:
-        raise ValueError(f"pieces of {size} elements")
+        raise TypeFault(f"pieces of {size} elements")
     require_parts(-(-n // size))
     return [min(size, n - at) for at in range(0, n, size)] or [0]
 
@@ -194,7 +195,7 @@ def unfold(t: Torch, x: Node, dimension: int, size: int, step: int) -> TensorVie
     d, last = t.dim(x, dimension), t.rank(x)
     length = t.shape(x)[d] if last else 1
     if not 0 <= size <= length or step < 1:
-        raise ValueError(f"windows of {size} every {step} along {length} elements")
+        raise TypeFault(f"windows of {size} every {step} along {length} elements")
     n = (length - size) // step + 1
     require_parts(size)
 
