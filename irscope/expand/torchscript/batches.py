@@ -13,8 +13,9 @@ from typing import Any
 
 from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.higher_order import row
+from irscope.expand.torchscript.kinds import Kinds
 from irscope.expand.torchscript.program import Handler, TorchProgram
-from irscope.formats.torchscript.abstract import Tensor
+from irscope.formats.torchscript.abstract import Tensor, tensor
 from irscope.formats.torchscript.higher_order import BATCHES
 from irscope.graph import Node, TensorType
 from irscope.ops.faults import TypeFault
@@ -28,11 +29,15 @@ class BatchedRow:
     levels: tuple[int, ...]
 
 
+ADDED, REMOVED = Kinds("any int int"), Kinds("any int int int")
+
+
 def add_batch_dim(program: TorchProgram, node: Node, values: list[Any]) -> BatchedRow:
     """``(x, dimension, level)``"""
+    ADDED.check(values)
     t, (x, dimension, level) = program.t, values
     levels = x.levels if isinstance(x, BatchedRow) else ()
-    whole = (x.whole if isinstance(x, BatchedRow) else x).get()
+    whole = tensor(x.whole if isinstance(x, BatchedRow) else x).get()
     depth = len(levels)
     d = depth + t.dim(t.rank(whole) - depth, dimension)
     order = [*range(depth), d, *(i for i in range(depth, t.rank(whole)) if i != d)]
@@ -41,9 +46,10 @@ def add_batch_dim(program: TorchProgram, node: Node, values: list[Any]) -> Batch
 
 def remove_batch_dim(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """``(x, level, rows, dimension)``"""
+    REMOVED.check(values)
     t, (x, level, count, out) = program.t, values
     levels = x.levels if isinstance(x, BatchedRow) else ()
-    whole = (x.whole if isinstance(x, BatchedRow) else x).get()
+    whole = tensor(x.whole if isinstance(x, BatchedRow) else x).get()
     if level not in levels:  # no operator read a row: it is the same for all
         whole = t.broadcast_to(t.unsqueeze(whole, 0), (count, *t.shape(whole)))
         levels = (level, *levels)

@@ -56,12 +56,12 @@ def _power(values: Sequence[object]) -> None:
 
 
 def _shifted(values: Sequence[object]) -> None:
-    if isinstance(values[1], int) and values[1] >= INT_BITS:
+    if len(values) > 1 and isinstance(values[1], int) and values[1] >= INT_BITS:
         raise TypeFault(f"torch's int has {INT_BITS} bits, and cannot be shifted by {values[1]}")
 
 
 def _factorial(values: Sequence[object]) -> None:
-    if isinstance(values[0], int) and values[0] > LARGEST_FACTORIAL:
+    if values and isinstance(values[0], int) and values[0] > LARGEST_FACTORIAL:
         raise TypeFault(f"the factorial of {values[0]} has more than {INT_BITS} bits")
 
 
@@ -71,17 +71,17 @@ def _padded(values: Sequence[object]) -> None:
 
 
 def _formatted(values: Sequence[object]) -> None:
-    if isinstance(values[0], str) and (_WIDE.search(values[0]) or "*" in values[0]):
+    if values and isinstance(values[0], str) and (_WIDE.search(values[0]) or "*" in values[0]):
         _require_elements(NODES + 1, "formatting a text to a width")
 
 
 def _replaced(values: Sequence[Any]) -> None:
-    if all(isinstance(v, str) for v in values[:3]):
+    if len(values) > 2 and all(isinstance(v, str) for v in values[:3]):
         _require_elements((len(values[0]) + 1) * max(1, len(values[2])), "replacing in a text")
 
 
 def _joined(values: Sequence[object]) -> None:
-    if isinstance(values[0], str) and isinstance(values[1], list):
+    if len(values) > 1 and isinstance(values[0], str) and isinstance(values[1], list):
         _require_elements(len(values[0]) * len(values[1]) + sum(len(v) for v in values[1] if isinstance(v, str)), "joining texts")
 
 

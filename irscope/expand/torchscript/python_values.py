@@ -57,8 +57,9 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
     numbers = [v.known.item() if isinstance(v, Tensor) and v.known is not None else v for v in values]
     reading = READ.get(name)
     if reading is not None:
-        return reading(numbers[0])
-    if name == "aten::to":
+        read = _called(reading, numbers[:1])
+        return None if read is UNKNOWN else read
+    if name == "aten::to" and len(values) > 1:
         return _converted(values)
     if name == "aten::clone" and isinstance(values[0], Tensor):
         return _known(np.array(values[0].known))

@@ -40,6 +40,8 @@ def check_places(at: Strided | None, layout: Strided | None) -> tuple[Strided, S
         raise TypeFault(f"the storage has gaps or repeats elements (sizes {at.sizes}, strides {at.strides}): clone() the tensor first")
     if at.conjugated or at.negated or layout.conjugated or layout.negated:
         raise TypeFault("places of conjugated numbers in memory are not supported: call resolve_conj() first")
+    if len(layout.sizes) != len(layout.strides):
+        raise TypeFault(f"sizes {layout.sizes} and strides {layout.strides} have different lengths")
     if layout.elements and layout.offset + sum((n - 1) * s for n, s in zip(layout.sizes, layout.strides, strict=True)) >= at.elements:
         raise TypeFault(f"sizes {layout.sizes}, strides {layout.strides} and offset {layout.offset} reach beyond {at.elements} elements")
     return at, layout

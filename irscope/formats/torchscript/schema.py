@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
+from irscope.formats.torchscript.checked import Items
 from irscope.formats.torchscript.types import split_commas
 from irscope.ops.faults import TypeFault
 
@@ -100,7 +101,10 @@ def parse_schema(text: str) -> Schema:
         size = int(brackets[1:-1] or 0) if brackets else 0
         written = found["default"]
         optional = bool(found["optional2"]) or (bool(found["optional"]) and not found["list2"])
-        arguments.append(SchemaArgument(found["name"], found["type"], brackets is not None, size, optional, _default(written),
+        default = _default(written)
+        if size and default is not None and not isinstance(default, list):
+            default = [default] * size
+        arguments.append(SchemaArgument(found["name"], found["type"], brackets is not None, size, optional, default,
                                   written is not None, optional_items))
     return Schema(name, overload, tuple(arguments), text)
 
@@ -119,7 +123,7 @@ def bind(schema: Schema, values: Sequence[object], loose: bool = True) -> list[o
                 return None
             bound.append(value)
         elif argument.has_default:
-            bound.append(argument.default)
+            bound.append(Items(argument.default) if isinstance(argument.default, list) else argument.default)
         elif argument.optional:
             bound.append(None)
         else:
@@ -152,10 +156,12 @@ def _accept(argument: SchemaArgument, value: object) -> object:
     if argument.is_list:
         if isinstance(value, list | tuple):
             items = [None if v is None and argument.optional_items else _one(argument.type, v) for v in value]
-            return _REFUSED if any(v is _REFUSED for v in items) else items
+            # One number stands for several; pools take no stride for that of the kernel.
+            fits = argument.size < 2 or len(items) in (0, 1, argument.size)
+            return Items(items) if fits and not any(v is _REFUSED for v in items) else _REFUSED
         if argument.size:
             one = _one(argument.type, value)
-            return _REFUSED if one is _REFUSED else [one] * argument.size
+            return _REFUSED if one is _REFUSED else Items([one] * argument.size)
         return _REFUSED
     return _one(argument.type, value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import pi, sqrt
 
 from irscope.formats.torchscript.abstract import ITSELF, Decision
+from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import alias, operator
 from irscope.formats.torchscript.operators.wide import rounded_once
 from irscope.formats.torchscript.strides import Strided
@@ -78,7 +79,7 @@ def selu(t: Torch, x: Node) -> Node:
 
 @operator("celu(Tensor self, Scalar alpha=1.)")
 def celu(t: Torch, x: Node, alpha: float) -> Node:
-    return elu(t, x, alpha, 1, 1 / alpha)
+    return elu(t, x, alpha, 1, 1 / nonzero("the alpha of celu", alpha))
 
 
 @operator("silu(Tensor self)")
@@ -96,7 +97,7 @@ def mish(t: Torch, x: Node) -> Node:
 @operator("softplus(Tensor self, Scalar beta=1, Scalar threshold=20)")
 @rounded_once
 def softplus(t: Torch, x: Node, beta: float, limit: float) -> Node:
-    scaled = t.scale(x, beta)
+    scaled = t.scale(x, nonzero("the beta of softplus", beta))
     soft = t.scale(t.unary("log-plus-one", t.unary("exponential", scaled)), 1 / beta)
     return t.select(t.compare("GT", scaled, t.like(x, limit)), x, soft)
 

@@ -10,6 +10,7 @@ from irscope.formats.torchscript.strides import contiguous
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Effect, Node
 from irscope.graph.dtypes import F32
+from irscope.ops.faults import TypeFault
 
 
 class ProgramBuilder(Protocol):
@@ -75,6 +76,8 @@ def strides(program: ProgramBuilder, x: Tensor) -> list[int]:
 @operator("stride.int(Tensor self, int dim)", "sym_stride.int(Tensor self, int dim)", style="raw", work="free")
 def stride(program: ProgramBuilder, x: Tensor, dim: int) -> int:
     at = _layout(program, x)
+    if not at.rank:
+        raise TypeFault("a tensor without dimensions has no stride")
     return int(at.strides[program.t.dim(at.rank, dim)])
 
 

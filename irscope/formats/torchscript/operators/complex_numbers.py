@@ -100,6 +100,8 @@ def view_as_real(t: Torch, x: Node) -> TensorView:
 
 @view("view_as_complex(Tensor(a) self)")
 def view_as_complex(t: Torch, x: Node) -> TensorView:
+    t.shape_of(x, 1)
+
     def place(at: Strided) -> Strided | None:
         if at.strides[-1] != 1 or any(s % 2 for s in at.strides[:-1]) or (at.offset or 0) % 2:
             return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import prod
 
+from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
@@ -106,7 +107,7 @@ def dequantize_per_token(t: Torch, x: Node, scales: Node, zeros: Node, low: int,
 
 def _grouped(t: Torch, x: Node, scales: Node, zeros: Node | None, size: int) -> tuple[Node, Node, Node | None]:
     """Rows of groups, and the scale and zero point of each."""
-    rows = t.reshape(x, (prod(t.shape(x)) // size, size))
+    rows = t.reshape(x, (prod(t.shape(x)) // nonzero("the size of a group", size), size))
     return rows, t.reshape(scales, (t.shape(rows)[0], 1)), None if zeros is None else t.reshape(zeros, (t.shape(rows)[0], 1))
 
 

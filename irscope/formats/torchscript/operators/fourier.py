@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from math import prod, sqrt
 from typing import Any
 
+from irscope.formats.torchscript.checked import at_least, nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.operators.creation import OPTIONS
@@ -24,6 +25,9 @@ GROUP = 3
 
 def scale_of(mode: int, n: int) -> float:
     """The factor of a transform of ``n`` points in all."""
+    at_least(1, "the number of points", n)
+    if mode not in (NONE, BY_ROOT, BY_N):
+        raise TypeFault(f"there is no normalization {mode} of a Fourier transform")
     return {NONE: 1.0, BY_ROOT: 1 / sqrt(n), BY_N: 1 / n}[mode]
 
 
@@ -75,6 +79,8 @@ def r2c(t: Torch, x: Node, dims: Sequence[int], mode: int, onesided: bool) -> No
 
 def c2r(t: Torch, x: Node, dims: Sequence[int], mode: int, length: int) -> Node:
     """Half of a symmetric spectrum to real numbers, ``length`` of them in the last of the dimensions. Backward."""
+    if not dims:
+        raise TypeFault("a Fourier transform to real numbers needs one dimension at least")
     x = c2c(t, x, dims[:-1], NONE, False)
     y = _of_last(t, "IRFFT", _resized(t, x, dims[-1], length // 2 + 1), dims[-1:], length)
     return t.scale(y, scale_of(mode, prod(t.shape(y)[d] for d in dims)) * length)
@@ -221,9 +227,10 @@ def ifftshift(t: Torch, x: Node, dim: list[int] | None) -> Node:
 
 @operator(f"fft_fftfreq(int n, float d=1., {OPTIONS})")
 def fftfreq(t: Torch, n: int, d: float, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    return t.array(np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)]) * (1 / (n * d)), t.dtype_number(dtype, F32))
+    step = 1 / (at_least(1, "n", n) * nonzero("d", d))
+    return t.array(np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)]) * step, t.dtype_number(dtype, F32))
 
 
 @operator(f"fft_rfftfreq(int n, float d=1., {OPTIONS})")
 def rfftfreq(t: Torch, n: int, d: float, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    return t.array(np.arange(n // 2 + 1) * (1 / (n * d)), t.dtype_number(dtype, F32))
+    return t.array(np.arange(n // 2 + 1) * (1 / (at_least(1, "n", n) * nonzero("d", d))), t.dtype_number(dtype, F32))

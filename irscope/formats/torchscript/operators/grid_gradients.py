@@ -47,7 +47,7 @@ class _Sampling:
 
     def __init__(self, t: Torch, x: Node, out: tuple[int, ...]) -> None:
         self.t = t
-        self.batch, self.channels, *self.sizes = t.shape(x)
+        self.batch, self.channels, *self.sizes = t.shape_of(x, 3)
         self.out = out
         self.total = prod(self.sizes)
         rank = len(self.sizes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product
 
+from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -26,6 +27,8 @@ def affine_grid(t: Torch, theta: Node, size: list[int], corners: bool) -> Node:
         at = np.linspace(-1, 1, count) if count > 1 else np.zeros(1)
         return at if corners else at * (count - 1) / count
     places = np.meshgrid(*map(axis, spatial), indexing="ij")
+    for length in spatial:
+        at_least(1, "a size of the grid", length)
     base = np.stack([*reversed(places), np.ones(spatial)], -1).reshape(-1, len(spatial) + 1)
     grid = t.dot(theta, t.array(base, t.dtype(theta)), ([2], [1]))
     return t.reshape(t.swap(grid, 1, 2), (n, *spatial, len(spatial)))

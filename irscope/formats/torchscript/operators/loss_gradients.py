@@ -117,7 +117,7 @@ def multi_margin_loss_backward(t: Torch, grad: Node, x: Node, y: Node, p: int, m
     shape = t.shape(x)
     v = t.reshape(widened(t, x), (1, prod(shape))) if t.rank(x) < 2 else widened(t, x)
     y = t.reshape(y, (t.shape(v)[0],))
-    n, c = t.shape(v)
+    n, c = t.shape_of(v, 2, 2)
     short = t.plus(t.sub(v, t.gather_elements(v, t.unsqueeze(y, 1), 1)), margin)
     slope = t.like(short, 1 / c) if p == 1 else t.scale(short, 2 / c)
     if w is not None:

@@ -54,7 +54,9 @@ def linalg_norm_named(t: Torch, x: Node, order: str, dim: list[int] | None, keep
 def matrix_norm(t: Torch, x: Node, order: object, dim: list[int], keep: bool, dtype: int | None) -> Node:
     """Frobenius; the largest or smallest sum of a column (1) or row (inf); the largest, smallest or sum (nuc) of singular values."""
     x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
-    rows, columns = t.dims(x, dim)
+    if len(dims := t.dims(x, dim)) != 2:
+        raise TypeFault(f"it takes two dimensions, not {len(dims)}")
+    rows, columns = dims
     if order == "fro":
         return vector_norm(t, x, 2, [rows, columns], keep)
     if order in (2, -2, "nuc"):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from irscope.formats.torchscript.checked import in_step, nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -69,7 +70,7 @@ def _slope(t: Torch, x: Node, d: int, spacing: float, order: int) -> Node:
         first = t.sub(t.sub(t.scale(at(1, 2), 2), t.scale(at(0, 1), 1.5)), t.scale(at(2, 3), 0.5))
         last = t.add(t.sub(t.scale(at(n - 1, n), 1.5), t.scale(at(n - 2, n - 1), 2)), t.scale(at(n - 3, n - 2), 0.5))
     inside = [t.scale(t.sub(at(2, n), at(0, n - 2)), 0.5)] if n > 2 else []
-    return t.scale(t.concat([first, *inside, last], d), 1 / spacing)
+    return t.scale(t.concat([first, *inside, last], d), 1 / nonzero("spacing", spacing))
 
 
 def _gradients(t: Torch, x: Node, spacing: object, dims: list[int], order: int) -> list[Node]:
@@ -142,4 +143,4 @@ def gradient_over(t: Torch, x: Node, places: list[Node], dims: Any, order: int) 
     """Along dimensions whose coordinates are given."""
     x = t.floating(x)
     dims = list(range(t.rank(x))) if dims is None else [dims] if isinstance(dims, int) else dims
-    return [_along_coordinates(t, x, t.dim(x, d), p, order) for d, p in zip(dims, places, strict=True)]
+    return [_along_coordinates(t, x, t.dim(x, d), p, order) for d, p in in_step("dimensions and coordinates", dims, places)]

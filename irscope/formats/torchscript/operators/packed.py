@@ -99,6 +99,8 @@ _plain("rnn_relu", relu_step)
 @operator("pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\")")
 def pad_sequence(t: Torch, sequences: list[Node], batch_first: bool, value: float, side: str) -> Node:
     """Stacks sequences of different lengths, padded on one side."""
+    if not sequences:
+        raise TypeFault("it takes a sequence at least")
     longest = max(t.shape(x)[0] for x in sequences)
     rows = []
     for x in sequences:

@@ -34,6 +34,13 @@ RANGES = {12: (-128, 127), 13: (0, 255), 14: (-(1 << 31), (1 << 31) - 1), 1: (-1
 """The range of a quantised type, by torch's number."""
 
 
+def range_of(dtype: int) -> tuple[int, int]:
+    """The range of a quantised type. Raises TypeFault for the number of another type."""
+    if dtype not in RANGES:
+        raise TypeFault(f"element type number {dtype} of torch is not a quantised type")
+    return RANGES[dtype]
+
+
 def rounded(t: Torch, x: Node, scale: Node, zero: Node, limits: tuple[int, int]) -> Node:
     """``x`` as the nearest multiple of ``scale`` in the range of the type."""
     low, high = (t.sub(t.array(v, F32), zero) for v in limits)
@@ -45,7 +52,7 @@ def rounded(t: Torch, x: Node, scale: Node, zero: Node, limits: tuple[int, int])
           "quantize_per_tensor.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, ScalarType dtype)")
 def quantize_per_tensor(t: Torch, x: Node, scale: object, zero: object, dtype: int) -> Node:
     scale_, zero_ = (t.reshape(t.as_tensor(v, F32), ()) for v in (scale, zero))
-    made = rounded(t, x, scale_, zero_, RANGES[dtype])
+    made = rounded(t, x, scale_, zero_, range_of(dtype))
     t.quantized[made] = (scale_, zero_, t.dtype_number(dtype, F32))
     return made
 
@@ -64,7 +71,7 @@ def quantize_per_channel(t: Torch, x: Node, scales: Node, zeros: Node, axis: int
     shape = tuple(-1 if i == t.dim(x, axis) else 1 for i in range(t.rank(x)))
     shape = tuple(t.shape(scales)[0] if n == -1 else 1 for n in shape)
     scale, zero = (t.reshape(t.convert(v, F32), shape) for v in (scales, zeros))
-    return rounded(t, x, scale, zero, RANGES[dtype])
+    return rounded(t, x, scale, zero, range_of(dtype))
 
 
 def _fake(t: Torch, x: Node, scale: Node, zero: Node, low: int, high: int) -> tuple[Node, Node]:
@@ -128,7 +135,7 @@ def parameters(program: ProgramWeights, packed: object) -> tuple[Node, Node | No
 
 def _step(t: Torch, y: Node, scale: float, zero: int, relu: bool) -> Tensor:
     y = t.maximum(y, t.like(y, 0)) if relu else y
-    return Tensor(rounded(t, y, t.array(scale, F32), t.array(zero, F32), RANGES[13]))
+    return Tensor(rounded(t, y, t.array(scale, F32), t.array(zero, F32), range_of(13)))
 
 
 def _linear(name: str, relu: bool) -> None:

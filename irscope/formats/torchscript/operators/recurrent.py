@@ -98,7 +98,7 @@ class Network:
 
     def _direction(self, t: Torch, x: Node, state: State, k: int, inside: Node | None) -> tuple[Node, State]:
         weights, reverse = self.weights(k), k % self.directions == 1
-        steps, batch, _ = t.shape(x)
+        steps, batch, _ = t.shape_of(x, 3, 3)
         w_ih, w_hh, n = weights[0], weights[1], t.shape(weights[1])[0] // GATES[self.cell]
         projection = weights[-1] if len(weights) % 2 else None
         projected = t.dot(x, w_ih, ([2], [1]))
@@ -154,6 +154,8 @@ _plain("rnn_relu", relu_step)
 
 @operator("lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)")
 def lstm_cell(t: Torch, x: Node, hx: list[Node], w_ih: Node, w_hh: Node, b_ih: Node | None, b_hh: Node | None) -> tuple[Node, ...]:
+    if len(hx) != 2:
+        raise TypeFault(f"it takes two tensors of state, not {len(hx)}")
     return _cell(t, x, tuple(hx), (w_ih, w_hh), (b_ih, b_hh), lstm_step)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from irscope.formats.torchscript.checked import real
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.operators.logic import truth
@@ -144,6 +145,7 @@ def variance(t: Torch, x: Node, dim: Any, correction: float, keep: bool) -> Node
     if t.dtype(x).is_complex:
         away = t.unary("abs", away)
     total = t.sum(t.mul(away, away), dims, keep)
+    real("the correction", correction)
     return t.div(total, t.like(total, max(n - correction, 0)))
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import prod
 
 from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Restrided, TensorView, Unsure
+from irscope.formats.torchscript.checked import in_step, nonzero
 from irscope.formats.torchscript.operators import alias, operator, view
 from irscope.formats.torchscript.operators.complex_numbers import conjugated
 from irscope.formats.torchscript.strides import Strided, contiguous, is_view_of_any
@@ -42,6 +43,9 @@ def reshaped_or_copied(t: Torch, x: Node, at: Strided | None, shape: tuple[int, 
 
 
 def transposed(t: Torch, order: list[int]) -> TensorView:
+    """A view with the dimensions in another order. Raises TypeFault where it does not name each once."""
+    if sorted(order) != list(range(len(order))):
+        raise TypeFault(f"the order {order} must name each of {len(order)} dimensions once")
     back = [order.index(i) for i in range(len(order))]
     return TensorView(lambda b: t.transpose(b, order), lambda b, new: t.transpose(new, back), lambda at: at.with_dims(order))
 
@@ -112,7 +116,7 @@ def unflatten(t: Torch, x: Node, dim: int, parts: list[int]) -> TensorView:
     d, shape = t.dim(x, dim), t.shape(x)
     if -1 in parts:
         known = prod(p for p in parts if p != -1)
-        parts = [shape[d] // known if p == -1 else p for p in parts]
+        parts = [shape[d] // nonzero("the product of the other sizes", known) if p == -1 else p for p in parts]
     return reshaped(t, (*shape[:d], *parts, *shape[d + 1:]))
 
 
@@ -176,6 +180,8 @@ def transpose(t: Torch, x: Node, a: int, b: int) -> TensorView:
 
 @view("permute(Tensor(a) self, int[] dims)")
 def permute(t: Torch, x: Node, dims: list[int]) -> TensorView:
+    if len(dims) != t.rank(x):
+        raise TypeFault(f"the order {dims} must name each of {t.rank(x)} dimensions once")
     return transposed(t, [t.dim(x, d) for d in dims])
 
 
@@ -203,7 +209,9 @@ def movedim(t: Torch, x: Node, source: int | list[int], destination: int | list[
     src = [t.dim(x, d) for d in ([source] if isinstance(source, int) else source)]
     dst = [t.dim(x, d) for d in ([destination] if isinstance(destination, int) else destination)]
     rest = iter(i for i in range(t.rank(x)) if i not in src)
-    place = dict(zip(dst, src, strict=True))
+    if len(set(src)) != len(src) or len(set(dst)) != len(dst):
+        raise TypeFault(f"the dimensions {source} and {destination} have repetitions")
+    place = dict(in_step("source and destination", dst, src))
     return transposed(t, [place[i] if i in place else next(rest) for i in range(t.rank(x))])
 
 

@@ -153,7 +153,7 @@ def istft(t: Torch, x: Node, n: int, hop: int | None, win_length: int | None, wi
     x = t.swap(t.unsqueeze(x, 0) if single else x, 1, 2)
     win_length = n if win_length is None else win_length
     hop = win_length // 4 if hop is None else hop
-    _, count, found = t.shape(x)
+    _, count, found = t.shape_of(x, 3, 3)
     if onesided is None:
         onesided = found != n
     if found != (n // 2 + 1 if onesided else n):

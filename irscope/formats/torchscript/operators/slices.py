@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from irscope.formats.torchscript.abstract import Scalar, TensorView
+from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import operator, view
 from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import END, Torch
@@ -56,6 +57,7 @@ def bounds(n: int, start: int | None, end: int | None) -> tuple[int, int]:
 @view("slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1)")
 def slice_(t: Torch, x: Node, dim: int, start: int | None, end: int | None, step: int) -> TensorView:
     d = t.dim(x, dim)
+    at_least(1, "the step of a slice", step)
     s, e = bounds(t.shape(x)[d], start, None if end is not None and end >= END // 2 else end)
     return piece(t, d, s, e, step)
 
@@ -139,6 +141,7 @@ def cut(t: Torch, d: int, lengths: list[int]) -> list[TensorView]:
     """Consecutive pieces of the given lengths."""
     out, at = [], 0
     for n in lengths:
+        at_least(0, "the length of a piece", n)
         out.append(piece(t, d, at, at + n))
         at += n
     return out
@@ -148,7 +151,7 @@ def cut(t: Torch, d: int, lengths: list[int]) -> list[TensorView]:
 def chunk(t: Torch, x: Node, chunks: int, dim: int) -> list[TensorView]:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
-    return cut(t, d, even_lengths(n, max(1, -(-n // chunks))))
+    return cut(t, d, even_lengths(n, max(1, -(-n // at_least(1, "chunks", chunks)))))
 
 
 @view("split.Tensor(Tensor(a -> *) self, int split_size, int dim=0)", "unsafe_split.Tensor(Tensor self, int split_size, int dim=0)")
@@ -161,6 +164,8 @@ def split(t: Torch, x: Node, size: int, dim: int) -> list[TensorView]:
       "split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0)",
       "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0)")
 def split_with_sizes(t: Torch, x: Node, parts: list[int], dim: int) -> list[TensorView]:
+    if sum(parts) != t.shape_of(x, 1)[t.dim(x, dim)]:
+        raise TypeFault(f"pieces of {parts} elements are not the {t.shape(x)[t.dim(x, dim)]} of dimension {dim}")
     return cut(t, t.dim(x, dim), parts)
 
 

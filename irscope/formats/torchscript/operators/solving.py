@@ -108,7 +108,7 @@ def cholesky_inverse(t: Torch, factor: Node, upper: bool) -> Node:
 
 def lu(t: Torch, a: Node) -> tuple[Node, Node, Node]:
     """L and U in one matrix, LAPACK's pivots (from 1), and the first step without a pivot (0: none)."""
-    lead, steps = t.shape(a)[:-2], min(t.shape(a)[-2:])
+    lead, steps = t.shape_of(a, 2)[:-2], min(t.shape(a)[-2:])
     if 0 in t.shape(a):
         return a, t.full((*lead, steps), 0, S32), t.full(lead, 0, S32)
     factors, pivots, info = library(t, "lu", [a])
@@ -117,7 +117,7 @@ def lu(t: Torch, a: Node) -> tuple[Node, Node, Node]:
 
 def permutation(t: Torch, pivots: Node, rows: int) -> Node:
     """s64[..., rows]: which row of the matrix each row of the factors is, from the exchanges in their order."""
-    *lead, steps = t.shape(pivots)
+    *lead, steps = t.shape_of(pivots, 1)
     start = t.iota((*lead, rows), len(lead), S64)
     if prod(t.shape(start)) == 0 or steps == 0:
         return start
@@ -171,7 +171,7 @@ def lu_factor_ex(t: Torch, a: Node, pivot: bool, check: bool) -> tuple[Node, Nod
 
 def _unpacked(t: Torch, factors: Node, pivots: Node) -> tuple[Node, Node, Node]:
     """P, L and U with a = P L U."""
-    *lead, rows, columns = t.shape(factors)
+    *lead, rows, columns = t.shape_of(factors, 2)
     steps = min(rows, columns)
     order = permutation(t, pivots, rows)
     shape = (*lead, rows, rows)
