@@ -135,3 +135,11 @@ def test_a_fault_of_a_program_is_reported_with_its_place(name: str) -> None:
     module = load(text, format="torchscript").module()
     with pytest.raises(UserError, match=rf"line \d+|:\d+.*{name}|%r = {name}"):
         TorchInterpreter(module, Given()).run()
+
+
+def test_a_number_that_a_schema_has_as_the_default_of_a_list_stands_for_all_of_its_elements() -> None:
+    program, node = TorchInterpreter(MODULE, Given()), Node(unknown_op("aten::slow_conv_dilated2d", "torchscript"), "n", UNKNOWN, (), {})
+    program.t.builder.at = (node,)
+    x, w = (Tensor(program.t.own(program.parameter(TensorType(F32, shape), node, "p"))) for shape in ((1, 1, 4, 4), (1, 1, 2, 2)))
+    made = program.operator(node, "aten::slow_conv_dilated2d", [x, w, [2, 2]])
+    assert program.t.shape(made.get()) == (1, 1, 3, 3)
