@@ -89,4 +89,6 @@ def storage_offset(program: ProgramBuilder, x: Tensor) -> int:
 @operator("sym_is_contiguous(Tensor self, MemoryFormat memory_format=contiguous_format)",
           "is_contiguous.memory_format(Tensor self, MemoryFormat memory_format)", "is_contiguous(Tensor self)", style="raw")
 def is_contiguous(program: ProgramBuilder, x: Tensor, memory_format: int = 0) -> bool:
+    if not isinstance(memory_format, int | None):
+        raise TypeFault(f"a memory format is a number, not a value of type {type(memory_format).__name__}")
     return bool(_layout(program, x).is_contiguous(memory_format))

@@ -23,8 +23,8 @@ def scaled_dot_product_attention(t: Torch, q: Node, k: Node, v: Node, mask: Node
         raise TypeFault("dropout in attention draws from torch's generator: call model.eval() before the graph is made")
     if gqa:
         heads = t.shape(q)[-3]
-        k = repeat_interleave(t, k, heads // t.shape(k)[-3], -3, None)
-        v = repeat_interleave(t, v, heads // t.shape(v)[-3], -3, None)
+        k = repeat_interleave(t, k, heads // nonzero("the number of heads", t.shape(k)[-3]), -3, None)
+        v = repeat_interleave(t, v, heads // nonzero("the number of heads", t.shape(v)[-3]), -3, None)
     t.shape_of(k, 2)
     t.shape_of(v, 2)
     t.shape_of(q, 2)

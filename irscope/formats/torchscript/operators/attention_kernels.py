@@ -100,7 +100,7 @@ def attention_math(t: Torch, q: Node, k: Node, v: Node, mask: Node | None, p: fl
     """The result, and the weights."""
     if gqa:
         heads = t.shape(q)[-3]
-        k, v = (repeat_interleave(t, x, heads // t.shape(x)[-3], -3, None) for x in (k, v))
+        k, v = (repeat_interleave(t, x, heads // nonzero("the number of heads", t.shape(x)[-3]), -3, None) for x in (k, v))
     made = scaled_dot_product_attention(t, q, k, v, mask, p, causal, scale)
     s = scores(t, q, k, Masking(mask, causal, scale))
     last = [t.rank(s) - 1]

@@ -135,7 +135,7 @@ def cartesian_prod(t: Torch, xs: list[Node]) -> Node:
 
 @operator("combinations(Tensor self, int r=2, bool with_replacement=False)")
 def combinations(t: Torch, x: Node, r: int, again: bool) -> Node:
-    n = t.shape_of(x, 1, 1)[0] + (at_least(0, "r", r) - 1 if again else 0)
+    n = t.shape_of(x, 1, 1)[0] + (at_least(0, "r", r) - 1) * again
     require_nodes(comb(max(n, 0), r) * r, "combinations", of="elements")
     places = list((chosen_again if again else chosen)(range(t.shape(x)[0]), r))
     if not places or r == 0:

@@ -144,6 +144,7 @@ def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int
     at_least(0, "the steps of logspace", n)
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # torch converts the ends and the base to that type first
+        real("the base of logspace", base)
         start, end, base = int(start), int(end), int(base)
     with np.errstate(all="ignore"):
         values = np.power(np.complex128(base) if base < 0 else float(base), np.linspace(start, end, n))
