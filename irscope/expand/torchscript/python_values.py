@@ -167,6 +167,8 @@ def _insert(values: list[object], at: int, item: object) -> list[object]:
 
 def _pop_item(values: dict[object, object]) -> object:
     """torch takes the first one."""
+    if not values:
+        raise TypeFault("the dict is empty")
     key = next(iter(values))
     return key, values.pop(key)
 

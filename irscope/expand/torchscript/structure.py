@@ -162,8 +162,6 @@ def _set_attr(program: TorchProgram, node: Node, values: list[Any]) -> object:
 NODES.taking("prim::Constant", "prim::ConstantMKLDNNTensor")(lambda program, node, values: constant(program, node))
 NODES.taking("prim::ListConstruct")(lambda program, node, values: list(values))
 NODES.taking("prim::TupleConstruct")(lambda program, node, values: tuple(values))
-NODES.taking("prim::TupleSlice", kinds="tuple|list")(
-    lambda program, node, values: tuple(values[0][TupleSlice.of(node).beg:TupleSlice.of(node).end]))
 NODES.taking("prim::CreateObject")(lambda program, node, values: ModuleRef(f"%{node.name}", str(node.type)))
 NODES.taking("prim::RequiresGradCheck", "prim::TypeCheck")(lambda program, node, values: [*values, True])
 NODES.taking("prim::Load", "prim::AutogradZero", "prim::profile", "prim::profile_ivalue", "aten::wait", "prim::awaitable_wait")(
@@ -192,6 +190,14 @@ def _dict(program: TorchProgram, node: Node, values: list[Any]) -> dict[Any, Any
     if len(values) % 2 or not all(isinstance(key, Tensor | str | bool | int | float | complex) for key in keys):
         raise TypeFault("it takes pairs of a key, which is a number, a text or a tensor, and a value")
     return dict(zip(keys, values[1::2], strict=True))
+
+
+@NODES.taking("prim::TupleSlice", kinds="tuple|list")
+def _tuple_slice(program: TorchProgram, node: Node, values: list[Any]) -> tuple[object, ...]:
+    begin, end = TupleSlice.of(node).beg, TupleSlice.of(node).end
+    if not isinstance(begin, int) or not isinstance(end, int | None):
+        raise TypeFault("its attributes beg and end are integers")
+    return tuple(values[0][begin:end])
 
 
 @NODES.taking("prim::TupleIndex", kinds="tuple|list int")
@@ -356,4 +362,7 @@ def _group(program: TorchProgram, node: Node, values: list[object]) -> object:
 
 @NODES.taking("prim::ConstantChunk", kinds="any")
 def _constant_chunk(program: TorchProgram, node: Node, values: list[object]) -> object:
-    return program.operator(node, "aten::chunk", [values[0], ConstantChunk.of(node).chunks, ConstantChunk.of(node).dim])
+    chunks, dim = ConstantChunk.chunks.given(node), ConstantChunk.dim.given(node)
+    if chunks is None or dim is None:
+        raise TypeFault("it takes the attributes chunks and dim")
+    return program.operator(node, "aten::chunk", [values[0], chunks, dim])
