@@ -14,7 +14,7 @@ from irscope.expand.torchscript.interpreter import TorchInterpreter
 from irscope.expand.torchscript.kinds import Kinds
 from irscope.expand.torchscript.program import Given
 from irscope.expand.torchscript.structure import flatten
-from irscope.formats.torchscript.abstract import Tensor
+from irscope.formats.torchscript.abstract import Scalar, Tensor
 from irscope.formats.torchscript.checked import Items, Sizes, in_step
 from irscope.formats.torchscript.operators import names, overloads
 from irscope.formats.torchscript.schema import SchemaArgument
@@ -42,6 +42,10 @@ def sizes(random: random.Random, of: list[int]) -> tuple[int, ...]:
 
 
 def one(random: random.Random, program: TorchInterpreter, node: Node, kind: str, shape: tuple[int, ...]) -> object:
+    if kind in ("float", "Scalar", "bool") and random.random() < 0.15:
+        depends = "bool" if kind == "bool" else random.choice(["int", "float"])
+        type = TensorType({"int": S64, "float": F64, "bool": PRED}[depends], ())
+        return Scalar(program.t.own(program.parameter(type, node, "s")), depends)
     if kind != "Tensor":
         return random.choice(NUMBERS.get(kind, [None, 1, "abc"]))
     if random.random() < 0.05:

@@ -83,6 +83,10 @@ class Torch(Tensors):
             return self.convert(value, dtype) if dtype is not None else value
         return self.array(value, dtype or self.result_type(value))
 
+    def array(self, value: object, dtype: DType) -> Node:
+        """A constant from anything that numpy takes, or the node of a number that depends on data."""
+        return self.convert(value.node, dtype) if isinstance(value, Scalar) else super().array(value, dtype)
+
     def alike(self, *xs: Node | None) -> None:
         """Check that the operands of a product have equal element types, which torch does not promote. Raises TypeFault."""
         found = list(dict.fromkeys(self.dtype(x) for x in xs if x is not None))
