@@ -137,28 +137,48 @@ def bounded(condition: Callable[[KernelBuilder, Expr, Expr], Expr], of: Callable
     return ranges.range(of(k, i, j), found)
 
 
+def compare(direction: str) -> Make:
+    """j against 2."""
+    return lambda k, i, j: k.compare(direction, j, 2)
+
+
+def own(k: KernelBuilder, i: Expr, j: Expr) -> Expr:
+    return j
+
+
+def inside(k: KernelBuilder, i: Expr, j: Expr) -> Expr:
+    return k.binary("and", k.compare("GE", j, 0), k.compare("LT", j, 4))
+
+
+def outside(k: KernelBuilder, i: Expr, j: Expr) -> Expr:
+    return k.binary("or", k.compare("LT", j, 0), k.compare("GE", j, 4))
+
+
+def fixed(k: KernelBuilder, i: Expr, j: Expr) -> Expr:
+    return k.binary("and", k.compare("EQ", i, 8), k.compare("LT", i + j, 10))
+
+
+@pytest.mark.parametrize(("direction", "want", "otherwise"), [
+    ("LT", (-3, 1), (2, 5)), ("LE", (-3, 2), (3, 5)), ("GT", (3, 5), (-3, 2)), ("GE", (2, 5), (-3, 1)), ("EQ", (2, 2), (-3, 5)),
+    ("NE", (-3, 5), (2, 2))])
+def test_what_a_comparison_implies(direction: str, want: tuple[int, int], otherwise: tuple[int, int]) -> None:
+    holds = compare(direction)
+    assert bounded(holds, own)[:2] == want and bounded(holds, own, False)[:2] == otherwise
+    assert bounded(lambda k, i, j: k.unary("not", holds(k, i, j)), own)[:2] == otherwise
+    assert bounded(lambda k, i, j: k.splat(holds(k, i, j), 4), own)[:2] == want
+
+
 def test_what_conditions_imply() -> None:
-    own: Make = lambda k, i, j: j  # noqa: E731
-    for direction, want, otherwise in (("LT", (-3, 1), (2, 5)), ("LE", (-3, 2), (3, 5)), ("GT", (3, 5), (-3, 2)), ("GE", (2, 5), (-3, 1)),
-                                       ("EQ", (2, 2), (-3, 5)), ("NE", (-3, 5), (2, 2))):
-        assert bounded(lambda k, i, j, d=direction: k.compare(d, j, 2), own)[:2] == want, direction
-        assert bounded(lambda k, i, j, d=direction: k.compare(d, j, 2), own, False)[:2] == otherwise, direction
-        assert bounded(lambda k, i, j, d=direction: k.unary("not", k.compare(d, j, 2)), own)[:2] == otherwise, direction
-        assert bounded(lambda k, i, j, d=direction: k.splat(k.compare(d, j, 2), 4), own)[:2] == want, direction
-    inside: Make = lambda k, i, j: k.binary("and", k.compare("GE", j, 0), k.compare("LT", j, 4))  # noqa: E731
     assert bounded(inside, own)[:2] == (0, 3) and bounded(inside, own, False)[:2] == (-3, 5)
-    outside: Make = lambda k, i, j: k.binary("or", k.compare("LT", j, 0), k.compare("GE", j, 4))  # noqa: E731
     assert bounded(outside, own, False)[:2] == (0, 3) and bounded(outside, own)[:2] == (-3, 5)
     assert bounded(lambda k, i, j: k.compare("LT", i + j, 6), lambda k, i, j: i + j)[:2] == (-3, 5)
     assert bounded(lambda k, i, j: k.compare("LT", i + j, 6), lambda k, i, j: i * 2 + j * 2 + 1)[:2] == (-5, 11)
-    assert bounded(lambda k, i, j: k.compare("LT", i + j, 6), lambda k, i, j: i + j + i + j)[:2] == (-6, 10)
-    both: Make = lambda k, i, j: k.binary("and", k.compare("EQ", i, 8), k.compare("LT", i + j, 10))  # noqa: E731
-    assert bounded(both, own)[:2] == (-3, 1), "i is 8, so j is below 2"
+    assert bounded(fixed, own)[:2] == (-3, 1), "i is 8, so j is below 2"
 
 
 def test_conditions_that_cannot_hold() -> None:
     k = KernelBuilder("k")
-    ranges, i, j = ranges_of(k)
+    ranges, _, j = ranges_of(k)
     below, above = facts(ranges, k.make("cmp.LT", (j, k.index(-2)), PRED), ()), facts(ranges, k.make("cmp.GT", (j, k.index(-3)), PRED), ())
     assert ranges.can_hold(below) and ranges.can_hold(above) and not ranges.can_hold([*below, *above])
     assert not ranges.can_hold(facts(ranges, k.make("cmp.LT", (j, k.index(-3)), PRED), ())) and ranges.can_hold(())
