@@ -21,6 +21,7 @@ from irscope.lazy import np
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant, GetTupleElement
 from irscope.ops.attrs import Literal
+from irscope.ops.exchange import moves_slices
 from irscope.ops.faults import TypeFault
 from irscope.ops.shapes import fits
 from irscope.source import UserError, budget
@@ -194,7 +195,7 @@ class _Expansion:
         return parts_of(self.builder, self.builder.copy(node, nodes, bodies=bodies))
 
     def _started(self, node: Node, operands: Sequence[Value]) -> Value:
-        """``all-gather-start`` has the type (operand, result); the operator that it starts has the result's."""
+        """``all-gather-start`` has the type (operand, result, context...); the operator that it starts has the result's."""
         op = STARTED[node.op]
         nodes = [as_node(self.builder, operand) for operand in operands]
         bodies = [self.became.get(body, body) for body in node.bodies]
@@ -204,7 +205,8 @@ class _Expansion:
             raise UserError(f"{node.op.name} returns its operand and its result, but %{node.name} is declared {node.type}",
                             "irscope check FILE names the place")
         done = self.builder.add(op, nodes, node.attrs, node.type.elements[1], bodies, node.name)
-        return [operands[0] if len(operands) == 1 else list(operands), done]
+        alone = len(operands) == 1 or moves_slices(node)
+        return [operands[0] if alone else list(operands), done, *(self._zero(node) for _ in node.type.elements[2:])]
 
     def _zero(self, node: Node) -> Node:
         """The context of an asynchronous copy: a scalar that nothing reads."""

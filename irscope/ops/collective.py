@@ -99,11 +99,11 @@ all_reduce = declare(Op(
     "all-reduce", work="collective", doc="The values of all devices combined by ``to_apply``, everywhere.", infer=_infer_all_reduce,
     reference=identity, expand=_same, cost=operand_elements))
 all_reduce_start = declare(Op(
-    "all-reduce-start", work="collective", doc="Begins an all-reduce.", infer=_infer_all_reduce, reference=identity, expand=_same,
+    "all-reduce-start", work="collective", doc="Begins an all-reduce.", infer=_infer_all_reduce, reference=identity,
     cost=operand_elements))
 all_reduce_done = declare(Op(
     "all-reduce-done", work="collective", doc="The value of an all-reduce that was begun.", kind=Kind.TUPLE, infer=_first_type,
-    reference=identity, expand=_same, cost=no_cost))
+    reference=identity, cost=no_cost))
 
 
 def _shards(node: Node, given: TensorType, made: TensorType, whole: int | None, part: int | None) -> int:
@@ -189,9 +189,7 @@ all_gather = declare(Op(
     expand=lambda builder, node, operands, raw: _repeated(builder, node, operands, gathered(node, started=False)), cost=no_cost))
 all_gather_start = declare(Op(
     "all-gather-start", work="collective", doc="Begins an all-gather: (operand, result).", infer=_infer_all_gather_start,
-    reference=_all_gather_start, expand=lambda builder, node, operands, raw: apply(
-        builder, "tuple", as_one(builder, operands), _repeated(builder, node, operands, gathered(node, started=True))),
-    cost=no_cost))
+    reference=_all_gather_start, cost=no_cost))
 
 
 def _infer_second(node: Node) -> Type:

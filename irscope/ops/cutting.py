@@ -57,7 +57,7 @@ def _infer_concatenate(node: Node) -> Type:
         raise TypeFault(f"concatenate goes along one dimension, but has dimensions={{{','.join(map(str, dimensions))}}}")
     first = types[0]
     along = dimension(node, dimensions[0], first.rank, "dimension")
-    shape, dtype, total = list(first.shape), first.dtype, size(first.shape[along])
+    shape, dtype = list(first.shape), first.dtype
     for t in types[1:]:
         if t.rank != first.rank:
             raise TypeFault(f"concatenate joins arrays of one rank, but got {plain(first)} and {plain(t)}")
@@ -66,14 +66,21 @@ def _infer_concatenate(node: Node) -> Type:
         for d in range(first.rank):
             if d != along and not same_size(first.shape[d], t.shape[d]):
                 raise TypeFault(f"concatenate along dimension {along}: {plain(first)} and {plain(t)} differ in dimension {d} too")
-            if d != along or not isinstance(t.shape[d], int):
-                shape[d] = merge(shape[d], t.shape[d])
+            shape[d] = merge(shape[d], t.shape[d])
         dtype = higher_precision(dtype, t.dtype)
-        more = size(t.shape[along])
-        total = None if total is None or more is None else total + more
-    if total is not None:
-        shape[along] = resized(shape[along], total)
+    shape[along] = _total([t.shape[along] for t in types])
     return TensorType(dtype, tuple(shape))
+
+
+def _total(dims: Sequence[Dim]) -> Dim:
+    """The sum of some sizes: open where one of them is open, dynamic where one is dynamic."""
+    total = 0
+    for dim in dims:
+        known = size(dim)
+        if known is None:
+            return dim
+        total += known
+    return resized(next((dim for dim in dims if not isinstance(dim, int)), 0), total)
 
 
 def _concatenate(run: Run, node: Node, *operands: Array) -> Array:

@@ -13,8 +13,8 @@ from irscope.graph.node import ArrayView, Emitter, Run
 from irscope.lazy import Array, np
 from irscope.ops.asynchronous import blank
 from irscope.ops.attributes import Collective
-from irscope.ops.building import apply, full, type_of
-from irscope.ops.collective import Raw, as_one, done_op, identity, some, together
+from irscope.ops.building import full, type_of
+from irscope.ops.collective import as_one, done_op, identity, some, together
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, arrays, attr, plain
@@ -71,7 +71,7 @@ ragged_all_to_all = declare(Op(
 
 # ---- collective-permute, collective-broadcast
 
-def in_place(node: Node) -> bool:
+def moves_slices(node: Node) -> bool:
     """The form (input, output, input offset, output offset) that moves slices within given buffers."""
     return len(node.operands) == 4 and Collective.slice_sizes.given(node) is not None
 
@@ -101,7 +101,7 @@ def _checked_permute(node: Node) -> None:
     if not node.operands:
         raise TypeFault(f"{node.op.name} needs an operand")
     attr(node, Collective.source_target_pairs)
-    if in_place(node):
+    if moves_slices(node):
         given, result, given_at, result_at = (o.type for o in node.operands)
         tuples = isinstance(given, TupleType) and isinstance(result, TupleType)
         if isinstance(given, TupleType) != isinstance(result, TupleType) or (
@@ -113,7 +113,7 @@ def _checked_permute(node: Node) -> None:
 
 def _infer_permute(node: Node) -> Type:
     _checked_permute(node)
-    return plain(node.operands[1].type) if in_place(node) else together([o.type for o in node.operands])
+    return plain(node.operands[1].type) if moves_slices(node) else together([o.type for o in node.operands])
 
 
 def _infer_permute_start(node: Node) -> Type:
@@ -123,7 +123,7 @@ def _infer_permute_start(node: Node) -> Type:
         context = tuple(plain(t) for t in node.type.elements[2:])
         if not all(fits(t, TensorType(U32, ())) for t in context):
             raise TypeFault(f"{node.op.name} gives (operand, result, u32[]...), but is declared {plain(node.type)}")
-    if in_place(node):
+    if moves_slices(node):
         return TupleType((plain(node.operands[0].type), plain(node.operands[1].type), *context))
     both = together([o.type for o in node.operands])
     return TupleType((both, both, *context))
@@ -135,22 +135,16 @@ def _stays(node: Node) -> bool:
 
 
 def _permuted(node: Node, operands: Sequence[object]) -> object:
-    if in_place(node):
+    if moves_slices(node):
         return operands[1]
     values = operands if _stays(node) else [np.zeros_like(x) for x in operands]
     return values[0] if len(values) == 1 else tuple(values)
 
 
 def _expand_permuted(builder: Builder, node: Node, operands: Sequence[Node]) -> Node:
-    if in_place(node):
+    if moves_slices(node):
         return operands[1]
     return as_one(builder, [x if _stays(node) else full(builder, 0, type_of(x)) for x in operands])
-
-
-def _expand_permute_start(builder: Builder, node: Node, operands: Sequence[Node], raw: Raw) -> Node:
-    context = [full(builder, 0, TensorType(U32, ())) for _ in _context(node)]
-    first = operands[0] if in_place(node) else as_one(builder, operands)
-    return apply(builder, "tuple", first, _expand_permuted(builder, node, operands), *context)
 
 
 def _context(node: Node) -> Sequence[Type]:
@@ -158,7 +152,7 @@ def _context(node: Node) -> Sequence[Type]:
 
 
 def _permute_start(run: Run, node: Node, *operands: Array) -> object:
-    first = operands[0] if in_place(node) else identity(run, node, *operands)
+    first = operands[0] if moves_slices(node) else identity(run, node, *operands)
     return (first, _permuted(node, operands), *map(blank, _context(node)))
 
 
@@ -168,7 +162,7 @@ collective_permute = declare(Op(
     expand=lambda builder, node, operands, raw: _expand_permuted(builder, node, operands), cost=no_cost))
 collective_permute_start = declare(Op(
     "collective-permute-start", work="collective", doc="Begins a collective-permute: (operand, result, context...).",
-    infer=_infer_permute_start, reference=_permute_start, expand=_expand_permute_start, cost=no_cost))
+    infer=_infer_permute_start, reference=_permute_start, cost=no_cost))
 collective_permute_done = done_op("collective-permute-done", "a collective-permute")
 
 

@@ -88,7 +88,8 @@ def kind_of(node: Node, t: TensorType, kinds: Sequence[str], what: str = "operan
     if t.dtype.kind not in kinds:
         names = {"float": "floating point", "int": "signed integer", "uint": "unsigned integer", "complex": "complex", "pred": "pred"}
         wanted = " or ".join(names[k] for k in kinds)
-        raise TypeFault(f"{node.op.name} needs a {what} of {wanted} type, but got {plain(t)}", "convert it first")
+        article = "an" if what[0] in "aeiou" else "a"
+        raise TypeFault(f"{node.op.name} needs {article} {what} of {wanted} type, but got {plain(t)}", "convert it first")
 
 
 def dimension(node: Node, number: int, rank: int, what: str) -> int:

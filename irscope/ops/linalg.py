@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import PRED
@@ -42,7 +43,7 @@ def _cholesky_reference(run: Run, node: Node, a: Array) -> Array:
     if not lower:
         x = np.swapaxes(x, -1, -2).conj()
     x = np.tril(x) + np.swapaxes(np.tril(x, -1), -1, -2).conj()
-    flat = x.reshape(-1, *x.shape[-2:])
+    flat = x.reshape(prod(x.shape[:-2]), *x.shape[-2:])
     factors = np.empty_like(flat)
     for i, matrix in enumerate(flat):
         try:

@@ -44,7 +44,7 @@ class ScanParts:
         inputs, inits = tuple(types[:count]), tuple(types[count:])
         for t in inputs:
             infer.dimension(node, d, t.rank, "dimension")
-            infer.equal_dims(node, t.shape[d], inputs[0].shape[d], f"dimension {d} of {infer.plain(inputs[0])} and of {infer.plain(t)}")
+            infer.equal_dims(node, inputs[0].shape[d], t.shape[d], f"dimension {d} of {infer.plain(inputs[0])} and of {infer.plain(t)}")
         slices = [TensorType(t.dtype, t.shape[:d] + t.shape[d + 1:]) for t in inputs]
         infer.passes(node, body, [*slices, *inits])
         results = infer.results(body)

@@ -68,10 +68,14 @@ def kernel_of(node: Node, name: str = "op") -> Program:
 
 def _loops(k: KernelBuilder, node: Node, ins: list[Any], outs: list[Any]) -> None:
     from contextlib import ExitStack
-    assert node.op.element is not None, f"{node.op.name} has no meaning as code"
+    assert node.op.element is not None or node.op.scalar is not None, f"{node.op.name} has no meaning as code"
     with ExitStack() as stack:
         index = [stack.enter_context(k.loop(0, n)) for n in outs[0].shape]
-        values = node.op.element(k, node, index, lambda i, at: ins[i].load(at))
+        if node.op.element is not None:
+            values = node.op.element(k, node, index, lambda i, at: ins[i].load(at))
+        else:
+            assert node.op.scalar is not None
+            values = node.op.scalar(k, node, *(view.load(index) for view in ins))
         for out, value in zip(outs, values if isinstance(values, list) else [values], strict=True):
             out.store(index, value)
 
