@@ -7,7 +7,7 @@ import pytest
 
 from irscope.formats import hlo as hlo_format
 from irscope.graph import Node
-from irscope.graph.pattern import Pattern, parse_term
+from irscope.graph.pattern import Pattern, build, parse_term
 from irscope.ops import hlo
 from irscope.source import SourceText
 
@@ -75,3 +75,50 @@ def test_the_first_match_that_meets_the_condition_counts() -> None:
 def test_what_is_no_pattern_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected|unexpected"):
         parse_term(text)
+
+
+def test_a_pattern_of_one_user_refuses_others() -> None:
+    term = parse_term("add(multiply'(x, -2.5), min:minimum|maximum(x, y))")
+    assert term.ops == ("add",) and term.operands[0].one_user and not term.operands[1].one_user and not term.one_user
+    assert term.operands[0].operands[1].number == -2.5 and term.operands[1].ops == ("minimum", "maximum") and term.operands[1].name == "min"
+    compared = parse_term("compare[direction=GT](x, y)")
+    assert compared.attrs == (("direction", "GT"),) and compared.operands[0].name == "x" and compared.operands[0].ops == ()
+
+
+@pytest.mark.parametrize(("pattern", "operands", "may"), [
+    ("add(negate(a), b)", "negate sine", True), ("add(negate(a), b)", "sine negate", True), ("add(negate(a), b)", "sine sine", False),
+    ("subtract(negate(a), b)", "sine negate", False), ("subtract(negate(a), b)", "negate sine", True),
+    ("multiply(a, 0)", "sine broadcast", True), ("multiply(a, 0)", "constant sine", True), ("multiply(a, 0)", "reshape reshape", True),
+    ("multiply(a, 0)", "sine negate", False), ("subtract(a, 0)", "constant sine", False), ("add(negate(a), negate(b))", "negate sine", False),
+    ("and(negate(a), b)", "sine negate", True), ("or(negate(a), b)", "sine negate", True), ("xor(negate(a), b)", "sine negate", True),
+    ("minimum(negate(a), b)", "sine negate", True), ("maximum(negate(a), b)", "sine negate", True), ("divide(negate(a), b)", "sine negate", False),
+    ("select(a, negate(b), c)", "sine negate sine", True), ("select(a, negate(b), c)", "negate sine sine", False),
+])
+def test_most_instructions_are_refused_by_the_operators_of_their_operands(pattern: str, operands: str, may: bool) -> None:
+    ops = [next(iter(hlo.named(word))) for word in operands.split()]
+    assert Pattern(pattern).may_match(ops) is may
+
+
+def test_a_condition_chooses_among_the_orders() -> None:
+    sum_ = root("ROOT r = f32[2] add(x, y)")
+    x, y = sum_.operands
+    pattern = Pattern("s:add(a, b)")
+    first = pattern.match(sum_, is_all)
+    assert first == {"root": sum_, "s": sum_, "a": x, "b": y}
+    assert pattern.match(sum_, is_all, lambda bound: bound["a"] is y) == {"root": sum_, "s": sum_, "a": y, "b": x}
+    assert pattern.match(sum_, is_all, lambda bound: False) is None and pattern.ops == ("add",)
+
+
+class Terms:
+    """Writes what is built."""
+
+    def build(self, op: str, operands: list[str]) -> str:
+        return f"{op}({','.join(operands)})"
+
+    def full(self, value: float) -> str:
+        return f"#{value}"
+
+
+def test_replacements_are_built_from_what_names_matched() -> None:
+    assert build(parse_term("add(a, negate(multiply(b, 2)))"), {"a": "A", "b": "B"}, Terms()) == "add(A,negate(multiply(B,#2.0)))"
+    assert build(parse_term("a"), {"a": "A"}, Terms()) == "A"
