@@ -133,10 +133,6 @@ class Traffic:
         """Whether the size of a type is open, bounded or not."""
         return self._size(type)[2]
 
-    def has_open_size(self, type: Type) -> bool:
-        """Whether the size of a type is not known."""
-        return self._size(type)[2]
-
     def _traffic(self, node: Node) -> tuple[float, float]:
         operands, result = node.operands, self._size(node.type)[0]
         if self.known is not None:
@@ -182,8 +178,6 @@ class Traffic:
     def _part_used(self, body: Graph) -> list[float]:
         """For each parameter of a fused body, how many bytes of it the body reads."""
         numbers = {p.index: i for i, p in enumerate(body.params)}
-        if not numbers:
-            return []
         parts = [0.0] * len(body.params)
         whole = [False] * len(body.params)
         used = [False] * len(body.params)

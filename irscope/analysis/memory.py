@@ -18,6 +18,10 @@ from irscope.ops.attributes import GetTupleElement
 _ALIASES = hlo.named("bitcast opt-barrier add-dependency domain copy-done all-reduce-done all-gather-done collective-permute-done "
                      "async-update async-done send-done recv-done after-all while")
 _IN_PLACE = sets.hlo("dynamic-update-slice scatter") | sets.relay("scatter")
+_CALLS = sets.hlo("call conditional") | sets.relay("call")
+"""Operators that move nothing themselves, and whose result is a buffer that a body of theirs has written."""
+_GATHERS = sets.hlo("tuple") | sets.torchscript("prim::ListConstruct prim::TupleConstruct")
+"""Operators that hold the buffers of their operands."""
 
 Holds = int | tuple["Holds", ...]
 """The buffer of a value (its node's index), or those of the elements of a tuple."""
@@ -69,7 +73,7 @@ class MemoryUse:
         holds: list[Holds] = [()] * n
         for i, node in enumerate(nodes):
             holds[i] = held = self._holds(node, i, holds)
-            if held == i and not is_free(node):
+            if held == i and (node.op in _CALLS or not is_free(node)):
                 size[i] = self._costs.size(node.type)
                 if unsized is None and self._costs.is_open_size(node.type) and is_unsized(node.type):
                     unsized = node
@@ -87,7 +91,7 @@ class MemoryUse:
 
     def _holds(self, node: Node, i: int, holds: list[Holds]) -> Holds:
         operands = node.operands
-        if node.op is hlo.tuple:
+        if node.op in _GATHERS:
             return tuple(holds[o.index] for o in operands)
         if node.op is hlo.get_tuple_element and operands:
             inner, index = holds[operands[0].index], GetTupleElement.index.given(node)
