@@ -77,8 +77,8 @@ def test_operators_that_write(name: str, operands: list[Any], result: Any, after
 
 def test_every_operator_has_a_row() -> None:
     assert {full(row[0]) for row in (*ROWS, *WRITING)} == set(VALUES)
-    assert CONTAINERS == {full(name) for name in ("len __getitem__ append extend insert pop clear reverse copy list slice keys values items get _set_item add "
-                                                  "__contains__ mul add_ Delete setdefault update popitem").split()}
+    assert {full(name) for name in ("len __getitem__ append extend insert pop clear reverse copy list slice keys values items get _set_item add "
+                                                  "__contains__ mul add_ Delete setdefault update popitem").split()} == CONTAINERS
 
 
 def test_copies_are_new() -> None:
