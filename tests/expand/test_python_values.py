@@ -76,7 +76,7 @@ def test_operators_that_write(name: str, operands: list[Any], result: Any, after
 
 
 def test_every_operator_has_a_row() -> None:
-    assert {full(row[0]) for row in (*ROWS, *WRITING)} == set(VALUES)
+    assert {*(full(row[0]) for row in ROWS), *(full(row[0]) for row in WRITING)} == set(VALUES)
     assert {full(name) for name in ("len __getitem__ append extend insert pop clear reverse copy list slice keys values items get _set_item add "
                                                   "__contains__ mul add_ Delete setdefault update popitem").split()} == CONTAINERS
 
