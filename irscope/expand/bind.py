@@ -119,7 +119,7 @@ def _retyped(graph: Graph, bound: Mapping[int, Type], became: Mapping[Graph, Gra
 
 def _carried(node: Node, copied: Node) -> Type:
     """The declared type in the element type of the first operand, where both were the same: a broadcast states its shape by its type."""
-    before, after = node.operands[0].type, copied.operands[0].type
-    if isinstance(node.type, TensorType) and isinstance(before, TensorType) and isinstance(after, TensorType) and node.type.dtype is before.dtype:
-        return node.type.with_dtype(after.dtype)
-    return node.type
+    declared, before, after = node.type, node.operands[0].type, copied.operands[0].type
+    if isinstance(declared, TensorType) and isinstance(before, TensorType) and isinstance(after, TensorType) and declared.dtype is before.dtype:
+        return declared.with_dtype(after.dtype)
+    return declared
