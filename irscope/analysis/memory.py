@@ -77,8 +77,7 @@ class MemoryUse:
                 size[i] = self._costs.size(node.type)
                 if unsized is None and self._costs.is_open_size(node.type) and is_unsized(node.type):
                     unsized = node
-            if last[i] < 0:
-                last[i] = i
+            last[i] = i
             if node.op.kind is not Kind.TUPLE and (node.op.work != "free" or node.op in _ALIASES):
                 for operand in node.operands:
                     for buffer in _flat(holds[operand.index]):
@@ -101,7 +100,7 @@ class MemoryUse:
         return i
 
     def _walk(self, graph: Graph, size: list[int], last: list[int], holds: list[Holds]) -> tuple[list[int], int, int]:
-        dying: list[int] = [0] * (len(size) + 1)
+        dying: list[int] = [0] * len(size)
         live: list[int] = [0] * len(size)
         now = peak = 0
         peak_at = -1
@@ -115,7 +114,8 @@ class MemoryUse:
             live[i] = here
             if here > peak:
                 peak, peak_at = here, i
-            dying[last[i]] += own
+            if last[i] < len(size):
+                dying[last[i]] += own
             now -= dying[i]
         return live, peak, peak_at
 

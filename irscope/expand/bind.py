@@ -120,6 +120,6 @@ def _retyped(graph: Graph, bound: Mapping[int, Type], became: Mapping[Graph, Gra
 def _carried(node: Node, copied: Node) -> Type:
     """The declared type in the element type of the first operand, where both were the same: a broadcast states its shape by its type."""
     declared, before, after = node.type, node.operands[0].type, copied.operands[0].type
-    if isinstance(declared, TensorType) and isinstance(before, TensorType) and isinstance(after, TensorType) and declared.dtype is before.dtype:
-        return declared.with_dtype(after.dtype)
-    return declared
+    if not (isinstance(declared, TensorType) and isinstance(before, TensorType) and isinstance(after, TensorType)):
+        return declared
+    return declared.with_dtype(after.dtype) if declared.dtype is before.dtype else declared
