@@ -1,6 +1,7 @@
 """The primitives that programs become, as text in golden files, beside what the programs give: also what changes no value is seen."""
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 
 import pytest
@@ -12,6 +13,7 @@ from irscope.formats.hlo.printer import print_module
 from irscope.graph import Module
 from irscope.source import UserError
 from tests.backends.test_dynamic_sizes import PROGRAMS as DYNAMIC
+from tests.expand.dynamic_programs import PROGRAMS as MORE
 from tests.expand.hlo_programs import PROGRAMS as HLO
 from tests.expand.relay_control_programs import PROGRAMS as RELAY
 from tests.expand.test_relay_programs import PROGRAMS as RECORDED
@@ -22,8 +24,10 @@ Golden = Callable[[str, str], None]
 
 
 def listed(made: Module) -> str:
-    """The computations of a module, without its header."""
-    return print_module(made).partition("\n\n")[2].rstrip() + "\n"
+    """The computations of a module, without its header, and the nodes of the text that nodes of other names stand for."""
+    stands = [f"{node.name} < {' '.join(origin.name for origin in node.origin)}" for graph in made.graphs.values() for node in graph.nodes
+              if node.origin and node.origin[0].name != node.name]
+    return print_module(made).partition("\n\n")[2].rstrip() + "\n" + textwrap.fill("; ".join(stands), 140) + "\n"
 
 
 def attempt(make: Callable[[], Module]) -> str:
@@ -37,7 +41,7 @@ def attempt(make: Callable[[], Module]) -> str:
 
 def test_programs_with_dynamic_sizes(golden: Golden) -> None:
     golden("dynamic.txt", "".join(f"==== {name}\n{attempt(lambda text=text: pad_dynamic(expand(irscope.load(text).module())))}"  # type: ignore[misc]
-                                  for name, text in DYNAMIC.items()))
+                                  for name, text in {**DYNAMIC, **MORE}.items()))
 
 
 def test_programs_of_hlo(golden: Golden) -> None:

@@ -10,8 +10,8 @@ import pytest
 import irscope
 from irscope.api.options import RunOptions
 from irscope.expand import bind_types, expand
-from irscope.formats.hlo.printer import print_module
 from irscope.source import UserError
+from tests.expand.test_expansions import listed
 from tests.formats.onnx_models import BOOL, FLOAT, INT64, graph, model, node
 
 helper = pytest.importorskip("onnx.helper")
@@ -92,7 +92,7 @@ def test_a_model_gives_what_numpy_gives(name: str) -> None:
 
 
 def test_primitives_of_models(golden: Callable[[str, str], None]) -> None:
-    golden("onnx.txt", "".join(f"==== {name}\n{print_module(expand(irscope.load(make()).module()))}" for name, (make, _, _) in PROGRAMS.items()))
+    golden("onnx.txt", "".join(f"==== {name}\n{listed(expand(irscope.load(make()).module()))}" for name, (make, _, _) in PROGRAMS.items()))
 
 
 NESTED = graph([node("SequenceInsert", ["rows", "x"], ["more"]), node("Identity", ["c"], ["go"])], [("n", INT64, []), ("c", BOOL, [])],
