@@ -7,7 +7,18 @@ import pytest
 
 from irscope.expand.torchscript.merging import MISSING, MergedLeaf, unified
 from irscope.expand.torchscript.structure import describe, flatten, has_optional, has_tensor, node_of, rebuild
-from irscope.expand.torchscript.weights import GATES, PARTS, RULES, nearest, recurrent_names
+from irscope.expand.torchscript.weights import (
+    ELEMENTWISE,
+    GATES,
+    PARTS,
+    RESHAPING,
+    RULES,
+    SAME,
+    ShapeRequest,
+    _beside,
+    nearest,
+    recurrent_names,
+)
 from irscope.formats.torchscript.abstract import UNINITIALIZED, FunctionRef, Maybe, ModuleRef, Scalar, Tensor
 from irscope.graph import Builder, Graph, TensorType
 from irscope.graph.dtypes import F32, S64
@@ -157,3 +168,70 @@ def test_every_rule_of_weights_is_named() -> None:
     assert {name.removeprefix("aten::") for name in RULES} == set(
         "linear matmul mm addmm embedding _convolution convolution _convolution_mode conv1d conv2d conv3d expand index unsqueeze transpose t outer prelu "
         "group_norm batch_norm instance_norm layer_norm rms_norm view reshape flatten".split())
+
+
+def array(*shape: int) -> Tensor:
+    """A tensor of a known shape."""
+    return Tensor(BUILDER.param(hlo.parameter, TensorType(F32, shape), "t"))
+
+
+def asked(name: str, values: list[Any], place: int, result: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    first = values[0] if values else None
+    x = first.get().type.dims() if isinstance(first, Tensor) else None
+    return RULES[f"aten::{name}"](ShapeRequest(None, values, place, x, result))  # type: ignore[arg-type]
+
+
+X6, M46, B4 = array(2, 6), array(4, 6), array(4)
+CONV = [array(2, 3, 8), None, None, [1], [1], [1], 1]
+
+
+@pytest.mark.parametrize(("name", "values", "place", "result", "shape"), [
+    ("linear", [X6, None, None], 1, (2, 4), (4, 6)), ("linear", [X6, None, B4], 1, None, (4, 6)), ("linear", [X6, M46, None], 2, None, (4,)),
+    ("linear", [X6, None, None], 2, (2, 4), (4,)), ("linear", [X6, None, None], 1, None, None), ("linear", [None, None, None], 1, (2, 4), None),
+    ("linear", [None, None, None], 2, (2, 4), (4,)),
+    ("matmul", [X6, None], 1, (2, 4), (6, 4)), ("matmul", [None, X6], 0, (3, 6), None), ("matmul", [X6, None], 1, None, None),
+    ("addmm", [None, X6, M46], 0, (2, 4), (4,)), ("addmm", [None, X6, None], 2, (2, 4), (6, 4)), ("addmm", [None, X6, None], 0, None, None),
+    ("embedding", [None, X6], 1, (2, 6, 5), None), ("embedding", [None, X6], 0, None, None),
+    ("index", [None, [X6]], 1, (2, 6, 5), None), ("index", [None, [X6]], 0, None, None), ("index", [None, X6], 0, (2, 6, 5), None),
+    ("index", [None, [X6, X6]], 0, (2, 6, 5), None),
+    ("expand", [None, [2, -1, -1]], 0, (2, 3, 4), (1, 3, 4)), ("expand", [None, [2, -1]], 1, (2, 3), None), ("expand", [None, [2, -1]], 0, None, None),
+    ("expand", [None, 3], 0, (2, 3), None),
+    ("unsqueeze", [None, 0], 0, (1, 6), (6,)), ("unsqueeze", [None, -1], 0, (6, 1), (6,)), ("unsqueeze", [None, 1], 0, (2, 1, 6), (2, 6)),
+    ("unsqueeze", [None, 1], 0, None, None),
+    ("transpose", [None, 0, 1], 0, (2, 3, 4), (3, 2, 4)), ("transpose", [None, -1, 0], 0, (2, 3, 4), (4, 3, 2)), ("transpose", [None, 0, 1], 0, None, None),
+    ("t", [None], 0, (2, 3), (3, 2)), ("t", [None], 0, None, None), ("outer", [None, None], 0, (2, 3), (2,)), ("outer", [None, None], 1, (2, 3), (3,)),
+    ("outer", [None, None], 1, None, None), ("prelu", [X6, None], 1, None, (1,)), ("prelu", [None, X6], 0, None, None),
+    ("group_norm", [X6, 2, None, None], 2, None, (6,)), ("group_norm", [X6, 2, None, None], 1, None, None), ("group_norm", [None, 2, None, None], 2, (2, 6), None),
+    ("batch_norm", [X6, None], 1, None, (6,)), ("batch_norm", [B4, None], 1, None, None), ("instance_norm", [X6, None], 1, None, (6,)),
+    ("batch_norm", [None, None], 1, (2, 6), None),
+    ("layer_norm", [X6, [6], None], 2, None, (6,)), ("rms_norm", [X6, [2, 6], None], 2, None, (2, 6)), ("layer_norm", [X6, None, None], 2, None, None),
+    ("view", [None, [2, 3]], 0, (2, 3), (6,)), ("reshape", [None, [2, 3]], 0, (2, 3), (6,)), ("flatten", [None], 0, (2, 3), (6,)), ("view", [None], 0, None, None),
+    ("conv1d", CONV, 1, (2, 5, 8), (5, 3, 3)), ("conv1d", CONV, 2, (2, 5, 8), (5,)), ("conv1d", CONV, 1, None, None),
+    ("conv1d", [CONV[0], None, B4, *CONV[3:]], 2, None, (4,)), ("conv1d", [CONV[0], None, B4, *CONV[3:]], 1, None, None),
+    ("conv1d", [None, *CONV[1:]], 1, (2, 5, 8), None), ("conv1d", [*CONV[:3], [1], ["same"], [1], 1], 1, (2, 5, 8), None),
+    ("conv1d", [*CONV[:3], [1], ["valid"], [1], 1], 1, (2, 5, 6), (5, 3, 3)), ("conv1d", [*CONV[:3], [1], [1], [1], 3], 1, (2, 6, 8), (6, 1, 3)),
+    ("conv1d", [*CONV[:3], [1], [0], [1], 1], 1, (2, 5, 9), None), ("conv1d", [*CONV[:3], [1], [2], [2], 1], 1, (2, 5, 8), (5, 3, 3)),
+    ("conv1d", [*CONV[:3], [2], [1], [1], 1], 1, (2, 5, 4), (5, 3, 3)), ("conv1d", [*CONV[:3], [4], [0], [1], 1], 1, (2, 5, 2), (5, 3, 4)),
+    ("conv1d", [*CONV[:3], [2], [0], [1], 1], 1, (2, 5, 4), (5, 3, 1)), ("conv1d", [*CONV[:2], B4, [2], [0], [1], 1], 1, (2, 5, 4), (5, 3, 2)),
+    ("conv1d", [*CONV[:3], [1], [0], [3], 1], 1, (2, 5, 2), (5, 3, 3)), ("conv1d", [*CONV[:3], [1], [0], [1], 1], 1, (2, 5, 5), (5, 3, 4)),
+    ("_convolution", [*CONV[:3], [2], [1], [1], True, [1], 1], 1, (2, 5, 16), (3, 5, 3)),
+    ("_convolution", [*CONV[:3], [1], [1], [2], True, [0], 3], 1, (2, 6, 10), (3, 2, 3)),
+    ("_convolution", [*CONV[:3], [1], [1], [1], False, [0], 1], 1, (2, 5, 8), (5, 3, 3)),
+])
+def test_a_rule_for_the_shape_of_a_weight(name: str, values: list[Any], place: int, result: tuple[int, ...] | None, shape: tuple[int, ...] | None) -> None:
+    assert asked(name, values, place, result) == shape
+
+
+@pytest.mark.parametrize(("values", "place", "result", "shape"), [
+    ([X6, None], 1, None, (6,)), ([X6, None], 1, (2, 6), (6,)), ([None, X6], 0, (2, 6), (6,)), ([X6, None], 1, (3, 2, 6), (3, 2, 6)), ([None, 2], 0, (2, 6), (2, 6)),
+    ([None, None], 0, None, None), ([array(), None], 1, (2, 6), (2, 6)),
+])
+def test_a_weight_beside_another_operand(values: list[Any], place: int, result: tuple[int, ...] | None, shape: tuple[int, ...] | None) -> None:
+    assert _beside(ShapeRequest(None, values, place, None, result)) == shape  # type: ignore[arg-type]
+
+
+def test_operators_that_keep_a_shape_are_named() -> None:
+    names = "detach contiguous clone relu exp neg sigmoid tanh softplus softmax abs sqrt slice dropout alias to float"
+    assert SAME == {f"aten::{name}" for name in names.split()}
+    assert RESHAPING == {f"aten::{name}" for name in "expand unsqueeze transpose view reshape flatten index".split()}
+    assert ELEMENTWISE == {f"aten::{name}" for name in "add sub mul div rsub maximum minimum pow".split()}

@@ -442,3 +442,23 @@ return (%y)""", np.full(2, 6, np.float32), inputs="%t : Tensor[]",
         'x: "f32[2, 3]", k: "f32[3]"', f"sub_0 = self.sub_0\nm = {HIGHER}.scan(sub_0, [k], [x], 1, True, [])\ng: \"f32[3]\" = m[0]\nreturn (g,)",
         inner("sub_0", 's: "f32[3]", r: "f32[3]"', 'mul: "f32[3]" = torch.ops.aten.mul.Tensor(s, r)\nreturn [mul, mul]'), x=X, k=X[0]),
 }
+
+
+def _number(name: str, kind: str, result: Any, *others: str) -> Program:
+    """An operator on a number that depends on data; the input is 2.25."""
+    read = f"%n : {kind} = aten::{'Float' if kind == 'float' else 'Int'}(%x)"
+    operands = ", ".join(("%n", *others))
+    stated = "bool" if isinstance(result, np.bool_) else "int" if isinstance(result, np.int64) else "float"
+    return torch(f"{read}\n%h : float = prim::Constant[value=0.5]()\n%r : {stated} = aten::{name}({operands})\n"
+                 "%y : Tensor = prim::NumToTensor(%r)\nreturn (%y)", result, x=np.array(2.25))
+
+
+PROGRAMS.update({f"{name} of a {kind}": _number(name, kind, result, *others) for name, kind, result, others in (
+    ("sqrt", "float", np.float64(1.5), ()), ("sqrt", "int", np.sqrt(np.float64(2)), ()), ("exp", "int", np.exp(np.float64(2)), ()),
+    ("log", "int", np.log(np.float64(2)), ()), ("sin", "int", np.sin(np.float64(2)), ()), ("cos", "int", np.cos(np.float64(2)), ()),
+    ("tan", "int", np.tan(np.float64(2)), ()), ("div", "int", np.float64(2 / 3), ("%three",)), ("pow", "int", np.float64(8), ("%three",)),
+    ("add", "float", np.float64(5.25), ("%three",)), ("sub", "int", np.int64(-1), ("%three",)), ("mul", "float", np.float64(1.125), ("%h",)),
+    ("floordiv", "int", np.int64(0), ("%three",)), ("remainder", "float", np.float64(0.25), ("%two",)), ("neg", "int", np.int64(-2), ()),
+    ("floor", "float", np.int64(2), ()), ("ceil", "float", np.int64(3), ()), ("lt", "float", np.bool_(True), ("%three",)),
+    ("ge", "int", np.bool_(False), ("%three",)), ("eq", "int", np.bool_(True), ("%two",)), ("abs", "float", np.float64(2.25), ()),
+    ("__round_to_zero_floordiv", "int", np.int64(0), ("%three",)))})
