@@ -101,7 +101,7 @@ class MemoryUse:
 
     def _walk(self, graph: Graph, size: list[int], last: list[int], holds: list[Holds]) -> tuple[list[int], int, int]:
         dying: list[int] = [0] * len(size)
-        live: list[int] = [0] * len(size)
+        live: list[int] = []
         now = peak = 0
         peak_at = -1
         for i, node in enumerate(graph.nodes):
@@ -111,7 +111,7 @@ class MemoryUse:
             here = now + max(0, extra - own)
             if own and (node.op.kind is Kind.ELEMENTWISE or node.op in _IN_PLACE or is_fusion(node)):
                 here -= self._written_over(node, i, own, size, last, holds)
-            live[i] = here
+            live.append(here)
             if here > peak:
                 peak, peak_at = here, i
             if last[i] < len(size):

@@ -37,12 +37,18 @@ VARIANTS = [
     ("rope.relay", HALVES, HALVES.replace("axes=[2]", "axes=[1]").replace("axis=-1", "axis=1").replace("[8]", "[4]").replace("[16]", "[8]")),
     ("rope.relay", HALVES, HALVES.replace("%1 = negative(%0);\n", "").replace("%3 = (%1, %2)", "%1 = negative(%2);\n  %3 = (%0, %1)")),
     ("rope.relay", HALVES, HALVES.replace("%3 = (%1, %2)", "%9 = negative(%2);\n  %3 = (%1, %9)")),
+    ("rope.relay", HALVES, HALVES.replace("begin=[0], end=[8]", "begin=[8], end=[16]")),
+    ("rope.relay", HALVES, HALVES.replace("begin=[0], end=[8]", "begin=[4], end=[12]")),
+    ("rope.relay", HALVES, HALVES.replace("begin=[8], end=[16]", "begin=[4], end=[12]")),
+    ("rope.relay", HALVES, HALVES.replace("strided_slice(%x, begin=[0]", "strided_slice(tanh(%x), begin=[0]")),
     ("rope.relay", "add(%5, %6)", "subtract(%5, %6)"),
     ("rope.relay", "add(%5, %6)", "subtract(%6, %5)"),
     ("rope.relay", "add(%5, %6)", "multiply(%5, %6)"),
     ("rope.relay", "%5 = multiply(%x, %c);", "%5 = multiply(%4, %c);"),
     ("layernorm.hlo", "constant.14 = s32[] constant(0)", "constant.14 = s32[] constant(1)"),
     ("layernorm.hlo", "constant.14 = s32[] constant(0)", "constant.14 = s32[] constant(3)"),
+    *(("layernorm.hlo", "constant.10 = f32[] constant(16)", f"constant.10 = f32[] constant({count})") for count in ("15.6", "15.4", "14.6", "14.4", "17")),
+    ("attention.relay", "nn.batch_matmul(%2, %v", "%3 = multiply(%2, tanh(%1));\n  nn.batch_matmul(%3, %v"),
     ("layernorm.hlo", "rsqrt(add.5)", "rsqrt(jit__var_.1)"),
 ]
 

@@ -9,11 +9,11 @@ import pytest
 from irscope import api
 from irscope.analysis.survey import Survey
 from tests.analysis.facts import facts
-from tests.analysis.texts import FUSED, LOOP, irregular, layers, training
+from tests.analysis.texts import FUSED, LOOP, flat, irregular, layers, nested, training
 
 PROGRAMS = Path(__file__).parent / "programs"
 TEXTS = {"loop": LOOP, "fused": FUSED, "layers": layers(5), "scoped": layers(12, scoped=True), "training": training(4),
-         "irregular": irregular(90)}
+         "irregular": irregular(90), "nested": nested(), "flat_12": flat(12), "flat_14": flat(14)}
 SAMPLES = ("mlp.opt.hlo", "newton.pre.hlo", "residual.opt.hlo", "tagger.inlined.txt", "risky.scripted.txt", "conv_two_consumers.relay")
 Golden = Callable[[str, str], None]
 

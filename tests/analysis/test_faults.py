@@ -36,3 +36,20 @@ def test_faults_of_modules(name: str, texts: Mapping[str, str], golden: Callable
 def test_faults_of_relay(golden: Callable[[str, str], None]) -> None:
     golden("relay_programs.txt", told({name: f'#[version = "0.0.5"]\n{text}' for name, text in RELAY.items()}, "relay"))
     golden("relay_faults.txt", told({path.stem: path.read_text() for path in sorted(MISTAKES.glob("*.relay"))}, "relay"))
+
+
+def test_faults_of_onnx() -> None:
+    models = pytest.importorskip("tests.formats.onnx_models")
+    x, y = ("x", models.FLOAT, [2, 3]), ("y", models.FLOAT, [3])
+
+    def faults(nodes: list[object], inputs: list[object], outputs: list[object]) -> list[tuple[str, str, str]]:
+        return [(f.code, f.node, f.message) for f in check_types(irscope.load(models.model(nodes, inputs, outputs)).module())]
+    assert faults([models.node("Relu", ["x"], ["y"])], [x], [y]) == [("SHP006", "y", "%y is declared f32[3], but Relu gives f32[2,3]")]
+    assert faults([models.node("Relu", ["x"], ["y"])], [x], [("y", models.FLOAT, [2, 3])]) == []
+    assert faults([models.node("Relu", ["x"], ["y"])], [x], [("y", models.FLOAT, ["n", 3])]) == []
+    assert faults([models.node("Relu", ["x"], ["y"])], [("x", models.FLOAT, ["n", 3])], [y]) == []
+    [fault] = faults([models.node("MatMul", ["x", "x"], ["y"])], [x], [("y", models.FLOAT, None)])
+    assert fault[:2] == ("SHP006", "y") and "MatMul" in fault[2]
+    body = models.graph([models.node("Relu", ["x"], ["z"])], [], [("z", models.FLOAT, [5])])
+    inside = faults([models.node("If", ["c"], ["y"], then_branch=body, else_branch=body)], [x, ("c", models.BOOL, [])], [("y", models.FLOAT, None)])
+    assert inside == [("SHP006", "z", "%z is declared f32[5], but Relu gives f32[2,3]")] * 2

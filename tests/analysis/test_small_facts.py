@@ -1,6 +1,7 @@
 """Facts that other rooms read: strides, figures that begin at zero, computations of a cut module, degrees of soundness, rounding."""
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import irscope
@@ -9,6 +10,7 @@ from irscope.analysis.cost import Known, Totals
 from irscope.analysis.excerpt import excerpt
 from irscope.analysis.identities import IDENTITIES
 from irscope.analysis.parts import parts
+from irscope.analysis.reference import results
 from irscope.analysis.rounding import coarsest_types, step
 from irscope.analysis.soundness import Degree, Use, held_together, soundness, unsound
 from irscope.analysis.summary import estimate
@@ -142,3 +144,20 @@ def test_the_table_of_identities() -> None:
              "subtract-difference subtract-sum subtract-from-sum xor-same xor-zero maximum-cbrt maximum-erf maximum-logistic maximum-tanh select-gt select-ge "
              "select-lt select-le select-eq select-ne")
     assert list(IDENTITIES) == names.split()
+
+
+def test_an_excerpt_of_a_parameter_is_the_parameter() -> None:
+    module = irscope.load(layers(1)).module()
+    [x, w] = module.main().params
+    made = excerpt(module, module.main(), {x}).main()
+    assert [n.name for n in made.nodes] == ["x"] and made.result().name == "x"
+    both = excerpt(module, module.main(), {x, w}).main()
+    assert both.result().name == "w_0"
+
+
+def test_denormals_are_flushed_unless_they_are_kept() -> None:
+    module = irscope.load("ENTRY e { x = f32[1] parameter(0)\ny = (f32[1], token[]) parameter(1)\nz = f32[1] get-tuple-element(y), index=0\n"
+                          "ROOT r = f32[1] multiply(x, z) }\n").module()
+    small = [np.array([1e-30], np.float32), np.array([1e-12], np.float32)]
+    assert results(module, small)[0] == 0 and results(module, small, True)[0] == 0
+    assert results(module, small, False)[0] > 0

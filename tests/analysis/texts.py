@@ -124,3 +124,44 @@ def irregular(n: int) -> str:
         other = f", v{max(0, i - 1 - i % 4)}" if op in ("add", "multiply") else ""
         lines.append(f"  {'ROOT ' if i == n - 1 else ''}v{i} = f32[8] {op}(v{i - 1}{other})")
     return "\n".join([*lines, "}", ""])
+
+
+def nested() -> str:
+    """Layers inside a function that is called in a loop of unknown length and beside it, and a function that a reducer calls."""
+    inner = layers(5).split("\n", 2)[2].replace("ENTRY main", "net")
+    params = ", ".join(["f32[4,4]"] * 6)
+    given = "".join(f"  v{i} = f32[4,4] get-tuple-element(s), index={i}\n" for i in range(6))
+    kept = ", ".join(f"v{i}" for i in range(1, 6))
+    return f"""HloModule nested
+
+{inner}
+go {{
+  s = ({params}) parameter(0)
+  ROOT c = pred[] custom-call(s), custom_call_target="Go"
+}}
+
+turn {{
+  s = ({params}) parameter(0)
+{given}  y = f32[4,4] call(v0, {kept}), to_apply=net
+  ROOT t = ({params}) tuple(y, {kept})
+}}
+
+ENTRY main {{
+  a = f32[4,4] parameter(0)
+  b = f32[4,4] parameter(1)
+  first = f32[4,4] call(a, b, b, b, b, b), to_apply=net
+  second = f32[4,4] call(first, b, b, b, b, b), to_apply=net
+  t = ({params}) tuple(second, b, b, b, b, b)
+  w = ({params}) while(t), condition=go, body=turn
+  ROOT r = f32[4,4] get-tuple-element(w), index=0
+}}
+"""
+
+
+def flat(count: int) -> str:
+    """Operations whose scopes are numbered names without a hierarchy: two of each block."""
+    lines = ["HloModule flat", "", "ENTRY main {", "  v0 = f32[8] parameter(0)"]
+    for i in range(count):
+        name = f"block_{i // 2}_{('expand', 'project')[i % 2]}"
+        lines.append(f'  {"ROOT " if i == count - 1 else ""}v{i + 1} = f32[8] {("negate", "tanh")[i % 2]}(v{i}), metadata={{op_name="{name}/op"}}')
+    return "\n".join([*lines, "}", ""])
