@@ -78,13 +78,10 @@ def _latest_times(graph: Graph, phases: Sequence[int]) -> list[int]:
     depth = [0] * len(graph.nodes)
     for node in graph.nodes:
         depth[node.index] = 1 + max((depth[operand.index] for operand in node.operands), default=0)
-    latest = [-1] * len(graph.nodes)
+    latest = [0] * len(graph.nodes)  # 0: not known; the first step is 1
     for node in reversed(graph.nodes):
-        at = latest[node.index]
-        if at < 0:
-            at = latest[node.index] = depth[node.index]
+        at = latest[node.index] = latest[node.index] or depth[node.index]
         for operand in node.operands:
             if phases[operand.index] == phases[node.index]:
-                known = latest[operand.index]
-                latest[operand.index] = at - 1 if known < 0 else min(known, at - 1)
+                latest[operand.index] = min(latest[operand.index] or at - 1, at - 1)
     return latest

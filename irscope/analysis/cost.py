@@ -133,10 +133,6 @@ class Traffic:
         """Whether the size of a type is open, bounded or not."""
         return self._size(type)[2]
 
-    def has_open_size(self, type: Type) -> bool:
-        """Whether the size of a type is not known."""
-        return self._size(type)[2]
-
     def _traffic(self, node: Node) -> tuple[float, float]:
         operands, result = node.operands, self._size(node.type)[0]
         if self.known is not None:
@@ -182,8 +178,6 @@ class Traffic:
     def _part_used(self, body: Graph) -> list[float]:
         """For each parameter of a fused body, how many bytes of it the body reads."""
         numbers = {p.index: i for i, p in enumerate(body.params)}
-        if not numbers:
-            return []
         parts = [0.0] * len(body.params)
         whole = [False] * len(body.params)
         used = [False] * len(body.params)
@@ -229,18 +223,18 @@ class ModuleCosts(Traffic):
     def flops(self, node: Node, graph: Graph) -> float:
         """FLOPs of one run of a node, bodies included."""
         own = float(self.graphs[graph].flops[node.index])
-        return own if not node.bodies or is_fusion(node) else own + self._called(node).flops
+        return own if is_fusion(node) else own + self._called(node).flops
 
     def traffic(self, node: Node, graph: Graph) -> float:
         """Bytes read and written by one run of a node, bodies included where they are separate kernels."""
         cost = self.graphs[graph]
         own = float(cost.read[node.index] + cost.written[node.index])
-        return own if not node.bodies or is_fusion(node) else own + self._called(node).bytes
+        return own if is_fusion(node) else own + self._called(node).bytes
 
     def is_open(self, node: Node, graph: Graph) -> bool:
         """Whether a part of the work or traffic of a node and its bodies is not known."""
         own = bool(self.graphs[graph].is_open[node.index])
-        return own if own or not node.bodies or is_fusion(node) else self._called(node).is_open
+        return own if is_fusion(node) else own or self._called(node).is_open
 
     def _measure(self, graph: Graph) -> None:
         n = len(graph.nodes)

@@ -43,4 +43,4 @@ def _results(graph: Graph, nodes: list[Node]) -> list[Node]:
     users = graph.users()
     found = [node for node in nodes
              if node is graph.root or not users[node.index] or any(user not in inside for user in users[node.index])]
-    return [node for node in found if node.op is not hlo.parameter] or found[-1:] or nodes[-1:]
+    return [node for node in found if node.op is not hlo.parameter] or found[-1:]

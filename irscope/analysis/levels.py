@@ -58,15 +58,16 @@ def critical_path(graph: Graph, weight: Sequence[float] | None = None) -> list[N
     n = len(graph.nodes)
     if n == 0:
         return []
-    best = [0.0] * n
-    before = [-1] * n
+    best: list[float] = []
+    before: list[int] = []
     for i, node in enumerate(graph.nodes):
         most, via = 0.0, -1
         for operand in node.operands:
             if best[operand.index] > most or via < 0:
                 most, via = best[operand.index], operand.index
         own = weight[i] if weight is not None else float(works(node))
-        best[i], before[i] = most + own, via
+        best.append(most + own)
+        before.append(via)
     at = max(range(n), key=lambda i: best[i])
     path = []
     while at >= 0:

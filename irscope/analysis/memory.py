@@ -19,6 +19,10 @@ from irscope.ops.attributes import GetTupleElement
 _ALIASES = hlo.named("bitcast opt-barrier add-dependency domain copy-done all-reduce-done all-gather-done collective-permute-done "
                      "async-update async-done send-done recv-done after-all while")
 _IN_PLACE = sets.hlo("dynamic-update-slice scatter") | sets.relay("scatter")
+_CALLS = sets.hlo("call conditional") | sets.relay("call")
+"""Operators that move nothing themselves, and whose result is a buffer that a body of theirs has written."""
+_GATHERS = sets.hlo("tuple") | sets.torchscript("prim::ListConstruct prim::TupleConstruct")
+"""Operators that hold the buffers of their operands."""
 
 Holds = int | tuple["Holds", ...]
 """The buffer of a value (its node's index), or those of the elements of a tuple."""
@@ -81,12 +85,11 @@ class MemoryUse:
         holds: list[Holds] = [()] * n
         for i, node in enumerate(nodes):
             holds[i] = held = self._holds(node, i, holds)
-            if held == i and not is_free(node):
+            if held == i and (node.op in _CALLS or not is_free(node)):
                 size[i] = self._costs.size(node.type)
                 if unsized is None and self._costs.is_open_size(node.type) and is_unsized(node.type):
                     unsized = node
-            if last[i] < 0:
-                last[i] = i
+            last[i] = i
             if _reads(node):
                 for operand in node.operands:
                     for buffer in _flat(holds[operand.index]):
@@ -99,7 +102,7 @@ class MemoryUse:
 
     def _holds(self, node: Node, i: int, holds: list[Holds]) -> Holds:
         operands = node.operands
-        if node.op is hlo.tuple:
+        if node.op in _GATHERS:
             return tuple(holds[o.index] for o in operands)
         if node.op is hlo.get_tuple_element and operands:
             inner, index = holds[operands[0].index], GetTupleElement.index.given(node)
@@ -109,8 +112,8 @@ class MemoryUse:
         return i
 
     def _walk(self, graph: Graph, size: list[int], last: list[int], holds: list[Holds]) -> tuple[list[int], int, int]:
-        dying: list[int] = [0] * (len(size) + 1)
-        live: list[int] = [0] * len(size)
+        dying: list[int] = [0] * len(size)
+        live: list[int] = []
         now = peak = 0
         peak_at = -1
         for i, node in enumerate(graph.nodes):
@@ -120,10 +123,11 @@ class MemoryUse:
             here = now + max(0, extra - own)
             if own and (node.op.kind is Kind.ELEMENTWISE or node.op in _IN_PLACE or is_fusion(node)):
                 here -= self._written_over(node, i, own, size, last, holds)
-            live[i] = here
+            live.append(here)
             if here > peak:
                 peak, peak_at = here, i
-            dying[last[i]] += own
+            if last[i] < len(size):
+                dying[last[i]] += own
             now -= dying[i]
         return live, peak, peak_at
 

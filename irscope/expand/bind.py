@@ -106,6 +106,7 @@ def _retyped(graph: Graph, bound: Mapping[int, Type], became: Mapping[Graph, Gra
         if node.index in bound:
             copied.type = bound[node.index]
         elif node.op.infer is not None and any(a.type is not b.type for a, b in zip(copied.operands, node.operands)):
+            copied.type = _carried(node, copied)
             try:
                 copied.type = node.op.infer(copied)
             except TypeFault as fault:
@@ -114,3 +115,11 @@ def _retyped(graph: Graph, bound: Mapping[int, Type], became: Mapping[Graph, Gra
     made.params = [new[p.index] for p in graph.params]
     made.root = new[graph.result().index]
     return made
+
+
+def _carried(node: Node, copied: Node) -> Type:
+    """The declared type in the element type of the first operand, where both were the same: a broadcast states its shape by its type."""
+    declared, before, after = node.type, node.operands[0].type, copied.operands[0].type
+    if not (isinstance(declared, TensorType) and isinstance(before, TensorType) and isinstance(after, TensorType)):
+        return declared
+    return declared.with_dtype(after.dtype) if declared.dtype is before.dtype else declared

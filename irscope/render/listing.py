@@ -73,7 +73,7 @@ def card(survey: Survey, node: Node, paint: Paint) -> Iterator[str]:
         rows.append(("source", line))
     if graph in survey.costs.graphs:
         work, moved, is_open = survey.costs.flops(node, graph), survey.costs.traffic(node, graph), survey.costs.is_open(node, graph)
-        result = bytes_(survey.costs.size(node.type), survey.costs.has_open_size(node.type))
+        result = bytes_(survey.costs.size(node.type), survey.costs.is_open_size(node.type))
         rows.append(("cost", f"{flops(work, is_open)}, {bytes_(moved, is_open)} traffic, result {result}"))
     rows += [("attributes" if i == 0 else "", f"{key}={value}") for i, (key, value) in enumerate(node.attrs.items())]
     rows += [("calls", ", ".join(body.name for body in node.bodies))] if node.bodies else []

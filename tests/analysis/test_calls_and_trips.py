@@ -79,3 +79,84 @@ def test_counted_loops_of_torch(operands: str, carried: str, again: str, trips: 
     facts = survey(text)
     [loop] = [n for graph in facts.module.graphs.values() for n in graph.nodes if n.op.name == "prim::Loop"]
     assert trip_count(facts.module, loop) == trips
+
+
+@pytest.mark.parametrize(("dtype", "start", "step", "limit", "direction", "trips"), [
+    ("s8", 0, 1, 127, "LT", 127), ("s8", 0, 2, 127, "LT", None), ("s8", 0, 1, 127, "LE", None), ("s8", 0, -1, -127, "GE", 128), ("s8", 0, -1, -128, "GE", None),
+    ("u8", 0, 1, 255, "LT", 255), ("u8", 0, 2, 255, "LT", None), ("u8", 0, 5, 255, "LT", 51),
+    ("s32", 0, 1, 2147483647, "LT", 2147483647), ("s32", 0, 1, 2147483647, "LE", None),
+])
+def test_a_counter_that_wraps_around_has_no_trips(dtype: str, start: int, step: int, limit: int, direction: str, trips: int | None) -> None:
+    text = LOOP.replace("s32[]", f"{dtype}[]").replace("direction=LT", f"direction={direction}").replace("constant(2)", f"constant({step})")
+    text = text.replace("constant(10)", f"constant({limit})").replace("zero = " + dtype + "[] constant(0)", f"zero = {dtype}[] constant({start})")
+    facts = survey(text)
+    assert trip_count(facts.module, node(facts, "run")) == trips
+
+
+WRAPPED = LOOP.replace("HloModule loop\n", """HloModule loop
+
+test {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT l = pred[] compare(a, b), direction=LT
+}
+
+step {
+  a = s32[] parameter(0)
+  k = s32[] constant(2)
+  ROOT s = s32[] add(a, k)
+}
+""").replace("ROOT less = pred[] compare(i, n), direction=LT", "f = pred[] fusion(i, n), kind=kLoop, calls=test\n  ROOT less = pred[] copy(f)").replace(
+    "next = s32[] add(i, one)", "next = s32[] call(i), to_apply=step")
+
+
+@pytest.mark.parametrize(("before", "after", "trips"), [
+    ("", "", 5),
+    ("add(a, k)", "add(k, a)", 5),
+    ("add(a, k)", "subtract(k, a)", None),
+    ("add(a, k)", "multiply(a, k)", None),
+    ("add(a, k)", "add(a, a)", None),
+    ("add(a, k)", "add(k, k)", None),
+    ("l = pred[] compare(a, b)", "m = s32[] negate(a)\n  ROOT l = pred[] compare(m, b)", None),
+    ("init = (s32[], f32[4]) tuple(zero, x)", "i0 = (s32[], f32[4]) tuple(zero, x)\n  init = (s32[], f32[4]) copy(i0)", 5),
+    ("zero = s32[] constant(0)", "z0 = s32[] constant(0)\n  zero = s32[] copy(z0)", 5),
+    ("zero = s32[] constant(0)", "z0 = s32[] constant(0)\n  zero = s32[] negate(z0)", None),
+    ("direction=LT", "direction=EQ", 0),
+])
+def test_a_counter_is_seen_through_calls_and_copies(before: str, after: str, trips: int | None) -> None:
+    text = WRAPPED.replace("ROOT " + before, after).replace(before, after) if "ROOT" in after else WRAPPED.replace(before, after) if before else WRAPPED
+    facts = survey(text)
+    assert trip_count(facts.module, node(facts, "run")) == trips
+
+
+def test_a_single_value_counts_itself() -> None:
+    facts = survey("""HloModule m
+c { i = s32[] parameter(0)
+  n = s32[] constant(7)
+  ROOT l = pred[] compare(i, n), direction=LT }
+b { i = s32[] parameter(0)
+  o = s32[] constant(3)
+  ROOT j = s32[] add(i, o) }
+ENTRY main { z = s32[] constant(1)
+  ROOT run = s32[] while(z), condition=c, body=b }
+""")
+    assert trip_count(facts.module, node(facts, "run")) == 2
+
+
+@pytest.mark.parametrize(("shape", "dimension", "trips"), [("[5,2]", 0, 5), ("[5,2]", 1, 2)])
+def test_a_scan_runs_over_a_dimension(shape: str, dimension: int, trips: int) -> None:
+    facts = survey(f"""HloModule m
+f {{ c = f32[] parameter(0)
+  x = f32[] parameter(1)
+  s = f32[] add(c, x)
+  ROOT t = (f32[], f32[]) tuple(s, s) }}
+ENTRY main {{ x = f32{shape} parameter(0)
+  i = f32[] constant(0)
+  ROOT run = (f32{shape}, f32[]) scan(x, i), dimensions={{{dimension}}}, num_carries=1, is_associative=false, to_apply=f }}
+""")
+    assert trip_count(facts.module, node(facts, "run")) == trips
+
+
+def test_a_note_may_be_ignored() -> None:
+    facts = survey(LOOP.replace("body=body", 'body=body, backend_config={"known_trip_count":{"n":"7"}}'))
+    assert (trip_count(facts.module, node(facts, "run")), trip_count(facts.module, node(facts, "run"), noted=False)) == (7, 5)

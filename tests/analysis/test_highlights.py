@@ -117,3 +117,8 @@ def test_what_is_in_a_body_is_drawn_as_its_caller() -> None:
 def test_a_program_without_work_has_no_highlights() -> None:
     assert highlights(survey("HloModule m\nENTRY main { ROOT x = f32[4] parameter(0) }")) == Highlights()
     assert [one.label for one in highlights(survey(FUSED)).singles][:1] == ["costliest kernel"]
+
+
+def test_the_smallest_kernel_counts() -> None:
+    facts = survey('HloModule m\nENTRY e {\n  ROOT r = pred[] custom-call(), custom_call_target="Go"\n}\n')
+    assert [(one.label, one.bytes) for one in highlights(facts).kernels] == [("costliest kernel", 1)]

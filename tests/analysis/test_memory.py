@@ -1,6 +1,7 @@
 """How long values live and how much lives at once, against a slow count."""
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,3 +60,33 @@ ENTRY main { x = f32[64] parameter(0)
     assert facts.memory.graphs[facts.module.graphs["inner"]].peak == 3 * 256
     assert facts.memory.graphs[facts.module.graphs["main"]].peak == 3 * 256
     assert [n.name for n in facts.memory.live_at(facts.module.graphs["inner"], node(facts, "b").index)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("call", ["call(x), to_apply=inner", "conditional(c, x, x), true_computation=inner, false_computation=inner"])
+def test_the_result_of_a_call_lives_until_its_last_use(call: str) -> None:
+    facts = survey(f"""HloModule m
+inner {{ p = f32[64] parameter(0)
+  ROOT d = f32[64] reverse(p), dimensions={{0}} }}
+ENTRY main {{ x = f32[64] parameter(0)
+  c = pred[] parameter(1)
+  y = f32[64] {call}
+  z = f32[64] reverse(x), dimensions={{0}}
+  w = f32[64] reverse(z), dimensions={{0}}
+  ROOT r = f32[64] add(y, w) }}
+""")
+    main = facts.module.graphs["main"]
+    assert facts.memory.graphs[main].live[node(facts, "y").index:] == [256, 512, 768, 512]
+    assert [n.name for n in facts.memory.live_at(main, node(facts, "w").index)] == ["y", "z", "w"]
+
+
+def test_what_a_list_gathers_lives_until_the_list_is_read() -> None:
+    facts = survey("""graph(%x : Float(4, 16, strides=[16, 1], requires_grad=0, device=cpu)):
+  %one : int = prim::Constant[value=1]()
+  %a : Float(4, 16, strides=[16, 1], requires_grad=0, device=cpu) = aten::relu(%x)
+  %b : Float(4, 16, strides=[16, 1], requires_grad=0, device=cpu) = aten::tanh(%x)
+  %both : Tensor[] = prim::ListConstruct(%a, %b)
+  %c : Float(4, 32, strides=[32, 1], requires_grad=0, device=cpu) = aten::cat(%both, %one)
+  return (%c)
+""")
+    entry = facts.module.main()
+    assert facts.memory.graphs[entry].live[node(facts, "a").index:][:4] == [256, 512, 512, 1024]

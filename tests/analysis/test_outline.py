@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.analysis.outline import Section, run_title
+from irscope.analysis.outline import Section, merged, run_title
 from irscope.analysis.scopes import split_scope
 from tests.analysis.texts import FUSED, LOOP, layers, survey
 
@@ -95,3 +95,26 @@ def @main(%n: int32) -> int32 { @f(add(%n, 2)) }
     assert told(survey(text).graph_outline)[2:] == [
         "    %if.8 branch 0 x1 2", "      f x1 0 calls itself", "    %if.8 branch 1 x1 1",
     ]
+
+
+@pytest.mark.parametrize("copies", [2, 3])
+def test_all_nodes_are_those_of_every_copy(copies: int) -> None:
+    sections = [Section(f"layer_{i}", "scope", nodes=list(survey(layers(1)).module.main().nodes)) for i in range(copies)]
+    whole = merged(sections)
+    root = Section("net", "module", children=[whole])
+    assert len(list(root.all_nodes())) == copies * 6
+    assert [section.title for section in root.walk()] == ["net", whole.title]
+
+
+def test_sections_begin_empty() -> None:
+    section = Section("a", "scope")
+    assert (section.times, section.n_nodes, section.kernels, section.flops, section.bytes, section.is_open, section.shape) == (1, 0, 0.0, 0.0, 0.0, False, -1)
+
+
+@pytest.mark.parametrize(("titles", "one"), [
+    (["a", "a"], "a"), (["l0", "l1"], "l0..1"), (["l9", "l10", "l11"], "l9..11"), (["l1", "l3"], "l1,3"), (["x1_y1", "x2_y2"], "x1_y1 .. x2_y2"),
+    (["b1a", "b1b", "b1c"], "b1a..1c"), ([f"h{2 * i}" for i in range(6)], "h0,2,4,6,8,10"), ([f"h{2 * i}" for i in range(7)], "h0,2,..,12"),
+    (["a1", "b"], "a1 .. b"),
+])
+def test_one_title_for_several(titles: list[str], one: str) -> None:
+    assert run_title(titles) == one

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.analysis.repeats import repeats
+from irscope.analysis.repeats import is_layered, repeats
 
 
 @given(st.lists(st.integers(0, 3), max_size=80))
@@ -48,3 +48,10 @@ def test_a_long_sequence_takes_no_time() -> None:
     layer = list(range(60))
     found = repeats([7] + layer * 2000)
     assert [(f.period, f.times) for f in found] == [(60, 2000)]
+
+
+@pytest.mark.parametrize(("period", "times", "layered"), [
+    (2, 3, True), (2, 2, False), (1, 3, False), (1, 7, False), (1, 8, True), (7, 2, False), (8, 2, True), (3, 2, False), (8, 1, True),
+])
+def test_layers_of_contractions(period: int, times: int, layered: bool) -> None:
+    assert is_layered(0, period, times) is layered

@@ -63,7 +63,17 @@ def test_a_loop_passes_on_the_result_of_its_body_and_not_of_its_condition() -> N
     "x = f32[6]{0} parameter(0)\ny = (f32[6]{0}, f32[6]{0}) tuple(x, x)",
     f"x = {COLUMNS} parameter(0)\nr = (({ROWS})) async-start(x), calls=f",
     f"x = {ROWS} parameter(0)\nr = ({COLUMNS}, u32[]) async-start(x), calls=f",
-], ids=["copy", "transpose", "one dimension", "asynchronous call of one element", "of operands without a tuple"])
+    f"x = {ROWS} parameter(0)\nr = {COLUMNS} async-done(x)",
+    f"x = ({ROWS}) parameter(0)\nr = {COLUMNS} async-done(x)",
+    f"r = {COLUMNS} async-done()",
+    f"x = {ROWS} parameter(0)\nr = {COLUMNS} copy-done(x)",
+    f"x = ({ROWS}) parameter(0)\nr = {COLUMNS} copy-done(x)",
+    f"x = ({ROWS}) parameter(0)\nr = {COLUMNS} get-tuple-element(x), index=1",
+    f"x = ({ROWS}) parameter(0)\nr = {COLUMNS} get-tuple-element(x), index=-1",
+    f"x = {ROWS} parameter(0)\nr = {COLUMNS} get-tuple-element(x), index=0",
+    f"x = {ROWS} parameter(0)\nr = ({COLUMNS}) copy-start(x)",
+], ids=["copy", "transpose", "one dimension", "asynchronous call of one element", "of operands without a tuple", "done of an array", "done of one element",
+        "done of nothing", "copied from an array", "copied from one element", "beyond the last", "before the first", "of an array", "copy of one element"])
 def test_other_texts_have_no_fault_of_layout(lines: str) -> None:
     assert faults(layouts, module(lines, BODY.format(ROWS, ROWS))) == []
 

@@ -83,3 +83,85 @@ def survey(text: str) -> Survey:
 def node(of: Survey, name: str) -> Node:
     """The node of a name, wherever it stands."""
     return next(n for graph in of.module.graphs.values() for n in graph.nodes if n.name == name)
+
+
+def training(n: int) -> str:
+    """A step of training as jax names it: ``n`` layers forward, their gradients backward, and the update of each weight; schedule interleaved."""
+    lines = ["HloModule training", "", "ENTRY main {", "  x = f32[4,4] parameter(0)", *(f"  w_{i} = f32[4,4] parameter({i + 1})" for i in range(n)),
+             "  rate = f32[] constant(0.1)", "  rates = f32[4,4] broadcast(rate), dimensions={}"]
+
+    def step(name: str, op: str, operands: str, scope: str, attrs: str = "") -> str:
+        lines.append(f'  {name} = f32[4,4] {op}({operands}){attrs}, metadata={{op_name="jit(step)/{scope}/{op}"}}')
+        return name
+    product = ", lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    value, kept = "x", []
+    for i in range(n):
+        scope = f"jvp(Net)/layer_{i}"
+        dot = step(f"d{i}", "dot", f"{value}, w_{i}", scope, product)
+        kept.append((value, step(f"t{i}", "tanh", dot, scope)))
+        value = step(f"a{i}", "add", f"t{i}, {value}", scope)
+    gradient = value
+    news = []
+    for i in reversed(range(n)):
+        scope = f"transpose(jvp(Net))/layer_{i}"
+        before, tanh = kept[i]
+        square = step(f"q{i}", "multiply", f"{tanh}, {tanh}", scope)
+        through = step(f"m{i}", "multiply", f"{gradient}, {square}", scope)
+        weight = step(f"g{i}", "dot", f"{before}, {through}", scope, ", lhs_contracting_dims={0}, rhs_contracting_dims={0}")
+        gradient = step(f"b{i}", "dot", f"{through}, w_{i}", scope, ", lhs_contracting_dims={1}, rhs_contracting_dims={1}")
+        scaled = step(f"s{i}", "multiply", f"{weight}, rates", "optimiser")
+        news.append(step(f"n{i}", "subtract", f"w_{i}, {scaled}", "optimiser"))
+    types = ", ".join(["f32[4,4]"] * n)
+    return "\n".join([*lines, f"  ROOT out = ({types}) tuple({', '.join(reversed(news))})", "}", ""])
+
+
+def irregular(n: int) -> str:
+    """A chain of ``n`` different operations without names, with a repeated stretch of three in its middle, and side values used late."""
+    ops = ("negate", "exponential", "tanh", "abs", "sine", "cosine", "floor", "ceil", "sign", "logistic", "cbrt")
+    lines = ["HloModule irregular", "", "ENTRY main {", "  x = f32[8] parameter(0)", "  v0 = f32[8] negate(x)"]
+    for i in range(1, n):
+        op = ops[i * i % len(ops)] if not n // 3 <= i < 2 * n // 3 else ("sine", "multiply", "add")[i % 3]
+        other = f", v{max(0, i - 1 - i % 4)}" if op in ("add", "multiply") else ""
+        lines.append(f"  {'ROOT ' if i == n - 1 else ''}v{i} = f32[8] {op}(v{i - 1}{other})")
+    return "\n".join([*lines, "}", ""])
+
+
+def nested() -> str:
+    """Layers inside a function that is called in a loop of unknown length and beside it, and a function that a reducer calls."""
+    inner = layers(5).split("\n", 2)[2].replace("ENTRY main", "net")
+    params = ", ".join(["f32[4,4]"] * 6)
+    given = "".join(f"  v{i} = f32[4,4] get-tuple-element(s), index={i}\n" for i in range(6))
+    kept = ", ".join(f"v{i}" for i in range(1, 6))
+    return f"""HloModule nested
+
+{inner}
+go {{
+  s = ({params}) parameter(0)
+  ROOT c = pred[] custom-call(s), custom_call_target="Go"
+}}
+
+turn {{
+  s = ({params}) parameter(0)
+{given}  y = f32[4,4] call(v0, {kept}), to_apply=net
+  ROOT t = ({params}) tuple(y, {kept})
+}}
+
+ENTRY main {{
+  a = f32[4,4] parameter(0)
+  b = f32[4,4] parameter(1)
+  first = f32[4,4] call(a, b, b, b, b, b), to_apply=net
+  second = f32[4,4] call(first, b, b, b, b, b), to_apply=net
+  t = ({params}) tuple(second, b, b, b, b, b)
+  w = ({params}) while(t), condition=go, body=turn
+  ROOT r = f32[4,4] get-tuple-element(w), index=0
+}}
+"""
+
+
+def flat(count: int) -> str:
+    """Operations whose scopes are numbered names without a hierarchy: two of each block."""
+    lines = ["HloModule flat", "", "ENTRY main {", "  v0 = f32[8] parameter(0)"]
+    for i in range(count):
+        name = f"block_{i // 2}_{('expand', 'project')[i % 2]}"
+        lines.append(f'  {"ROOT " if i == count - 1 else ""}v{i + 1} = f32[8] {("negate", "tanh")[i % 2]}(v{i}), metadata={{op_name="{name}/op"}}')
+    return "\n".join([*lines, "}", ""])

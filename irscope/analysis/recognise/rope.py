@@ -52,8 +52,10 @@ def _odd_halves(node: Node, x: Node, slices: list[Node], negated: list[Node]) ->
     cuts = [Slice.of(one).slice[axis] for one in slices]
     if cuts == [first, last]:
         return Oddity(node, f"the halves are in the same order as in %{x.name}", rotate, True, whole)
+    if cuts[0] == cuts[1]:
+        return Oddity(slices[1], f"%{slices[1].name} is the same half of %{x.name} as %{slices[0].name}", rotate, True, whole)
     if cuts != [last, first]:
-        uneven = slices[1] if cuts[0][0] == last[0] and cuts[1][0] != first[0] else slices[0]
+        uneven = next(one for one, cut in zip(slices, cuts, strict=True) if cut not in (first, last))
         return Oddity(uneven, f"%{uneven.name} is no half of %{x.name}", "cut the features in the middle", others=whole)
     if negated[0] is not behind(node.operands[0], COPIES):
         return Oddity(negated[0], f"%{negated[0].name} negates the first half: it rotates the other way", rotate)

@@ -1,25 +1,22 @@
-"""Rules of single calls: names of composites, types of custom calls that XLA knows, origins of values."""
+"""Rules of single calls: names of composites, scheduling names, origins of values."""
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from irscope.analysis.verify.faults import GraphFault
 from irscope.analysis.verify.texts import Texts, fields, inside, split
-from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
-from irscope.graph.dtypes import U64
-from irscope.ops.attributes import Call, CustomCall
+from irscope.graph import Graph, Module, Node, TupleType, Type
+from irscope.ops.attributes import Call
 from irscope.ops.infer import plain
 
 
 def check(module: Module) -> Iterator[tuple[Graph, GraphFault]]:
-    """Composite calls without a name, invalid seeds, origins and scheduling names that do not fit."""
+    """Composite calls without a name, origins and scheduling names that do not fit."""
     texts = Texts(module)
     for graph in module.graphs.values():
         for node in graph.nodes:
             if Call.of(node).is_composite:
                 yield from ((graph, f) for f in _composite(node, fields(module.raw(node).get("frontend_attributes", ""))))
-            elif CustomCall.of(node).custom_call_target == "GetRngSeed":
-                yield from ((graph, f) for f in _seed(node))
     for graph, node, text in texts.having("metadata"):
         if "scheduling_name=" in text:
             name = _scheduling_name(text)
@@ -41,13 +38,6 @@ def _composite(node: Node, given: dict[str, str]) -> Iterator[GraphFault]:
         yield GraphFault(node, f"the composite.attributes of %{node.name} are empty", "write {} for none")
     elif not given.get("composite.version", "0").isdecimal():
         yield GraphFault(node, f"the composite.version of %{node.name} must be a non-negative integer, but is {given['composite.version']}")
-
-
-def _seed(node: Node) -> Iterator[GraphFault]:
-    if node.operands:
-        yield GraphFault(node, f"the custom call GetRngSeed must have 0 operands, but has {len(node.operands)}")
-    if not isinstance(node.type, TensorType) or node.type.dtype is not U64:
-        yield GraphFault(node, f"the custom call GetRngSeed must give u64, but is declared {plain(node.type)}")
 
 
 def _scheduling_name(metadata: str) -> str:

@@ -16,7 +16,9 @@ MOST = 10 ** 18
 """The largest number of devices that is checked."""
 LAST = re.compile(r"last_tile_dims=\{([^}]*)\}")
 DEVICE = re.compile(r"\bdevice=(-?\d{1,18})")
-METADATA = re.compile(r",?\s*metadata=\{.*\}(?=[\s}]*$)", re.DOTALL)
+_STRING = r'"(?:[^"\\]|\\.)*"'
+METADATA = re.compile(rf',?\s*metadata=\{{(?:{_STRING}|[^{{}}"]|\{{(?:{_STRING}|[^{{}}"])*\}})*\}}', re.DOTALL)
+"""The metadata of a sharding, ``{...}`` or ``{{...}, {...}}``, which is not compared."""
 
 _CARRYING = hlo.named("while conditional")
 

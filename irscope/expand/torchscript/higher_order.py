@@ -176,7 +176,7 @@ def _first_graph(values: Sequence[object]) -> int:
     raise TypeFault("it takes a graph that is not in the text: print_readable() or the archive has the inner graphs")
 
 
-WRAPPED = ("wrap", "wrap_with_set_grad_enabled", "tag_activation_checkpoint", "wrap_activation_checkpoint", "run_const_graph")
+WRAPPED = ("wrap", "wrap_with_set_grad_enabled", "tag_activation_checkpoint", "wrap_activation_checkpoint")
 
 
 @NODES.taking(*(ops.WRAPPERS[name].name for name in WRAPPED))
@@ -190,7 +190,7 @@ def wrapped(program: TorchProgram, node: Node, values: list[object]) -> object:
     return results(node, program.call(body, given[:len(body.params)]))
 
 
-@NODES.taking(ops.WRAPPERS["strict_mode"].name, ops.WRAPPERS["hints_wrapper"].name, kinds="any list|tuple? any*")
+@NODES.taking(*(ops.WRAPPERS[name].name for name in ("strict_mode", "hints_wrapper", "run_const_graph")), kinds="any list|tuple? any*")
 def wrapped_tuple(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """A graph, and the tuple of its operands."""
     return results(node, program.call(graph_of(program, values[0]), list(values[1]) if len(values) > 1 else []))
