@@ -11,6 +11,7 @@ from functools import partial
 from irscope.fusion.canonicalise import (
     Canonical,
     attribute_plans,
+    canonicalise,
     early_signs,
     rewrite_early,
     run_cpu,
@@ -94,6 +95,12 @@ class XlaCpuPolicy:
         """Plan without any rewriting, for texts from right before XLA's fusion pass."""
         with collector_paused():
             return [self.plan(graph) for graph in computations(module)]
+
+    def plan_changed(self, module: Module, device: str | None = None) -> list[Plan]:
+        """A plan of a program that XLA has not seen: rewritten first, and reported in its own nodes."""
+        with collector_paused():
+            canonical = canonicalise(module, partial(run_cpu, rewriting=self.release.rewriting))
+        return attribute_plans(canonical, self.plan_as_written(canonical.module), computations(module))
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`."""

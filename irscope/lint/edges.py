@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irscope.analysis.calls import Calls
 from irscope.analysis.cost import is_unsized
@@ -16,6 +16,7 @@ from irscope.fusion.plan import EdgeVerdict
 from irscope.graph import Node, bytes_of
 from irscope.lint.context import Context
 from irscope.lint.kernels import Kernel
+from irscope.lint.proven import Answer
 from irscope.ops import hlo
 from irscope.source import Place
 
@@ -29,7 +30,7 @@ class Edge:
     ``bytes`` go through memory because of this edge in one run, ``us`` is the estimated time that fusing it saves at most: the consumer's
     read; and the producer's write and one launch, if no other edge needs the value stored (no launch between two loop nests of one
     kernel). ``sources`` are the lines of the user's program, otherwise the scopes, of both ends; ``place`` is the consumer in the text;
-    ``kernel`` computes both ends, if the edge was requested and is fused.
+    ``kernel`` computes both ends, if the edge was requested and is fused. ``answer`` says what would have it fused.
     """
 
     verdict: EdgeVerdict
@@ -40,6 +41,7 @@ class Edge:
     sources: tuple[str, str] = ("", "")
     place: Place | None = None
     kernel: Kernel | None = None
+    answer: Answer | None = None
 
     @property
     def is_apart(self) -> bool:
@@ -97,6 +99,19 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
         place = context.module.source.place(reader.loc) if reader and reader.loc >= 0 else None
         edges.append(Edge(verdict, ops, carries, runs * (read + written), round(us, 3), sources, place, kernel))
     return edges
+
+
+def answered(context: Context, edges: list[Edge], most: int) -> list[Edge]:
+    """The edges with what would have them fused: of those that are alike the first is tried, and the ``most`` costliest kinds."""
+    engine = context.costs.engine
+    if engine is None:
+        return edges
+    found: dict[int, Answer] = {}
+    for group in folded(edges)[:most]:
+        if group[0].is_apart and not group[0].verdict.recorded:
+            answer = engine.answer(group[0].verdict)
+            found.update((id(edge), answer) for edge in group)
+    return [replace(edge, answer=found[id(edge)]) if id(edge) in found else edge for edge in edges]
 
 
 def folded(edges: Iterable[Edge]) -> list[list[Edge]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from irscope.fusion import change_words
 from irscope.lint.baseline import fingerprint
 from irscope.lint.edges import Edge, folded
+from irscope.lint.proven.words import answer_lines
 from irscope.lint.report import FileReport, Report
 from irscope.lint.savings import human_bytes, human_us
 from irscope.lint.stages import Stages
@@ -131,8 +132,8 @@ def _edge(group: list[Edge], policy: str) -> list[str]:
         lines.append(f"      {policy} says: {verdict.reason}")
     if verdict.cause:
         lines.append(f"      because: {verdict.cause}" + (f"  [{verdict.rule}]" if verdict.rule else ""))
-    if verdict.counterfactual:
-        lines.append(f"      would fuse: {verdict.counterfactual}")
+    if edge.answer is not None:
+        lines += [f"      {line}" for line in answer_lines(edge.answer)]
     if verdict.releases:
         lines.append(f"      releases differ: {change_words(verdict.releases)}")
     if len(group) > 1:

@@ -1,0 +1,181 @@
+"""Proven counterfactuals: what in the program would have a refused edge fused, found by changing it and planning it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+from irscope.analysis.summary import source_line
+from irscope.analysis.values import in_library, written
+from irscope.fusion import EdgeVerdict, compiler_of
+from irscope.graph import Graph, Node
+from irscope.lint.claims import CANNOT
+from irscope.lint.edits import Edit
+from irscope.lint.machine import Machine
+from irscope.lint.planned import Planned
+from irscope.lint.proven.fix import Answer, Attempt, Outcome, ProvenFix
+from irscope.lint.proven.lines import lines_of
+from irscope.lint.proven.site import RefusedEdge
+from irscope.lint.proven.table import Candidate, candidates_for
+from irscope.lint.proven.trial import Pair, Scope, Standing, edited, failure, plan_changed, standing, traced
+from irscope.lint.regions import Surroundings
+from irscope.lint.view import ModuleView
+
+WHOLE = 400
+"""Operators up to which a trial plans all of a program; of larger ones it plans the kernels around the edge."""
+TIMES = 2
+"""Trials plan at most so many times the operators of the program..."""
+AT_LEAST = 3000
+"""...or so many, where it is small: about half a second of XLA's rewriting and fusion."""
+LISTED = 3
+"""Other edges that a fix names."""
+
+
+class Engine:
+    """Answers for the edges of one module under one policy. ``planned`` is the plan of the module of ``view``, the primitives of the text.
+
+    ``runs`` says how often a graph runs in one run of the module. Answers are computed once; the trials of all together stay within
+    :data:`TIMES` the size of the program.
+    """
+
+    def __init__(self, view: ModuleView, planned: Planned, machine: Machine, runs: Callable[[Graph], float]) -> None:
+        self.view, self.planned, self.machine, self.runs = view, planned, machine, runs
+        self.compiler = compiler_of(planned.policy)
+        self.left = max(AT_LEAST, TIMES * self.size)
+        self._answers: dict[Pair, Answer] = {}
+        self._scopes: dict[Graph, Surroundings] = {}
+        self._before: dict[tuple[Graph, tuple[Node, ...]], Standing | None] = {}
+
+    @cached_property
+    def size(self) -> int:
+        """The operators of the program."""
+        return sum(len(plan.graph.nodes) for plan in self.planned.plans)
+
+    @property
+    def home(self) -> Mapping[Node, Graph]:
+        """The nodes of the module, with their graphs."""
+        return self.view.graph_of
+
+    @cached_property
+    def stored(self) -> set[Node]:
+        """The nodes of the module whose values lie in memory: inputs, and what kernels write."""
+        outputs = (traced(node, self.home) for plan in self.planned.plans for group in plan.groups for node in group.outputs)
+        return {node for node in outputs if node is not None} | {p for graph in self.view.graphs for p in graph.params}
+
+    def answer(self, verdict: EdgeVerdict) -> Answer:
+        """What would have the edge of a verdict fused, or what was tried in vain."""
+        ends = self._ends(verdict)
+        if ends is None:
+            return Answer(why_not=self._unnamed(verdict), compiler=self.compiler)
+        if ends not in self._answers:
+            self._answers[ends] = self._found(verdict, *ends)
+        return self._answers[ends]
+
+    def _ends(self, verdict: EdgeVerdict) -> Pair | None:
+        """The edge in the module: by its nodes, else by those that they come from; None where the module has no such edge."""
+        producer, consumer = (traced(node, self.home) for node in (verdict.producer, verdict.consumer))
+        if producer is None or consumer is None:
+            return self.view.between(verdict.producer, verdict.consumer)
+        if producer is consumer or self.home[producer] is not self.home[consumer]:
+            return None
+        return producer, consumer
+
+    def _unnamed(self, verdict: EdgeVerdict) -> str:
+        """Why an edge that the text does not have is nothing that a change of the text is about."""
+        ends = [written(node) for node in (verdict.producer, verdict.consumer)]
+        known = [node for node in ends if node in self.home]
+        if len(known) == 2 and known[0] is known[1]:
+            return f"both are part of what the compiler makes of %{known[0].name} ({known[0].op.name})"
+        return "the compiler made one of them itself; no operator of the text stands for it"
+
+    def _found(self, verdict: EdgeVerdict, producer: Node, consumer: Node) -> Answer:
+        graph = self.home[producer]
+        if self.view.optimised:
+            return Answer(why_not="the text is what the compiler made of the program; fixes are tried on text from before its optimisation",
+                          compiler=self.compiler)
+        users = self.view.survey.users(graph)
+        edge = RefusedEdge(graph, producer, consumer, verdict.rule, self.compiler, users, self.stored)
+        attempts: list[Attempt] = []
+        untried: list[str] = []
+        for candidate, edit in candidates_for(edge):
+            found = self._tried(edge, candidate, edit) if not untried else None
+            if found is None:
+                untried.append(candidate.name)
+            elif isinstance(found, ProvenFix):
+                return Answer(found, tuple(attempts), compiler=self.compiler)
+            else:
+                attempts.append(Attempt(candidate.key, candidate.name, found))
+        return Answer(None, tuple(attempts), tuple(untried), compiler=self.compiler)
+
+    def _tried(self, edge: RefusedEdge, candidate: Candidate, edit: Edit) -> ProvenFix | Outcome | None:
+        """The fix that a candidate is, or why it is none; None where it does not fit into the budget."""
+        scope = self._scope(edge, edit)
+        pair = edge.producer, edge.consumer
+        key = scope.graph, tuple(scope.nodes)
+        if self.left < scope.size * (1 if key in self._before else 2):
+            return None
+        before = self._before[key] if key in self._before else self._before.setdefault(key, self._standing(scope, None))
+        after = self._standing(scope, edit)
+        if before is None or after is None:
+            return Outcome.UNPLANNED
+        failed = failure(before, after, pair)
+        return failed if failed is not None else self._fix(edge, candidate, edit, scope, before, after)
+
+    def _scope(self, edge: RefusedEdge, edit: Edit) -> Scope:
+        graph, module = edge.graph, self.view.module
+        if self.size <= WHOLE:
+            return Scope(module, graph, graph.nodes, [graph.result()], True)
+        if graph not in self._scopes:
+            plan = next((plan for plan in self.planned.plans if plan.graph.name == graph.name), self.planned.plans[-1])
+            self._scopes[graph] = Surroundings(graph, edge.users, plan, [])
+        region = self._scopes[graph].around(dict.fromkeys((edge.producer, edge.consumer, *edit.nodes)))
+        return Scope(module, graph, region.nodes, region.results, False)
+
+    def _standing(self, scope: Scope, edit: Edit | None) -> Standing | None:
+        self.left -= scope.size
+        try:
+            module = edited(scope, edit)
+            plans = plan_changed(module, self.planned.policy, self.planned.device)
+            planned = Planned.of(module, plans, self.planned.policy)
+            return standing(planned, self.home, self.machine) if plans and planned.unsized is None else None
+        except CANNOT:
+            return None
+
+    def _fix(self, edge: RefusedEdge, candidate: Candidate, edit: Edit, scope: Scope, before: Standing, after: Standing) -> ProvenFix:
+        how = candidate.how.get(self.framework, candidate.how.get("", ""))
+        words = how.format(p=self._called(edge.producer), c=self._called(edge.consumer))
+        old, new = lines_of(scope, edit, self.home)
+        changed = {pair: (fused, after.edges[pair]) for pair, fused in before.edges.items() if pair in after.edges}
+        own = edge.producer, edge.consumer
+        saves = before.less(after)
+        times = 1.0 if scope.whole else self.runs(edge.graph)
+        saves = type(saves)(saves.kernels * times, saves.bytes * times, round(saves.us * times, 3))
+        places = tuple(dict.fromkeys(line for node in own if (line := self._line(node))))
+        return ProvenFix(
+            candidate.key, words, saves, old, new, places,
+            tuple(_names(pair) for pair, (was, now) in changed.items() if was == "none" and now == "all" and pair != own),
+            tuple(_names(pair) for pair, (was, now) in changed.items() if was == "all" and now == "none" and pair != own),
+            scope.size, scope.whole)
+
+    @cached_property
+    def framework(self) -> str:
+        """Whose terms a fix is put in: jax for XLA's texts, torch, relay."""
+        name = self.view.module.dialect.module.lower()
+        source = written(next((n for g in self.view.graphs for n in g.nodes), self.view.module.main().result()))
+        dialect = source.op.dialect
+        return "torch" if "torch" in dialect or "torch" in name else "relay" if "relay" in dialect else "jax"
+
+    def _line(self, node: Node) -> str:
+        """The line of the user's program that a node comes from; empty where the text has none."""
+        line = source_line(self.view.module, written(node))
+        return line if line and not in_library(line) else ""
+
+    def _called(self, node: Node) -> str:
+        """A node for a sentence: ``multiply %mul.3 at model.py:12``."""
+        source = written(node)
+        line = self._line(node)
+        return f"{source.op.name} %{source.name}" + (f" at {line}" if line else "")
+
+
+def _names(pair: Pair) -> tuple[str, str]:
+    return written(pair[0]).name, written(pair[1]).name
