@@ -58,6 +58,14 @@ class FromSource(Protocol):
 
 
 @runtime_checkable
+class WithOptions(FromSource, Protocol):
+    """A policy that also answers for options of its compiler."""
+
+    def options(self) -> list[tuple[str, str, FromSource]]:
+        """The options: how each is written on the command line, what it does, and the policy under it."""
+
+
+@runtime_checkable
 class ByText(Protocol):
     """A policy that follows the release of its compiler that a text shows."""
 

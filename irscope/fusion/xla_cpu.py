@@ -18,9 +18,11 @@ from irscope.fusion.canonicalise import (
     unfollowed,
 )
 from irscope.fusion.plan import Plan
+from irscope.fusion.policy import FromSource
 from irscope.fusion.xla.cpu import run
 from irscope.fusion.xla.decisive import decisive, rewritten_alike
 from irscope.fusion.xla.instructions import Computation
+from irscope.fusion.xla.options import CPU_OPTIONS
 from irscope.fusion.xla.printed import other_release, possible, shown_signs
 from irscope.fusion.xla.releases import CPU_RELEASES, LATEST, CpuRelease
 from irscope.fusion.xla.report import from_text, opened, plan_of, taken_apart
@@ -101,6 +103,11 @@ class XlaCpuPolicy:
         with collector_paused():
             canonical = canonicalise(module, partial(run_cpu, rewriting=self.release.rewriting))
         return attribute_plans(canonical, self.plan_as_written(canonical.module), computations(module))
+
+    def options(self) -> list[tuple[str, str, FromSource]]:
+        """See :mod:`irscope.fusion.xla.options`."""
+        under = ((option, option.under(self.release)) for option in CPU_OPTIONS)
+        return [(f"XLA_FLAGS={option.flag}", option.does, XlaCpuPolicy(release)) for option, release in under if release is not None]
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`."""

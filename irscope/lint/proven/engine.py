@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from irscope.analysis.summary import source_line
 from irscope.analysis.values import in_library, written
-from irscope.fusion import EdgeVerdict, compiler_of
+from irscope.fusion import EdgeVerdict, compiler_of, policy_for
+from irscope.fusion.policy import WithOptions
 from irscope.graph import Graph, Node
 from irscope.lint.claims import CANNOT
 from irscope.lint.edits import Edit
 from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
-from irscope.lint.proven.fix import Answer, Attempt, Outcome, ProvenFix
+from irscope.lint.proven.fix import Answer, Attempt, Outcome, ProvenFix, Saving
 from irscope.lint.proven.lines import lines_of
 from irscope.lint.proven.site import RefusedEdge
 from irscope.lint.proven.table import Candidate, candidates_for
@@ -27,8 +29,8 @@ TIMES = 2
 """Trials plan at most so many times the operators of the program..."""
 AT_LEAST = 3000
 """...or so many, where it is small: about half a second of XLA's rewriting and fusion."""
-LISTED = 3
-"""Other edges that a fix names."""
+OPTION = "compiler-option"
+"""The key of a fix that is an option of the compiler."""
 
 
 class Engine:
@@ -41,7 +43,7 @@ class Engine:
     def __init__(self, view: ModuleView, planned: Planned, machine: Machine, runs: Callable[[Graph], float]) -> None:
         self.view, self.planned, self.machine, self.runs = view, planned, machine, runs
         self.compiler = compiler_of(planned.policy)
-        self.left = max(AT_LEAST, TIMES * self.size)
+        self.left = max(AT_LEAST, (TIMES - 1) * self.size)  # an option of the compiler takes one more plan
         self._answers: dict[Pair, Answer] = {}
         self._scopes: dict[Graph, Surroundings] = {}
         self._before: dict[tuple[Graph, tuple[Node, ...]], Standing | None] = {}
@@ -98,14 +100,42 @@ class Engine:
         attempts: list[Attempt] = []
         untried: list[str] = []
         for candidate, edit in candidates_for(edge):
-            found = self._tried(edge, candidate, edit) if not untried else None
+            found = self._tried(edge, candidate, edit)
             if found is None:
                 untried.append(candidate.name)
             elif isinstance(found, ProvenFix):
                 return Answer(found, tuple(attempts), compiler=self.compiler)
             else:
                 attempts.append(Attempt(candidate.key, candidate.name, found))
-        return Answer(None, tuple(attempts), tuple(untried), compiler=self.compiler)
+        return Answer(self._by_option(edge), tuple(attempts), tuple(untried), compiler=self.compiler)
+
+    def _by_option(self, edge: RefusedEdge) -> ProvenFix | None:
+        """The option of the compiler under which the edge is fused, and the whole program starts fewer kernels or moves fewer bytes."""
+        own = edge.producer, edge.consumer
+        for flag, does, after in self._options:
+            if failure(self._all, after, own) is None:
+                words = f"{self._called(own[0])} and {self._called(own[1])} are fused under {flag}; {does}"
+                fix = ProvenFix(OPTION, words, self._all.less(after), nodes=self.size, flag=flag)
+                return self._with_effects(fix, self._all, after, own)
+        return None
+
+    @cached_property
+    def _all(self) -> Standing:
+        """The plan of the whole program as it is."""
+        return standing(self.planned, self.home, self.machine)
+
+    @cached_property
+    def _options(self) -> list[tuple[str, str, Standing]]:
+        """The whole program planned under each option of the compiler: one plan each for all edges."""
+        policy = policy_for(self.planned.policy, self.view.module)
+        found: list[tuple[str, str, Standing]] = []
+        for flag, does, under in policy.options() if isinstance(policy, WithOptions) else ():
+            try:
+                plans = under.plan_changed(self.view.module, self.planned.device)
+            except CANNOT:
+                continue
+            found.append((flag, does, standing(Planned.of(self.view.module, plans, self.planned.policy), self.home, self.machine)))
+        return found
 
     def _tried(self, edge: RefusedEdge, candidate: Candidate, edit: Edit) -> ProvenFix | Outcome | None:
         """The fix that a candidate is, or why it is none; None where it does not fit into the budget."""
@@ -145,17 +175,20 @@ class Engine:
         how = candidate.how.get(self.framework, candidate.how.get("", ""))
         words = how.format(p=self._called(edge.producer), c=self._called(edge.consumer))
         old, new = lines_of(scope, edit, self.home)
-        changed = {pair: (fused, after.edges[pair]) for pair, fused in before.edges.items() if pair in after.edges}
-        own = edge.producer, edge.consumer
         saves = before.less(after)
         times = 1.0 if scope.whole else self.runs(edge.graph)
-        saves = type(saves)(saves.kernels * times, saves.bytes * times, round(saves.us * times, 3))
-        places = tuple(dict.fromkeys(line for node in own if (line := self._line(node))))
-        return ProvenFix(
-            candidate.key, words, saves, old, new, places,
-            tuple(_names(pair) for pair, (was, now) in changed.items() if was == "none" and now == "all" and pair != own),
-            tuple(_names(pair) for pair, (was, now) in changed.items() if was == "all" and now == "none" and pair != own),
-            scope.size, scope.whole)
+        saves = Saving(saves.kernels * times, saves.bytes * times, round(saves.us * times, 3))
+        fix = ProvenFix(candidate.key, words, saves, old, new, nodes=scope.size, is_whole=scope.whole)
+        return self._with_effects(fix, before, after, (edge.producer, edge.consumer))
+
+    def _with_effects(self, fix: ProvenFix, before: Standing, after: Standing, own: Pair) -> ProvenFix:
+        """A fix with the lines of the program that it is about, and what becomes of other edges."""
+        changed = {pair: (fused, after.edges[pair]) for pair, fused in before.edges.items() if pair in after.edges and pair != own}
+        return replace(
+            fix,
+            places=tuple(dict.fromkeys(line for node in own if (line := self._line(node)))),
+            gained=tuple(_names(pair) for pair, (was, now) in changed.items() if was == "none" and now == "all"),
+            lost=tuple(_names(pair) for pair, (was, now) in changed.items() if was == "all" and now == "none"))
 
     @cached_property
     def framework(self) -> str:

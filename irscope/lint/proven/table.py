@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irscope.lint.edits import Edit
-from irscope.lint.proven.changes import barriers, duplicates
+from irscope.lint.proven.changes import barriers, duplicates, equivalents, movement, pieces, products, reductions
 from irscope.lint.proven.site import RefusedEdge
 
 EVERY = "*"
@@ -34,23 +34,127 @@ class Candidate:
         return rule in wanted or EVERY in wanted
 
 
+LIBRARY = ("library-call", "not-loop-fusible", "no-case", "consumer-not-fusible", "operand-not-fusible", "producer-not-fusible")
+"""Refusals because one end is no loop."""
+REPEATED = ("can-not-duplicate", "expensive-twice", "not-profitable", "too-many-copies", "shifted-by-its-maximum", "slower",
+            "code-duplication", "multi-consumer", "path", "output", "stored-for-others", "repeated-work", "read-twice")
+"""Refusals because the producer would be computed more than once."""
+SHAPES = ("concatenate", "not-tiled", "bitcast-consumer", "only-bitcast-users", "complex-into-shape", "injective-into-reduce",
+          "injective-into-complex", "prologue", "reordered", "reshaped", "moved", "no-shared-data", "other-loops", "reads-whole")
+"""Refusals because of a movement between the two."""
+REDUCED = ("reduce-epilogue", "reduce-after-reduce", "too-many-reductions", "major-reduction", "shared-memory", "reduce-out")
+"""Refusals because of reductions."""
+
 TABLE: tuple[Candidate, ...] = (
     Candidate(
-        "remove-barrier", "no optimisation barrier between them",
+        "remove-barrier", "no barrier between them",
         {"jax": "remove the jax.lax.optimization_barrier between {p} and {c}", "": "remove the barrier between {p} and {c}"},
         barriers.without_barrier, {EVERY: (EVERY,)}),
     Candidate(
-        "duplicate", "a second computation of the producer",
-        {"": "compute {p} a second time for {c}"},
-        duplicates.duplicate,
-        {"xla-cpu": ("can-not-duplicate", "expensive-twice", "root"), "xla-gpu": ("slower", "only-bitcast-users", "root"),
-         "tvm": ("multi-consumer", "output", "path"), "inductor": (EVERY,), "irscope": (EVERY,)}),
+        "cast-after", "the cast after the reader",
+        {"jax": "apply {c} before the .astype of {p}", "torch": "apply {c} before the .to(dtype) of {p}",
+         "": "apply {c} before the cast {p}"},
+        movement.cast_after, {EVERY: (EVERY,)}),
     Candidate(
-        "duplicate-behind-barrier", "a second computation of the producer behind an optimisation barrier",
+        "cast-before", "the cast before the movement",
+        {"jax": "apply the .astype of {c} before {p}", "torch": "apply the .to(dtype) of {c} before {p}",
+         "": "apply the cast {c} before {p}"},
+        movement.cast_before, {EVERY: (EVERY,)}),
+    Candidate(
+        "merge-reductions", "one reduction over both sets of axes",
+        {"": "reduce once, over the axes of {p} and of {c} together"},
+        reductions.merged, {EVERY: (*REDUCED, *LIBRARY, *REPEATED)}),
+    Candidate(
+        "reduce-unmoved", "a reduction without the movement",
+        {"": "leave out {p}, and let {c} reduce the axes of what {p} reads"},
+        movement.reduce_unmoved, {EVERY: (*REDUCED, *LIBRARY, *SHAPES, *REPEATED)}),
+    Candidate(
+        "product-unmoved", "a product without the transpose",
+        {"jax": "leave out {p}: let {c} contract the axes of what it reads (jnp.einsum, lax.dot_general)",
+         "torch": "leave out {p}: let {c} contract the axes of what it reads (torch.einsum)",
+         "": "leave out {p}: let {c} contract the other axis"},
+        movement.product_unmoved, {EVERY: (*LIBRARY, *SHAPES, *REPEATED)}),
+    Candidate(
+        "product-swapped", "a product with its sides swapped",
+        {"": "swap the two sides of {p}, so that its result needs no {c}"},
+        movement.product_swapped, {EVERY: (*LIBRARY, *SHAPES, *REPEATED)}),
+    Candidate(
+        "product-reordered", "another order of the two products",
+        {"": "multiply the operands of {c} first: A @ (B @ v) for (A @ B) @ v"},
+        products.reordered, {EVERY: (*LIBRARY, *REPEATED, *SHAPES, *REDUCED)}),
+    Candidate(
+        "slice-before", "the slice before the producer",
+        {"": "slice what {p} reads, and compute only the part that {c} takes"},
+        pieces.sliced_before, {EVERY: (EVERY,)}),
+    Candidate(
+        "scatter-into", "a scatter into the other summand",
+        {"jax": "scatter into the other operand of {c}: y.at[i].add(u) for zeros.at[i].add(u) + y",
+         "": "scatter into the other operand of {c}"},
+        equivalents.scattered_into, {EVERY: (EVERY,)}),
+    Candidate(
+        "movement-after", "the movement after the reader",
+        {"": "apply {c} before {p}: move the result instead of the operand"},
+        movement.movement_after, {EVERY: (*LIBRARY, *SHAPES, *REPEATED, *REDUCED)}),
+    Candidate(
+        "movement-before", "the movement before the producer",
+        {"": "move the operands of {p} instead of its result, which {c} moves"},
+        movement.movement_before, {EVERY: (*LIBRARY, *SHAPES, *REPEATED, *REDUCED)}),
+    Candidate(
+        "scale-before-sum", "the scale before the sum",
+        {"": "scale what {p} sums instead of its result (which {c} scales)"},
+        reductions.scaled_before, {EVERY: (*REDUCED, *LIBRARY, *REPEATED)}),
+    Candidate(
+        "scale-after-sum", "the scale after the sum",
+        {"": "scale the result of {c} instead of what it sums"},
+        reductions.scaled_after, {EVERY: (*REDUCED, *LIBRARY, *REPEATED)}),
+    Candidate(
+        "split-reduction", "the reduction in two steps",
+        {"": "reduce in two steps, first over the last axis alone"},
+        reductions.split, {EVERY: (*REDUCED, *LIBRARY, *REPEATED)}),
+    Candidate(
+        "reduce-pieces", "a reduction of each piece",
+        {"": "reduce each piece of {p} and combine the results, instead of {c} over all of it"},
+        pieces.reduced_apart, {EVERY: ("concatenate", *LIBRARY, *REPEATED)}),
+    Candidate(
+        "nest-concatenation", "concatenations of up to eight pieces",
+        {"": "concatenate up to eight pieces at a time, and then the results"},
+        pieces.nested, {"xla-cpu": ("concatenate",)}),
+    Candidate(
+        "choose-pieces", "a choice among padded pieces",
+        {"jax": "write the concatenation as jnp.where(index < n, jnp.pad(a, ...), jnp.pad(b, ...)), which is computed in its reader",
+         "torch": "write the concatenation as torch.where(index < n, F.pad(a, ...), F.pad(b, ...)), which is computed in its reader",
+         "": "write the concatenation as a choice among the padded pieces by their index"},
+        pieces.chosen, {EVERY: ("concatenate", "too-many-copies", *LIBRARY)}),
+    Candidate(
+        "apply-to-pieces", "the reader on each piece",
+        {"": "apply {c} to each piece, before {p}"},
+        pieces.applied_to_pieces, {EVERY: ("concatenate", "too-many-copies", *LIBRARY)}),
+    Candidate(
+        "reciprocal", "a multiplication by the reciprocal",
+        {"": "multiply by the reciprocal instead of dividing (the last digit may differ)"},
+        equivalents.reciprocal, {EVERY: REPEATED}),
+    Candidate(
+        "sum-of-products", "a sum of products instead of the product",
+        {"jax": "write the small product as jnp.sum(a * b, axis), which is computed with its neighbours",
+         "torch": "write the small product as (a * b).sum(dim), which is computed with its neighbours",
+         "": "write the small product as a sum of products"},
+        products.summed, {EVERY: (*LIBRARY, *REPEATED, *REDUCED)}),
+    Candidate(
+        "duplicate", "a second computation",
+        {"": "compute {p} a second time for {c}"},
+        duplicates.duplicate, {EVERY: (*REPEATED, "root")}),
+    Candidate(
+        "duplicate-behind-barrier", "a second computation behind a barrier",
         {"jax": "compute {p} a second time for {c}, from operands that jax.lax.optimization_barrier returns (or under jax.checkpoint)",
          "": "compute {p} a second time for {c}, from operands behind an optimization barrier"},
-        duplicates.duplicate_behind_barrier,
-        {"xla-cpu": ("can-not-duplicate", "expensive-twice", "root"), "xla-gpu": ("slower", "root")}),
+        duplicates.duplicate_behind_barrier, {"xla-cpu": (*REPEATED, "root"), "xla-gpu": (*REPEATED, "root")}),
+    Candidate(
+        "store-operand", "a kernel boundary before the producer",
+        {"jax": "pass the largest operand of {p} through jax.lax.optimization_barrier: its kernel ends there",
+         "": "pass the largest operand of {p} through an optimization barrier: its kernel ends there"},
+        equivalents.stored_operand,
+        {"xla-cpu": ("too-many-copies", "too-many-reductions", "not-profitable"),
+         "xla-gpu": ("slower", "code-duplication", "too-many-buffers", "too-many-reductions", "shared-memory", "triton-unsupported")}),
 )
 """In the order in which they are tried."""
 

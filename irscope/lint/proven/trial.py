@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from irscope.analysis.summary import describe_type
 from irscope.fusion import Plan, compiler_of, policy_for
 from irscope.fusion.policy import FromSource
 from irscope.graph import Graph, Module, Node, callees_first
@@ -47,10 +48,10 @@ class Scope:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The plan of a scope: for each edge, by the nodes of the module that its ends stand for, how it is fused; the kernels, each by the
-    nodes that it computes; and the costs."""
+    operators that it computes; and the costs."""
 
     edges: Mapping[Pair, str]
-    groups: Mapping[frozenset[Node], int]
+    groups: Mapping[tuple[str, ...], int]
     kernels: float
     bytes: float
     us: float
@@ -98,7 +99,7 @@ def standing(planned: Planned, home: Mapping[Node, Graph], machine: Machine) -> 
                 continue
             pair = ends[0], ends[1]
             edges[pair] = max(edges.get(pair, "all"), verdict.fused, key=("all", "some", "none").index)
-    groups = Counter(frozenset(node for one in group.nodes if (node := traced(one, home)) is not None)
+    groups = Counter(tuple(sorted(f"{node.op.name} {describe_type(node.type)}" for node in group.nodes))
                      for plan in planned.plans for group in plan.groups if not planned.starts_nothing(group))
     return Standing(edges, groups, planned.launches, planned.traffic, planned.us(machine))
 
