@@ -173,7 +173,7 @@ def _report_joined(plan: Plan) -> Plan:
     for place, verdict in enumerate(plan.verdicts):
         both = kernels.get(verdict.producer, set()) & kernels.get(verdict.consumer, set())
         if verdict.fused == "none" and verdict.graph is plan.graph and both:
-            plan.verdicts[place] = replace(verdict, cause=f"{verdict.cause}; {JOINED}", counterfactual="none is needed")
+            plan.verdicts[place] = replace(verdict, cause=f"{verdict.cause}; {JOINED}")
     return plan
 
 

@@ -99,7 +99,7 @@ def _verdict(graph: Graph, producer: Node, consumer: Node, canonical: Canonical,
     if (source.name, target.name) != (producer.name, consumer.name) or len(path) > 1:
         names = " -> ".join(f"%{node.name}" for node in (source, *(edge[1] for edge in path)))
         cause = f"{cause}; XLA has rewritten this edge to {names}" if cause else f"XLA has rewritten this edge to {names}"
-    return EdgeVerdict(graph, producer, consumer, worst.fused, worst.reason, worst.rule, cause, worst.counterfactual)
+    return EdgeVerdict(graph, producer, consumer, worst.fused, worst.reason, worst.rule, cause)
 
 
 def _path(source: Node, target: Node, edges: dict[tuple[Node, Node], EdgeVerdict]) -> list[tuple[Node, Node]]:

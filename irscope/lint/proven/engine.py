@@ -27,7 +27,7 @@ WHOLE = 400
 """Operators up to which a trial plans all of a program; of larger ones it plans the kernels around the edge."""
 TIMES = 2
 """Trials plan at most so many times the operators of the program..."""
-AT_LEAST = 3000
+AT_LEAST = 2000
 """...or so many, where it is small: about half a second of XLA's rewriting and fusion."""
 OPTION = "compiler-option"
 """The key of a fix that is an option of the compiler."""
@@ -43,7 +43,7 @@ class Engine:
     def __init__(self, view: ModuleView, planned: Planned, machine: Machine, runs: Callable[[Graph], float]) -> None:
         self.view, self.planned, self.machine, self.runs = view, planned, machine, runs
         self.compiler = compiler_of(planned.policy)
-        self.left = max(AT_LEAST, (TIMES - 1) * self.size)  # an option of the compiler takes one more plan
+        self.budget = self.left = max(AT_LEAST, (TIMES - 1) * self.size)  # an option of the compiler takes one more plan
         self._answers: dict[Pair, Answer] = {}
         self._scopes: dict[Graph, Surroundings] = {}
         self._before: dict[tuple[Graph, tuple[Node, ...]], Standing | None] = {}
@@ -64,14 +64,17 @@ class Engine:
         outputs = (traced(node, self.home) for plan in self.planned.plans for group in plan.groups for node in group.outputs)
         return {node for node in outputs if node is not None} | {p for graph in self.view.graphs for p in graph.params}
 
-    def answer(self, verdict: EdgeVerdict) -> Answer:
-        """What would have the edge of a verdict fused, or what was tried in vain."""
+    def answer(self, verdict: EdgeVerdict, reserve: float = 0.0) -> Answer:
+        """What would have the edge of a verdict fused, or what was tried in vain. ``reserve``: the share of the budget to leave."""
         ends = self._ends(verdict)
         if ends is None:
             return Answer(why_not=self._unnamed(verdict), compiler=self.compiler)
-        if ends not in self._answers:
-            self._answers[ends] = self._found(verdict, *ends)
-        return self._answers[ends]
+        known = self._answers.get(ends)
+        if known is None or (known.untried and not reserve):
+            if self.left < reserve * self.budget:
+                return Answer(untried=("every change",), compiler=self.compiler)
+            known = self._answers[ends] = self._found(verdict, *ends)
+        return known
 
     def _ends(self, verdict: EdgeVerdict) -> Pair | None:
         """The edge in the module: by its nodes, else by those that they come from; None where the module has no such edge."""
