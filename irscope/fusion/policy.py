@@ -61,6 +61,9 @@ class FromSource(Protocol):
 class WithOptions(FromSource, Protocol):
     """A policy that also answers for options of its compiler."""
 
+    def rewrites(self, module: Module) -> bool:
+        """Whether ``plan_module`` rewrites a text, too, because its compiler has not yet."""
+
     def options(self) -> list[tuple[str, str, FromSource]]:
         """The options: how each is written on the command line, what it does, and the policy under it."""
 

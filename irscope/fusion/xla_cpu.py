@@ -104,6 +104,10 @@ class XlaCpuPolicy:
             canonical = canonicalise(module, partial(run_cpu, rewriting=self.release.rewriting))
         return attribute_plans(canonical, self.plan_as_written(canonical.module), computations(module))
 
+    def rewrites(self, module: Module) -> bool:
+        """Whether a text is from before XLA's own rewriting."""
+        return self._rewritten(module)[1] is not None
+
     def options(self) -> list[tuple[str, str, FromSource]]:
         """See :mod:`irscope.fusion.xla.options`."""
         under = ((option, option.under(self.release)) for option in CPU_OPTIONS)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from irscope.analysis.summary import source_line
 from irscope.analysis.values import in_library, written
-from irscope.fusion import EdgeVerdict, compiler_of, policy_for
+from irscope.fusion import EdgeVerdict, Policy, compiler_of, policy_for
 from irscope.fusion.policy import WithOptions
 from irscope.graph import Graph, Node
 from irscope.lint.claims import CANNOT
@@ -19,7 +19,7 @@ from irscope.lint.proven.fix import Answer, Attempt, Outcome, ProvenFix, Saving
 from irscope.lint.proven.lines import lines_of
 from irscope.lint.proven.site import RefusedEdge
 from irscope.lint.proven.table import Candidate, candidates_for
-from irscope.lint.proven.trial import Pair, Scope, Standing, edited, failure, plan_changed, standing, traced
+from irscope.lint.proven.trial import Pair, Scope, Standing, became, edited, plan_changed, standing, traced
 from irscope.lint.regions import Surroundings
 from irscope.lint.view import ModuleView
 
@@ -76,6 +76,18 @@ class Engine:
             known = self._answers[ends] = self._found(verdict, *ends)
         return known
 
+    def attempt(self, verdict: EdgeVerdict, key: str) -> ProvenFix | Outcome | None:
+        """What becomes of one candidate; None where it does not apply, or is for other reasons of refusal."""
+        ends = self._ends(verdict)
+        edge = self._edge(verdict, *ends) if ends is not None else None
+        found = ((candidate, edit) for candidate, edit in candidates_for(edge) if candidate.key == key) if edge is not None else iter(())
+        one = next(found, None)
+        return self._tried(edge, *one) if edge is not None and one is not None else None
+
+    def _edge(self, verdict: EdgeVerdict, producer: Node, consumer: Node) -> RefusedEdge:
+        graph = self.home[producer]
+        return RefusedEdge(graph, producer, consumer, verdict.rule, self.compiler, self.view.survey.users(graph), self.stored)
+
     def _ends(self, verdict: EdgeVerdict) -> Pair | None:
         """The edge in the module: by its nodes, else by those that they come from; None where the module has no such edge."""
         producer, consumer = (traced(node, self.home) for node in (verdict.producer, verdict.consumer))
@@ -94,12 +106,10 @@ class Engine:
         return "the compiler made one of them itself; no operator of the text stands for it"
 
     def _found(self, verdict: EdgeVerdict, producer: Node, consumer: Node) -> Answer:
-        graph = self.home[producer]
         if self.view.optimised:
             return Answer(why_not="the text is what the compiler made of the program; fixes are tried on text from before its optimisation",
                           compiler=self.compiler)
-        users = self.view.survey.users(graph)
-        edge = RefusedEdge(graph, producer, consumer, verdict.rule, self.compiler, users, self.stored)
+        edge = self._edge(verdict, producer, consumer)
         attempts: list[Attempt] = []
         untried: list[str] = []
         for candidate, edit in candidates_for(edge):
@@ -116,7 +126,7 @@ class Engine:
         """The option of the compiler under which the edge is fused, and the whole program starts fewer kernels or moves fewer bytes."""
         own = edge.producer, edge.consumer
         for flag, does, after in self._options:
-            if failure(self._all, after, own) is None:
+            if self._all.edges.get(own, "none") != "all" and became(self._all, after, own) is Outcome.FUSED:
                 words = f"{self._called(own[0])} and {self._called(own[1])} are fused under {flag}; {does}"
                 fix = ProvenFix(OPTION, words, self._all.less(after), nodes=self.size, flag=flag)
                 return self._with_effects(fix, self._all, after, own)
@@ -124,13 +134,21 @@ class Engine:
 
     @cached_property
     def _all(self) -> Standing:
-        """The plan of the whole program as it is."""
+        """The plan of the whole program as it is, through the rewriting of the policy's compiler."""
+        policy, module = self._policy, self.view.module
+        if isinstance(policy, WithOptions) and not policy.rewrites(module):
+            plans = policy.plan_changed(module, self.planned.device)
+            return standing(Planned.of(module, plans, self.planned.policy), self.home, self.machine)
         return standing(self.planned, self.home, self.machine)
+
+    @cached_property
+    def _policy(self) -> Policy:
+        return policy_for(self.planned.policy, self.view.module)
 
     @cached_property
     def _options(self) -> list[tuple[str, str, Standing]]:
         """The whole program planned under each option of the compiler: one plan each for all edges."""
-        policy = policy_for(self.planned.policy, self.view.module)
+        policy = self._policy
         found: list[tuple[str, str, Standing]] = []
         for flag, does, under in policy.options() if isinstance(policy, WithOptions) else ():
             try:
@@ -151,8 +169,12 @@ class Engine:
         after = self._standing(scope, edit)
         if before is None or after is None:
             return Outcome.UNPLANNED
-        failed = failure(before, after, pair)
-        return failed if failed is not None else self._fix(edge, candidate, edit, scope, before, after)
+        if before.edges.get(pair) == "all":
+            return Outcome.NOT_REFUSED
+        outcome = became(before, after, pair, edit.changes)
+        if outcome not in (Outcome.FUSED, Outcome.SMALLER):
+            return outcome
+        return replace(self._fix(edge, candidate, edit, scope, before, after), outcome=outcome)
 
     def _scope(self, edge: RefusedEdge, edit: Edit) -> Scope:
         graph, module = edge.graph, self.view.module

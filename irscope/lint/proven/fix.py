@@ -7,11 +7,14 @@ from enum import Enum
 
 
 class Outcome(Enum):
-    """What became of a change that did not help; the value is a sentence about several: ``{what} ...``."""
+    """What a change makes of an edge; the value says so in words."""
 
+    FUSED = "the edge, or what took its place, is fused"
+    SMALLER = "what took the place of the edge carries less than half of its bytes"
     UNDONE = "the compiler rewrites the changed program into the same kernels"
     REFUSED = "the edge is refused all the same"
     DEARER = "the kernels start more often or move more bytes"
+    NOT_REFUSED = "rewritten from its source once more, the program has no such refusal"
     UNPLANNED = "the changed program cannot be planned"
 
 
@@ -32,7 +35,7 @@ class ProvenFix:
     the change replaces and those in their place, as lines. ``places`` are the lines of the user's program that they come from.
     ``gained`` and ``lost`` are other edges, by the names of the text, that are fused now, or no longer. ``nodes`` is the number of
     operators that were planned: all of the program, or those around the edge (``is_whole`` tells which). ``flag`` is an option of the
-    compiler, where the change is one.
+    compiler, where the change is one. ``outcome``: whether the edge is fused, or a smaller one took its place.
     """
 
     key: str
@@ -46,6 +49,7 @@ class ProvenFix:
     nodes: int = 0
     is_whole: bool = True
     flag: str = ""
+    outcome: Outcome = Outcome.FUSED
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,15 +34,19 @@ class Candidate:
         return rule in wanted or EVERY in wanted
 
 
-LIBRARY = ("library-call", "not-loop-fusible", "no-case", "consumer-not-fusible", "operand-not-fusible", "producer-not-fusible")
+LIBRARY = ("library-call", "not-loop-fusible", "no-case", "consumer-not-fusible", "operand-not-fusible", "producer-not-fusible",
+           "extern-kernel", "stands-alone", "one-anchor", "two-complex", "opaque", "not-tried", "scatter-result", "several-results")
 """Refusals because one end is no loop."""
 REPEATED = ("can-not-duplicate", "expensive-twice", "not-profitable", "too-many-copies", "shifted-by-its-maximum", "slower",
-            "code-duplication", "multi-consumer", "path", "output", "stored-for-others", "repeated-work", "read-twice")
+            "code-duplication", "multi-consumer", "path", "output", "stored-for-others", "repeated-work", "read-twice", "cycle",
+            "intermediate-node", "peak-memory", "")
 """Refusals because the producer would be computed more than once."""
 SHAPES = ("concatenate", "not-tiled", "bitcast-consumer", "only-bitcast-users", "complex-into-shape", "injective-into-reduce",
-          "injective-into-complex", "prologue", "reordered", "reshaped", "moved", "no-shared-data", "other-loops", "reads-whole")
+          "injective-into-complex", "prologue", "reordered", "reshaped", "moved", "no-shared-data", "other-loops", "reads-whole",
+          "index-mismatch", "iteration-space-mismatch", "concatenation")
 """Refusals because of a movement between the two."""
-REDUCED = ("reduce-epilogue", "reduce-after-reduce", "too-many-reductions", "major-reduction", "shared-memory", "reduce-out")
+REDUCED = ("reduce-epilogue", "reduce-after-reduce", "too-many-reductions", "major-reduction", "shared-memory", "reduce-out", "other-loops",
+           "reduction-then-other-loops", "iteration-space-mismatch", "long-row")
 """Refusals because of reductions."""
 
 TABLE: tuple[Candidate, ...] = (
@@ -100,35 +104,31 @@ TABLE: tuple[Candidate, ...] = (
         {"": "move the operands of {p} instead of its result, which {c} moves"},
         movement.movement_before, {EVERY: (*LIBRARY, *SHAPES, *REPEATED, *REDUCED)}),
     Candidate(
+        "reader-before-movement", "what follows the movement before it",
+        {"": "apply what reads {c} to {p} itself, and move its result"},
+        movement.reader_before_movement, {EVERY: (*LIBRARY, *SHAPES, *REPEATED, *REDUCED)}),
+    Candidate(
+        "scale-after-product", "the scale after the product",
+        {"": "scale the result of {c} instead of its operand (which {p} scales)"},
+        products.scaled_after, {EVERY: (*LIBRARY, *SHAPES, *REPEATED)}),
+    Candidate(
         "scale-before-sum", "the scale before the sum",
         {"": "scale what {p} sums instead of its result (which {c} scales)"},
         reductions.scaled_before, {EVERY: (*REDUCED, *LIBRARY, *REPEATED)}),
     Candidate(
-        "scale-after-sum", "the scale after the sum",
-        {"": "scale the result of {c} instead of what it sums"},
-        reductions.scaled_after, {EVERY: (*REDUCED, *LIBRARY, *REPEATED)}),
-    Candidate(
-        "split-reduction", "the reduction in two steps",
-        {"": "reduce in two steps, first over the last axis alone"},
-        reductions.split, {EVERY: (*REDUCED, *LIBRARY, *REPEATED)}),
-    Candidate(
         "reduce-pieces", "a reduction of each piece",
         {"": "reduce each piece of {p} and combine the results, instead of {c} over all of it"},
-        pieces.reduced_apart, {EVERY: ("concatenate", *LIBRARY, *REPEATED)}),
-    Candidate(
-        "nest-concatenation", "concatenations of up to eight pieces",
-        {"": "concatenate up to eight pieces at a time, and then the results"},
-        pieces.nested, {"xla-cpu": ("concatenate",)}),
+        pieces.reduced_apart, {EVERY: (*SHAPES, *LIBRARY, *REPEATED)}),
     Candidate(
         "choose-pieces", "a choice among padded pieces",
         {"jax": "write the concatenation as jnp.where(index < n, jnp.pad(a, ...), jnp.pad(b, ...)), which is computed in its reader",
          "torch": "write the concatenation as torch.where(index < n, F.pad(a, ...), F.pad(b, ...)), which is computed in its reader",
          "": "write the concatenation as a choice among the padded pieces by their index"},
-        pieces.chosen, {EVERY: ("concatenate", "too-many-copies", *LIBRARY)}),
+        pieces.chosen, {EVERY: ("too-many-copies", *SHAPES, *LIBRARY)}),
     Candidate(
         "apply-to-pieces", "the reader on each piece",
         {"": "apply {c} to each piece, before {p}"},
-        pieces.applied_to_pieces, {EVERY: ("concatenate", "too-many-copies", *LIBRARY)}),
+        pieces.applied_to_pieces, {EVERY: ("too-many-copies", *SHAPES, *LIBRARY)}),
     Candidate(
         "reciprocal", "a multiplication by the reciprocal",
         {"": "multiply by the reciprocal instead of dividing (the last digit may differ)"},
@@ -148,13 +148,6 @@ TABLE: tuple[Candidate, ...] = (
         {"jax": "compute {p} a second time for {c}, from operands that jax.lax.optimization_barrier returns (or under jax.checkpoint)",
          "": "compute {p} a second time for {c}, from operands behind an optimization barrier"},
         duplicates.duplicate_behind_barrier, {"xla-cpu": (*REPEATED, "root"), "xla-gpu": (*REPEATED, "root")}),
-    Candidate(
-        "store-operand", "a kernel boundary before the producer",
-        {"jax": "pass the largest operand of {p} through jax.lax.optimization_barrier: its kernel ends there",
-         "": "pass the largest operand of {p} through an optimization barrier: its kernel ends there"},
-        equivalents.stored_operand,
-        {"xla-cpu": ("too-many-copies", "too-many-reductions", "not-profitable"),
-         "xla-gpu": ("slower", "code-duplication", "too-many-buffers", "too-many-reductions", "shared-memory", "triton-unsupported")}),
 )
 """In the order in which they are tried."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.summary import describe_type
+from irscope.analysis.values import size
 from irscope.fusion import Plan, compiler_of, policy_for
 from irscope.fusion.policy import FromSource
 from irscope.graph import Graph, Module, Node, callees_first
@@ -47,10 +48,11 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The plan of a scope: for each edge, by the nodes of the module that its ends stand for, how it is fused; the kernels, each by the
-    operators that it computes; and the costs."""
+    """The plan of a scope: for each edge, by the nodes of the module that its ends stand for, how it is fused, and
+    the bytes that go through memory over it; the kernels, each by the operators that it computes; and the costs."""
 
     edges: Mapping[Pair, str]
+    carried: Mapping[Pair, float]
     groups: Mapping[tuple[str, ...], int]
     kernels: float
     bytes: float
@@ -92,6 +94,7 @@ def plan_changed(module: Module, policy: str, device: str | None) -> list[Plan]:
 def standing(planned: Planned, home: Mapping[Node, Graph], machine: Machine) -> Standing:
     """The edges and costs of a plan. ``home`` are the nodes of the module to which edges are traced."""
     edges: dict[Pair, str] = {}
+    carried: dict[Pair, float] = {}
     for plan in planned.plans:
         for verdict in plan.verdicts:
             ends = traced(verdict.producer, home), traced(verdict.consumer, home)
@@ -99,9 +102,11 @@ def standing(planned: Planned, home: Mapping[Node, Graph], machine: Machine) -> 
                 continue
             pair = ends[0], ends[1]
             edges[pair] = max(edges.get(pair, "all"), verdict.fused, key=("all", "some", "none").index)
+            if verdict.fused != "all":
+                carried[pair] = carried.get(pair, 0.0) + size(verdict.producer)
     groups = Counter(tuple(sorted(f"{node.op.name} {describe_type(node.type)}" for node in group.nodes))
                      for plan in planned.plans for group in plan.groups if not planned.starts_nothing(group))
-    return Standing(edges, groups, planned.launches, planned.traffic, planned.us(machine))
+    return Standing(edges, carried, groups, planned.launches, planned.traffic, planned.us(machine))
 
 
 def traced(node: Node, home: Mapping[Node, Graph]) -> Node | None:
@@ -113,13 +118,28 @@ def traced(node: Node, home: Mapping[Node, Graph]) -> Node | None:
     return node
 
 
-def failure(before: Standing, after: Standing, edge: Pair) -> Outcome | None:
-    """Why a change does not help; None if the edge, or what became of it, is fused and the costs have fallen."""
+def became(before: Standing, after: Standing, edge: Pair, changed: Collection[Node] = ()) -> Outcome:
+    """What a change makes of an edge, if the costs have fallen: it, or what took its place, is fused, or what goes through memory there is
+    less than half; else why the change does not help. Kernels may start more often only if all that the edge carries is saved.
+
+    What took its place are the edges between what stands for its ends; where nothing stands for the consumer any more, those to what
+    replaced the other nodes that were ``changed``.
+    """
     ends = set(edge)
+    if changed and not any(edge[1] in pair for pair in after.edges):
+        ends.update(changed)
     if before.groups == after.groups and (before.kernels, before.bytes) == (after.kernels, after.bytes):
         return Outcome.UNDONE
-    if any(fused == "none" or (fused == "some" and pair == edge) for pair, fused in after.edges.items() if ends.issuperset(pair)):
+    left = [pair for pair, fused in after.edges.items()
+            if ends.issuperset(pair) and (fused == "none" or (fused == "some" and pair == edge))]
+    carried = before.carried.get(edge, 0.0)
+    shrinks = edge not in left and 2 * sum(after.carried[pair] for pair in left) <= carried
+    if left and not shrinks:
         return Outcome.REFUSED
-    if after.kernels > before.kernels or after.bytes > before.bytes or after.us > before.us:
+    if after.bytes > before.bytes or after.us > before.us:
         return Outcome.DEARER
-    return None if after.kernels < before.kernels or after.bytes < before.bytes else Outcome.REFUSED
+    if after.kernels > before.kernels and before.bytes - after.bytes < max(carried, 1.0):
+        return Outcome.DEARER
+    if after.kernels == before.kernels and after.bytes == before.bytes:
+        return Outcome.REFUSED
+    return Outcome.SMALLER if left else Outcome.FUSED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.lint.proven.fix import Answer, Attempt, Outcome, ProvenFix, Saving
-from irscope.lint.savings import counted, human_bytes, human_us
+from irscope.lint.savings import counted, human_bytes
 
 COMPILERS = {"xla-cpu": "XLA", "xla-gpu": "XLA", "tvm": "TVM", "inductor": "Inductor", "irscope": "irscope's compiler"}
 LISTED = 3
@@ -14,6 +14,7 @@ MADE = {
     Outcome.UNDONE: "{compiler} rewrites {what} into the same kernels",
     Outcome.REFUSED: "with {what} the edge is refused all the same",
     Outcome.DEARER: "{what} costs more kernels, bytes or time",
+    Outcome.NOT_REFUSED: "a program from before {compiler}'s optimisation has no such refusal where irscope tried {what}",
     Outcome.UNPLANNED: "irscope cannot plan {what}",
 }
 
@@ -46,7 +47,8 @@ def answer_lines(answer: Answer) -> list[str]:
 def effects(fix: ProvenFix) -> str:
     """``saves 1 kernel, 32 KiB, about 0.6 us, planned again with the change (12 operators); also fuses %a -> %b``."""
     scope = f"all {counted(fix.nodes, 'operator')}" if fix.is_whole else f"the {counted(fix.nodes, 'operator')} around the edge"
-    text = f"saves {saved(fix.saves)}, by a plan of the changed program ({scope})"
+    less = "" if fix.outcome is Outcome.FUSED else "a smaller edge takes its place, which is not fused; "
+    text = f"{less}saves {saved(fix.saves)}, by a plan of the changed program ({scope})"
     for what, pairs in (("also fuses", fix.gained), ("no longer fuses", fix.lost)):
         if pairs:
             named = ", ".join(f"%{one} -> %{other}" for one, other in pairs[:LISTED])
@@ -55,10 +57,11 @@ def effects(fix: ProvenFix) -> str:
 
 
 def saved(saves: Saving) -> str:
-    """``1 kernel, 32 KiB, about 0.6 us``."""
-    parts = [counted(round(saves.kernels), "kernel")] if saves.kernels else []
+    """``1 kernel, 32 KiB``."""
+    parts = [counted(round(saves.kernels), "kernel")] if saves.kernels > 0 else []
     parts += [human_bytes(saves.bytes)] if saves.bytes else []
-    return ", ".join([*parts, *([f"about {human_us(saves.us)}"] if saves.us > 0 else [])])
+    more = f" (and starts {counted(round(-saves.kernels), 'kernel')} more)" if saves.kernels < 0 else ""
+    return ", ".join(parts) + more
 
 
 def _failures(attempts: Sequence[Attempt], compiler: str) -> str:

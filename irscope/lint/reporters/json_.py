@@ -130,6 +130,7 @@ def answer_dict(answer: Answer) -> dict[str, object]:
         return worth
     return worth | {
         "candidate": fix.key,
+        "outcome": fix.outcome.name.lower(),
         "before": list(fix.before),
         "after": list(fix.after),
         "places": list(fix.places),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.analysis.values import body_operator, number, size
+from irscope.analysis.values import body_operator, number
 from irscope.graph import Node
 from irscope.lint.edits import Edit, Site
 from irscope.lint.proven.site import RefusedEdge, tensor
@@ -37,17 +37,3 @@ def scattered_into(edge: RefusedEdge) -> Edit | None:
     other = next(operand for operand in total.operands if operand is not scatter)
     return Edit({total: lambda site: site.copy(scatter, site.new(other), *(site.new(o) for o in scatter.operands[1:]))},
                 (other, *scatter.operands[1:]))
-
-
-def stored_operand(edge: RefusedEdge) -> Edit | None:
-    """The producer reads its largest operand through a barrier, so that its kernel is the small one that is computed again."""
-    reads = [one for one in edge.producer.operands if one not in edge.stored and one.op is not hlo.constant and tensor(one) is not None]
-    if not reads or edge.producer.op is hlo.opt_barrier:
-        return None
-    largest = max(reads, key=size)
-
-    def make(site: Site) -> Node:
-        fenced = site.op(hlo.opt_barrier, site.new(largest), type=largest.type)
-        return site.copy(edge.producer, *(fenced if operand is largest else site.new(operand) for operand in edge.producer.operands))
-
-    return Edit({edge.producer: make}, (largest,), True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irscope.analysis.values import dims
 from irscope.graph import Kind, Node
 from irscope.lint.edits import Edit, Site
@@ -12,6 +14,7 @@ from irscope.ops.attributes import Dot, Reduce, Transpose
 MOVES = hlo.named("reshape transpose reverse broadcast copy bitcast")
 """Movement of one operand that keeps every element."""
 REARRANGES = hlo.named("reshape transpose reverse bitcast")
+SPREADS = REARRANGES | hlo.named("broadcast")
 EXACT = hlo.named("negate abs")
 """Arithmetic that gives the same whether it comes before or after a widening cast."""
 
@@ -76,7 +79,7 @@ def movement_before(edge: RefusedEdge) -> Edit | None:
     """``move(p(x, y))`` becomes ``p(move(x), move(y))`` for elementwise p."""
     reader, moved = edge.producer, edge.consumer
     result = tensor(moved)
-    if moved.op not in REARRANGES or reader.op.kind is not Kind.ELEMENTWISE or reader.bodies or result is None or not reader.operands:
+    if moved.op not in SPREADS or reader.op.kind is not Kind.ELEMENTWISE or reader.bodies or result is None or not reader.operands:
         return None
     types = [tensor(operand) for operand in reader.operands]
     if any(type is None for type in types):
@@ -93,6 +96,15 @@ def movement_before(edge: RefusedEdge) -> Edit | None:
         return site.copy(reader, *operands, type=result)
 
     return Edit({moved: make}, tuple(reader.operands))
+
+
+def reader_before_movement(edge: RefusedEdge) -> Edit | None:
+    """``u(move(p), splat)`` becomes ``move(u(p, splat))`` for the elementwise reader u of the movement: it is applied to p itself."""
+    moved = edge.consumer
+    reader = edge.only_user(moved)
+    if reader is None or edge.producer.op is hlo.constant:
+        return None
+    return movement_after(replace(edge, producer=moved, consumer=reader))
 
 
 def _is_splat(node: Node) -> bool:

@@ -12,33 +12,13 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, Dot, Reduce, Slice
 
 FEW = 8
-"""Pieces of one concatenation that XLA's CPU compiler still computes in a loop (``kMaxConcatenateArguments``)."""
-MOST = 4
+"""Pieces that are reduced or computed each by itself."""
+MOST = 8
 """Pieces of a concatenation that is written as choices: each is padded to the size of the whole."""
 
 
 def _concatenation(edge: RefusedEdge) -> Node | None:
     return next((node for node in (edge.producer, edge.consumer) if node.op is hlo.concatenate), None)
-
-
-def nested(edge: RefusedEdge) -> Edit | None:
-    """A concatenation of more than eight pieces becomes one of concatenations of up to eight."""
-    whole = _concatenation(edge)
-    type = tensor(whole) if whole is not None else None
-    if whole is None or type is None or not FEW < len(whole.operands) <= FEW * FEW:
-        return None
-    axis = Concatenate.of(whole).axis
-
-    def make(site: Site) -> Node:
-        parts = []
-        for start in range(0, len(whole.operands), FEW):
-            pieces = [site.new(piece) for piece in whole.operands[start : start + FEW]]
-            length = sum(dims(piece)[axis] for piece in whole.operands[start : start + FEW])
-            shape = (*dims(whole)[:axis], length, *dims(whole)[axis + 1 :])
-            parts.append(site.copy(whole, *pieces, type=shaped(type, shape)) if len(pieces) > 1 else pieces[0])
-        return site.copy(whole, *parts)
-
-    return Edit({whole: make}, whole.operands)
 
 
 def chosen(edge: RefusedEdge) -> Edit | None:

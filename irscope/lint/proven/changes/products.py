@@ -10,8 +10,9 @@ from irscope.graph.builder import Builder
 from irscope.lint.edits import Edit, Site
 from irscope.lint.proven.site import RefusedEdge, tensor
 from irscope.ops import hlo
-from irscope.ops.attributes import Dot
+from irscope.ops.attributes import Broadcast, Dot
 
+SCALES = hlo.named("multiply divide")
 MOST = 2**22
 """Multiplications of a product that is written as a sum."""
 
@@ -75,6 +76,34 @@ def summed(edge: RefusedEdge) -> Edit | None:
                        bodies=(_sum(TensorType(result.dtype, ())),))
 
     return Edit({dot: make}, dot.operands)
+
+
+def scaled_after(edge: RefusedEdge) -> Edit | None:
+    """``(x * s) @ y`` becomes ``(x @ y) * s`` where s is one number, or is the same along the dimensions that are contracted."""
+    scale, dot = edge.producer, edge.consumer
+    result, wide = tensor(dot), tensor(scale)
+    if dot.op is not hlo.dot or scale.op not in SCALES or dot.operands.count(scale) != 1 or result is None or wide is None:
+        return None
+    side = dot.operands.index(scale)
+    attrs = Dot.of(dot)
+    batches, contracted = attrs.batch_dims[side], attrs.contracting_dims[side]
+    free = [d for d in range(len(wide.shape)) if d not in batches and d not in contracted]
+    start = len(batches) + (0 if side == 0 else len(result.shape) - len(batches) - len(free))
+    at = {d: n for n, d in enumerate(batches)} | {d: start + n for n, d in enumerate(free)}
+    spread = next((o for o in reversed(scale.operands) if o.op is hlo.broadcast and set(Broadcast.of(o).dimensions) <= at.keys()), None)
+    if spread is None or (scale.op is hlo.divide and spread is not scale.operands[1]) or wide.dtype != result.dtype:
+        return None
+    value = next((o for o in scale.operands if o is not spread), None)
+    places = tuple(at[d] for d in Broadcast.of(spread).dimensions)
+    if value is None or list(places) != sorted(places):
+        return None
+
+    def make(site: Site) -> Node:
+        product = site.copy(dot, *(site.new(value if o is scale else o) for o in dot.operands))
+        small = site.op(hlo.broadcast, site.new(spread.operands[0]), type=result, attrs={"dimensions": places})
+        return site.op(scale.op, product, small, type=result)
+
+    return Edit({dot: make}, (value, spread.operands[0], *dot.operands))
 
 
 def _spread(site: Site, node: Node, wide: TensorType, places: tuple[int, ...]) -> Node:

@@ -1,13 +1,13 @@
-"""Changes of reductions: two become one, one becomes two, and what scales a sum is applied before or after it."""
+"""Changes of reductions: two become one, and what scales a sum is applied before it."""
 
 from __future__ import annotations
 
 from irscope.analysis.values import body_operator, dims, number
-from irscope.graph import Node, TensorType
+from irscope.graph import Node
 from irscope.lint.edits import Edit, Site
 from irscope.lint.proven.site import RefusedEdge, shaped, tensor
 from irscope.ops import hlo
-from irscope.ops.attributes import Broadcast, Reduce
+from irscope.ops.attributes import Reduce
 
 NEUTRAL = {hlo.add: 0.0, hlo.multiply: 1.0, hlo.maximum: float("-inf"), hlo.minimum: float("inf")}
 """Where a reduction by each operator begins."""
@@ -38,25 +38,6 @@ def merged(edge: RefusedEdge) -> Edit | None:
     return Edit({second: make}, (first.operands[0],))
 
 
-def split(edge: RefusedEdge) -> Edit | None:
-    """A reduction over several dimensions becomes one over the last of them and one over the others."""
-    reduce = next((node for node in (edge.producer, edge.consumer) if is_plain(node) and len(Reduce.of(node).dimensions) > 1), None)
-    if reduce is None:
-        return None
-    source, result = tensor(reduce.operands[0]), tensor(reduce)
-    if source is None or result is None:
-        return None
-    *outer, inner = sorted(Reduce.of(reduce).dimensions)
-    between = TensorType(result.dtype, tuple(n for d, n in enumerate(source.shape) if d != inner))
-
-    def make(site: Site) -> Node:
-        begin = site.new(reduce.operands[1])
-        first = site.copy(reduce, site.new(reduce.operands[0]), begin, type=between, attrs={**reduce.attrs, "dimensions": (inner,)})
-        return site.copy(reduce, first, begin, attrs={**reduce.attrs, "dimensions": tuple(outer)})
-
-    return Edit({reduce: make}, (reduce.operands[0],))
-
-
 def scaled_before(edge: RefusedEdge) -> Edit | None:
     """``sum(x) * s`` becomes ``sum(x * s)``: the other operand is broadcast over the dimensions that are summed."""
     total, scale = edge.producer, edge.consumer
@@ -75,29 +56,3 @@ def scaled_before(edge: RefusedEdge) -> Edit | None:
         return site.copy(total, scaled, site.new(total.operands[1]))
 
     return Edit({scale: make}, (total.operands[0], other))
-
-
-def scaled_after(edge: RefusedEdge) -> Edit | None:
-    """``sum(x * s)`` becomes ``sum(x) * s`` where s is the same along the dimensions that are summed."""
-    scale, total = edge.producer, edge.consumer
-    if not is_plain(total) or body_operator(total) is not hlo.add or total.operands[0] is not scale or scale.op not in SCALES:
-        return None
-    result, source = tensor(total), tensor(scale)
-    if result is None or source is None or not source.dtype.is_float:
-        return None
-    reduced = Reduce.of(total).dimensions
-    kept = [d for d in range(len(source.shape)) if d not in reduced]
-    for other in scale.operands[:0:-1] if scale.op is hlo.divide else scale.operands[::-1]:
-        if other.op is not hlo.broadcast or not set(Broadcast.of(other).dimensions).isdisjoint(reduced):
-            continue
-        value = next((o for o in scale.operands if o is not other), None)
-        if value is None:
-            return None
-        dims = tuple(kept.index(d) for d in Broadcast.of(other).dimensions)
-
-        def make(site: Site, value: Node = value, other: Node = other, dims: tuple[int, ...] = dims) -> Node:
-            small = site.op(hlo.broadcast, site.new(other.operands[0]), type=result, attrs={"dimensions": dims})
-            return site.op(scale.op, site.copy(total, site.new(value), site.new(total.operands[1])), small, type=result)
-
-        return Edit({total: make}, (value, other.operands[0]))
-    return None
