@@ -27,8 +27,8 @@ WHOLE = 400
 """Operators up to which a trial plans all of a program; of larger ones it plans the kernels around the edge."""
 TIMES = 2
 """Trials plan at most so many times the operators of the program..."""
-AT_LEAST = 2000
-"""...or so many, where it is small: about half a second of XLA's rewriting and fusion."""
+AT_LEAST = 1000
+"""...or so many, where it is small: about a third of a second of XLA's rewriting and fusion."""
 OPTION = "compiler-option"
 """The key of a fix that is an option of the compiler."""
 
@@ -78,11 +78,15 @@ class Engine:
 
     def attempt(self, verdict: EdgeVerdict, key: str) -> ProvenFix | Outcome | None:
         """What becomes of one candidate; None where it does not apply, or is for other reasons of refusal."""
-        ends = self._ends(verdict)
-        edge = self._edge(verdict, *ends) if ends is not None else None
+        edge = self.edge_of(verdict)
         found = ((candidate, edit) for candidate, edit in candidates_for(edge) if candidate.key == key) if edge is not None else iter(())
         one = next(found, None)
         return self._tried(edge, *one) if edge is not None and one is not None else None
+
+    def edge_of(self, verdict: EdgeVerdict) -> RefusedEdge | None:
+        """The edge of a verdict in the primitives of the text; None where they have none."""
+        ends = self._ends(verdict)
+        return self._edge(verdict, *ends) if ends is not None else None
 
     def _edge(self, verdict: EdgeVerdict, producer: Node, consumer: Node) -> RefusedEdge:
         graph = self.home[producer]

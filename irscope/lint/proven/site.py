@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 
 from irscope.graph import Graph, Node, TensorType
+
+
+NEAR = 64
+"""Nodes above the consumer among which the producer is looked for, where the compiler made one edge of a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,22 @@ class RefusedEdge:
     def is_alone(self) -> bool:
         """Whether the consumer is the only user of the producer, whose value does not leave the graph."""
         return not self.others and self.producer is not self.graph.root
+
+    def steps(self) -> Iterator[RefusedEdge]:
+        """The edges of the text on the shortest path between the ends: itself, where the consumer reads the producer."""
+        came: dict[Node, Node] = {self.consumer: self.consumer}
+        queue = [self.consumer]
+        for node in queue:
+            if node is self.producer or len(came) > NEAR:
+                break
+            for operand in node.operands:
+                if operand not in came and operand.index >= self.producer.index:
+                    came[operand] = node
+                    queue.append(operand)
+        node = self.producer
+        while node in came and node is not self.consumer:
+            yield replace(self, producer=node, consumer=came[node])
+            node = came[node]
 
     def only_user(self, node: Node) -> Node | None:
         """The only user of a node; None if there are several, or none."""

@@ -153,9 +153,10 @@ TABLE: tuple[Candidate, ...] = (
 
 
 def candidates_for(edge: RefusedEdge) -> Iterator[tuple[Candidate, Edit]]:
-    """The candidates that apply to an edge, with their edits."""
+    """The candidates that apply to an edge, with their edits; of an edge that is a path in the text, to the first step that they fit."""
+    steps = list(edge.steps())
     for candidate in TABLE:
         if candidate.answers(edge.compiler, edge.rule):
-            edit = candidate.change(edge)
+            edit = next((edit for step in steps if (edit := candidate.change(step)) is not None), None)
             if edit is not None:
                 yield candidate, edit

@@ -82,7 +82,7 @@ def movement_before(edge: RefusedEdge) -> Edit | None:
     if moved.op not in SPREADS or reader.op.kind is not Kind.ELEMENTWISE or reader.bodies or result is None or not reader.operands:
         return None
     types = [tensor(operand) for operand in reader.operands]
-    if any(type is None for type in types):
+    if any(type is None for type in types) or any(dims(operand) != dims(reader) for operand in reader.operands):
         return None
 
     def make(site: Site) -> Node:
