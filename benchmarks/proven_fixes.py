@@ -1,4 +1,4 @@
-"""How many refused edges get a fix: draws edges of a folder of dumps by a seed, and looks for a fix of each as ``--why-not-fused A B`` does.
+"""How many refused edges get a fix: draws edges of a folder of dumps by a seed, and looks for a fix of each.
 
     python benchmarks/proven_fixes.py CORPUS [CORPUS ...] [--edges 150] [--seed 1] [--policy xla-cpu] [--pairs FOLDER]
 
@@ -22,7 +22,7 @@ from irscope.lint import Context
 from irscope.lint.claims import CANNOT
 from irscope.lint.proven import Answer, Outcome
 from irscope.lint.proven.engine import OPTION
-from irscope.lint.proven.table import candidates_for
+from irscope.lint.proven.table import proposals
 from irscope.lint.proven.trial import Scope, edited
 from irscope.lint.settings import Settings
 from irscope.lint.verdicts import answer
@@ -78,7 +78,7 @@ def write_pair(folder: Path, number: int, path: Path, context: Context, verdict:
     edge = engine.edge_of(verdict)
     if edge is None or fix.key == OPTION:
         return
-    edit = next(edit for candidate, edit in candidates_for(edge) if candidate.key == fix.key)
+    edit = next(one.edit for one in proposals(edge) if one.candidate.key == fix.key)
     scope = Scope(engine.view.module, edge.graph, edge.graph.nodes, [edge.graph.result()], True)
     told = {"file": path.name, "edge": verdict.names, "candidate": fix.key, "kernels": fix.saves.kernels, "bytes": fix.saves.bytes,
             "runs": engine.runs(edge.graph), "before": print_module(edited(scope, None)), "after": print_module(edited(scope, edit))}

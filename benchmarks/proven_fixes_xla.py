@@ -3,7 +3,8 @@
     python benchmarks/proven_fixes_xla.py FOLDER          (in an environment with jaxlib 0.10.2, which the pairs must be made for:
                                                            --policy xla-cpu@jaxlib-0.10.2)
 
-A kernel is an instruction of a computation that runs, loops and branches included, other than those that only name values. Each counts once;
+A kernel is an instruction of a computation that runs, loops and branches included, other than those that only name values. Each counts
+once;
 irscope counts the kernels of a loop by its trips, so that what it says is divided by the runs of the graph.
 """
 from __future__ import annotations

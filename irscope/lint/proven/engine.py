@@ -17,8 +17,9 @@ from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
 from irscope.lint.proven.fix import Answer, Attempt, Outcome, ProvenFix, Saving
 from irscope.lint.proven.lines import lines_of
+from irscope.lint.proven.savings import added
 from irscope.lint.proven.site import RefusedEdge
-from irscope.lint.proven.table import Candidate, candidates_for
+from irscope.lint.proven.table import Proposal, proposals
 from irscope.lint.proven.trial import Pair, Scope, Standing, became, edited, plan_changed, standing, traced
 from irscope.lint.regions import Surroundings
 from irscope.lint.view import ModuleView
@@ -29,6 +30,8 @@ TIMES = 2
 """Trials plan at most so many times the operators of the program..."""
 AT_LEAST = 1000
 """...or so many, where it is small: about a third of a second of XLA's rewriting and fusion."""
+LIBRARY_CALLS = ("library-call", "extern-kernel")
+"""Rules that refuse an edge because one end is a call of a library."""
 OPTION = "compiler-option"
 """The key of a fix that is an option of the compiler."""
 
@@ -79,9 +82,8 @@ class Engine:
     def attempt(self, verdict: EdgeVerdict, key: str) -> ProvenFix | Outcome | None:
         """What becomes of one candidate; None where it does not apply, or is for other reasons of refusal."""
         edge = self.edge_of(verdict)
-        found = ((candidate, edit) for candidate, edit in candidates_for(edge) if candidate.key == key) if edge is not None else iter(())
-        one = next(found, None)
-        return self._tried(edge, *one) if edge is not None and one is not None else None
+        one = next((one for one in proposals(edge) if one.candidate.key == key), None) if edge is not None else None
+        return self._tried(edge, one) if edge is not None and one is not None else None
 
     def edge_of(self, verdict: EdgeVerdict) -> RefusedEdge | None:
         """The edge of a verdict in the primitives of the text; None where they have none."""
@@ -116,25 +118,31 @@ class Engine:
         edge = self._edge(verdict, producer, consumer)
         attempts: list[Attempt] = []
         untried: list[str] = []
-        for candidate, edit in candidates_for(edge):
-            found = self._tried(edge, candidate, edit)
+        for proposal in proposals(edge):
+            candidate, found = proposal.candidate, self._tried(edge, proposal)
             if found is None:
                 untried.append(candidate.name)
             elif isinstance(found, ProvenFix):
                 return Answer(found, tuple(attempts), compiler=self.compiler)
             else:
                 attempts.append(Attempt(candidate.key, candidate.name, found))
-        return Answer(self._by_option(edge), tuple(attempts), tuple(untried), compiler=self.compiler)
+        fix, behind = self._by_option(edge)
+        return Answer(fix, tuple(attempts), tuple(untried), behind=behind, compiler=self.compiler)
 
-    def _by_option(self, edge: RefusedEdge) -> ProvenFix | None:
-        """The option of the compiler under which the edge is fused, and the whole program starts fewer kernels or moves fewer bytes."""
+    def _by_option(self, edge: RefusedEdge) -> tuple[ProvenFix | None, str]:
+        """The option of the compiler under which the edge is fused, and the whole program starts fewer kernels or moves fewer bytes;
+        without one, the library call or the option that the refusal comes from."""
         own = edge.producer, edge.consumer
+        behind = "one of the two is a call of a library, which computes nothing else" if edge.rule in LIBRARY_CALLS else ""
         for flag, does, after in self._options:
             if self._all.edges.get(own, "none") != "all" and became(self._all, after, own) is Outcome.FUSED:
                 words = f"{self._called(own[0])} and {self._called(own[1])} are fused under {flag}; {does}"
                 fix = ProvenFix(OPTION, words, self._all.less(after), nodes=self.size, flag=flag)
-                return self._with_effects(fix, self._all, after, own)
-        return None
+                return self._with_effects(fix, self._all, after, own), ""
+            if after.edges.get(own, "none") == "all" and self._all.edges.get(own, "none") != "all":
+                more = Saving(after.kernels - self._all.kernels, after.bytes - self._all.bytes, 0.0)
+                behind = f"under {flag} the edge is fused, but the program costs more ({added(more)})"
+        return None, behind
 
     @cached_property
     def _all(self) -> Standing:
@@ -162,8 +170,9 @@ class Engine:
             found.append((flag, does, standing(Planned.of(self.view.module, plans, self.planned.policy), self.home, self.machine)))
         return found
 
-    def _tried(self, edge: RefusedEdge, candidate: Candidate, edit: Edit) -> ProvenFix | Outcome | None:
+    def _tried(self, edge: RefusedEdge, proposal: Proposal) -> ProvenFix | Outcome | None:
         """The fix that a candidate is, or why it is none; None where it does not fit into the budget."""
+        edit = proposal.edit
         scope = self._scope(edge, edit)
         pair = edge.producer, edge.consumer
         key = scope.graph, tuple(scope.nodes)
@@ -178,7 +187,7 @@ class Engine:
         outcome = became(before, after, pair, edit.changes)
         if outcome not in (Outcome.FUSED, Outcome.SMALLER):
             return outcome
-        return replace(self._fix(edge, candidate, edit, scope, before, after), outcome=outcome)
+        return replace(self._fix(edge, proposal, scope, before, after), outcome=outcome)
 
     def _scope(self, edge: RefusedEdge, edit: Edit) -> Scope:
         graph, module = edge.graph, self.view.module
@@ -200,9 +209,11 @@ class Engine:
         except CANNOT:
             return None
 
-    def _fix(self, edge: RefusedEdge, candidate: Candidate, edit: Edit, scope: Scope, before: Standing, after: Standing) -> ProvenFix:
+    def _fix(self, edge: RefusedEdge, proposal: Proposal, scope: Scope, before: Standing, after: Standing) -> ProvenFix:
+        candidate, edit, step = proposal.candidate, proposal.edit, proposal.step
         how = candidate.how.get(self.framework, candidate.how.get("", ""))
-        words = how.format(p=self._called(edge.producer), c=self._called(edge.consumer))
+        replaced = next(iter(edit.changes))
+        words = how.format(p=self._called(step.producer), c=self._called(step.consumer), x=self._called(replaced))
         old, new = lines_of(scope, edit, self.home)
         saves = before.less(after)
         times = 1.0 if scope.whole else self.runs(edge.graph)

@@ -65,11 +65,13 @@ class Attempt:
 class Answer:
     """What irscope found out about one refused edge: ``fix``, or the ``attempts`` that failed before.
 
-    ``untried`` names the candidates that the budget left out. ``why_not`` says why nothing was tried at all; empty otherwise.
+    ``untried`` names the candidates that the budget left out. ``why_not`` says why nothing was tried at all; empty otherwise. ``behind``:
+    without a fix, the library call or the option of the compiler that the refusal comes from.
     """
 
     fix: ProvenFix | None = None
     attempts: tuple[Attempt, ...] = ()
     untried: tuple[str, ...] = ()
     why_not: str = ""
+    behind: str = ""
     compiler: str = field(default="the compiler")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from irscope.graph import Graph, Node, TensorType
 
-
 NEAR = 64
 """Nodes above the consumer among which the producer is looked for, where the compiler made one edge of a path."""
 

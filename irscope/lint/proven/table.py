@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from irscope.lint.edits import Edit
 from irscope.lint.proven.changes import barriers, duplicates, equivalents, movement, pieces, products, reductions
@@ -18,7 +19,7 @@ class Candidate:
     """A change that may have an edge fused.
 
     ``name`` is a noun phrase for a sentence ("tried: ..."), ``how`` the instruction in the terms of each framework (``jax``, ``torch``,
-    ``relay``; "" for all others), with ``{p}`` and ``{c}`` for the two ends. ``change`` returns the edit, or None where it does not apply.
+    ``relay``; "" for all others), with ``{p}`` and ``{c}`` for the two ends and ``{x}`` for what is replaced. ``change`` returns the edit, or None where it does not apply.
     ``rules`` are the reasons of refusal that it may remove, by compiler or for all.
     """
 
@@ -121,9 +122,9 @@ TABLE: tuple[Candidate, ...] = (
         pieces.reduced_apart, {EVERY: (*SHAPES, *LIBRARY, *REPEATED)}),
     Candidate(
         "choose-pieces", "a choice among padded pieces",
-        {"jax": "write the concatenation as jnp.where(index < n, jnp.pad(a, ...), jnp.pad(b, ...)), which is computed in its reader",
-         "torch": "write the concatenation as torch.where(index < n, F.pad(a, ...), F.pad(b, ...)), which is computed in its reader",
-         "": "write the concatenation as a choice among the padded pieces by their index"},
+        {"jax": "write {x} as jnp.where(index < n, jnp.pad(a, ...), jnp.pad(b, ...)), which is computed in its reader",
+         "torch": "write {x} as torch.where(index < n, F.pad(a, ...), F.pad(b, ...)), which is computed in its reader",
+         "": "write {x} as a choice among the padded pieces by their index"},
         pieces.chosen, {EVERY: ("too-many-copies", *SHAPES, *LIBRARY)}),
     Candidate(
         "apply-to-pieces", "the reader on each piece",
@@ -131,13 +132,13 @@ TABLE: tuple[Candidate, ...] = (
         pieces.applied_to_pieces, {EVERY: ("too-many-copies", *SHAPES, *LIBRARY)}),
     Candidate(
         "reciprocal", "a multiplication by the reciprocal",
-        {"": "multiply by the reciprocal instead of dividing (the last digit may differ)"},
+        {"": "multiply by the reciprocal instead of dividing in {x} (the last digit may differ)"},
         equivalents.reciprocal, {EVERY: REPEATED}),
     Candidate(
         "sum-of-products", "a sum of products instead of the product",
-        {"jax": "write the small product as jnp.sum(a * b, axis), which is computed with its neighbours",
-         "torch": "write the small product as (a * b).sum(dim), which is computed with its neighbours",
-         "": "write the small product as a sum of products"},
+        {"jax": "write {x} as jnp.sum(a * b, axis), which is computed with its neighbours",
+         "torch": "write {x} as (a * b).sum(dim), which is computed with its neighbours",
+         "": "write {x} as a sum of products"},
         products.summed, {EVERY: (*LIBRARY, *REPEATED, *REDUCED)}),
     Candidate(
         "duplicate", "a second computation",
@@ -152,11 +153,19 @@ TABLE: tuple[Candidate, ...] = (
 """In the order in which they are tried."""
 
 
-def candidates_for(edge: RefusedEdge) -> Iterator[tuple[Candidate, Edit]]:
-    """The candidates that apply to an edge, with their edits; of an edge that is a path in the text, to the first step that they fit."""
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A candidate that applies: its edit, and the edge of the text that it is about."""
+
+    candidate: Candidate
+    edit: Edit
+    step: RefusedEdge
+
+
+def proposals(edge: RefusedEdge) -> Iterator[Proposal]:
+    """The candidates that apply to an edge, in the order of the table; of an edge that is a path in the text, to the first step that fits."""
     steps = list(edge.steps())
     for candidate in TABLE:
         if candidate.answers(edge.compiler, edge.rule):
-            edit = next((edit for step in steps if (edit := candidate.change(step)) is not None), None)
-            if edit is not None:
-                yield candidate, edit
+            found = (Proposal(candidate, edit, step) for step in steps if (edit := candidate.change(step)) is not None)
+            yield from islice(found, 1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.lint.proven.fix import Answer, Attempt, Outcome, ProvenFix, Saving
-from irscope.lint.savings import counted, human_bytes
+from irscope.lint.proven.fix import Answer, Attempt, Outcome, ProvenFix
+from irscope.lint.proven.savings import saved
+from irscope.lint.savings import counted
 
 COMPILERS = {"xla-cpu": "XLA", "xla-gpu": "XLA", "tvm": "TVM", "inductor": "Inductor", "irscope": "irscope's compiler"}
 LISTED = 3
@@ -27,10 +28,11 @@ def sentence(answer: Answer) -> str:
     if answer.why_not:
         return f"none was tried: {answer.why_not}"
     left = f"; not tried, because it would take more than twice the time of the plan: {_listed(answer.untried)}" if answer.untried else ""
+    behind = f"; {answer.behind}" if answer.behind else ""
     if not answer.attempts:
-        return "irscope knows no change of the source that could help" + left if not left else "nothing was tried" + left
+        return ("nothing was tried" + left if left else "irscope knows no change of the source that could help") + behind
     tried = ", ".join(attempt.name for attempt in answer.attempts)
-    return f"nothing that irscope tried in the source changes this (tried: {tried}): {_failures(answer.attempts, compiler)}{left}"
+    return f"nothing that irscope tried in the source changes this (tried: {tried}): {_failures(answer.attempts, compiler)}{left}{behind}"
 
 
 def answer_lines(answer: Answer) -> list[str]:
@@ -54,14 +56,6 @@ def effects(fix: ProvenFix) -> str:
             named = ", ".join(f"%{one} -> %{other}" for one, other in pairs[:LISTED])
             text += f"; {what} {named}" + (f" and {len(pairs) - LISTED} more" if len(pairs) > LISTED else "")
     return text
-
-
-def saved(saves: Saving) -> str:
-    """``1 kernel, 32 KiB``."""
-    parts = [counted(round(saves.kernels), "kernel")] if saves.kernels > 0 else []
-    parts += [human_bytes(saves.bytes)] if saves.bytes else []
-    more = f" (and starts {counted(round(-saves.kernels), 'kernel')} more)" if saves.kernels < 0 else ""
-    return ", ".join(parts) + more
 
 
 def _failures(attempts: Sequence[Attempt], compiler: str) -> str:

@@ -122,7 +122,8 @@ def _edges(file: FileReport, policy: str, everything: bool, of_pair: bool) -> st
 def _edge(group: list[Edge], policy: str) -> list[str]:
     """One edge, and how many are like it: the reason, the way out, what it costs and where it stands in the user's program."""
     edge, verdict = group[0], group[0].verdict
-    lines = [f"  %{verdict.producer.name} -> %{verdict.consumer.name}  fused: {verdict.fused}  ({verdict.graph.name})"]
+    names = [f"%{name}" + (f" (made of %{origin})" if origin else "") for name, origin in zip(verdict.names, edge.origins, strict=True)]
+    lines = [f"  {' -> '.join(names)}  fused: {verdict.fused}  ({verdict.graph.name})"]
     cost = costs(group)
     what = ", ".join(part for part in (edge.carries, f"costs at most {cost}" if cost else "") if part)
     ends = " -> ".join(f"{op} at {source}" if source else op for op, source in zip(edge.ops, edge.sources, strict=True))

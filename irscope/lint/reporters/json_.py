@@ -109,6 +109,8 @@ def edge_dict(edge: Edge) -> dict[str, object]:
     }
     if verdict.recorded:
         worth["recorded"] = True
+    if any(edge.origins):
+        worth["origins"] = [origin or None for origin in edge.origins]
     if edge.answer is not None:
         worth["fix"] = answer_dict(edge.answer)
     if kernel is not None:
