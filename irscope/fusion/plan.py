@@ -85,7 +85,7 @@ class EdgeVerdict:
     ``fused`` is ``all`` (the consumer's kernel computes the producer, and no other kernel reads it from memory), ``some`` (it does, and
     the producer is stored or recomputed for others) or ``none``. ``reason`` holds the words of the compiler whose policy it is
     (None: it says none), ``rule`` the short name of the rule that decided, ``cause`` the root cause in irscope's words with the numbers
-    that the rule compared, ``counterfactual`` the smallest edit that would have it fused (empty: none is known). ``recorded``: the
+    that the rule compared. ``recorded``: the
     compiler itself decided so in the run that the text is from; it is no prediction. ``releases``: where the releases of the compiler
     decide differently, what each makes of the edge, by name, the newest first.
     """
@@ -97,7 +97,6 @@ class EdgeVerdict:
     reason: str | None = None
     rule: str = ""
     cause: str = ""
-    counterfactual: str = ""
     recorded: bool = False
     releases: tuple[tuple[str, str], ...] = ()
 

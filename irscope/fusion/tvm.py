@@ -58,31 +58,7 @@ class Tvm:
         if partition.group_of(producer) is partition.group_of(consumer):
             return EdgeVerdict(graph, producer, consumer, "all")
         rule, cause = why_not(partition, producer, consumer, lets)
-        return EdgeVerdict(graph, producer, consumer, "none", None, rule, cause, way_out(rule, producer, consumer))
-
-
-WAYS: dict[str, str] = {
-    "opaque": "none: write the operator with others that TVM knows how to fuse",
-    "unknown-op": "none in the graph: register a TOpPattern for the operator",
-    "let": "use {p} where it is read, without binding it by let",
-    "output": "compute {p} a second time for {c}",
-    "multi-consumer": "compute {p} a second time for {c} alone",
-    "reduce-out": "none: TVM starts a new kernel after every reduction",
-    "tuple": "none is needed: a tuple starts no kernel",
-    "complex-into-shape": "let {c} keep the shape of {p}, and change the shape before or after both",
-    "two-complex": "none: a kernel of TVM holds one product, convolution or pooling",
-    "prologue": "apply {p} after {c} instead, where the arithmetic allows it (a scale after a product)",
-    "injective-into-reduce": "leave {p} out: reduce over its operand's axes, and move the result",
-    "depth": "none in the graph: allow more operators in a group (relay.FuseOps.max_depth)",
-    "injective-into-complex": "leave {p} out: compute the operand of {p} in the shape that {c} needs",
-    "path": "compute {p} a second time for {c} alone",
-}
-"""The smallest edit that would have an edge fused, by the rule that refuses it; ``none`` if there is no such edit of the graph."""
-
-
-def way_out(rule: str, producer: Node, consumer: Node) -> str:
-    """The edit, with the names of this edge."""
-    return WAYS[rule].format(p=f"%{producer.name}", c=f"%{consumer.name}")
+        return EdgeVerdict(graph, producer, consumer, "none", None, rule, cause)
 
 
 def why_not(partition: Partition, producer: Node, consumer: Node, lets: set[Node]) -> tuple[str, str]:

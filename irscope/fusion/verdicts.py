@@ -47,31 +47,6 @@ CAUSES: dict[Refusal, str] = {
 }
 
 
-WAYS: dict[Refusal, str] = {
-    Refusal.READ_WHOLE: "apply PRODUCER to the result of CONSUMER instead, where the arithmetic allows it (a scale after a product)",
-    Refusal.STANDS_ALONE: "none while PRODUCER is a {producer_op}; its readers are fused with what follows",
-    Refusal.REPEATED: "broadcast the operands of PRODUCER instead of its result, if PRODUCER is cheap; else none is needed",
-    Refusal.READ_TWICE: "compute PRODUCER a second time for the other order",
-    Refusal.STORED_FOR_OTHERS: "compute PRODUCER a second time for CONSUMER alone",
-    Refusal.OTHER_LOOPS: "compute PRODUCER at the shape at which CONSUMER's kernel runs",
-    Refusal.MOVED: "have CONSUMER read PRODUCER in the order in which it is written, and let the next kernel move the result",
-    Refusal.REORDERED: "work on the dimensions of PRODUCER, and reshape the result: the reshape after PRODUCER joins dimensions that are "
-                       "not contiguous in memory",
-    Refusal.RESHAPED: "let the epilogue work on the shape of PRODUCER, and the next kernel reshape its result",
-    Refusal.ONE_ANCHOR: "none: a kernel holds one contraction, convolution or window",
-    Refusal.CYCLE: "compute PRODUCER a second time for CONSUMER alone",
-    Refusal.LONG_ROW: "shorter rows: reduce in two steps, the first over parts that stay in the caches",
-    Refusal.TOO_LARGE: "none: larger kernels compile slowly and gain nothing",
-    Refusal.SEVERAL_RESULTS: "none while PRODUCER is one of several results of an operator",
-}
-"""The smallest edit that would have an edge fused; ``none`` if there is no such edit of the graph."""
-
-
-def way_out(refusal: Refusal, producer: Node, consumer: Node) -> str:
-    """The edit, with the names of this edge."""
-    return _named(WAYS[refusal], producer, consumer)
-
-
 def cause(refusal: Refusal, producer: Node, consumer: Node) -> str:
     """The reason in a sentence, with the names of this edge."""
     return _named(CAUSES[refusal], producer, consumer)
@@ -116,10 +91,8 @@ def _apart(graph: Graph, producer: Node, consumer: Node, mine: list[Group], why:
     anchor = mine[0].anchor
     if refusal is Refusal.READ_WHOLE and anchor is not None and anchor is not consumer:
         words = f"the kernel of %{consumer.name} also holds %{anchor.name}, a {anchor.op.name}, which reads %{producer.name} from memory"
-        edit = way_out(refusal, producer, anchor)
-        return EdgeVerdict(graph, producer, consumer, "none", None, refusal.value, words, edit)
-    words, edit = cause(refusal, producer, consumer), way_out(refusal, producer, consumer)
-    return EdgeVerdict(graph, producer, consumer, "none", None, refusal.value, words, edit)
+        return EdgeVerdict(graph, producer, consumer, "none", None, refusal.value, words)
+    return EdgeVerdict(graph, producer, consumer, "none", None, refusal.value, cause(refusal, producer, consumer))
 
 
 def _source(node: Node) -> Node:

@@ -11,15 +11,18 @@ from functools import partial
 from irscope.fusion.canonicalise import (
     Canonical,
     attribute_plans,
+    canonicalise,
     early_signs,
     rewrite_early,
     run_cpu,
     unfollowed,
 )
 from irscope.fusion.plan import Plan
+from irscope.fusion.policy import FromSource
 from irscope.fusion.xla.cpu import run
 from irscope.fusion.xla.decisive import decisive, rewritten_alike
 from irscope.fusion.xla.instructions import Computation
+from irscope.fusion.xla.options import CPU_OPTIONS
 from irscope.fusion.xla.printed import other_release, possible, shown_signs
 from irscope.fusion.xla.releases import CPU_RELEASES, LATEST, CpuRelease
 from irscope.fusion.xla.report import from_text, opened, plan_of, taken_apart
@@ -94,6 +97,21 @@ class XlaCpuPolicy:
         """Plan without any rewriting, for texts from right before XLA's fusion pass."""
         with collector_paused():
             return [self.plan(graph) for graph in computations(module)]
+
+    def plan_changed(self, module: Module, device: str | None = None) -> list[Plan]:
+        """A plan of a program that XLA has not seen: rewritten first, and reported in its own nodes."""
+        with collector_paused():
+            canonical = canonicalise(module, partial(run_cpu, rewriting=self.release.rewriting))
+        return attribute_plans(canonical, self.plan_as_written(canonical.module), computations(module))
+
+    def rewrites(self, module: Module) -> bool:
+        """Whether a text is from before XLA's own rewriting."""
+        return self._rewritten(module)[1] is not None
+
+    def options(self) -> list[tuple[str, str, FromSource]]:
+        """See :mod:`irscope.fusion.xla.options`."""
+        under = ((option, option.under(self.release)) for option in CPU_OPTIONS)
+        return [(f"XLA_FLAGS={option.flag}", option.does, XlaCpuPolicy(release)) for option, release in under if release is not None]
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`."""

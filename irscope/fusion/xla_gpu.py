@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from operator import is_
 
-from irscope.fusion.canonicalise import BARRIERS, Canonical, attribute_plans, unfollowed
+from irscope.fusion.canonicalise import BARRIERS, Canonical, attribute_plans, canonicalise, unfollowed
+from irscope.fusion.canonicalise.pipeline import run_gpu
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla import gpu, older_gpu
 from irscope.fusion.xla.copying import fuse_copies
@@ -72,6 +73,13 @@ class XlaGpuPolicy:
                 plans = report_products(plans, module, chosen, canonical.module if canonical is not None else None)
         self._last = (graphs, chosen, plans)
         return list(plans)
+
+    def plan_changed(self, module: Module, device: str | None = None) -> list[Plan]:
+        """A plan of a program that XLA has not seen: rewritten first, and reported in its own nodes."""
+        chosen = device_named(device)
+        with collector_paused():
+            canonical = canonicalise(module, lambda body, kept: run_gpu(body, chosen, kept))
+            return attribute_plans(*self.plan_rewritten(canonical, chosen), computations(module))
 
     def plan_rewritten(self, canonical: Canonical, device: Device) -> tuple[Canonical, list[Plan]]:
         """Plan a rewritten module: first adds the kernels that XLA's earlier passes make of products and normalisations."""
@@ -165,7 +173,7 @@ def _report_joined(plan: Plan) -> Plan:
     for place, verdict in enumerate(plan.verdicts):
         both = kernels.get(verdict.producer, set()) & kernels.get(verdict.consumer, set())
         if verdict.fused == "none" and verdict.graph is plan.graph and both:
-            plan.verdicts[place] = replace(verdict, cause=f"{verdict.cause}; {JOINED}", counterfactual="none is needed")
+            plan.verdicts[place] = replace(verdict, cause=f"{verdict.cause}; {JOINED}")
     return plan
 
 

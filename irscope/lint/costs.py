@@ -11,6 +11,7 @@ from irscope.lint.edits import Edit
 from irscope.lint.fusion import plans, reads_text
 from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
+from irscope.lint.proven.engine import Engine
 from irscope.lint.settings import Settings
 from irscope.lint.view import ModuleView
 from irscope.source import UserError
@@ -89,6 +90,13 @@ class Costs:
     def claims(self) -> Claims | None:
         """Computes what changes save; None if the module cannot be planned."""
         return Claims(self.sized, self.machine) if self.sized is not None else None
+
+    @cached_property
+    def engine(self) -> Engine | None:
+        """Finds what would have refused edges fused; None if the module cannot be planned, or its sizes are open."""
+        if self.inner is not self:
+            return self.inner.engine
+        return Engine(self.view, self.sized, self.machine, self.runs) if self.sized is not None else None
 
     def claim(self, graph: Graph, edit: Edit) -> Claim | None:
         """What an edit of a graph saves in one run of the module; None if that is unknown.

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irscope.analysis.calls import Calls
 from irscope.analysis.cost import is_unsized
 from irscope.analysis.scopes import split_scope
 from irscope.analysis.summary import describe_type, source_line
-from irscope.analysis.values import in_library
+from irscope.analysis.values import in_library, written
 from irscope.fusion.plan import EdgeVerdict
 from irscope.graph import Node, bytes_of
 from irscope.lint.context import Context
 from irscope.lint.kernels import Kernel
+from irscope.lint.proven import Answer
 from irscope.ops import hlo
 from irscope.source import Place
 
@@ -29,7 +30,8 @@ class Edge:
     ``bytes`` go through memory because of this edge in one run, ``us`` is the estimated time that fusing it saves at most: the consumer's
     read; and the producer's write and one launch, if no other edge needs the value stored (no launch between two loop nests of one
     kernel). ``sources`` are the lines of the user's program, otherwise the scopes, of both ends; ``place`` is the consumer in the text;
-    ``kernel`` computes both ends, if the edge was requested and is fused.
+    ``kernel`` computes both ends, if the edge was requested and is fused. ``answer`` says what would have it fused. ``origins`` name the
+    nodes of the text that ends come from which the text does not have.
     """
 
     verdict: EdgeVerdict
@@ -40,6 +42,8 @@ class Edge:
     sources: tuple[str, str] = ("", "")
     place: Place | None = None
     kernel: Kernel | None = None
+    answer: Answer | None = None
+    origins: tuple[str, str] = ("", "")
 
     @property
     def is_apart(self) -> bool:
@@ -77,10 +81,13 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
     for verdict in verdicts:
         node, reader = (context.view.in_text(end, verdict.graph) for end in (verdict.producer, verdict.consumer))
         ops = _operator(context, node) if node else "", _operator(context, reader) if reader else ""
+        roots = tuple(_origin(context, end) if own is None else None for own, end in ((node, verdict.producer), (reader, verdict.consumer)))
+        origins = (roots[0].name if roots[0] else "", roots[1].name if roots[1] else "")
         kernel = kernels.get(verdict) if kernels else None
         carries = describe_type(node.type) if node else ""
         if verdict.fused == "all" or node is None:
-            edges.append(Edge(verdict, ops, carries, kernel=kernel))
+            lines = tuple(source(one) if one is not None else "" for one in (node or roots[0], reader or roots[1]))
+            edges.append(Edge(verdict, ops, carries, sources=(lines[0], lines[1]), kernel=kernel, origins=origins))
             continue
         graph = context.view.graph_of[node]
         alone = stored[verdict.graph, verdict.producer] == 1 and node is not graph.root
@@ -93,10 +100,24 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
             starts = not planned.in_one_call(verdict.producer, verdict.consumer)
         launch = context.costs.machine.launch(context.settings.policy) if starts else 0.0
         us = runs * (context.costs.machine.move_us(read, written) + launch)
-        sources = source(node), source(reader) if reader else ""
+        other = reader or roots[1]
+        sources = source(node), source(other) if other is not None else ""
         place = context.module.source.place(reader.loc) if reader and reader.loc >= 0 else None
-        edges.append(Edge(verdict, ops, carries, runs * (read + written), round(us, 3), sources, place, kernel))
+        edges.append(Edge(verdict, ops, carries, runs * (read + written), round(us, 3), sources, place, kernel, origins=origins))
     return edges
+
+
+def answered(context: Context, edges: list[Edge], most: int) -> list[Edge]:
+    """The edges with what would have them fused: of those that are alike the first is tried, and the ``most`` costliest kinds."""
+    engine = context.costs.engine
+    if engine is None:
+        return edges
+    found: dict[int, Answer] = {}
+    for group in folded(edges)[:most]:
+        if group[0].is_apart and not group[0].verdict.recorded:
+            answer = engine.answer(group[0].verdict)
+            found.update((id(edge), answer) for edge in group)
+    return [replace(edge, answer=found[id(edge)]) if id(edge) in found else edge for edge in edges]
 
 
 def folded(edges: Iterable[Edge]) -> list[list[Edge]]:
@@ -106,6 +127,12 @@ def folded(edges: Iterable[Edge]) -> list[list[Edge]]:
         if edge.is_told:
             alike.setdefault(edge.likeness, []).append(edge)
     return sorted(alike.values(), key=lambda group: -sum(edge.us for edge in group))
+
+
+def _origin(context: Context, node: Node) -> Node | None:
+    """The node of the text that a node comes from which the text does not have."""
+    root = written(node)
+    return root if root is not node and root in context.view.graph_of else None
 
 
 def _operator(context: Context, node: Node) -> str:

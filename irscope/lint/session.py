@@ -16,7 +16,7 @@ from irscope.lint.baseline import read_baseline, read_fusion, unknown_to
 from irscope.lint.config import Config
 from irscope.lint.context import Context
 from irscope.lint.demands import Demands
-from irscope.lint.edges import edges_of
+from irscope.lint.edges import answered, edges_of
 from irscope.lint.evidence import Evidence
 from irscope.lint.fusion import remarks, version_of
 from irscope.lint.gate import check_rule
@@ -32,6 +32,9 @@ from irscope.lint.suppress import Suppressor, fits_path, fits_rule
 from irscope.lint.verdicts import answer, judge_by_log
 from irscope.passes.translate import Translate
 from irscope.source import Finding, Severity, UserError
+
+ANSWERED = 20
+"""Kinds of refused edges for which fixes are tried, the costliest first: as many as a report shows."""
 
 
 @dataclass(slots=True)
@@ -173,7 +176,7 @@ class Session:
                     raise
                 missing = error
                 continue
-            report.edges += edges_of(context, edges, kernels)
+            report.edges += answered(context, edges_of(context, edges, kernels), ANSWERED)
         if missing is not None and not report.edges:
             raise missing
 

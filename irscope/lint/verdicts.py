@@ -79,8 +79,7 @@ def _in_the_text(module: Module, judged: Module, verdicts: Iterable[EdgeVerdict]
         if verdict.graph not in names:
             names[verdict.graph] = {node.name: written(node).name for node in verdict.graph.nodes}
         text = names[verdict.graph]
-        yield replace(verdict, producer=producer, consumer=consumer, cause=_renamed(verdict.cause, text),
-                      counterfactual=_renamed(verdict.counterfactual, text))
+        yield replace(verdict, producer=producer, consumer=consumer, cause=_renamed(verdict.cause, text))
 
 
 def _renamed(words: str, names: Mapping[str, str]) -> str:

@@ -237,7 +237,7 @@ def test_the_plan_counts_kernels_behind_the_pass_and_keeps_the_verdicts_of_the_o
     assert made.kernels() == 2, "the exponential with its sums, and the product"
     verdict = next(v for v in made.verdicts if v.names == ("e", "s"))
     assert verdict.fused == "none" and verdict.rule == "consumer-not-fusible"
-    assert "so that nothing is read back" in verdict.cause and verdict.counterfactual == "none is needed"
+    assert "so that nothing is read back" in verdict.cause
     assert why("xla-gpu", TALLER, "e d", ADD) == "consumer-not-fusible"
     assert made.decisions == [("z", "s")]
 

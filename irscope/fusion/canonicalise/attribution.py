@@ -1,7 +1,8 @@
 """Attribution: maps the plans of a rewritten module to plans of the text from which it was made."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from irscope.fusion.canonicalise.canonical import Canonical
@@ -25,8 +26,10 @@ def attribute_plans(canonical: Canonical, plans: Sequence[Plan], graphs: Iterabl
     exist only in the rewritten module follow, in its names. A kernel is reported with the computation that launches it.
     """
     edges: dict[tuple[Node, Node], EdgeVerdict] = {}
+    graphs = list(graphs)
+    made_of = _made_of((plan.graph for plan in plans), graphs)
     for plan in plans:
-        edges |= {(v.producer, v.consumer): v for v in plan.verdicts if v.graph is plan.graph}
+        edges |= {(v.producer, v.consumer): _with_origins(v, made_of) for v in plan.verdicts if v.graph is plan.graph}
     attributed: list[Plan] = []
     used: set[tuple[Node, Node]] = set()
     for graph in graphs:
@@ -41,9 +44,41 @@ def attribute_plans(canonical: Canonical, plans: Sequence[Plan], graphs: Iterabl
     for plan in plans:
         owner = by_graph.get(plan.graph.name, attributed[-1])
         owner.decisions += plan.decisions
-        owner.verdicts += [v for v in plan.verdicts if v.graph is plan.graph and (v.producer, v.consumer) not in used]
+        owner.verdicts += [edges[ends] for v in plan.verdicts
+                           if v.graph is plan.graph and (ends := (v.producer, v.consumer)) not in used]
     _attribute_groups(plans, attributed)
     return attributed
+
+
+_NAME = re.compile(r"%([\w.\-]*[\w\-])")
+
+
+def _made_of(rewritten: Iterable[Graph], text: Iterable[Graph]) -> dict[str, str]:
+    """For the instructions that the text does not have, the one of the text that each stands for, by name."""
+    known = {node.name for graph in text for node in graph.nodes}
+    return {node.name: node.origin[0].name for graph in rewritten for node in graph.nodes if node.name not in known and node.origin}
+
+
+def _with_origins(verdict: EdgeVerdict, made_of: Mapping[str, str]) -> EdgeVerdict:
+    """A verdict whose cause says of each instruction that the text does not have what it was made of."""
+    if not made_of or "%" not in verdict.cause:
+        return verdict
+    said: set[str] = set()
+
+    def named(match: re.Match[str]) -> str:
+        name = match[1]
+        if name not in made_of or name in said:
+            return match[0]
+        said.add(name)
+        return f"{match[0]} (made of %{made_of[name]})"
+
+    return replace(verdict, cause=_NAME.sub(named, verdict.cause))
+
+
+def _called(node: Node) -> str:
+    """A node by name, and what it was made of where the text has another name for that."""
+    origin = node.origin[0].name if node.origin else node.name
+    return f"%{node.name}" if origin == node.name else f"%{node.name} (made of %{origin})"
 
 
 def _attribute_groups(plans: Sequence[Plan], attributed: Sequence[Plan]) -> None:
@@ -97,9 +132,9 @@ def _verdict(graph: Graph, producer: Node, consumer: Node, canonical: Canonical,
     worst = next((v for v in verdicts if v.fused == "none"), None) or next((v for v in verdicts if v.fused == "some"), verdicts[0])
     cause = worst.cause
     if (source.name, target.name) != (producer.name, consumer.name) or len(path) > 1:
-        names = " -> ".join(f"%{node.name}" for node in (source, *(edge[1] for edge in path)))
+        names = " -> ".join(_called(node) for node in (source, *(edge[1] for edge in path)))
         cause = f"{cause}; XLA has rewritten this edge to {names}" if cause else f"XLA has rewritten this edge to {names}"
-    return EdgeVerdict(graph, producer, consumer, worst.fused, worst.reason, worst.rule, cause, worst.counterfactual)
+    return EdgeVerdict(graph, producer, consumer, worst.fused, worst.reason, worst.rule, cause)
 
 
 def _path(source: Node, target: Node, edges: dict[tuple[Node, Node], EdgeVerdict]) -> list[tuple[Node, Node]]:

@@ -21,14 +21,6 @@ RULES = {
 }
 """Short names of the tests, by the words of the log or of the backend."""
 
-WAYS = {
-    ORDER: "none: the first of the two is computed later",
-    FAR: "write the two next to each other",
-    LITTLE: "none is needed: they share too few bytes to gain anything",
-    "horizontal-size": "none in the graph: torch._inductor.config.cpp.max_horizontal_fusion_size",
-}
-"""The smallest edit for tests whose edit does not depend on the edge; ``none`` if there is no such edit of the graph."""
-
 OF_A_LIBRARY = hlo.named("dot convolution")
 """The name of a library call that computes several source operators."""
 
@@ -39,7 +31,6 @@ class Reason(NamedTuple):
     words: str | None
     rule: str
     cause: str
-    counterfactual: str = ""
 
 
 def verdicts(report: Report) -> Iterator[EdgeVerdict]:
@@ -96,17 +87,15 @@ def reason(report: Report, producer: Node, consumer: Node) -> Reason:
         if buffer is not None and buffer.kind == "extern":
             return _call(report, node, producer)
     if first is not None and first.kind == "nop":
-        return Reason(None, "concatenation", f"{named(producer)} is assembled in memory from pieces that are written separately",
-                      f"read the pieces of {named(producer)} instead")
+        return Reason(None, "concatenation", f"{named(producer)} is assembled in memory from pieces that are written separately")
     if first is None or second is None:
-        return Reason(None, "not-tried", f"{named(producer)} and {named(consumer)} are not computed by loops",
-                      "none: the program has no loops of the two")
+        return Reason(None, "not-tried", f"{named(producer)} and {named(consumer)} are not computed by loops")
     refused = report.scheduler.refused(first.number, second.number)
     test = refused.test if refused is not None else ""
     numbers = refused.numbers if refused is not None else ""
     home, reader = report.scheduler.home[first.name], report.scheduler.home[second.name]
-    cause, edit = _explained(report, test, numbers, (producer, consumer), (home, reader))
-    return Reason(refused.words if refused is not None else None, RULES.get(test, test), cause, edit)
+    cause = _explained(report, test, numbers, (producer, consumer), (home, reader))
+    return Reason(refused.words if refused is not None else None, RULES.get(test, test), cause)
 
 
 def _stored(report: Report, node: Node) -> Buffer | None:
@@ -128,46 +117,36 @@ def _reading(report: Report, producer: Node, consumer: Node) -> Buffer | None:
 def _call(report: Report, node: Node, producer: Node) -> Reason:
     """The reason if ``node``, the producer of the edge or its user, is a library call."""
     name = written(node).op.name
-    edit = f"none while {named(node)} is a call of a library"
-    if node is producer and node.op in (hlo.dot, hlo.add) and "conv" not in name:
-        edit = "torch.compile(mode='max-autotune') has products made from templates, which take pointwise operators as epilogues"
     main = next((n for n in report.program.home[node].nodes if n.op in OF_A_LIBRARY), node)
     part = "" if written(main) is written(node) else f" is part of {written(main).op.name} {named(main)}, which"
     cause = f"{name} {named(node)}{part} is a call of a library: Inductor fuses nothing into it and nothing after it"
-    return Reason(None, "extern-kernel", cause, edit)
+    return Reason(None, "extern-kernel", cause)
 
 
-def _explained(report: Report, test: str, numbers: str, ends: tuple[Node, Node], kernels: tuple[Kernel, Kernel]) -> tuple[str, str]:
-    """A sentence with the names and numbers of this edge, and the smallest edit (empty: none is known)."""
+def _explained(report: Report, test: str, numbers: str, ends: tuple[Node, Node], kernels: tuple[Kernel, Kernel]) -> str:
+    """A sentence with the names and numbers of this edge."""
     (producer, consumer), (first, second) = ends, kernels
     a, b = named(producer), named(consumer)
     if test == BETWEEN:
         between = _between(report, first, second)
         other = f"{named(between)} ({written(between).op.name})" if between is not None else "another kernel"
-        return (f"the kernel of {b} also needs {other}, which needs {a} and is not part of it",
-                f"compute {b} without {other}, and combine it with {other} afterwards")
+        return f"the kernel of {b} also needs {other}, which needs {a} and is not part of it"
     if test in (DIFFERENT_ACCESS, NO_SHARED_DATA):
-        return (f"{b} reads {a} in another order, or other elements of it, than it is written in: {_accesses(first, second)}",
-                f"have {b} read {a} as it is laid out: no slice, transpose or reshape that splits its loops in between")
+        return f"{b} reads {a} in another order, or other elements of it, than it is written in: {_accesses(first, second)}"
     if test == "loops":
-        return (f"the loops of {a} run over {_loops(first)}, those of {b} over {_loops(second)}; the C++ backend joins equal loops only",
-                "give both the same shape")
+        return f"the loops of {a} run over {_loops(first)}, those of {b} over {_loops(second)}; the C++ backend joins equal loops only"
     if test == "reduction-first":
-        return (f"{a} reduces over {list(first.group[1])}, and the loops of {b} over {_loops(second)} share no outer loops with it",
-                f"reduce {a} over the last dimensions of what {b} runs over, so that both share the outer ones")
+        return f"{a} reduces over {list(first.group[1])}, and the loops of {b} over {_loops(second)} share no outer loops with it"
     if test == TOO_LARGE:
-        return f"one kernel takes so many operations: {numbers}", "none in the graph: torch._inductor.config.max_fusion_size"
+        return f"one kernel takes so many operations: {numbers}"
     if test == MEMORY:
-        return (f"memory that could be reused between the two would be kept: {numbers} elements",
-                f"free what {a} alone reads before {b} is computed, or let the two read more in common")
+        return f"memory that could be reused between the two would be kept: {numbers} elements"
     if test == CYCLE:
-        return (f"another kernel needs {a} and is needed by {b}: joining both would close a cycle",
-                f"remove the dependence of {b} on what is between, or compute that without {a}")
+        return f"another kernel needs {a} and is needed by {b}: joining both would close a cycle"
     if test:
-        return f"the scheduler refuses {a} and {b}: {test} {numbers}".strip(), WAYS.get(test, "none is known")
+        return f"the scheduler refuses {a} and {b}: {test} {numbers}".strip()
     attempts = report.scheduler.limits.attempts
-    return (f"{a} and {b} were not tried together: each reader of a buffer is tried with the {attempts} that follow it",
-            "none in the graph: torch._inductor.config.max_fusion_buffer_group_pairwise_attempts")
+    return f"{a} and {b} were not tried together: each reader of a buffer is tried with the {attempts} that follow it"
 
 
 def _between(report: Report, first: Kernel, second: Kernel) -> Node | None:

@@ -110,8 +110,7 @@ def _merged(own: EdgeVerdict, fused: str, words: str | None, module: Module, ver
     places = _places(module, own.producer, own.consumer)
     if places:
         parts.append(places)
-    return replace(own, fused=fused, reason=words, rule=own.rule if agrees else "disagreement", cause="; ".join(parts),
-                   counterfactual=own.counterfactual if agrees else "")
+    return replace(own, fused=fused, reason=words, rule=own.rule if agrees else "disagreement", cause="; ".join(parts))
 
 
 def _places(module: Module, *ends: Node) -> str:

@@ -21,75 +21,56 @@ SMALL_VECTOR_BYTES = 16 * 1024
 
 NOT_FUSIBLE = Rule(
     "operand-not-fusible", "Operand (...) is not fusible",
-    "XLA never fuses a {producer_op} into anything: it has side effects or control flow",
-    "none while {producer} is a {producer_op}; move what does not depend on its side effects out of it")
+    "XLA never fuses a {producer_op} into anything: it has side effects or control flow")
 CONSUMER_NOT_FUSIBLE = Rule(
     "consumer-not-fusible", "[consumer is not fusible: {consumer_op}]",
-    "XLA never fuses anything into a {consumer_op}: it has side effects or control flow",
-    "compute {producer} inside of what {consumer} runs, where it runs a body; else none")
+    "XLA never fuses anything into a {consumer_op}: it has side effects or control flow")
 CAN_NOT_DUPLICATE = Rule(
     "can-not-duplicate", "operand can not be duplicated",
-    "{producer} reads more than one large operand, so that XLA fuses it into all that need it or into none, and one path is not fused",
-    "make that path fusible, or copy {producer} by hand for {consumer}")
+    "{producer} reads more than one large operand, so that XLA fuses it into all that need it or into none, and one path is not fused")
 SHIFTED = Rule(
     "shifted-by-its-maximum", "operand can not be duplicated",
     "a maximum of {producer} is subtracted from it under an exponential; two copies of {producer} may be rounded differently, which the "
-    "exponential would turn into inf or nan, so that XLA computes it once and stores it (since jaxlib 0.11)",
-    "none while the program subtracts the maximum of {producer}; XLA fused it until jaxlib 0.10")
+    "exponential would turn into inf or nan, so that XLA computes it once and stores it (since jaxlib 0.11)")
 CUSTOM = Rule(
     "library-call", "Don't fuse instructions from custom fusions/calls",
-    "{consumer} is a library call (kind=kCustom); nothing fuses into it in this pass",
-    "none in this graph: XLA offloaded {consumer} to a library before fusion")
-LARGE_CONSTANT = Rule("large-constant", "Don't fuse non-scalar constants.", "{producer} is a constant of more than one element",
-                      "make it from an iota or a scalar, or leave it: it is read once")
+    "{consumer} is a library call (kind=kCustom); nothing fuses into it in this pass")
+LARGE_CONSTANT = Rule("large-constant", "Don't fuse non-scalar constants.", "{producer} is a constant of more than one element")
 OUTPUT_FUSED = Rule(
     "output-fused", "Bailing because producer can be output-fused into some operand.",
-    "{producer} adds to a matrix-vector product and is fused into that product's kernel instead",
-    "none is needed: {producer} costs no separate kernel; for another reader, compute it a second time")
+    "{producer} adds to a matrix-vector product and is fused into that product's kernel instead")
 NOT_LOOP_FUSIBLE = Rule(
     "not-loop-fusible", "Producer is not loop-fusible.",
-    "XLA's CPU loops cannot compute {producer}, a {producer_op}, element by element; its result is written to memory first",
-    "none while {producer} is a {producer_op}; write it with elementwise operators and reductions where it can be")
+    "XLA's CPU loops cannot compute {producer}, a {producer_op}, element by element; its result is written to memory first")
 CONCATENATE = Rule(
     "concatenate", "Concatenate fusion is inefficient.",
-    "a concatenation of many pieces, or along a long minor dimension, would branch in the innermost loop",
-    "concatenate at most 8 pieces, along an axis that is not the minor one, or apply {consumer} to the pieces first")
+    "a concatenation of many pieces, or along a long minor dimension, would branch in the innermost loop")
 NOT_PROFITABLE = Rule(
     "not-profitable", "Fusion is not profitable.",
-    "{producer} is expensive and {consumer} reads its elements more than once, so fusing would recompute it",
-    "compute {producer} at the size at which it is read; where it is small, none is needed")
-ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation",
-            "return {consumer}'s result instead, or both in a tuple")
+    "{producer} is expensive and {consumer} reads its elements more than once, so fusing would recompute it")
+ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation")
 EXPENSIVE_TWICE = Rule(
     "expensive-twice", "expensive producer would be duplicated",
-    "{producer} is expensive and has other readers, which would each recompute it",
-    "let {consumer} be its only reader, or compute {producer} twice in the program")
+    "{producer} is expensive and has other readers, which would each recompute it")
 REDUCTIONS = Rule(
     "too-many-reductions", "Too many reductions inside single fusion.",
-    "the kernel of {consumer} already holds as many reductions as XLA puts into one",
-    "reduce stacked arrays at once, or split the result in two")
+    "the kernel of {consumer} already holds as many reductions as XLA puts into one")
 LONE_CONSTANT = Rule("lone-constant", "Not fusing: insufficient non-constant nodes.",
-                     "a kernel of {consumer} and a constant alone would gain nothing",
-                     "none is needed: the constant is part of the code as soon as {consumer} is fused with anything else")
+                     "a kernel of {consumer} and a constant alone would gain nothing")
 PRODUCER_IS_FUSION = Rule("producer-is-fusion", "Not fusing: producer is itself a fusion node.",
-                          "{producer} is a kernel already; on the CPU XLA fuses nothing after a kernel",
-                          "write out in {consumer}'s computation what {producer} computes, instead of the fusion")
+                          "{producer} is a kernel already; on the CPU XLA fuses nothing after a kernel")
 TOO_MANY_COPIES = Rule(
     "too-many-copies", "Code duplication too high",
-    "the kernel of {consumer} reads {producer} at so many different indices that its code would be duplicated too often",
-    "read {producer} by one slice or gather instead of many, or store it on purpose")
+    "the kernel of {consumer} reads {producer} at so many different indices that its code would be duplicated too often")
 MAJOR_REDUCTION = Rule(
     "major-reduction", "Not fusing reductions over major dimensions",
-    "a reduction that keeps the minor dimension is vectorised, which XLA's loops for fusions are not",
-    "reduce along the minor dimension, or transpose the array where it is made")
+    "a reduction that keeps the minor dimension is vectorised, which XLA's loops for fusions are not")
 NO_CASE = Rule(
     "no-case", "Not fusing: not found a fusible case",
-    "{consumer}, a {consumer_op}, is no loop that XLA's CPU emitter can compute operands in; it reads them from memory",
-    "none while {consumer} is a {consumer_op}: XLA's CPU compiler fuses nothing into it, and little after it")
+    "{consumer}, a {consumer_op}, is no loop that XLA's CPU emitter can compute operands in; it reads them from memory")
 IN_PLACE: dict[str, Rule] = {
     words: Rule("in-place", words,
-                "{consumer} writes into a buffer that {producer} also touches; fused, it could overwrite what is still read",
-                "use the same indices and shape for the slice that is read and the update that is written")
+                "{consumer} writes into a buffer that {producer} also touches; fused, it could overwrite what is still read")
     for words in WORDS
 }
 

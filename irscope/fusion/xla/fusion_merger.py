@@ -18,28 +18,21 @@ MOSTLY = 0.5
 """A kernel that transposes this share of its elements transposes most of them."""
 
 NO_LOOP = Rule("not-a-loop", "not a loop fusion",
-               "{producer}'s kernel is made for a reduction, a transposition or a scatter, and is fused into no other",
-               "none while {producer} is a {producer_op}")
-BITCAST = Rule("bitcast-consumer", "not fusing bitcast ops", "some reader of {producer} only reshapes it, which is no kernel",
-               "let the reader take {producer} as it is, and reshape its result")
-CUSTOM = Rule("library-call", "not fusing custom fusions", "some reader of {producer} is a library call or Triton kernel",
-              "none in this graph: XLA made that reader before it fused")
+               "{producer}'s kernel is made for a reduction, a transposition or a scatter, and is fused into no other")
+BITCAST = Rule("bitcast-consumer", "not fusing bitcast ops", "some reader of {producer} only reshapes it, which is no kernel")
+CUSTOM = Rule("library-call", "not fusing custom fusions", "some reader of {producer} is a library call or Triton kernel")
 REDUCTIONS = Rule("other-reduction", "tiled reductions with different shapes",
-                  "{producer}'s kernel and its reader's reduce arrays of different shapes", "reduce both in the same way")
+                  "{producer}'s kernel and its reader's reduce arrays of different shapes")
 TRANSPOSES = Rule("other-transpose", "tiled transposes with different shapes",
-                  "{producer}'s kernel and its reader's transpose arrays of different shapes", "transpose both in the same way")
+                  "{producer}'s kernel and its reader's transpose arrays of different shapes")
 BOTH = Rule("reduce-and-transpose", "MOF-fusion of a transpose and a reduction",
-            "one of {producer}'s kernel and its reader's reduces, and the other transposes: one kernel has tiles for only one of them",
-            "reduce along the dimension in memory order")
+            "one of {producer}'s kernel and its reader's reduces, and the other transposes: one kernel has tiles for only one of them")
 UNTILED = Rule("untiled", "tiled transpose would become untiled",
-               "{consumer}'s kernel reads the transpose in {producer} by more than steps that take each element once",
-               "transpose the array where it is read")
+               "{consumer}'s kernel reads the transpose in {producer} by more than steps that take each element once")
 MOSTLY_TURNED = Rule("uncoalesced", "would read mostly uncoalesced",
-                     "a reader of {producer} reduces, and {producer}'s kernel transposes most of its data",
-                     "reduce along the dimension in memory order, and transpose the result")
+                     "a reader of {producer} reduces, and {producer}'s kernel transposes most of its data")
 SLOWER = Rule("slower", "will execute slower if fused",
-              "XLA's cost model expects that computing {producer} in all its readers takes longer than reading it",
-              "none is needed if the estimate is right; else compute {producer} where it is small")
+              "XLA's cost model expects that computing {producer} in all its readers takes longer than reading it")
 
 RULES: tuple[Rule, ...] = (NO_LOOP, BITCAST, CUSTOM, REDUCTIONS, TRANSPOSES, BOTH, UNTILED, MOSTLY_TURNED, SLOWER)
 """The rules of this pass only, in test order: the rules of a pair come before MOSTLY_TURNED, budget and code size after it."""
@@ -76,7 +69,7 @@ class Merger:
                 return _of_one(refusal, producer, user)
         for user in producer.users:
             if numbers := self.cost.too_large(producer, user):
-                rule = Rule(CODE.name, f"if merged with {user.name} will generate huge IR", CODE.cause, CODE.way_out)
+                rule = Rule(CODE.name, f"if merged with {user.name} will generate huge IR", CODE.cause)
                 return _of_one(Refusal(rule, numbers), producer, user)
         apart, fused = self.cost.gain(producer)
         return Refusal(SLOWER, f"{fused / 1000:.2f} us fused > {apart / 1000:.2f} us apart") if fused > apart else None

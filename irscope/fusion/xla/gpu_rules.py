@@ -25,70 +25,53 @@ MAX_REDUCTIONS = 8
 MAX_BUFFERS = 96
 """``MaxOperandsAndOutputsPerFusion``."""
 
-ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation",
-            "compute {producer} a second time for {consumer}")
+ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation")
 PRODUCER = Rule(
     "producer-not-fusible", "the producer is not fusible",
-    "XLA's GPU emitters compute no {producer_op} inside another kernel; {producer} is a separate kernel or library call",
-    "none while {producer} is a {producer_op}; what follows it is fused with what reads it")
+    "XLA's GPU emitters compute no {producer_op} inside another kernel; {producer} is a separate kernel or library call")
 CONSUMER = Rule(
     "consumer-not-fusible", "the consumer is not fusible",
-    "XLA's GPU emitters compute nothing inside a {consumer_op}: {consumer} reads {producer} from memory",
-    "none while {consumer} is a {consumer_op}")
-HEROLESS = Rule("triton-heroless", "triton heroless fusion is not enabled", "neither {producer} nor {consumer} is a Triton kernel",
-                "none is needed: the emitters that are no Triton decide")
+    "XLA's GPU emitters compute nothing inside a {consumer_op}: {consumer} reads {producer} from memory")
+HEROLESS = Rule("triton-heroless", "triton heroless fusion is not enabled", "neither {producer} nor {consumer} is a Triton kernel")
 NOT_TILED = Rule(
     "not-tiled", "Fusion can not be tiled with SymbolicTileAnalysis: ",
-    "{producer} and {consumer} would be one Triton kernel that holds whole rows, and a reshape on the way gives rows no simple shape",
-    "reshape after the normalisation, or leave the last dimension as it is")
+    "{producer} and {consumer} would be one Triton kernel that holds whole rows, and a reshape on the way gives rows no simple shape")
 NOT_TRITON = Rule(
     "triton-unsupported", "Unsupported opcode",
-    "{producer} and {consumer} would be one Triton kernel, which cannot compute all that they hold",
-    "move what Triton does not support away from the normalisation")
+    "{producer} and {consumer} would be one Triton kernel, which cannot compute all that they hold")
 BITCAST = Rule("bitcast-consumer", "not fusing into a single bitcast as consumer",
-               "{consumer} only reshapes {producer}: nothing is lost",
-               "none is needed: a bitcast starts no kernel")
+               "{consumer} only reshapes {producer}: nothing is lost")
 ONLY_BITCASTS = Rule(
     "only-bitcast-users", "not fusing because there are only bitcast users",
-    "every reader of {producer} only reshapes it, and XLA fuses nothing into a bitcast; the bitcast's readers are separate kernels",
-    "let the reader take {producer} as it is, and reshape its result")
-NO_USERS = Rule("no-users", "No users to fuse", "nothing reads {producer}", "none: nothing reads {producer}")
+    "every reader of {producer} only reshapes it, and XLA fuses nothing into a bitcast; the bitcast's readers are separate kernels")
+NO_USERS = Rule("no-users", "No users to fuse", "nothing reads {producer}")
 INTO_SCATTER_RESULT = Rule("scatter-result", "do not fuse into the output of scatter",
-                           "{producer} is a scatter, whose result is complete only at its end",
-                           "none while {producer} is a scatter; apply {consumer} to what it scatters, where that gives the same")
+                           "{producer} is a scatter, whose result is complete only at its end")
 SCATTER_BUFFER = Rule("scatter-buffer", "do not fuse into the in-place operand of scatter",
-                      "{consumer} updates the buffer of {producer} in place",
-                      "scatter into zeros, and combine the result with {producer} afterwards")
+                      "{consumer} updates the buffer of {producer} in place")
 SCATTER_SHARED = Rule("scatter-shared", "Producer uses the in-place operand of a scatter",
-                      "{consumer} updates a buffer in place that {producer} reads",
-                      "none while {producer} reads the buffer that {consumer} updates")
+                      "{consumer} updates a buffer in place that {producer} reads")
 TWO_REDUCTIONS = Rule(
     "reduce-after-reduce", "both the producer and the consumer contain a reduce",
-    "both {producer} and {consumer}'s kernel reduce, and XLA computes consecutive significant reductions in two kernels",
-    "reduce over both sets of axes at once, where the arithmetic allows it")
+    "both {producer} and {consumer}'s kernel reduce, and XLA computes consecutive significant reductions in two kernels")
 EPILOGUE = Rule(
     "reduce-epilogue", "fusion into output of a reduce fusion would create a loop fusion",
-    "XLA finishes a reduction only by steps that read nothing else; with {consumer} after it the reduction would become a plain loop",
-    "let {consumer} read {producer} alone, or apply its other operand before the reduction")
+    "XLA finishes a reduction only by steps that read nothing else; with {consumer} after it the reduction would become a plain loop")
 SHARED_MEMORY = Rule("shared-memory", "shared memory usage would be over the budget of {{}}B",
-                     "one kernel would need more shared memory than a block has",
-                     "split the outputs over two programs, or reduce in two steps")
+                     "one kernel would need more shared memory than a block has")
 REDUCTIONS = Rule("too-many-reductions", f"over {MAX_REDUCTIONS} unnested reductions in fusion",
-                  "one kernel would hold more reductions than XLA emits",
-                  "reduce stacked arrays at once")
+                  "one kernel would hold more reductions than XLA emits")
 BUFFERS = Rule(
     "too-many-buffers", "Number of operands and output buffers is larger than allowed budget per fusion",
-    "one kernel would read and write more buffers than a launch may name", "stack small inputs into one array")
+    "one kernel would read and write more buffers than a launch may name")
 CODE = Rule(
     "code-duplication", "the fusion would result in an overly large code duplication",
-    "{consumer} reads {producer} at so many indices that the code would be duplicated too often",
-    "read {producer} by one slice or gather")
+    "{consumer} reads {producer} at so many indices that the code would be duplicated too often")
 SLOWER = Rule(
     "slower", "[negative priority]",
-    "XLA's cost model expects that fusing {producer} into all its readers takes longer than it saves",
-    "none is needed if the estimate is right; else compute {producer} where it is small")
+    "XLA's cost model expects that fusing {producer} into all its readers takes longer than it saves")
 IN_PLACE: dict[str, Rule] = {
-    words: Rule("in-place", words, "{consumer} writes into a buffer that {producer} also touches", "use the same indices for both")
+    words: Rule("in-place", words, "{consumer} writes into a buffer that {producer} also touches")
     for words in WORDS
 }
 
@@ -136,7 +119,7 @@ class GpuRules:
         for part in (producer, consumer):
             for instruction in members(part) if not is_triton(part) else ():
                 if not _in_triton(instruction):
-                    rule = Rule(NOT_TRITON.name, f"Unsupported opcode {instruction.op}", NOT_TRITON.cause, NOT_TRITON.way_out)
+                    rule = Rule(NOT_TRITON.name, f"Unsupported opcode {instruction.op}", NOT_TRITON.cause)
                     return Refusal(rule, f"{instruction.op} {instruction.name}")
                 if instruction.op in (hlo.bitcast, hlo.reshape) and splits_rows(instruction):
                     return Refusal(NOT_TILED, f"{list(instruction.operands[0].dims)} to {list(instruction.dims)}")
@@ -147,8 +130,7 @@ def budget_refusal(producer: Instruction, consumer: Instruction, device: Device,
     """``FusionFitsInBudget``; ``into`` says that the producer is fused into the consumer, otherwise both stay results."""
     needed, limit = shared_memory(producer) + shared_memory(consumer), device.shared_memory
     if needed > limit:
-        rule = Rule(SHARED_MEMORY.name, f"shared memory usage would be over the budget of {limit}B", SHARED_MEMORY.cause,
-                    SHARED_MEMORY.way_out)
+        rule = Rule(SHARED_MEMORY.name, f"shared memory usage would be over the budget of {limit}B", SHARED_MEMORY.cause)
         return Refusal(rule, f"{needed} > {limit} bytes")
     reductions = traits(producer).reductions + traits(consumer).reductions
     if reductions > MAX_REDUCTIONS:

@@ -29,36 +29,27 @@ MAX_INPUTS = 10
 
 PRODUCER_IS_FUSION = Rule(
     "producer-is-fusion", "the producer is a fusion",
-    "{producer} is a kernel already; this pass fuses single instructions into kernels, the next one kernels into kernels",
-    "none is needed: the next pass decides")
-CUSTOM = Rule("library-call", "the consumer is a custom fusion", "{consumer} is a library call or Triton kernel; nothing fuses into it",
-              "none in this graph: XLA made {consumer} before it fused")
+    "{producer} is a kernel already; this pass fuses single instructions into kernels, the next one kernels into kernels")
+CUSTOM = Rule("library-call", "the consumer is a custom fusion", "{consumer} is a library call or Triton kernel; nothing fuses into it")
 REUSED = Rule(
     "not-profitable", "the producer is expensive, and the consumer reuses inputs",
-    "{producer} is expensive and {consumer} reads its elements more than once, so fusing would recompute it",
-    "compute {producer} at the size at which it is read; where it is small, none is needed")
+    "{producer} is expensive and {consumer} reads its elements more than once, so fusing would recompute it")
 UNCOALESCED = Rule(
     "uncoalesced", "fusing the producer would break read coalescing",
-    "{consumer} reduces, and {producer} transposes its operand: reads would no longer be coalesced",
-    "reduce along the dimension in memory order, and transpose the result")
+    "{consumer} reduces, and {producer} transposes its operand: reads would no longer be coalesced")
 HEAVY = Rule(
     "heavy", "the fusion would create a heavy computation",
-    "each element of {producer} is made of many, and {consumer}'s kernel would recompute elements of it",
-    "read {producer} by steps that take each element once")
-ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation",
-            "compute {producer} a second time for {consumer}")
+    "each element of {producer} is made of many, and {consumer}'s kernel would recompute elements of it")
+ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation")
 SHARED = Rule(
     "no-copies", "fusion pass cannot duplicate",
-    "{producer} has other readers, and the first of the two passes copies nothing",
-    "none is needed: the second pass decides")
+    "{producer} has other readers, and the first of the two passes copies nothing")
 EXPENSIVE_TWICE = Rule(
     "expensive-twice", "expensive producer would be duplicated",
-    "{producer} is expensive and has other readers, which would each recompute it",
-    "let {consumer} be its only reader, or compute {producer} twice in the program")
+    "{producer} is expensive and has other readers, which would each recompute it")
 COPIES = Rule(
     "code-duplication", "the fusion would result in an overly large code duplication",
-    "the kernel of {consumer} reads {producer} at so many different indices that its code would be duplicated too often",
-    "read {producer} by one slice or gather instead of many")
+    "the kernel of {consumer} reads {producer} at so many different indices that its code would be duplicated too often")
 
 RULES: tuple[Rule, ...] = (PRODUCER_IS_FUSION, CUSTOM, REUSED, UNCOALESCED, HEAVY, ROOT, SHARED, EXPENSIVE_TWICE, COPIES)
 """The rules of this pass only, in test order: the rules of a pair come between UNCOALESCED and HEAVY, the budget rules before COPIES."""

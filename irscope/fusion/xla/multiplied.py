@@ -154,7 +154,7 @@ def _with_cause(verdict: EdgeVerdict, known: dict[tuple[str, str, str], Edge]) -
     edge = known.get((verdict.graph.name, *verdict.names))
     if edge is None or verdict.fused != "none":
         return verdict
-    return replace(verdict, cause=edge.cause, counterfactual=edge.way_out)
+    return replace(verdict, cause=edge.cause)
 
 
 def multiplications(module: Module, device: Device, rewritten: Module | None = None) -> list[str]:

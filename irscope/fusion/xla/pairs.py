@@ -17,31 +17,25 @@ from irscope.ops import hlo
 
 NOT_IN_LOOPS = Rule(
     "not-loop-fusible", "the producer is not loop-fusible",
-    "XLA's GPU loops compute no {producer_op} for what reads it; {producer} is a separate kernel or call",
-    "none while {producer} is a {producer_op}; what follows it is fused with what reads it")
+    "XLA's GPU loops compute no {producer_op} for what reads it; {producer} is a separate kernel or call")
 NOT_RACE_FREE = Rule(
     "reduce-epilogue", "Reduction output fusion only works for race free reductions",
-    "{producer} is added up by several blocks, so that its result is complete only when all of them are done",
-    "reduce in two steps, or over shorter rows")
+    "{producer} is added up by several blocks, so that its result is complete only when all of them are done")
 EPILOGUE = Rule(
     "reduce-epilogue", "Reductions from/to continuous dims epilogue not fusible",
-    "XLA finishes a reduction only by steps that read nothing else, and {consumer}'s kernel has another",
-    "let {consumer} read {producer} alone, or apply its other operand before the reduction")
+    "XLA finishes a reduction only by steps that read nothing else, and {consumer}'s kernel has another")
 ONE_READER = Rule(
     "reduce-shared", "reduction output fusion only works for single user",
-    "{producer} is a reduction with several readers; XLA finishes a reduction inside its kernel for one of them alone",
-    "let one instruction read {producer}, and the others its result")
+    "{producer} is a reduction with several readers; XLA finishes a reduction inside its kernel for one of them alone")
 NOT_A_CONSUMER = Rule(
     "consumer-not-fusible", "the consumer is not input-fusible and not loop-fusible",
-    "XLA's GPU loops compute nothing inside a {consumer_op}: {consumer} reads {producer} from memory",
-    "none while {consumer} is a {consumer_op}")
+    "XLA's GPU loops compute nothing inside a {consumer_op}: {consumer} reads {producer} from memory")
 SEVERAL_RESULTS = Rule(
     "several-results", "the producer is not fusible as it is a multi-output fusion",
-    "{producer} has several results, and XLA fuses a kernel with several results into no other", "compute each result in a separate kernel")
+    "{producer} has several results, and XLA fuses a kernel with several results into no other")
 CONSTANT = Rule(
     "constant", "not fusing constant",
-    "a constant is fused only if it has one element, and only into an existing kernel: {consumer} alone would gain nothing",
-    "none is needed: a constant that is read from memory is read from the cache")
+    "a constant is fused only if it has one element, and only into an existing kernel: {consumer} alone would gain nothing")
 
 RULES: tuple[Rule, ...] = (NOT_IN_LOOPS, NOT_RACE_FREE, EPILOGUE, ONE_READER, NOT_A_CONSUMER, SEVERAL_RESULTS, CONSTANT)
 """In test order; the rules for scatters come before NOT_A_CONSUMER, those for updates in place last."""

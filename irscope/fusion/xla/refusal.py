@@ -6,6 +6,7 @@ from typing import Protocol
 
 from irscope.fusion.xla.instructions import Instruction
 from irscope.graph import Node
+from irscope.ops import hlo
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +62,12 @@ class Rules(Protocol):
 
 
 def _named(text: str, producer: Node, consumer: Node) -> str:
-    return text.format(producer="%" + producer.name, consumer="%" + consumer.name, producer_op=producer.op.name,
-                       consumer_op=consumer.op.name)
+    return text.format(producer="%" + producer.name, consumer="%" + consumer.name, producer_op=_operator(producer),
+                       consumer_op=_operator(consumer))
+
+
+def _operator(node: Node) -> str:
+    """The operator of a node; of a fusion that XLA's rewriting made of another operator for a library, that it is a call of one."""
+    if node.op is hlo.fusion and node.origin and node.origin[0].op is not hlo.fusion:
+        return "library call"
+    return node.op.name

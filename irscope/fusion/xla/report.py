@@ -150,7 +150,7 @@ def refused_edge(graph: Graph, producer: Node, consumer: Node, fused: str, refus
     """A refusal in the compiler's words and in irscope's; ``pair`` are the instructions inside the two kernels, if known."""
     inside = pair or (producer, consumer)
     return EdgeVerdict(graph, producer, consumer, fused, refusal.words(*inside) or None, refusal.rule.name,
-                       refusal.cause(*inside), refusal.way_out(*inside))
+                       refusal.cause(*inside))
 
 
 def _source(copy: Instruction, kernel: Instruction, producer: Node) -> Instruction | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from irscope.fusion import change_words
 from irscope.lint.baseline import fingerprint
 from irscope.lint.edges import Edge, folded
+from irscope.lint.proven.words import answer_lines
 from irscope.lint.report import FileReport, Report
 from irscope.lint.savings import human_bytes, human_us
 from irscope.lint.stages import Stages
@@ -121,7 +122,8 @@ def _edges(file: FileReport, policy: str, everything: bool, of_pair: bool) -> st
 def _edge(group: list[Edge], policy: str) -> list[str]:
     """One edge, and how many are like it: the reason, the way out, what it costs and where it stands in the user's program."""
     edge, verdict = group[0], group[0].verdict
-    lines = [f"  %{verdict.producer.name} -> %{verdict.consumer.name}  fused: {verdict.fused}  ({verdict.graph.name})"]
+    names = [f"%{name}" + (f" (made of %{origin})" if origin else "") for name, origin in zip(verdict.names, edge.origins, strict=True)]
+    lines = [f"  {' -> '.join(names)}  fused: {verdict.fused}  ({verdict.graph.name})"]
     cost = costs(group)
     what = ", ".join(part for part in (edge.carries, f"costs at most {cost}" if cost else "") if part)
     ends = " -> ".join(f"{op} at {source}" if source else op for op, source in zip(edge.ops, edge.sources, strict=True))
@@ -131,8 +133,8 @@ def _edge(group: list[Edge], policy: str) -> list[str]:
         lines.append(f"      {policy} says: {verdict.reason}")
     if verdict.cause:
         lines.append(f"      because: {verdict.cause}" + (f"  [{verdict.rule}]" if verdict.rule else ""))
-    if verdict.counterfactual:
-        lines.append(f"      would fuse: {verdict.counterfactual}")
+    if edge.answer is not None:
+        lines += [f"      {line}" for line in answer_lines(edge.answer)]
     if verdict.releases:
         lines.append(f"      releases differ: {change_words(verdict.releases)}")
     if len(group) > 1:

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict
 
 from irscope.lint.edges import Edge
+from irscope.lint.proven import Answer
+from irscope.lint.proven.words import sentence
 from irscope.lint.report import FileReport, Report, Statistic
 from irscope.lint.stages import Stages
 from irscope.source import Finding, Step
@@ -96,7 +98,7 @@ def edge_dict(edge: Edge) -> dict[str, object]:
         "reason": verdict.reason or None,
         "rule": verdict.rule or None,
         "cause": verdict.cause or None,
-        "counterfactual": verdict.counterfactual or None,
+        "counterfactual": sentence(edge.answer) if edge.answer is not None and edge.answer.fix is not None else None,
         "releases": dict(verdict.releases) or None,
         "type": edge.carries or None,
         "bytes": edge.bytes,
@@ -107,7 +109,36 @@ def edge_dict(edge: Edge) -> dict[str, object]:
     }
     if verdict.recorded:
         worth["recorded"] = True
+    if any(edge.origins):
+        worth["origins"] = [origin or None for origin in edge.origins]
+    if edge.answer is not None:
+        worth["fix"] = answer_dict(edge.answer)
     if kernel is not None:
         described: dict[str, object] = {"name": kernel.name, "kind": kernel.kind, "nodes": list(kernel.nodes)}
         worth["kernel"] = described | ({"loop_nests": kernel.loop_nests} if kernel.loop_nests else {})
     return worth
+
+
+def answer_dict(answer: Answer) -> dict[str, object]:
+    """What would have an edge fused: the change that was planned, or what was tried in vain."""
+    fix = answer.fix
+    worth: dict[str, object] = {
+        "proven": fix is not None,
+        "text": sentence(answer),
+        "tried": [{"candidate": one.key, "outcome": one.outcome.name.lower()} for one in answer.attempts],
+        "untried": list(answer.untried),
+    }
+    if fix is None:
+        return worth
+    return worth | {
+        "candidate": fix.key,
+        "outcome": fix.outcome.name.lower(),
+        "before": list(fix.before),
+        "after": list(fix.after),
+        "places": list(fix.places),
+        "saves": asdict(fix.saves),
+        "gained": [list(pair) for pair in fix.gained],
+        "lost": [list(pair) for pair in fix.lost],
+        "planned": {"nodes": fix.nodes, "whole": fix.is_whole},
+        "flag": fix.flag or None,
+    }

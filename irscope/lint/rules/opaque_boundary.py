@@ -5,7 +5,7 @@ from __future__ import annotations
 from irscope.analysis.values import size
 from irscope.graph import Graph, Kind, Node
 from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, human_bytes, saving
-from irscope.lint.unfused import UnfusedEdge, unfused_edges
+from irscope.lint.unfused import UnfusedEdge, proven_help, unfused_edges
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall
 from irscope.source import Note, Severity
@@ -169,7 +169,7 @@ class OpaqueBoundary(Rule):
             f"%{anchor.name} ({anchor.op.name}) goes through memory to %{first.consumer.name} ({first.consumer.op.name}), "
             f"{human_bytes(size(anchor))}: {first.why}",
             notes=tuple(Note(f"%{edge.consumer.name} ({edge.consumer.op.name}) reads it", edge.consumer.loc) for edge in edges),
-            help=first.verdict.counterfactual or "use the fused operator of the framework, or do the elementwise work before anything else",
+            help=proven_help(context, first) or "use the fused operator of the framework, where it has one",
             saves=saving(bytes=moved, kernels=1.0),
         ).stating(edge.verdict for edge in edges)
         return found.with_severity(None if moved > SHARE * traffic and _mendable(context, graph, anchor) else Severity.INFO)

@@ -7,7 +7,7 @@ from functools import partial
 from irscope.analysis.values import body_operator, dims, number, size
 from irscope.graph import Graph, Node
 from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
-from irscope.lint.unfused import unfused_edges
+from irscope.lint.unfused import proven_help, unfused_edges
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
 from irscope.source import Note, Severity
@@ -132,7 +132,7 @@ class ReduceAfterReduce(Rule):
                 f"%{edge.consumer.name} follows %{edge.producer.name} in a separate kernel "
                 f"({human_bytes(size(edge.producer))}): {edge.why}",
                 notes=(Note(f"%{edge.producer.name} ends the first kernel", edge.producer.loc),),
-                help=edge.verdict.counterfactual,
+                help=proven_help(context, edge),
                 saves=edge.saves,
             ).stating((edge.verdict,)).with_severity(Severity.INFO)
 

@@ -1,0 +1,58 @@
+"""Changes of reductions: two become one, and what scales a sum is applied before it."""
+
+from __future__ import annotations
+
+from irscope.analysis.values import body_operator, dims, number
+from irscope.graph import Node
+from irscope.lint.edits import Edit, Site
+from irscope.lint.proven.site import RefusedEdge, shaped, tensor
+from irscope.ops import hlo
+from irscope.ops.attributes import Reduce
+
+NEUTRAL = {hlo.add: 0.0, hlo.multiply: 1.0, hlo.maximum: float("-inf"), hlo.minimum: float("inf")}
+"""Where a reduction by each operator begins."""
+SCALES = hlo.named("multiply divide")
+
+
+def is_plain(node: Node) -> bool:
+    """Whether a node is a reduction of one array by an operator of :data:`NEUTRAL` from its neutral element."""
+    operator = body_operator(node) if node.op is hlo.reduce and len(node.operands) == 2 else None
+    return operator in NEUTRAL and tensor(node) is not None and number(node.operands[1]) == NEUTRAL[operator]
+
+
+def merged(edge: RefusedEdge) -> Edit | None:
+    """A reduction of a reduction by the same operator becomes one over both sets of dimensions."""
+    first, second = edge.producer, edge.consumer
+    if not is_plain(first) or not is_plain(second) or body_operator(first) is not body_operator(second) or second.operands[0] is not first:
+        return None
+    source = tensor(first.operands[0])
+    if source is None:
+        return None
+    gone = set(Reduce.of(first).dimensions)
+    kept = [d for d in range(len(source.shape)) if d not in gone]
+    both = tuple(sorted(gone | {kept[d] for d in Reduce.of(second).dimensions}))
+
+    def make(site: Site) -> Node:
+        return site.copy(second, site.new(first.operands[0]), site.new(second.operands[1]), attrs={**second.attrs, "dimensions": both})
+
+    return Edit({second: make}, (first.operands[0],))
+
+
+def scaled_before(edge: RefusedEdge) -> Edit | None:
+    """``sum(x) * s`` becomes ``sum(x * s)``: the other operand is broadcast over the dimensions that are summed."""
+    total, scale = edge.producer, edge.consumer
+    if not is_plain(total) or body_operator(total) is not hlo.add or scale.op not in SCALES or scale.operands[0] is not total:
+        if not (is_plain(total) and body_operator(total) is hlo.add and scale.op is hlo.multiply and scale.operands[1] is total):
+            return None
+    other = scale.operands[1] if scale.operands[0] is total else scale.operands[0]
+    source, type = tensor(total.operands[0]), tensor(other)
+    if other is total or source is None or type is None or not source.dtype.is_float:
+        return None
+    kept = tuple(d for d in range(len(source.shape)) if d not in Reduce.of(total).dimensions)
+
+    def make(site: Site) -> Node:
+        wide = site.op(hlo.broadcast, site.new(other), type=shaped(type, dims(total.operands[0])), attrs={"dimensions": kept})
+        scaled = site.op(scale.op, site.new(total.operands[0]), wide, type=source)
+        return site.copy(total, scaled, site.new(total.operands[1]))
+
+    return Edit({scale: make}, (total.operands[0], other))

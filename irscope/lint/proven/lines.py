@@ -1,0 +1,42 @@
+"""The operators that a change replaces, and those in their place, as short lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from irscope.analysis.summary import describe_type
+from irscope.graph import Graph, Node
+from irscope.lint.edits import Edit, built
+from irscope.lint.proven.trial import Scope, traced
+from irscope.ops import hlo
+
+SHOWN = ("dimensions", "lhs_contracting_dims", "rhs_contracting_dims", "lhs_batch_dims", "rhs_batch_dims")
+"""Attributes that a line has."""
+MOST = 6
+"""Lines of either side."""
+
+
+def lines_of(scope: Scope, edit: Edit, home: Mapping[Node, Graph]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The operators before and after an edit, as ``%m = f32[8,8] multiply(%x, %y)``."""
+    before = [node for node in scope.nodes if node in edit.changes]
+    made = built(scope.nodes, scope.results, edit, scope.graph.name)
+
+    def replaced(nodes: Iterable[Node]) -> list[Node]:
+        wanted = set(nodes)
+        return [node for node in made.nodes if traced(node, home) in wanted and node.op is not hlo.parameter]
+
+    after = replaced(before)
+    if not after:  # the operators fell away: their readers show what took their place
+        readers = [node for node in scope.nodes if not edit.changes.keys().isdisjoint(node.operands)]
+        before, after = [*before, *readers], replaced(readers)
+    return _cut([_line(node) for node in before]), _cut([_line(node) for node in after])
+
+
+def _cut(lines: list[str]) -> tuple[str, ...]:
+    return tuple(lines) if len(lines) <= MOST else (*lines[: MOST - 1], f"... {len(lines) - MOST + 1} more")
+
+
+def _line(node: Node) -> str:
+    operands = ", ".join(f"%{operand.name}" for operand in node.operands)
+    attrs = "".join(f", {name}={{{','.join(map(str, node.attrs[name]))}}}" for name in SHOWN if node.attrs.get(name))
+    return f"%{node.name} = {describe_type(node.type)} {node.op.name}({operands}){attrs}"

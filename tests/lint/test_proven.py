@@ -1,0 +1,170 @@
+"""Fixes that are proven: for each candidate a program in which it works, and one in which the compiler's rewriting undoes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irscope
+from irscope.analysis.reference import evaluate, flatten
+from irscope.analysis.types import check_graph
+from irscope.fusion import EdgeVerdict
+from irscope.graph import Graph, TensorType
+from irscope.lint.context import Context
+from irscope.lint.edits import built
+from irscope.lint.proven import Answer, Outcome, ProvenFix
+from irscope.lint.proven.site import RefusedEdge
+from irscope.lint.proven.table import TABLE
+from irscope.lint.proven.words import answer_lines, sentence
+from irscope.lint.settings import Settings
+from irscope.lint.verdicts import answer
+from irscope.source import Severity
+from tests.conftest import Cli
+from tests.lint.proven_texts import PROGRAMS
+
+TWICE = PROGRAMS["twice"].text
+
+
+def refused(text: str, ends: str, policy: str) -> tuple[EdgeVerdict, Answer]:
+    """The verdict on an edge of a text, which is not fused, and what would have it fused."""
+    module = irscope.load(text).module()
+    context = Context(module, Settings(policy))
+    (verdict, *_), _ = answer(context, (ends.split()[0], ends.split()[1]))
+    assert verdict.fused != "all"
+    assert context.costs.engine is not None
+    return verdict, context.costs.engine.answer(verdict)
+
+
+WORKS = [
+    ("fenced", "xla-cpu"), ("twice", "xla-cpu"), ("twice", "xla-cpu@jaxlib-0.10.2"), ("cast-after2", "tvm"), ("cast-before", "xla-gpu"),
+    ("merge", "tvm"), ("merge", "inductor"), ("merge", "irscope"), ("reduce-unmoved", "tvm"), ("unmoved-tvm", "tvm"),
+    ("product-swapped", "tvm"), ("product-swapped", "irscope"), ("reordered", "inductor"), ("slice", "xla-gpu"), ("slice", "xla-cpu"),
+    ("slice", "irscope"), ("scatter", "xla-gpu"), ("scatter", "xla-cpu"), ("movement-after", "xla-gpu"), ("read-twice", "irscope"),
+    ("reader-first", "irscope"), ("scale-after-product", "xla-cpu"), ("scale-after-product", "tvm"), ("scale-before-sum", "xla-cpu"),
+    ("scale-before-sum", "xla-gpu"), ("pieces", "irscope"), ("pieces", "inductor"), ("choose", "xla-cpu"), ("apply-pieces", "inductor"),
+    ("reciprocal", "xla-cpu@jaxlib-0.9.2"), ("sum-of-products", "xla-cpu"), ("sum-of-products", "xla-gpu"),
+]
+"""Programs in which the candidate that they are for works, by policy."""
+FAILS = [
+    ("copied", "xla-cpu", Outcome.UNDONE), ("copied", "irscope", Outcome.UNDONE), ("unmoved-tvm", "irscope", Outcome.UNDONE),
+    ("movement-before2", "irscope", Outcome.UNDONE), ("movement-before2", "xla-cpu", Outcome.REFUSED),
+    ("cast-before", "tvm", Outcome.REFUSED), ("movement-after", "tvm", Outcome.REFUSED), ("reader-first", "tvm", Outcome.REFUSED),
+    ("choose", "irscope", Outcome.REFUSED), ("apply-pieces", "xla-cpu", Outcome.REFUSED), ("reciprocal", "tvm", Outcome.REFUSED),
+    ("pieces", "tvm", Outcome.DEARER),
+]
+"""Programs in which it does not: the compiler makes the same kernels of it, refuses the edge all the same, or the costs rise."""
+OPTIMISED = """HloModule m, is_scheduled=true
+f { p = f32[8] parameter(0)
+ ROOT n = f32[8] negate(p) }
+ENTRY main { x = f32[8] parameter(0)
+ a = f32[8] fusion(x), kind=kLoop, calls=f
+ ROOT b = f32[8] sort(a), dimensions={0}, to_apply=less }
+less { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = pred[] compare(a, b), direction=LT }
+"""
+
+
+def attempted(name: str, policy: str) -> tuple[Context, ProvenFix | Outcome | None]:
+    """What becomes of the candidate that a program is for."""
+    program = PROGRAMS[name]
+    context = Context(irscope.load(program.text).module(), Settings(policy))
+    producer, consumer = program.ends.split()
+    (verdict, *_), _ = answer(context, (producer, consumer))
+    assert verdict.fused != "all" and context.costs.engine is not None
+    return context, context.costs.engine.attempt(verdict, program.key)
+
+
+@pytest.mark.parametrize("name, policy", WORKS)
+def test_the_change_fuses_the_edge_and_lowers_the_costs(name: str, policy: str) -> None:
+    _, fix = attempted(name, policy)
+    assert isinstance(fix, ProvenFix) and fix.key == PROGRAMS[name].key
+    assert fix.saves.kernels > 0 or fix.saves.bytes > 0
+    assert fix.saves.bytes >= 0 and fix.before and fix.after and fix.is_whole
+
+
+@pytest.mark.parametrize("name, policy, outcome", FAILS)
+def test_a_change_that_does_not_help_is_no_fix(name: str, policy: str, outcome: Outcome) -> None:
+    assert attempted(name, policy)[1] is outcome
+
+
+def test_every_candidate_is_tried_in_a_program() -> None:
+    assert {candidate.key for candidate in TABLE} == {program.key for program in PROGRAMS.values()}
+    assert {candidate.key for candidate in TABLE} - {PROGRAMS[name].key for name, _ in WORKS} == {"duplicate"}  # every compiler merges it
+
+
+def applied(name: str) -> tuple[Graph, Graph]:
+    """The entry of a program, and with its candidate applied, whatever a policy makes of it."""
+    program = PROGRAMS[name]
+    graph = irscope.load(program.text).module().main()
+    named = {node.name: node for node in graph.nodes}
+    producer, consumer = (named[end] for end in program.ends.split())
+    edit = next(one for one in TABLE if one.key == program.key).change(RefusedEdge(graph, producer, consumer, "", "", graph.users()))
+    assert edit is not None
+    return graph, built(graph.nodes, [graph.result()], edit, graph.name)
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "sort"])
+def test_a_change_keeps_the_value(name: str) -> None:
+    before, after = applied(name)
+    assert [fault for fault in check_graph(after) if fault.severity is Severity.ERROR] == []
+    random = np.random.default_rng(7)
+    given = []
+    for param in before.params:
+        assert isinstance(param.type, TensorType)
+        values = random.uniform(0.5, 2.0, param.type.dims())
+        given.append((values * 7).astype(np.int32) if param.type.dtype.is_integer else values.astype(param.type.dtype.numpy()))
+    for one, other in zip(flatten(evaluate(before, given)), flatten(evaluate(after, given)), strict=True):
+        np.testing.assert_allclose(other.astype(np.float64), one.astype(np.float64), rtol=2e-4)
+
+
+def test_what_was_tried_in_vain_is_said_in_one_sentence() -> None:
+    program = PROGRAMS["movement-before2"]
+    _, found = refused(program.text, program.ends, "xla-cpu")
+    assert found.fix is None
+    assert sentence(found).startswith("nothing that irscope tried in the source changes this (tried: the movement before the producer")
+    assert answer_lines(found) == [f"no fix: {sentence(found)}"]
+
+
+def test_a_text_that_is_optimised_already_is_not_changed() -> None:
+    _, found = refused(OPTIMISED, "a b", "xla-cpu")
+    assert found.fix is None and not found.attempts and "before its optimisation" in sentence(found)
+
+
+def test_trials_stay_within_their_budget() -> None:
+    _, context = refused_context("twice")
+    engine = context.costs.engine
+    assert engine is not None and 0 <= engine.left <= engine.budget
+    engine.left = 0
+    (verdict, *_), _ = answer(context, ("t", "s"))
+    found = engine.answer(verdict)
+    assert found.fix is None and found.untried and "not tried" in sentence(found)
+
+
+def refused_context(name: str) -> tuple[Answer, Context]:
+    """The answer about the edge of a program, and the context that it was found in."""
+    program = PROGRAMS[name]
+    context = Context(irscope.load(program.text).module(), Settings("xla-cpu"))
+    producer, consumer = program.ends.split()
+    (verdict, *_), _ = answer(context, (producer, consumer))
+    assert context.costs.engine is not None
+    return context.costs.engine.answer(verdict), context
+
+
+def test_the_fix_names_the_lines_of_the_program() -> None:
+    _, found = refused(TWICE, "t a", "xla-cpu")
+    assert "tanh %t at net.py:7" in sentence(found) and "multiply %a at net.py:8" in sentence(found)
+    assert found.fix is not None and found.fix.places == ("net.py:7", "net.py:8")
+    assert found.fix.gained == (("t", "s"),)
+
+
+def test_the_json_has_the_fix_as_data(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "twice.hlo"
+    path.write_text(TWICE)
+    ran = cli("lint", path, "--why-not-fused", "t", "a", "--policy", "xla-cpu", "--format", "json", "--isolated")
+    (edge,) = json.loads(ran.stdout)["files"][0]["edges"]
+    assert edge["fix"]["proven"] and edge["fix"]["candidate"] == "duplicate-behind-barrier"
+    assert edge["fix"]["saves"]["kernels"] == 1 and edge["counterfactual"] == edge["fix"]["text"]
