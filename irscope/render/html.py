@@ -26,6 +26,9 @@ from irscope.source.visible import markup
 MAX_TEXT = 64 << 20
 """A longer dump is left out of the page; its nodes still show everything but their own line."""
 
+PROGRAM = ("layout.js", "model.js", "state.js", "paint.js", "panes.js", "findings.js", "panel.js", "search.js", "events.js")
+"""The script, in parts: each uses those before it, and all of them what they do at an event."""
+
 
 def html_page(survey: Survey, findings: Sequence[Finding] = ()) -> str:
     """The page as one text."""
@@ -40,7 +43,7 @@ def html_page(survey: Survey, findings: Sequence[Finding] = ()) -> str:
     data["hasText"] = bool(source.text) and len(source.text) <= MAX_TEXT
     text = source.text if data["hasText"] else ""
     style = _asset("page.css")
-    program = '"use strict";\n' + _asset("layout.js") + _asset("model.js") + _asset("page.js") + "start();\n"
+    program = '"use strict";\n' + "".join(map(_asset, PROGRAM)) + "start();\n"
     parts = {
         "POLICY": policy_of(program, style),
         "TITLE": markup(f"{survey.module.name} - {source.name}"),

@@ -15,6 +15,7 @@ from irscope.graph import Graph, Node
 from irscope.render.folding import Fold, folding, text_of, without_tuples
 from irscope.render.labels import work_title
 from irscope.render.opening import Folded, focus_of, open_sections
+from irscope.render.page_findings import by_gain, finding_data
 from irscope.render.page_marks import PageMarks
 from irscope.render.view import BoxOptions
 from irscope.source import Finding
@@ -42,19 +43,15 @@ class _Words:
 
 def page_data(survey: Survey, findings: Sequence[Finding] = ()) -> dict[str, Any]:
     """The data of the page; the keys are read by ``page/model.js``."""
+    findings = by_gain(findings)
     maker = _Maker(survey, findings)
     graphs = [maker.graph(graph) for graph in _graphs(survey)]
     return {
         "version": 1, "name": survey.module.name, "file": survey.module.source.name, "format": survey.module.format,
         "classes": list(CLASSES), "titles": maker.titles.words, "types": maker.types.words, "scopes": maker.scopes.words,
         "sources": maker.sources.words, "texts": maker.texts.words, "graphs": graphs,
-        "findings": [_finding(f) for f in findings], "highlights": maker.marks.heading,
+        "findings": finding_data(findings, survey.module.entry), "highlights": maker.marks.heading,
     }
-
-
-def _finding(finding: Finding) -> dict[str, str]:
-    return {"text": finding.headline(), "severity": str(finding.severity), "node": finding.node, "graph": finding.graph,
-            "help": finding.help}
 
 
 def _graphs(survey: Survey) -> list[Graph]:

@@ -1,5 +1,6 @@
 // The graph behind the page. A "place" is what can be drawn: a node (its index, from 0) or a closed section (-1 - its number).
 const CROWD = 16;   // a value with more users than this is written into their boxes
+const SEVERITIES = ["info", "warning", "error"];
 const placeOfSection = s => -1 - s, sectionOfPlace = p => -1 - p;
 
 class GraphModel {
@@ -54,6 +55,16 @@ class GraphModel {
       for (let u = 0; u < this.n; u++) for (const o of new Set(this.operands(u))) this._users[o].push(u);
     }
     return this._users[v];
+  }
+  // The drawn node that shows a node: itself, or the nearest user of what is written into other boxes; -1 where none does.
+  seen(v) {
+    const known = new Set([v]);
+    for (let ring = [v]; ring.length;) {
+      const box = ring.find(u => this.raw.fold[u] === "b");
+      if (box !== undefined) return this.first(box);
+      ring = ring.flatMap(u => this.users(u)).filter(u => !known.has(u) && known.add(u));
+    }
+    return -1;
   }
   // The drawn node that stands for a node of a folded copy; -1 where none does.
   first(v) { while (v >= 0 && this.same[v] !== -2) v = this.same[v]; return v; }
@@ -117,22 +128,29 @@ class GraphModel {
     const info = this.sectionInfo(sectionOfPlace(place));
     return info.title + (info.times > 1 ? " \u00d7" + info.times : "");
   }
-  // What stands out in each visible place: badges, leaks of precision and findings, those of a closed section by their number.
+  // What stands out in each visible place: badges, leaks of precision, and the numbers of the findings about what it shows.
   extras(hider) {
-    const lines = new Map(), leaks = new Map(), found = new Map(), worst = new Map(), outstanding = new Set(), ranks = ["info", "warning", "error"];
+    const lines = new Map(), leaks = new Map(), found = new Map(), worst = new Map(), outstanding = new Set();
     const placeOf = v => { const seen = this.first(v); return seen < 0 ? null : hider[this.section[seen]] ?? seen; };
-    const push = (place, text) => { if (!lines.has(place)) lines.set(place, []); lines.get(place).push(text); };
-    const count_ = (table, place, word, n) => { if (!table.has(place)) table.set(place, new Map()); const t = table.get(place); t.set(word, (t.get(word) || 0) + n); };
-    for (const [v, text] of this.raw.badges) { const p = placeOf(v); if (p !== null) { push(p, "\u2605 " + text); outstanding.add(p); } }
-    for (const [v, label, n] of this.raw.leaks) { const p = placeOf(v); if (p !== null) count_(leaks, p, label, n); }
-    for (const [v, severity, n] of this.raw.found) { const p = placeOf(v); if (p !== null) count_(found, p, severity, n); }
-    for (const [p, counted] of leaks) push(p, [...counted].map(([label, n]) => `${n} ${label}`).join(", "));
-    for (const [p, counted] of found) {
-      const most = ranks.findLast(r => counted.has(r)), n = [...counted.values()].reduce((a, b) => a + b, 0);
-      worst.set(p, most); push(p, `${n} finding${n > 1 ? "s" : ""}, worst: ${most}`);
+    const add = (table, place, value) => { if (table.has(place)) table.get(place).push(value); else table.set(place, [value]); };
+    for (const [v, text] of this.raw.badges) { const p = placeOf(v); if (p !== null) { add(lines, p, "\u2605 " + text); outstanding.add(p); } }
+    for (const [v, label, n] of this.raw.leaks) {
+      const p = placeOf(v);
+      if (p === null) continue;
+      if (!leaks.has(p)) leaks.set(p, new Map());
+      leaks.get(p).set(label, (leaks.get(p).get(label) || 0) + n);
     }
-    return { lines, worst, outstanding };
+    for (const [v, number] of this.raw.found) { const p = placeOf(v); if (p !== null) add(found, p, number); }
+    for (const [p, counted] of leaks) add(lines, p, [...counted].map(([label, n]) => `${n} ${label}`).join(", "));
+    for (const [p, numbers] of found) {
+      const most = SEVERITIES.findLast(s => numbers.some(i => this.data.findings[i].severity === s));
+      worst.set(p, most);
+      add(lines, p, `${numbers.length} finding${numbers.length > 1 ? "s" : ""}, worst: ${most}`);
+    }
+    return { lines, worst, outstanding, found };
   }
+  // The findings about a node and about what it stands for: what is folded into it, and what it calls.
+  findingsOf(v) { return this.raw.found.filter(row => row[0] === v).map(row => row[1]); }
   linesOf(place, stubs, extras) {
     let lines;
     if (place >= 0) lines = [...(this.caption.has(place) ? [this.caption.get(place)] : []), this.type(place), "%" + this.names[place], ...this.inputs(place).slice(0, 3).map(t => "\u2190 " + t)];
@@ -231,3 +249,4 @@ function scaled(n, base, units, unit) {
 function opened(text, n, open) { return !open ? text : n ? text + "+" : "?"; }
 function bytesText(n, open) { return opened(scaled(n, 1024, " KMGTPE", "B").replace(/([KMGTPE])B$/, "$1iB"), n, open); }
 function flopsText(n, open) { return opened(scaled(n, 1000, " kMGTPE", "FLOP"), n, open); }
+function timeText(us) { return us < 999.5 ? Number(us.toPrecision(3)) + " us" : us < 999500 ? Number((us / 1e3).toPrecision(3)) + " ms" : Number((us / 1e6).toPrecision(3)) + " s"; }

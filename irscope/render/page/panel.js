@@ -1,0 +1,96 @@
+// The right pane: tabs with what is selected or the module, with the findings, and with lists of places worth a look.
+
+const TABS = { details: ["details", detailsTab], findings: ["findings", findingsTab] };
+
+// Redraws the pane. ``findings``: numbers of findings without a place, which are shown above the module.
+function details(findings) {
+  const tabs = $("tabs"), panel = $("panel"), focused = tabs.contains(document.activeElement);
+  tabs.replaceChildren();
+  for (const [name, [label]] of Object.entries(TABS)) {
+    const n = counts(name), tab = button(label + (n ? ` ${count(n)}` : ""), () => openTab(name), "tab");
+    tab.setAttribute("role", "tab");
+    tab.id = "tab-" + name;
+    tab.setAttribute("aria-controls", "panel");
+    tab.setAttribute("aria-selected", String(name === page.tab));
+    tab.tabIndex = name === page.tab ? 0 : -1;
+    tabs.append(tab);
+    if (name === page.tab && focused) tab.focus();
+  }
+  panel.setAttribute("aria-labelledby", "tab-" + page.tab);
+  panel.replaceChildren();
+  panel.scrollTop = 0;
+  for (const i of findings || []) panel.append(findingCard(i));
+  TABS[page.tab][1](panel);
+}
+
+function openTab(name) { page.tab = name; details(); }
+
+function counts(name) { return name === "findings" ? page.data.findings.length : 0; }
+
+// A description list; ``row`` adds a label and its values, which are texts or elements.
+function facts(panel) {
+  const list = make("dl");
+  panel.append(list);
+  return (label, ...values) => {
+    if (!values.length || values[0] === "") return;
+    const dd = make("dd");
+    for (const value of values) { dd.append(value); if (value instanceof Node) dd.append(make("br")); }
+    list.append(make("dt", label), dd);
+  };
+}
+
+function nodeLink(v) { return button(`%${page.graph.names[v]}  ${page.graph.label(v)}`, () => select(v, true), "link"); }
+
+function detailsTab(panel) {
+  if (page.selected === null) moduleDetails(panel);
+  else if (page.selected < 0) sectionDetails(panel, page.selected);
+  else nodeDetails(panel, page.selected);
+}
+
+function moduleDetails(panel) {
+  panel.append(make("h2", page.data.file));
+  for (const [text, at] of page.data.highlights) panel.append(button(text, () => jump(at), "highlight"));
+  const row = facts(panel);
+  for (const [label, text] of page.data.summary) row(label, text);
+  const others = page.data.graphs.map((_, i) => i).filter(i => i !== page.graph.number && !page.data.graphs[i].scalar);
+  if (!others.length) return;
+  panel.append(make("h2", "other graphs"));
+  panel.append(longList(others, i => button(page.data.graphs[i].name, () => go(i, true), "link")));
+}
+
+function sectionDetails(panel, place) {
+  const g = page.graph, s = sectionOfPlace(place), info = g.sectionInfo(s);
+  panel.append(make("h2", g.title(place)));
+  const row = facts(panel);
+  row("nodes", count(info.nodes)); row("work", flopsText(info.flops, info.open)); row("traffic", bytesText(info.bytes, info.open)); row("mostly", info.ops);
+  panel.append(button(g.open.has(s) ? "close" : "open (double click)", () => toggle(s)));
+  const found = page.view.extras.found.get(place) || [];
+  if (found.length) panel.append(make("h2", `${count(found.length)} finding${found.length > 1 ? "s" : ""} inside`), longList(sortedNumbers(found), findingCard));
+}
+
+function nodeDetails(panel, v) {
+  const g = page.graph;
+  panel.append(make("h2", g.label(v)));
+  const row = facts(panel);
+  row("name", "%" + g.names[v]); row("type", g.type(v)); row("scope", g.scope(v)); row("source", g.source(v));
+  row("cost", g.costText(v)); row("graph", g.name);
+  if (v !== page.shown) row("drawn as", page.shown !== null ? nodeLink(page.shown) : "not drawn");
+  const operands = g.operands(v), users = g.users(v);
+  row("operands", ...operands.slice(0, 30).map(nodeLink)); row("users", ...users.slice(0, 30).map(nodeLink));
+  if (users.length > 30) row("", `${count(users.length - 30)} more`);
+  for (const body of g.bodies(v)) row("calls", button(page.data.graphs[body].name, () => go(body, true), "link"));
+  const found = sortedNumbers(page.view.extras.found.get(page.shown) || g.findingsOf(page.shown ?? v));
+  const own = found.filter(i => page.data.findings[i].node === g.names[v]);
+  const order = [...own, ...found.filter(i => !own.includes(i))];
+  if (order.length) panel.append(longList(order, findingCard));
+  if (page.text && g.lines[v]) panel.append(make("pre", textLine(g.lines[v])));
+}
+
+function sortedNumbers(numbers) { return [...new Set(numbers)].sort((a, b) => a - b); }
+
+function textLine(number) {
+  if (!page.starts) { page.starts = [0]; for (let i = page.text.indexOf("\n"); i >= 0; i = page.text.indexOf("\n", i + 1)) page.starts.push(i + 1); }
+  const from = page.starts[number - 1], to = page.starts[number] ?? page.text.length + 1;
+  const text = page.text.slice(from, to - 1).trim();
+  return text.length > 6000 ? text.slice(0, 6000) + " ..." : text;
+}
