@@ -14,7 +14,9 @@ from importlib.resources import files
 
 from irscope.analysis.summary import summarise
 from irscope.analysis.survey import Survey
+from irscope.render.kernel_plan import KernelPlan
 from irscope.render.page_data import page_data
+from irscope.render.page_plans import plan_data
 from irscope.render.paint import Paint
 from irscope.render.palette import OF_DTYPE, STOPS, heat
 from irscope.render.summary import LABEL, summary_lines
@@ -26,14 +28,15 @@ from irscope.source.visible import markup
 MAX_TEXT = 64 << 20
 """A longer dump is left out of the page; its nodes still show everything but their own line."""
 
-PROGRAM = ("layout.js", "model.js", "state.js", "paint.js", "panes.js", "findings.js", "panel.js", "search.js", "events.js")
+PROGRAM = ("layout.js", "model.js", "state.js", "paint.js", "panes.js", "findings.js", "edges.js", "panel.js", "search.js", "events.js")
 """The script, in parts: each uses those before it, and all of them what they do at an event."""
 
 
-def html_page(survey: Survey, findings: Sequence[Finding] = ()) -> str:
-    """The page as one text."""
+def html_page(survey: Survey, findings: Sequence[Finding] = (), plans: Sequence[KernelPlan] = ()) -> str:
+    """The page as one text, with the kernels and unfused edges of fusion policies."""
     source = survey.module.source
     data = page_data(survey, findings)
+    data["plans"] = [plan_data(survey, plan) for plan in plans]
     # As wide as the pane shows in a few lines each; the label stands in the first columns.
     lines = list(summary_lines(summarise(survey), Paint(160, False, True), survey.module.attrs))[1:]
     data["summary"] = [[line[:LABEL + 2].strip(), line[LABEL + 2:]] for line in lines]
@@ -68,5 +71,6 @@ def _packed(text: str) -> str:
 
 
 def _theme(theme: Theme) -> dict[str, object]:
-    return {"background": theme.background, "text": theme.text, "faint": theme.faint, "edge": theme.edge, "cluster": theme.cluster,
+    return {"background": theme.background, "text": theme.text, "faint": theme.faint, "edge": theme.edge, "stored": theme.stored,
+            "cluster": theme.cluster,
             "border": theme.cluster_border, "classes": {name: [c.fill, c.border, c.text] for name, c in theme.classes.items()}}

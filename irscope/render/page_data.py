@@ -18,27 +18,13 @@ from irscope.render.opening import Folded, focus_of, open_sections
 from irscope.render.page_findings import by_gain, finding_data
 from irscope.render.page_marks import PageMarks
 from irscope.render.view import BoxOptions
+from irscope.render.words import Words
 from irscope.source import Finding
 
 FIRST_BOXES = 16
 """Boxes of the entry's sections that are open at first: the page is smaller than the screen, and opens more at a click."""
 MAX_PLAIN = 200
 """A section with more nodes of its own is cut into stretches of this length, so that opening it draws at once."""
-
-
-class _Words:
-    """A table in which each word stands once."""
-
-    def __init__(self) -> None:
-        self.words: list[str] = []
-        self._number: dict[str, int] = {}
-
-    def number(self, word: str) -> int:
-        known = self._number.get(word)
-        if known is None:
-            known = self._number[word] = len(self.words)
-            self.words.append(word)
-        return known
 
 
 def page_data(survey: Survey, findings: Sequence[Finding] = ()) -> dict[str, Any]:
@@ -66,7 +52,7 @@ class _Maker:
         self.survey = survey
         self.found = highlights(survey)
         self.marks = PageMarks(survey, self.found, findings)
-        self.titles, self.types, self.scopes, self.sources, self.texts = _Words(), _Words(), _Words(), _Words(), _Words()
+        self.titles, self.types, self.scopes, self.sources, self.texts = Words(), Words(), Words(), Words(), Words()
         self.number = {graph: i for i, graph in enumerate(_graphs(survey))}
         self._type_numbers: dict[int, int] = {}
 

@@ -7,6 +7,7 @@ function listen() {
     if (drag) { const x = e.clientX - drag[0], y = e.clientY - drag[1]; if (Math.abs(x - page.x) + Math.abs(y - page.y) > 3) moved = true; page.x = x; page.y = y; canvas.classList.add("drag"); draw(); return; }
     const hit = at(e), place = hit && hit.place !== undefined ? hit.place : null;
     if (place !== page.hover) { page.hover = place; draw(); }
+    canvas.classList.toggle("point", Boolean(hit));
     tip(place, e);
   });
   canvas.addEventListener("pointerup", e => {
@@ -14,6 +15,7 @@ function listen() {
     if (moved) return;
     const hit = at(e);
     if (hit && hit.frame !== undefined) toggle(hit.frame);
+    else if (hit && hit.link) selectEdge(hit.link);
     else select(hit ? hit.place : null);
   });
   canvas.addEventListener("pointerleave", () => { page.hover = null; $("tip").hidden = true; draw(); });
@@ -35,6 +37,7 @@ function listen() {
     if (e.key === "Enter") { search(e.target.value.trim()); const first = $("found").children[1]; if (first) first.onclick(); }
   });
   $("colour").addEventListener("change", e => { page.colour = e.target.value; legend(); draw(); });
+  $("policy").addEventListener("change", e => choosePlan(e.target.value === "" ? null : Number(e.target.value)));
   $("fit").addEventListener("click", fit);
   $("dark").addEventListener("click", () => dark(!page.dark));
   $("help").addEventListener("click", keys);

@@ -1,6 +1,8 @@
 // The drawing: boxes, frames and edges on the canvas, their colours, and what stands at a point.
 const SEVERITY = { error: ["#ffb3ad", "#9a6700", "#1f2328"], warning: ["#ffe08a", "#9a6700", "#1f2328"], info: ["#cfe3ff", "#9a6700", "#1f2328"] };
 const ALARM = { error: "#cf222e", warning: "#e36209" };
+const KERNEL_COLOURS = ["#9ad0f5", "#f5c77e", "#8fd6b8", "#f2e88f", "#a9b8e8", "#eea98b", "#e3b4d0", "#c9c9c9"].map(fill => [fill, "#6e7781", "#1f2328"]);
+function hash(text) { let h = 0; for (let i = 0; i < text.length; i++) h = (Math.imul(h, 31) + text.charCodeAt(i)) >>> 0; return h; }
 function colours(place) {
   const theme = page.data.themes[page.dark ? "dark" : "light"], g = page.graph;
   if (page.colour === "cost") {
@@ -9,6 +11,10 @@ function colours(place) {
   }
   if (page.colour === "findings") return SEVERITY[page.view.extras.worst.get(place)] || theme.classes.constant;
   if (place < 0) return theme.classes.section;
+  if (page.colour === "kernels" && g.plan) {
+    const mine = g.plan.kernelsOf(place);
+    return mine.length === 1 ? KERNEL_COLOURS[hash(g.plan.kernels[mine[0]]) % KERNEL_COLOURS.length] : theme.classes.free;
+  }
   if (page.colour === "dtype") return page.data.dtypes[dtypeOf(place)] || theme.classes.free;
   return theme.classes[g.klass(place)] || theme.classes.custom;
 }
@@ -29,20 +35,22 @@ function paint() {
   const seen = { l: -page.x / scale, t: -page.y / scale, r: (width - page.x) / scale, b: (height - page.y) / scale };
   for (const f of view.frames) {
     if (!f.section || f.x > seen.r || f.y > seen.b || f.x + f.w < seen.l || f.y + f.h < seen.t) continue;
-    c.fillStyle = theme.cluster; c.strokeStyle = theme.border; c.lineWidth = 1;
+    c.fillStyle = f.kernel ? theme.background : theme.cluster; c.strokeStyle = f.kernel ? theme.classes.fusion[1] : theme.border; c.lineWidth = f.kernel ? 1.5 : 1;
     c.beginPath(); c.roundRect(f.x, f.y, f.w, f.h, 8); c.fill(); c.stroke();
-    if (scale > 0.25) { c.fillStyle = theme.text; c.font = "12px sans-serif"; c.textAlign = "left"; c.fillText("\u25be " + page.graph.title(placeOfSection(f.section)), f.x + 8, f.y + 17); }
+    if (scale > 0.25) { c.fillStyle = theme.text; c.font = "12px sans-serif"; c.textAlign = "left"; c.fillText((f.kernel ? "" : "\u25be ") + page.graph.title(placeOfSection(f.section)), f.x + 8, f.y + 17); }
   }
   const focus = page.hover ?? page.shown ?? null;
   for (const link of view.links) {
     const a = view.items.get(link.a), b = view.items.get(link.b);
     if (Math.max(a.x, b.x, ...link.points.map(p => p[0])) < seen.l - 50 || Math.min(a.x, b.x, ...link.points.map(p => p[0])) > seen.r + 50) continue;
     if (Math.max(a.y, b.y) < seen.t || Math.min(a.y, b.y) > seen.b) continue;
-    const lit = focus !== null && (link.a === focus || link.b === focus);
-    c.strokeStyle = lit ? (link.a === focus ? "#d1242f" : "#0969da") : theme.edge;
-    c.globalAlpha = focus !== null && !lit ? 0.35 : 0.8; c.lineWidth = lit ? 2.2 : Math.min(4, 1 + Math.log2(link.n) * 0.4);
-    c.setLineDash(link.next ? [5, 4] : []);
+    const chosen = page.edge !== null && page.edge.a === link.a && page.edge.b === link.b, stored = link.stored.length > 0;
+    const lit = chosen || (focus !== null && (link.a === focus || link.b === focus));
+    c.strokeStyle = chosen ? "#0969da" : stored ? theme.stored : lit ? (link.a === focus ? "#d1242f" : "#0969da") : theme.edge;
+    c.globalAlpha = focus !== null && !lit ? 0.35 : 0.9; c.lineWidth = chosen ? 4 : lit ? 2.2 : Math.min(4, (stored ? 1.6 : 1) + Math.log2(link.n) * 0.4);
+    c.setLineDash(stored ? [7, 4] : link.next ? [2, 4] : []);
     edge(c, a, b, link.points);
+    if (stored && scale >= 0.45) storedLabel(c, a, b, link, theme);
   }
   c.setLineDash([]); c.globalAlpha = 1;
   for (const item of page.sorted) {
@@ -51,16 +59,49 @@ function paint() {
   }
 }
 
+// The points of a line from box to box.
+function route(a, b, points) {
+  const down = a.y <= b.y;
+  return [[a.x, a.y + (down ? 1 : -1) * a.h / 2], ...points, [b.x, b.y - (down ? 1 : -1) * b.h / 2]];
+}
+
 function edge(c, a, b, points) {
-  const down = a.y <= b.y, path = [[a.x, a.y + (down ? 1 : -1) * a.h / 2], ...points, [b.x, b.y - (down ? 1 : -1) * b.h / 2]];
+  const path = route(a, b, points);
   c.beginPath(); c.moveTo(path[0][0], path[0][1]);
   for (let i = 1; i < path.length; i++) {
     const [x0, y0] = path[i - 1], [x1, y1] = path[i], m = (y0 + y1) / 2;
     c.bezierCurveTo(x0, m, x1, m, x1, y1);
   }
   c.stroke();
-  const [x, y] = path[path.length - 1], s = down ? -6 : 6;
+  c.setLineDash([]);
+  const [x, y] = path[path.length - 1], s = a.y <= b.y ? -6 : 6;
   c.fillStyle = c.strokeStyle; c.beginPath(); c.moveTo(x, y); c.lineTo(x - 3.5, y + s); c.lineTo(x + 3.5, y + s); c.fill();
+}
+
+function storedLabel(c, a, b, link, theme) {
+  const path = route(a, b, link.points), [x0, y0] = path[path.length - 2], [x1, y1] = path[path.length - 1];
+  const rows = currentPlan().edges, bytes = link.stored.reduce((n, i) => n + rows[i][6], 0), none = link.stored.some(i => !rows[i][4]);
+  c.fillStyle = theme.stored; c.font = "10px sans-serif"; c.textAlign = "left";
+  c.fillText((none ? "not fused" : "stored") + (bytes ? ", " + bytesText(bytes) : ""), (x0 + x1) / 2 + 4, (y0 + y1) / 2 + 3);
+}
+
+// The line within a few pixels of a point of the drawing, or null.
+function lineAt(x, y) {
+  let best = null, least = 7 / page.scale;
+  for (const link of page.view.links) {
+    const path = route(page.view.items.get(link.a), page.view.items.get(link.b), link.points);
+    for (let i = 1; i < path.length; i++) {
+      const [x0, y0] = path[i - 1], [x1, y1] = path[i];
+      if (Math.min(x0, x1) - least > x || Math.max(x0, x1) + least < x || Math.min(y0, y1) - least > y || Math.max(y0, y1) + least < y) continue;
+      for (let t = 0; t <= 1; t += 1 / 24) {
+        // The curve that edge() draws: both control points are at half the height.
+        const u = 1 - t, bx = x0 * (u * u * u + 3 * u * u * t) + x1 * (t * t * t + 3 * u * t * t), by = y0 * u * u * u + (y0 + y1) / 2 * 3 * u * t + y1 * t * t * t;
+        const distance = Math.hypot(bx - x, by - y);
+        if (distance < least) { least = distance; best = link; }
+      }
+    }
+  }
+  return best;
 }
 
 function box(c, item, theme, scale) {
@@ -95,6 +136,8 @@ function at(event) {
     if (Math.abs(x - b.x) <= b.w / 2 && Math.abs(y - b.y) <= b.h / 2) return { place: b.place };
   }
   let inner = null;
-  for (const f of page.view.frames) if (x >= f.x && x <= f.x + f.w && y >= f.y && y <= f.y + 24 && f.section) inner = f;
-  return inner ? { frame: inner.section } : null;
+  for (const f of page.view.frames) if (x >= f.x && x <= f.x + f.w && y >= f.y && y <= f.y + 24 && f.section && !f.kernel) inner = f;
+  if (inner) return { frame: inner.section };
+  const link = lineAt(x, y);
+  return link ? { link } : null;
 }

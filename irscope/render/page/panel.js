@@ -1,6 +1,6 @@
 // The right pane: tabs with what is selected or the module, with the findings, and with lists of places worth a look.
 
-const TABS = { details: ["details", detailsTab], findings: ["findings", findingsTab] };
+const TABS = { details: ["details", detailsTab], findings: ["findings", findingsTab], edges: ["not fused", edgesTab] };
 
 // Redraws the pane. ``findings``: numbers of findings without a place, which are shown above the module.
 function details(findings) {
@@ -25,7 +25,7 @@ function details(findings) {
 
 function openTab(name) { page.tab = name; details(); }
 
-function counts(name) { return name === "findings" ? page.data.findings.length : 0; }
+function counts(name) { return name === "findings" ? page.data.findings.length : name === "edges" && currentPlan() ? currentPlan().edges.length : 0; }
 
 // A description list; ``row`` adds a label and its values, which are texts or elements.
 function facts(panel) {
@@ -42,7 +42,8 @@ function facts(panel) {
 function nodeLink(v) { return button(`%${page.graph.names[v]}  ${page.graph.label(v)}`, () => select(v, true), "link"); }
 
 function detailsTab(panel) {
-  if (page.selected === null) moduleDetails(panel);
+  if (page.edge) edgeDetails(panel);
+  else if (page.selected === null) moduleDetails(panel);
   else if (page.selected < 0) sectionDetails(panel, page.selected);
   else nodeDetails(panel, page.selected);
 }
@@ -74,16 +75,28 @@ function nodeDetails(panel, v) {
   const row = facts(panel);
   row("name", "%" + g.names[v]); row("type", g.type(v)); row("scope", g.scope(v)); row("source", g.source(v));
   row("cost", g.costText(v)); row("graph", g.name);
+  if (g.plan) row("kernel", g.plan.kernelsOf(v).map(k => "%" + g.plan.kernels[k]).join(", "));
   if (v !== page.shown) row("drawn as", page.shown !== null ? nodeLink(page.shown) : "not drawn");
   const operands = g.operands(v), users = g.users(v);
   row("operands", ...operands.slice(0, 30).map(nodeLink)); row("users", ...users.slice(0, 30).map(nodeLink));
   if (users.length > 30) row("", `${count(users.length - 30)} more`);
   for (const body of g.bodies(v)) row("calls", button(page.data.graphs[body].name, () => go(body, true), "link"));
+  storedRows(panel, v);
   const found = sortedNumbers(page.view.extras.found.get(page.shown) || g.findingsOf(page.shown ?? v));
   const own = found.filter(i => page.data.findings[i].node === g.names[v]);
   const order = [...own, ...found.filter(i => !own.includes(i))];
   if (order.length) panel.append(longList(order, findingCard));
   if (page.text && g.lines[v]) panel.append(make("pre", textLine(g.lines[v])));
+}
+
+// The edges of a node that are not fused; a click selects the edge.
+function storedRows(panel, v) {
+  const g = page.graph;
+  if (!g.plan) return;
+  const pairs = [...new Set(g.operands(v))].map(o => [o, v]).concat(g.users(v).map(u => [v, u]));
+  const edges = pairs.flatMap(([a, b]) => g.plan.stored(a, b) || []).map(i => edgeInfo(currentPlan(), i));
+  if (!edges.length) return;
+  panel.append(make("h2", "not fused"), longList(edges, e => button(`${edgeTitle(e)}  ${e.rule}${edgeCost(e) ? ", " + edgeCost(e) : ""}`, () => showEdge(e), "link")));
 }
 
 function sortedNumbers(numbers) { return [...new Set(numbers)].sort((a, b) => a - b); }

@@ -9,6 +9,7 @@ function meaning() {
     return Object.entries(page.data.dtypes).filter(([name]) => used.has(name));
   }
   if (page.colour === "findings") return Object.entries(SEVERITY);
+  if (page.colour === "kernels") return [["one colour a kernel", KERNEL_COLOURS[0]]];
   const used = new Set(places.map(p => page.graph.klass(p)));
   return page.data.classes.filter(name => used.has(name)).map(name => [name, theme.classes[name] || []]);
 }
@@ -21,6 +22,16 @@ function legend() {
     span.textContent = name; span.style.cssText = `background:${fill};border-color:${border};color:${text}`;
     element.append(span);
   }
+}
+
+// The switch between fusion policies.
+function policies() {
+  const select = $("policy"), none = make("option", "none");
+  none.value = "";
+  select.replaceChildren(none, ...page.data.plans.map((plan, i) => { const o = make("option", plan.name); o.value = String(i); return o; }));
+  select.value = page.plan === null ? "" : String(page.plan);
+  $("policies").hidden = !page.data.plans.length;
+  if (page.data.plans.length) { const o = make("option", "kernel"); o.value = "kernels"; $("colour").append(o); }
 }
 
 function crumbs() {

@@ -1,7 +1,7 @@
 // The page: outline, drawing, details; what is shown stands in the URL, so that a view can be sent to somebody.
 const $ = id => document.getElementById(id);
 const page = { data: null, graphs: [], graph: null, view: null, selected: null, hover: null, scale: 1, x: 0, y: 0, colour: "class", dark: false, back: [],
-  tab: "details", without: new Set() };
+  tab: "details", without: new Set(), plan: null, edge: null };
 
 // An element with a class and a text, which never becomes markup.
 function make(tag, text, css) { const e = document.createElement(tag); if (text) e.textContent = text; if (css) e.className = css; return e; }
@@ -20,6 +20,8 @@ async function start() {
   page.dark = typeof matchMedia === "function" && matchMedia("(prefers-color-scheme: dark)").matches;
   $("name").textContent = page.data.name;
   listen();
+  if (page.data.plans.length) page.plan = 0;
+  policies();
   go(0);
   fromAddress();
   $("wait").hidden = true;
@@ -27,12 +29,15 @@ async function start() {
   if (page.data.hasText) setTimeout(async () => { page.text = await inflate("text"); if (page.selected !== null && page.tab === "details") details(); }, 50);
 }
 
-function graph(number) { return page.graphs[number] || (page.graphs[number] = new GraphModel(page.data, number)); }
+function graph(number) {
+  if (!page.graphs[number]) { page.graphs[number] = new GraphModel(page.data, number); page.graphs[number].setPlan(currentPlan()); }
+  return page.graphs[number];
+}
 
 function go(number, keep) {
   if (page.graph && keep) page.back.push([page.graph.number, page.selected]);
   page.graph = graph(number);
-  page.selected = null;
+  page.selected = page.shown = page.edge = null;
   if (page.graph.open.size === 1) openWhatFits(page.graph);
   redo();
   begin();
@@ -95,6 +100,7 @@ function anchor(s) {
 
 function select(place, centre) {
   page.selected = place;
+  page.edge = null;
   page.tab = "details";
   page.shown = place;
   if (place !== null && place >= 0) { const seen = page.graph.seen(place); page.shown = seen >= 0 ? seen : null; }
@@ -102,10 +108,16 @@ function select(place, centre) {
     if (page.shown >= 0) page.graph.reveal(page.shown);
     page.view = page.graph.layout(); sortItems();
     const item = page.view.items.get(page.shown);
-    if (item) { page.scale = Math.max(page.scale, 0.7); const c = $("canvas"); page.x = c.clientWidth / 2 - item.x * page.scale; page.y = c.clientHeight / 2 - item.y * page.scale; }
+    if (item) centreOn(item.x, item.y);
   }
   outline(); draw(); details(); address();
+  announce(place === null ? "nothing selected" : nameOf(place) + sayMore(page.shown));
 }
+function centreOn(x, y) { page.scale = Math.max(page.scale, READABLE); const c = $("canvas"); page.x = c.clientWidth / 2 - x * page.scale; page.y = c.clientHeight / 2 - y * page.scale; }
+
+// For screen readers: what a sighted reader sees at a box.
+function announce(text) { $("said").textContent = text; }
+function sayMore(place) { const lines = place === null || !page.view.extras ? [] : page.view.extras.lines.get(place) || []; return lines.length ? ": " + lines.join(", ") : ""; }
 
 // The number of a graph and a node of it; where no such graph is, the first node of that name.
 function find(name) {
@@ -120,17 +132,26 @@ function find(name) {
 
 function address() {
   const g = page.graph, at = page.selected !== null && page.selected >= 0 ? g.name + "/" + g.names[page.selected] : "";
-  const open = [...g.open].filter(s => s).join(".");
-  const text = new URLSearchParams({ ...(g.number ? { graph: g.name } : {}), ...(at ? { node: at } : {}), ...(open.length < 600 ? { open } : {}) }).toString();
+  const open = [...g.open].filter(s => s).join("."), pair = page.edge && page.edge.pairs && page.edge.pairs.length ? page.edge.pairs[0].map(v => g.names[v]).join(">") : "";
+  const text = new URLSearchParams({ ...(g.number ? { graph: g.name } : {}), ...(at ? { node: at } : {}), ...(pair ? { edge: pair } : {}),
+    ...(page.plan ? { policy: currentPlan().name } : {}), ...(open.length < 600 ? { open } : {}) }).toString();
   if (typeof history !== "undefined") try { history.replaceState(null, "", "#" + text); } catch { /* some browsers refuse on file: */ }
 }
 function fromAddress() {
   const wanted = new URLSearchParams(location.hash.slice(1));
   const number = page.data.graphs.findIndex(g => g.name === wanted.get("graph"));
+  const plan = page.data.plans.findIndex(p => p.name === wanted.get("policy"));
+  if (plan > 0) choosePlan(plan);
   if (number > 0) go(number);
   if (wanted.get("open")) { page.graph.open = new Set([0, ...wanted.get("open").split(".").map(Number).filter(s => s < page.graph.parent.length)]); redo(); fit(); }
   const node = wanted.get("node") && find(wanted.get("node"));
   if (node) { if (node[0] !== page.graph.number) go(node[0]); select(node[1], true); }
+  const ends = (wanted.get("edge") || "").split(">").map(name => page.graph.names.indexOf(name));
+  if (ends.length !== 2 || ends.some(v => v < 0)) return;
+  for (const v of ends) page.graph.reveal(v);
+  redo();
+  const link = page.view.links.find(l => l.pairs.some(([a, b]) => a === page.graph.first(ends[0]) && b === page.graph.first(ends[1])));
+  if (link) selectEdge(link, true);
 }
 // Selects a node by "graph/name"; tells whether there is one.
 function jump(name) {
