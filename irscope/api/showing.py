@@ -25,6 +25,7 @@ from irscope.render.paint import Paint
 from irscope.render.screen import ScreenOptions, screen
 from irscope.render.text import text_lines
 from irscope.source import Finding, Severity, UserError
+from irscope.source.files import read_bytes
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
@@ -106,13 +107,17 @@ class ShowResult(Viewable):
         choice = self.choices[0]
         if self.options.view is View.HTML:
             plans = self._plans(watch) if self.options.policy is not None else ()
-            return html.html_page(choice.survey, self.reading.findings, plans).encode()
+            return html.html_page(choice.survey, self.reading.findings, plans, self._numbers()).encode()
         mine = self.options
         options = drawing.DrawingOptions(mine.color_by, mine.dark, mine.max_nodes, mine.depth)
         if mine.policy is not None:
             options = replace(options, plan=self._plans(watch)[0])
         with watch.stage("drawing"):
             return drawing.drawing(self.reading, choice, mine.view.value, options)
+
+    def _numbers(self) -> list[tuple[str, str]]:
+        path = self.options.numbers
+        return [(os.path.basename(path), read_bytes(path).decode("utf-8", "replace"))] if path is not None else []
 
     def _plans(self, watch: Watcher) -> list[KernelPlan]:
         with watch.stage("planning"):
@@ -175,6 +180,8 @@ def _consistent(options: ShowOptions) -> None:
     """Raise UserError for incompatible options."""
     if options.policy is None and options.device is not None:
         raise UserError(f"--device {options.device} says nothing without a policy", "--policy xla-gpu")
+    if options.numbers is not None and options.view is not View.HTML:
+        raise UserError("--numbers shows numbers on a page", "-o FILE.html")
     if options.policy is None:
         return
     if not options.view.is_drawing and options.view is not View.HTML:

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import astuple
 from importlib.resources import files
 
-from irscope.analysis.summary import summarise
+from irscope.analysis.summary import Costly, summarise
 from irscope.analysis.survey import Survey
 from irscope.render.kernel_plan import KernelPlan
+from irscope.render.labels import work_title
 from irscope.render.page_data import page_data
 from irscope.render.page_plans import plan_data
 from irscope.render.paint import Paint
@@ -23,26 +24,35 @@ from irscope.render.summary import LABEL, summary_lines
 from irscope.render.theme import DARK, LIGHT, Theme
 from irscope.source import Finding
 from irscope.source.page_policy import policy_of
-from irscope.source.visible import markup
+from irscope.source.visible import UNPRINTABLE, markup
 
+N_COSTLY = 10
+"""Operations in the list of the costliest."""
 MAX_TEXT = 64 << 20
 """A longer dump is left out of the page; its nodes still show everything but their own line."""
 
-PROGRAM = ("layout.js", "model.js", "state.js", "paint.js", "panes.js", "findings.js", "edges.js", "panel.js", "search.js", "events.js")
+PROGRAM = ("layout.js", "model.js", "state.js", "paint.js", "panes.js", "findings.js", "edges.js", "costliest.js", "overlay.js", "panel.js",
+           "query.js", "search.js", "minimap.js", "export.js", "events.js")
 """The script, in parts: each uses those before it, and all of them what they do at an event."""
 
 
-def html_page(survey: Survey, findings: Sequence[Finding] = (), plans: Sequence[KernelPlan] = ()) -> str:
-    """The page as one text, with the kernels and unfused edges of fusion policies."""
+def html_page(survey: Survey, findings: Sequence[Finding] = (), plans: Sequence[KernelPlan] = (),
+              numbers: Sequence[tuple[str, str]] = ()) -> str:
+    """The page as one text, with the kernels and unfused edges of fusion policies. ``numbers`` are files of numbers per node, by name."""
     source = survey.module.source
     data = page_data(survey, findings)
     data["plans"] = [plan_data(survey, plan) for plan in plans]
     # As wide as the pane shows in a few lines each; the label stands in the first columns.
-    lines = list(summary_lines(summarise(survey), Paint(160, False, True), survey.module.attrs))[1:]
+    summary = summarise(survey, N_COSTLY)
+    lines = list(summary_lines(summary, Paint(160, False, True), survey.module.attrs))[1:]
+    data["costliest"] = [_costly(one, survey) for one in summary.costly]
     data["summary"] = [[line[:LABEL + 2].strip(), line[LABEL + 2:]] for line in lines]
     data["themes"] = {"light": _theme(LIGHT), "dark": _theme(DARK)}
     data["dtypes"] = {name: list(astuple(c)) for name, c in OF_DTYPE.items()}
     data["heat"] = [[share, *astuple(heat(share))] for share in STOPS]
+    # As escapes: among its characters are surrogates, which no encoding has.
+    data["unprintable"] = UNPRINTABLE.pattern.encode("unicode_escape").decode()
+    data["numbers"] = [list(one) for one in numbers]
     data["hasText"] = bool(source.text) and len(source.text) <= MAX_TEXT
     text = source.text if data["hasText"] else ""
     style = _asset("page.css")
@@ -68,6 +78,12 @@ def _asset(name: str) -> str:
 def _packed(text: str) -> str:
     """Compressed and in letters that neither HTML nor an editor touches; the same bytes for the same text."""
     return b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode("ascii")
+
+
+def _costly(one: Costly, survey: Survey) -> list[object]:
+    """A row for ``page/costliest.js``."""
+    title = work_title(one.node, survey.naming)
+    return [f"{one.graph.name}/{one.node.name}", title, one.share, one.flops, one.bytes, one.times, one.source]
 
 
 def _theme(theme: Theme) -> dict[str, object]:

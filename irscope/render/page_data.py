@@ -7,11 +7,12 @@ from typing import Any
 
 from irscope.analysis.classes import CLASSES, drawn_class
 from irscope.analysis.highlights import highlights
+from irscope.analysis.levels import works
 from irscope.analysis.outline import Section
 from irscope.analysis.regions import MAX_FLAT
 from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.survey import Survey
-from irscope.graph import Graph, Node
+from irscope.graph import Graph, Node, Op
 from irscope.render.folding import Fold, folding, text_of, without_tuples
 from irscope.render.labels import work_title
 from irscope.render.opening import Folded, focus_of, open_sections
@@ -35,7 +36,8 @@ def page_data(survey: Survey, findings: Sequence[Finding] = ()) -> dict[str, Any
     return {
         "version": 1, "name": survey.module.name, "file": survey.module.source.name, "format": survey.module.format,
         "classes": list(CLASSES), "titles": maker.titles.words, "types": maker.types.words, "scopes": maker.scopes.words,
-        "sources": maker.sources.words, "texts": maker.texts.words, "graphs": graphs,
+        "sources": maker.sources.words, "texts": maker.texts.words, "graphs": graphs, "sizes": maker.sizes,
+        "ops": [[op.name, op.work, int(op.known), int(works)] for op, works in maker.ops.values()],
         "findings": finding_data(findings, survey.module.entry), "highlights": maker.marks.heading,
     }
 
@@ -54,7 +56,10 @@ class _Maker:
         self.marks = PageMarks(survey, self.found, findings)
         self.titles, self.types, self.scopes, self.sources, self.texts = Words(), Words(), Words(), Words(), Words()
         self.number = {graph: i for i, graph in enumerate(_graphs(survey))}
+        self.sizes: list[int] = []
+        self.ops: dict[str, tuple[Op, bool]] = {}
         self._type_numbers: dict[int, int] = {}
+        self._op_numbers: dict[str, int] = {}
 
     def graph(self, graph: Graph) -> dict[str, object]:
         """The columns of one graph. Operands are written as distances back, which compress well."""
@@ -72,6 +77,7 @@ class _Maker:
             "names": "\n".join(node.name for node in nodes),
             "title": [self.titles.number(work_title(node, survey.naming)) for node in nodes],
             "type": [self._type(node) for node in nodes],
+            "op": [self._op(node) for node in nodes],
             "class": [CLASSES.index(drawn_class(node)) for node in nodes],
             "scope": [self.scopes.number(scope) for scope in scopes],
             "source": [self.sources.number(source_line(survey.module, node)) for node in nodes],
@@ -90,6 +96,15 @@ class _Maker:
         known = self._type_numbers.get(id(node.type))
         if known is None:
             known = self._type_numbers[id(node.type)] = self.types.number(describe_type(node.type))
+            if known == len(self.sizes):
+                self.sizes.append(self.survey.costs.size(node.type))
+        return known
+
+    def _op(self, node: Node) -> int:
+        known = self._op_numbers.get(node.op.name)
+        if known is None:
+            known = self._op_numbers[node.op.name] = len(self.ops)
+            self.ops[node.op.name] = node.op, works(node)
         return known
 
     def _inputs(self, node: Node, folds: list[Fold]) -> list[int]:

@@ -44,6 +44,23 @@ class GraphModel {
   klass(v) { return this.data.classes[this.raw.class[v]]; }
   flops(v) { return this.raw.flops.length ? this.raw.flops[v] : 0; }
   bytes(v) { return this.raw.bytes.length ? this.raw.bytes[v] : 0; }
+  op(v) { return this.data.ops[this.raw.op[v]][0]; }
+  work(v) { return this.data.ops[this.raw.op[v]][1]; }
+  isKnown(v) { return this.data.ops[this.raw.op[v]][2] === 1; }
+  works(v) { return this.data.ops[this.raw.op[v]][3] === 1; }
+  size(v) { return this.data.sizes[this.raw.type[v]]; }
+  // Of the first tensor in the type.
+  dtype(v) { const found = /([a-z]\w*)\[/.exec(this.type(v)); return found ? found[1] : this.type(v); }
+  shape(v) { const found = /\w\[([^\]]*)\]/.exec(this.type(v)); return found ? found[1] : ""; }
+  elements(v) { let n = 0; for (const [, dims] of this.type(v).matchAll(/\w\[([^\]]*)\]/g)) n += dims === "" ? 1 : dims.split(",").reduce((m, d) => m * Number(d), 1); return n; }
+  // The length of the longest chain of working nodes that ends here.
+  level(v) {
+    if (!this._level) {
+      this._level = new Int32Array(this.n);
+      for (let u = 0; u < this.n; u++) { let above = 0; for (const o of this.operands(u)) above = Math.max(above, this._level[o]); this._level[u] = above + (this.works(u) ? 1 : 0); }
+    }
+    return this._level[v];
+  }
   isOpen(v) { return this.unknown.has(v); }
   costText(v) { return `${flopsText(this.flops(v), this.isOpen(v))}, ${bytesText(this.bytes(v), this.isOpen(v))}`; }
   cost(v) { return Math.max(this.flops(v) / 16, this.bytes(v)); }
@@ -188,8 +205,10 @@ class GraphModel {
       worst.set(p, most);
       add(lines, p, `${numbers.length} finding${numbers.length > 1 ? "s" : ""}, worst: ${most}`);
     }
+    const numbers = placedNumbers(this, placeOf);
+    for (const [p, n] of numbers) add(lines, p, numberText(n));
     if (this.plan) this.countKernels(hider, (place, text) => add(lines, place, text));
-    return { lines, worst, outstanding, found };
+    return { lines, worst, outstanding, found, numbers };
   }
   // How many kernels compute a closed section (of a copy, if what is around it repeats), and a node that several kernels compute.
   countKernels(hider, add) {

@@ -3,12 +3,14 @@ const SEVERITY = { error: ["#ffb3ad", "#9a6700", "#1f2328"], warning: ["#ffe08a"
 const ALARM = { error: "#cf222e", warning: "#e36209" };
 const KERNEL_COLOURS = ["#9ad0f5", "#f5c77e", "#8fd6b8", "#f2e88f", "#a9b8e8", "#eea98b", "#e3b4d0", "#c9c9c9"].map(fill => [fill, "#6e7781", "#1f2328"]);
 function hash(text) { let h = 0; for (let i = 0; i < text.length; i++) h = (Math.imul(h, 31) + text.charCodeAt(i)) >>> 0; return h; }
+function heatOf(share) {
+  const x = Math.sqrt(Math.min(1, Math.max(0, share))), mix = e => Math.round(255 + (e - 255) * x);
+  return [`rgb(${mix(215)},${mix(60)},${mix(45)})`, "#8c8c8c", x > 0.75 ? "#fff" : "#1f2328"];
+}
 function colours(place) {
   const theme = page.data.themes[page.dark ? "dark" : "light"], g = page.graph;
-  if (page.colour === "cost") {
-    const x = Math.sqrt(Math.min(1, costOf(place) / page.most)), mix = e => Math.round(255 + (e - 255) * x);
-    return [`rgb(${mix(215)},${mix(60)},${mix(45)})`, "#8c8c8c", x > 0.75 ? "#fff" : "#1f2328"];
-  }
+  if (page.colour === "cost") return heatOf(costOf(place) / page.most);
+  if (page.colour === "numbers" && page.numbers) return numberOf(place) === undefined ? theme.classes.constant : heatOf(numberOf(place) / page.largest);
   if (page.colour === "findings") return SEVERITY[page.view.extras.worst.get(place)] || theme.classes.constant;
   if (place < 0) return theme.classes.section;
   if (page.colour === "kernels" && g.plan) {
@@ -32,7 +34,15 @@ function paint() {
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
   c.fillStyle = theme.background; c.fillRect(0, 0, width, height);
   c.setTransform(ratio * scale, 0, 0, ratio * scale, ratio * page.x, ratio * page.y);
-  const seen = { l: -page.x / scale, t: -page.y / scale, r: (width - page.x) / scale, b: (height - page.y) / scale };
+  scene(c, { l: -page.x / scale, t: -page.y / scale, r: (width - page.x) / scale, b: (height - page.y) / scale }, scale);
+  minimap();
+}
+
+const EVERYTHING = { l: -Infinity, t: -Infinity, r: Infinity, b: Infinity };
+
+// Draws what lies in a part of the drawing, on a canvas or as SVG; text only where it can be read at the scale.
+function scene(c, seen, scale) {
+  const theme = page.data.themes[page.dark ? "dark" : "light"], { view } = page, critical = page.critical ? criticalPlaces() : null;
   for (const f of view.frames) {
     if (!f.section || f.x > seen.r || f.y > seen.b || f.x + f.w < seen.l || f.y + f.h < seen.t) continue;
     c.fillStyle = f.kernel ? theme.background : theme.cluster; c.strokeStyle = f.kernel ? theme.classes.fusion[1] : theme.border; c.lineWidth = f.kernel ? 1.5 : 1;
@@ -46,17 +56,37 @@ function paint() {
     if (Math.max(a.y, b.y) < seen.t || Math.min(a.y, b.y) > seen.b) continue;
     const chosen = page.edge !== null && page.edge.a === link.a && page.edge.b === link.b, stored = link.stored.length > 0;
     const lit = chosen || (focus !== null && (link.a === focus || link.b === focus));
-    c.strokeStyle = chosen ? "#0969da" : stored ? theme.stored : lit ? (link.a === focus ? "#d1242f" : "#0969da") : theme.edge;
-    c.globalAlpha = focus !== null && !lit ? 0.35 : 0.9; c.lineWidth = chosen ? 4 : lit ? 2.2 : Math.min(4, (stored ? 1.6 : 1) + Math.log2(link.n) * 0.4);
+    const onPath = critical !== null && critical.lines.has(link.a + ":" + link.b);
+    c.strokeStyle = chosen ? "#0969da" : onPath ? "#d1242f" : stored ? theme.stored : lit ? (link.a === focus ? "#d1242f" : "#0969da") : theme.edge;
+    c.globalAlpha = onPath || chosen ? 1 : (focus !== null && !lit) || critical ? 0.35 : 0.9; c.lineWidth = chosen || onPath ? 4 : lit ? 2.2 : Math.min(4, (stored ? 1.6 : 1) + Math.log2(link.n) * 0.4);
     c.setLineDash(stored ? [7, 4] : link.next ? [2, 4] : []);
     edge(c, a, b, link.points);
     if (stored && scale >= 0.45) storedLabel(c, a, b, link, theme);
   }
   c.setLineDash([]); c.globalAlpha = 1;
+  const hits = hitPlaces();
   for (const item of page.sorted) {
     if (item.x + item.w / 2 < seen.l || item.x - item.w / 2 > seen.r || item.y + item.h / 2 < seen.t || item.y - item.h / 2 > seen.b) continue;
+    c.globalAlpha = critical && !critical.places.has(item.place) ? 0.35 : 1;
     box(c, item, theme, scale);
+    if (critical && critical.places.has(item.place)) ring(c, item, "#d1242f", 2);
+    if (hits.has(item.place)) ring(c, item, "#bf8700", 6);
+    c.globalAlpha = 1;
   }
+}
+
+function ring(c, item, colour, gap) {
+  c.strokeStyle = colour; c.lineWidth = 2.5;
+  c.beginPath(); c.roundRect(item.x - item.w / 2 - gap, item.y - item.h / 2 - gap, item.w + 2 * gap, item.h + 2 * gap, 8); c.stroke();
+}
+
+// The places in which the search found something.
+function hitPlaces() {
+  const g = page.graph, found = page.hits && page.hits.get(g.number), places = new Set();
+  if (!found) return places;
+  const hider = g.hiders();
+  for (const v of found) { const seen = g.raw.fold[v] === "b" ? g.first(v) : g.seen(v); if (seen >= 0) places.add(hider[g.section[seen]] ?? seen); }
+  return places;
 }
 
 // The points of a line from box to box.

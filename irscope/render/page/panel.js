@@ -1,6 +1,6 @@
 // The right pane: tabs with what is selected or the module, with the findings, and with lists of places worth a look.
 
-const TABS = { details: ["details", detailsTab], findings: ["findings", findingsTab], edges: ["not fused", edgesTab] };
+const TABS = { details: ["details", detailsTab], findings: ["findings", findingsTab], costliest: ["costliest", costliestTab], edges: ["not fused", edgesTab] };
 
 // Redraws the pane. ``findings``: numbers of findings without a place, which are shown above the module.
 function details(findings) {
@@ -64,6 +64,7 @@ function sectionDetails(panel, place) {
   panel.append(make("h2", g.title(place)));
   const row = facts(panel);
   row("nodes", count(info.nodes)); row("work", flopsText(info.flops, info.open)); row("traffic", bytesText(info.bytes, info.open)); row("mostly", info.ops);
+  if (page.numbers && numberOf(place) !== undefined) row(page.numbers.label, numberText(numberOf(place)));
   panel.append(button(g.open.has(s) ? "close" : "open (double click)", () => toggle(s)));
   const found = page.view.extras.found.get(place) || [];
   if (found.length) panel.append(make("h2", `${count(found.length)} finding${found.length > 1 ? "s" : ""} inside`), longList(sortedNumbers(found), findingCard));
@@ -75,6 +76,7 @@ function nodeDetails(panel, v) {
   const row = facts(panel);
   row("name", "%" + g.names[v]); row("type", g.type(v)); row("scope", g.scope(v)); row("source", g.source(v));
   row("cost", g.costText(v)); row("graph", g.name);
+  if (page.numbers && page.numbers.values[g.number].has(v)) row(page.numbers.label, numberText(page.numbers.values[g.number].get(v)));
   if (g.plan) row("kernel", g.plan.kernelsOf(v).map(k => "%" + g.plan.kernels[k]).join(", "));
   if (v !== page.shown) row("drawn as", page.shown !== null ? nodeLink(page.shown) : "not drawn");
   const operands = g.operands(v), users = g.users(v);
@@ -101,9 +103,13 @@ function storedRows(panel, v) {
 
 function sortedNumbers(numbers) { return [...new Set(numbers)].sort((a, b) => a - b); }
 
-function textLine(number) {
+// A line of the text without the blanks around it; textLine cuts what nobody reads.
+function wholeLine(number) {
   if (!page.starts) { page.starts = [0]; for (let i = page.text.indexOf("\n"); i >= 0; i = page.text.indexOf("\n", i + 1)) page.starts.push(i + 1); }
   const from = page.starts[number - 1], to = page.starts[number] ?? page.text.length + 1;
-  const text = page.text.slice(from, to - 1).trim();
+  return page.text.slice(from, to - 1).trim();
+}
+function textLine(number) {
+  const text = wholeLine(number);
   return text.length > 6000 ? text.slice(0, 6000) + " ..." : text;
 }

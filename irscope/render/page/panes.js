@@ -9,6 +9,7 @@ function meaning() {
     return Object.entries(page.data.dtypes).filter(([name]) => used.has(name));
   }
   if (page.colour === "findings") return Object.entries(SEVERITY);
+  if (page.colour === "numbers" && page.numbers) return page.data.heat.map(([share, ...colours]) => [numberText(share * page.largest), colours]);
   if (page.colour === "kernels") return [["one colour a kernel", KERNEL_COLOURS[0]]];
   const used = new Set(places.map(p => page.graph.klass(p)));
   return page.data.classes.filter(name => used.has(name)).map(name => [name, theme.classes[name] || []]);
@@ -59,6 +60,12 @@ function outline() {
     for (const c of g.children[s].slice().reverse()) if (!g.isEmpty(placeOfSection(c))) stack.push(c);
   }
   page.rows = rows;
+  const here = rows.findIndex(row => page.shown !== null && page.shown !== undefined && (row.node === page.shown || (row.node === undefined && placeOfSection(row.section) === page.shown)));
+  if (here >= 0) {
+    page.row = here;
+    const area = $("outline"), top = here * 20;
+    if (top < area.scrollTop || top + 20 > area.scrollTop + area.clientHeight) area.scrollTop = Math.max(0, top - area.clientHeight / 2);
+  }
   $("rows").style.height = rows.length * 20 + "px";
   outlineRows();
 }
@@ -67,7 +74,9 @@ function outlineRows() {
   const made = [];
   for (let i = first; i < last; i++) {
     const row = page.rows[i], div = document.createElement("div");
-    div.className = "row"; div.style.top = i * 20 + "px"; div.style.paddingLeft = 8 + row.depth * 14 + "px"; div.setAttribute("role", "treeitem");
+    div.id = "row-" + i; div.setAttribute("aria-level", String(row.depth + 1)); div.setAttribute("aria-selected", String(i === page.row));
+    div.setAttribute("aria-setsize", String(page.rows.length)); div.setAttribute("aria-posinset", String(i + 1));
+    div.className = "row" + (i === page.row ? " at" : ""); div.style.top = i * 20 + "px"; div.style.paddingLeft = 8 + row.depth * 14 + "px"; div.setAttribute("role", "treeitem");
     const strong = document.createElement("b"), info = document.createElement("i");
     if (row.node === undefined) {
       const s = g.sectionInfo(row.section);
@@ -85,4 +94,12 @@ function outlineRows() {
     made.push(div);
   }
   $("rows").replaceChildren(...made);
+}
+// Scrolls to the row that the keys are at, and names it to screen readers.
+function showRow() {
+  const area = $("outline"), top = (page.row ?? 0) * 20;
+  if (top < area.scrollTop) area.scrollTop = top;
+  else if (top + 20 > area.scrollTop + area.clientHeight) area.scrollTop = top + 20 - area.clientHeight;
+  outlineRows();
+  area.setAttribute("aria-activedescendant", "row-" + (page.row ?? 0));
 }

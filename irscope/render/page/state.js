@@ -1,7 +1,8 @@
 // The page: outline, drawing, details; what is shown stands in the URL, so that a view can be sent to somebody.
 const $ = id => document.getElementById(id);
 const page = { data: null, graphs: [], graph: null, view: null, selected: null, hover: null, scale: 1, x: 0, y: 0, colour: "class", dark: false, back: [],
-  tab: "details", without: new Set(), plan: null, edge: null };
+  tab: "details", without: new Set(), plan: null, edge: null,
+  critical: false, mapped: true, numbers: null, hits: null };
 
 // An element with a class and a text, which never becomes markup.
 function make(tag, text, css) { const e = document.createElement(tag); if (text) e.textContent = text; if (css) e.className = css; return e; }
@@ -22,9 +23,10 @@ async function start() {
   listen();
   if (page.data.plans.length) page.plan = 0;
   policies();
+  for (const [file, text] of page.data.numbers) try { putNumbers(readNumbers(text, file)); page.tab = "details"; } catch (error) { $("wait").textContent = `${file}: ${error.message}`; page.fault = true; }
   go(0);
   fromAddress();
-  $("wait").hidden = true;
+  $("wait").hidden = !page.fault;
   globalThis.irscopeReady = { nodes: page.data.graphs.reduce((n, g) => n + g.title.length, 0), boxes: page.view.items.size };
   if (page.data.hasText) setTimeout(async () => { page.text = await inflate("text"); if (page.selected !== null && page.tab === "details") details(); }, 50);
 }
@@ -72,7 +74,9 @@ function openWhatFits(g) {
 
 function redo() { page.view = page.graph.layout(); sortItems(); outline(); crumbs(); legend(); draw(); }
 
-function sortItems() { page.sorted = [...page.view.items.values()].sort((a, b) => a.y - b.y); page.most = page.sorted.reduce((m, i) => Math.max(m, costOf(i.place)), 0) || 1; }
+function sortItems() { page.sorted = [...page.view.items.values()].sort((a, b) => a.y - b.y); page.most = page.sorted.reduce((m, i) => Math.max(m, costOf(i.place)), 0) || 1;
+  page.largest = Math.max(0, ...page.view.extras.numbers.values()) || 1;
+}
 function costOf(place) {
   if (place >= 0) return page.graph.cost(place);
   const info = page.graph.sectionInfo(sectionOfPlace(place));
