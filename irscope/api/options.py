@@ -145,7 +145,7 @@ class ShowOptions(InputOptions):
     policy: str | None = option(None, "Frame the kernels of this fusion policy in drawings and on the page (of several: a,b), and mark "
                                 "what it does not fuse (irscope list policies, or auto).", metavar="NAME")
     device: str | None = option(None, "With --policy xla-gpu: h100, a100, b200, or a file with XLA's target text.", metavar="NAME")
-    numbers: str | None = option(None, "On the page, show numbers per node: JSON or CSV of names and numbers, or a profiler's Chrome trace.",
+    numbers: str | None = option(None, "On the page, show numbers per node: JSON or CSV of names and numbers, or a Chrome trace.",
                                  metavar="FILE")
     dark: bool = option(False, "Draw on a dark background.")
     max_nodes: int | None = option(None, "How many boxes a drawing may have before it is folded.", metavar="N", least=1)

@@ -82,8 +82,8 @@ def _packed(text: str) -> str:
 
 def _costly(one: Costly, survey: Survey) -> list[object]:
     """A row for ``page/costliest.js``."""
-    title = work_title(one.node, survey.naming)
-    return [f"{one.graph.name}/{one.node.name}", title, one.share, one.flops, one.bytes, one.times, one.source]
+    node = one.node
+    return [f"{one.graph.name}/{node.name}", work_title(node, survey.naming), one.share, one.flops, one.bytes, one.times, one.source]
 
 
 def _theme(theme: Theme) -> dict[str, object]:

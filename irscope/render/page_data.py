@@ -68,7 +68,8 @@ class _Maker:
         if len(nodes) > MAX_FLAT:
             folds = without_tuples(graph, folds)
         cost = survey.costs.graphs.get(graph)
-        scopes = [survey.module.scope(node) for node in nodes]
+        # Both come from the metadata of a line, which is read once where they are asked for together.
+        said = [(self.scopes.number(survey.module.scope(node)), self.sources.number(source_line(survey.module, node))) for node in nodes]
         sections, section_of, same_as, opened = self._sections(graph, folds)
         return {
             "name": graph.name, "entry": graph is survey.entry, "times": survey.calls.times.get(graph, 0.0),
@@ -79,8 +80,8 @@ class _Maker:
             "type": [self._type(node) for node in nodes],
             "op": [self._op(node) for node in nodes],
             "class": [CLASSES.index(drawn_class(node)) for node in nodes],
-            "scope": [self.scopes.number(scope) for scope in scopes],
-            "source": [self.sources.number(source_line(survey.module, node)) for node in nodes],
+            "scope": [scope for scope, _ in said],
+            "source": [source for _, source in said],
             "line": _distances([survey.module.source.place(node.loc).line if node.loc >= 0 else 0 for node in nodes]),
             "flops": [round(survey.costs.flops(node, graph)) for node in nodes] if cost is not None else [],
             "bytes": [round(survey.costs.traffic(node, graph)) for node in nodes] if cost is not None else [],

@@ -30,7 +30,7 @@ WRONG = ("op=", "bytes=many", "nothing=1", "(op=dot", "scope~'('", "near(nowhere
 
 def found(shown: Shown, query: str) -> list[list[str]]:
     """The nodes that a query finds on the page, as [graph, name]."""
-    names: list[list[str]] = shown.tab.evaluate("""q => byQuery(q).map(([i, v]) => [graph(i).name, graph(i).names[v]])""", query)
+    names: list[list[str]] = shown.tab.evaluate("""q => [...byQuery(q).hits].flatMap(([i, nodes]) => nodes.map(v => [graph(i).name, graph(i).names[v]]))""", query)
     return sorted(names)
 
 

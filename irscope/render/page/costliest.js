@@ -18,7 +18,8 @@ function criticalPath(g) {
 }
 
 // The places and lines of the drawing that the critical path runs through.
-function criticalPlaces() {
+function criticalPlaces() { return page.view.critical ??= findCritical(); }
+function findCritical() {
   const g = page.graph, hider = g.hiders(), places = [], lines = new Set();
   for (const v of criticalPath(g).nodes) {
     const seen = g.raw.fold[v] === "b" ? g.first(v) : -1;

@@ -44,6 +44,7 @@ class GraphModel {
   klass(v) { return this.data.classes[this.raw.class[v]]; }
   flops(v) { return this.raw.flops.length ? this.raw.flops[v] : 0; }
   bytes(v) { return this.raw.bytes.length ? this.raw.bytes[v] : 0; }
+  get lowNames() { return this._low ??= this.names.map(name => name.toLowerCase()); }
   op(v) { return this.data.ops[this.raw.op[v]][0]; }
   work(v) { return this.data.ops[this.raw.op[v]][1]; }
   isKnown(v) { return this.data.ops[this.raw.op[v]][2] === 1; }

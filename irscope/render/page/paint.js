@@ -80,12 +80,19 @@ function ring(c, item, colour, gap) {
   c.beginPath(); c.roundRect(item.x - item.w / 2 - gap, item.y - item.h / 2 - gap, item.w + 2 * gap, item.h + 2 * gap, 8); c.stroke();
 }
 
-// The places in which the search found something.
+// The places in which the search found something; of one drawing and one search they are computed once.
 function hitPlaces() {
+  if (page.view.hitsOf !== page.hits || !page.view.hits) { page.view.hits = findHits(); page.view.hitsOf = page.hits; }
+  return page.view.hits;
+}
+function findHits() {
   const g = page.graph, found = page.hits && page.hits.get(g.number), places = new Set();
   if (!found) return places;
   const hider = g.hiders();
-  for (const v of found) { const seen = g.raw.fold[v] === "b" ? g.first(v) : g.seen(v); if (seen >= 0) places.add(hider[g.section[seen]] ?? seen); }
+  for (const v of found) {
+    const seen = g.raw.fold[v] === "b" ? g.first(v) : found.length < 1000 ? g.seen(v) : -1;
+    if (seen >= 0) places.add(hider[g.section[seen]] ?? seen);
+  }
   return places;
 }
 

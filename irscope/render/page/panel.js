@@ -105,8 +105,7 @@ function sortedNumbers(numbers) { return [...new Set(numbers)].sort((a, b) => a 
 
 // A line of the text without the blanks around it; textLine cuts what nobody reads.
 function wholeLine(number) {
-  if (!page.starts) { page.starts = [0]; for (let i = page.text.indexOf("\n"); i >= 0; i = page.text.indexOf("\n", i + 1)) page.starts.push(i + 1); }
-  const from = page.starts[number - 1], to = page.starts[number] ?? page.text.length + 1;
+  const { starts } = textLines(), from = starts[number - 1], to = starts[number] ?? page.text.length + 1;
   return page.text.slice(from, to - 1).trim();
 }
 function textLine(number) {
