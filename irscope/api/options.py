@@ -126,7 +126,7 @@ class View(Enum):
 class ShowOptions(InputOptions):
     """What :func:`irscope.show` shows. ``radius`` counts edges from ``around``, ``depth`` levels of the tree, ``width`` columns.
 
-    At most one of ``around``, ``between`` and ``where`` is given. ``policy`` and ``device`` are for drawings.
+    At most one of ``around``, ``between`` and ``where`` is given. ``policy`` and ``device`` are for drawings and pages.
     """
 
     view: View = View.TREE
@@ -142,9 +142,11 @@ class ShowOptions(InputOptions):
     by: str = option("auto", "Tree by the scopes of the user's program, or by computation.", choices=("auto", "scope", "graph"))
     color_by: str = option("class", "What the colours of a drawing mean.", choices=("class", "cost", "dtype", "fusion", "findings"))
     lint: bool = option(False, "Lint it too, and mark the findings: in drawings, on the page, above the tree.")
-    policy: str | None = option(None, "In a drawing, frame the kernels that this fusion policy plans (irscope list policies, or auto).",
-                                metavar="NAME")
+    policy: str | None = option(None, "Frame the kernels of this fusion policy in drawings and on the page (of several: a,b), and mark "
+                                "what it does not fuse (irscope list policies, or auto).", metavar="NAME")
     device: str | None = option(None, "With --policy xla-gpu: h100, a100, b200, or a file with XLA's target text.", metavar="NAME")
+    numbers: str | None = option(None, "On the page, show numbers per node: JSON or CSV of names and numbers, or a Chrome trace.",
+                                 metavar="FILE")
     dark: bool = option(False, "Draw on a dark background.")
     max_nodes: int | None = option(None, "How many boxes a drawing may have before it is folded.", metavar="N", least=1)
     everything: bool = option(False, "No limit on the rows of trees and lists.", "--all")

@@ -25,18 +25,18 @@ from irscope.render.paint import Paint
 from irscope.render.screen import ScreenOptions, screen
 from irscope.render.text import text_lines
 from irscope.source import Finding, Severity, UserError
+from irscope.source.files import read_bytes
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
-    from irscope.analysis import soundness
+    from irscope.api import planning
     from irscope.expand import bind
-    from irscope.lint import fusion, kernels, settings
     from irscope.lint import run as rules
     from irscope.render import drawing, html
+    from irscope.render.kernel_plan import KernelPlan
 else:  # needed for some views and options only
-    kernels, fusion, rules = LazyModule("irscope.lint.kernels"), LazyModule("irscope.lint.fusion"), LazyModule("irscope.lint.run")
-    settings = LazyModule("irscope.lint.settings")
-    bind, soundness = LazyModule("irscope.expand.bind"), LazyModule("irscope.analysis.soundness")
+    planning, rules = LazyModule("irscope.api.planning"), LazyModule("irscope.lint.run")
+    bind = LazyModule("irscope.expand.bind")
     drawing, html = LazyModule("irscope.render.drawing"), LazyModule("irscope.render.html")
 
 PLAIN = Paint(120, False, True)
@@ -106,17 +106,22 @@ class ShowResult(Viewable):
         """The file of a drawing or page: dot, svg, png, pdf or html."""
         choice = self.choices[0]
         if self.options.view is View.HTML:
-            return html.html_page(choice.survey, self.reading.findings).encode()
+            plans = self._plans(watch) if self.options.policy is not None else ()
+            return html.html_page(choice.survey, self.reading.findings, plans, self._numbers()).encode()
         mine = self.options
         options = drawing.DrawingOptions(mine.color_by, mine.dark, mine.max_nodes, mine.depth)
         if mine.policy is not None:
-            module = choice.survey.module
-            soundness.require(self.reading, module, soundness.Use.POLICIES)
-            chosen = settings.Settings(mine.policy, mine.device).of(module)
-            by_node = kernels.kernels_by_node(module, fusion.plans(module, chosen.policy, chosen.device))
-            options = replace(options, kernels=by_node, kernels_of=fusion.version_of(chosen.policy, module))
+            options = replace(options, plan=self._plans(watch)[0])
         with watch.stage("drawing"):
             return drawing.drawing(self.reading, choice, mine.view.value, options)
+
+    def _numbers(self) -> list[tuple[str, str]]:
+        path = self.options.numbers
+        return [(os.path.basename(path), read_bytes(path).decode("utf-8", "replace"))] if path is not None else []
+
+    def _plans(self, watch: Watcher) -> list[KernelPlan]:
+        with watch.stage("planning"):
+            return planning.kernel_plans(self.reading, self.choices[0].survey.module, self.options.policy or "", self.options.device)
 
     def _text(self) -> Iterator[str]:
         for choice in self.choices:
@@ -175,9 +180,16 @@ def _consistent(options: ShowOptions) -> None:
     """Raise UserError for incompatible options."""
     if options.policy is None and options.device is not None:
         raise UserError(f"--device {options.device} says nothing without a policy", "--policy xla-gpu")
-    if options.policy is not None and not options.view.is_drawing:
-        raise UserError(f"--policy {options.policy} frames kernels in a drawing",
-                        "-o FILE.svg, .png, .pdf or .dot; or irscope lint --why-not-fused")
+    if options.numbers is not None and options.view is not View.HTML:
+        raise UserError("--numbers shows numbers on a page", "-o FILE.html")
+    if options.policy is None:
+        return
+    if not options.view.is_drawing and options.view is not View.HTML:
+        raise UserError(f"--policy {options.policy} frames kernels in a drawing or on a page",
+                        "-o FILE.svg, .png, .pdf, .dot or .html; or irscope lint --why-not-fused")
+    if options.view.is_drawing and "," in options.policy:
+        raise UserError(f"a drawing frames the kernels of one policy, and --policy names several: {options.policy}",
+                        "-o FILE.html switches between them")
 
 
 def _wanted(options: ShowOptions) -> Wanted:

@@ -62,6 +62,11 @@ def _line(survey: Survey, graph: Graph, node: Node) -> float:
     return float(survey.module.source.place(node.loc).line) if node.loc >= 0 else 0.0
 
 
+def _text(survey: Survey, graph: Graph, node: Node) -> str:
+    source = survey.module.source
+    return source.line(source.place(node.loc).line).strip() if node.loc >= 0 else ""
+
+
 def _times(survey: Survey, graph: Graph, node: Node) -> float:
     return survey.calls.times.get(graph, 0.0)
 
@@ -76,6 +81,7 @@ COLUMNS: dict[str, Column] = {c.name: c for c in (
     Column("dtype", "text", "element type of the (first) result", _dtype),
     Column("shape", "text", "shape of the (first) result: 8,128 or 8x128; a star stands for anything", _shape),
     Column("type", "text", "the whole type as the text has it", lambda s, g, n: str(n.type)),
+    Column("text", "text", "the line of the text that defines it, with its attributes", _text),
     Column("calls", "text", "names of the bodies it calls", lambda s, g, n: ",".join(b.name for b in n.bodies)),
     Column("rank", "number", "number of dimensions of the (first) result", _rank),
     Column("elements", "number", "elements of the result", _elements),

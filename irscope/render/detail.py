@@ -14,6 +14,7 @@ from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Parameter
 from irscope.render.badges import Badges
 from irscope.render.folding import MANY_PARAMETERS, Fold, folding, n_boxes, text_of
+from irscope.render.kernel_plan import StoredEdge
 from irscope.render.labels import headline, inside_text, shape_text
 from irscope.render.marks import Marks
 from irscope.render.units import bytes_, flops, plural, short
@@ -123,7 +124,7 @@ class _Detail:
             source = source_line(survey.module, node)
             scope = survey.module.scope(node)
             box.tooltip = "\n".join(t for t in (f"%{node.name} = {describe_type(node.type)}", scope, source, box.tooltip) if t)
-            self._frame(place, box, self.options.kernels.get(node, ()))
+            self._frame(place, box, self.options.plan.kernels.get(node, ()))
             if node is self.options.centre:
                 box.tags.add("centre")
             place.boxes[node.index] = box
@@ -199,9 +200,9 @@ class _Detail:
             if box is None:
                 continue
             for operand in node.operands:
-                for source, bottom in self._sources(place, operand):
+                for source, bottom, stored in self._sources(place, operand, node):
                     if isinstance(source, Box):
-                        self._add(links, source, box, bottom)
+                        self._add(links, source, box, bottom, stored)
                     elif source:
                         box.inputs.append(source)
                     elif place.picked is not None:
@@ -213,48 +214,52 @@ class _Detail:
                             link = Link(box, inner.boxes[param.index], label=body_role(node, node.bodies.index(inner.graph)))
                             links.setdefault((box, link.target), link)
 
-    def _add(self, links: dict[tuple[Box, Box], Link], source: Box, target: Box, value: Node) -> None:
+    def _add(self, links: dict[tuple[Box, Box], Link], source: Box, target: Box, value: Node, stored: StoredEdge | None) -> None:
         if source is target:
             return
         size = bytes_of(value.type)
-        known = links.get((source, target))
-        if known is None:
-            links[source, target] = Link(source, target, 1, size)
-        else:
-            known.n += 1
-            known.bytes += size
+        link = links.setdefault((source, target), Link(source, target, 0, 0))
+        link.n += 1
+        link.bytes += size
+        if stored is not None and stored not in link.stored:
+            link.stored.append(stored)
 
-    def _sources(self, place: _Place, node: Node) -> Iterator[tuple[Box | str, Node]]:
-        """Where a value comes from: boxes, or words; the empty word where it lies outside of the drawing."""
-        stack: list[tuple[_Place, Node, tuple[int, ...]]] = [(place, node, ())]
+    def _sources(self, place: _Place, node: Node, reader: Node | None = None) -> Iterator[tuple[Box | str, Node, StoredEdge | None]]:
+        """Where a value that ``reader`` takes comes from: boxes, or words; the empty word where it lies outside of the drawing. With it
+        the edge on the way that goes through memory."""
+        plan = self.options.plan
+        first = plan.stored(node, reader) if reader is not None else None
+        stack: list[tuple[_Place, Node, tuple[int, ...], StoredEdge | None]] = [(place, node, (), first)]
         opened: set[tuple[int, int]] = set()  # tuples that nest may hold the same one often
         while stack:
-            at, value, path = stack.pop()
+            at, value, path, stored = stack.pop()
             box = at.boxes.get(value.index)
             inner = at.bodies.get(value.index)
             if box is not None:
-                yield box, value
+                yield box, value, stored
             elif inner is not None and inner.graph.root is not None:
-                stack.append((inner, inner.graph.root, path))
+                stack.append((inner, inner.graph.root, path, stored))
             elif value.op is hlo.parameter and at.parent is not None and _is_inlined(at.caller):
                 number = Parameter.number.given(value) or 0
                 if at.caller is not None and 0 <= number < len(at.caller.operands):
-                    stack.append((at.parent, at.caller.operands[number], path))
+                    given = at.caller.operands[number]
+                    stack.append((at.parent, given, path, stored or plan.stored(given, at.caller)))
             elif at.folds[value.index] is Fold.TEXT:
                 if text := text_of(value):
-                    yield text, value
+                    yield text, value, None
             elif value.op is hlo.get_tuple_element and value.operands:
-                stack.append((at, value.operands[0], (GetTupleElement.index.given(value) or 0, *path)))
+                stack.append((at, value.operands[0], (GetTupleElement.index.given(value) or 0, *path),
+                              stored or plan.stored(value.operands[0], value)))
             elif value.op is hlo.tuple and at.folds[value.index] is Fold.VIA:
                 if path and path[0] < len(value.operands):
-                    stack.append((at, value.operands[path[0]], path[1:]))
+                    stack.append((at, value.operands[path[0]], path[1:], stored))
                 elif (id(at), value.index) not in opened:
                     opened.add((id(at), value.index))
-                    stack.extend((at, o, ()) for o in reversed(value.operands))
+                    stack.extend((at, o, (), stored) for o in reversed(value.operands))
             elif at.folds[value.index] is Fold.VIA and value.operands:
-                stack.append((at, value.operands[0], path))
+                stack.append((at, value.operands[0], path, stored or plan.stored(value.operands[0], value)))
             else:
-                yield "", value
+                yield "", value, None
 
     def _mark_results(self, top: _Place) -> None:
         root = top.graph.root
@@ -263,7 +268,7 @@ class _Detail:
         results = root.operands if isinstance(root.type, TupleType) and root.op is hlo.tuple else (root,)
         numbers: dict[Box, list[int]] = {}
         for number, result in enumerate(results):
-            for source, _ in self._sources(top, result):
+            for source, _, _ in self._sources(top, result):
                 if isinstance(source, Box):
                     numbers.setdefault(source, []).append(number)
         for box, mine in numbers.items():

@@ -10,10 +10,10 @@ from math import log2
 from typing import TYPE_CHECKING
 
 from irscope.lazy import LazyModule
-from irscope.render.marks import found_lines, stands_out, tooltip_of
+from irscope.render.marks import found_lines, stands_out, stored_label, stored_tooltip, tooltip_of
 from irscope.render.palette import Colours
 from irscope.render.theme import Theme, box_colours, class_colours, legend, theme
-from irscope.render.view import Box, BoxFrame, Drawing
+from irscope.render.view import Box, BoxFrame, Drawing, Link
 from irscope.source import UserError
 from irscope.source.visible import markup, visible
 
@@ -105,7 +105,7 @@ def _lines(view: Drawing, color_by: str, colours: Theme) -> Iterator[str]:
     yield f'  edge [color="{colours.edge}", arrowsize=0.6, fontname="{FONT}", fontsize=9, fontcolor="{colours.faint}"];'
     yield from _boxes(view, names, color_by, colours)
     for link in view.links:
-        yield f"  {names[link.source]} -> {names[link.target]}{_link_attributes(link.bytes, link.n, link.label)};"
+        yield f"  {names[link.source]} -> {names[link.target]}{_link_attributes(link, colours)};"
     yield "}"
 
 
@@ -153,14 +153,18 @@ def _box_attributes(box: Box, colours: Colours) -> str:
             f' fontcolor="{colours.text}"{wide}{tip}{ident}]')
 
 
-def _link_attributes(size: int, n: int, label: str) -> str:
+def _link_attributes(link: Link, colours: Theme) -> str:
     # From 1 for scalars to 4 for a gibibyte: the big tensors are what a reader looks for.
-    width = 1.0 if size < 1024 else min(4.0, 1.0 + (log2(size) - 10) * 0.15)
+    width = 1.0 if link.bytes < 1024 else min(4.0, 1.0 + (log2(link.bytes) - 10) * 0.15)
     parts = [f"penwidth={width:.2g}"]
+    label = link.label or stored_label(link)
     if label:
         parts.append(f"label={_quote(label)}")
-    if n > 1:
-        parts.append(f'tooltip="{n} values"')
+    if link.stored:
+        parts += [f'style=dashed, color="{colours.stored}", fontcolor="{colours.stored}"']
+    if link.stored or link.n > 1:
+        tip = _quote(stored_tooltip(link) or f"{link.n} values")
+        parts.append(f"tooltip={tip}" + (f", labeltooltip={tip}" if label else ""))
     return f" [{', '.join(parts)}]"
 
 

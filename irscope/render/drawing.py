@@ -1,7 +1,6 @@
 """From a choice of nodes to a finished drawing: node by node where that fits, an overview of sections elsewhere."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from irscope.analysis.calls import BodyUse, body_use
@@ -12,9 +11,11 @@ from irscope.query.choose import Choice
 from irscope.render.badges import heading
 from irscope.render.detail import detail_view, fits
 from irscope.render.dot import can_draw, dot_text, draw
+from irscope.render.kernel_plan import KernelPlan
 from irscope.render.overview import MAX_OVERVIEW, overview
 from irscope.render.room import screens_of
 from irscope.render.svg import svg_text
+from irscope.render.units import bytes_, plural
 from irscope.render.view import MAX_BOXES, MIN_BOXES, BoxOptions, Drawing
 from irscope.source import UserError
 
@@ -26,15 +27,14 @@ MANY_SCREENS = 1.2
 class DrawingOptions:
     """How to draw: what the colours mean, on which ground, how many boxes at most, how deep to open.
 
-    ``kernels`` says for each node which kernels of the policy ``kernels_of`` compute it.
+    The kernels of ``plan`` are framed, and the edges marked that it does not fuse.
     """
 
     color_by: str = "class"
     dark: bool = False
     max_boxes: int | None = None
     depth: int | None = None
-    kernels: Mapping[Node, Sequence[str]] = field(default_factory=dict)
-    kernels_of: str = ""
+    plan: KernelPlan = field(default_factory=KernelPlan)
 
 
 def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> Drawing:
@@ -45,14 +45,17 @@ def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> Drawin
         raise UserError(f"{len(choice.picked):,} nodes are too many to read in a drawing (the limit is {limit})",
                         "a smaller --radius, a narrower --where, or --max-nodes N; --format tree lists them")
     given = BoxOptions(limit, generous=options.max_boxes is not None, depth=options.depth, picked=choice.picked, centre=choice.centre,
-                       findings=reading.findings, kernels=options.kernels, highlights=found)
+                       findings=reading.findings, plan=options.plan, highlights=found)
     view = _detailed(choice, given) if choice.picked is not None or fits(choice.graph, limit) else None
-    if view is not None and options.kernels:
-        view.notes.insert(0, f"frames are kernels under {options.kernels_of}")
+    if view is not None and options.plan:
+        view.notes.insert(0, f"frames are kernels under {options.plan.name}")
     if view is None:
         view = overview(choice.survey, choice.graph, replace(given, max_boxes=options.max_boxes or MAX_OVERVIEW))
-        if options.kernels:
-            view.notes.append(f"too large to frame the kernels of {options.kernels_of}: --around NODE, --where, --max-nodes")
+        if options.plan:
+            view.notes.append(f"sections count the kernels of {options.plan.name}; --around NODE, --where or --max-nodes frame them")
+    if options.plan.edges:
+        moved = bytes_(sum(edge.bytes for edge in options.plan.edges))
+        view.notes.append(f"dashed lines are not fused; in all, {plural(len(options.plan.edges), 'edge')} and {moved} go through memory")
     view.heading = heading(found)
     if choice.what:
         view.notes.insert(0, choice.what)
@@ -63,7 +66,7 @@ def _detailed(choice: Choice, options: BoxOptions) -> Drawing | None:
     """A drawing node by node, with fewer bodies open where all of them take more than a screen; None where sections say more."""
     survey, graph = choice.survey, choice.graph
     view = detail_view(survey, graph, options)
-    if options.picked is not None or options.generous or options.kernels:
+    if options.picked is not None or options.generous or options.plan:
         return view
     if screens_of(view) > MANY_SCREENS:
         if len(graph.nodes) > MAX_FLAT:

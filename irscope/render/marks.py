@@ -6,7 +6,8 @@ from collections.abc import Callable, Container, Iterable
 
 from irscope.graph import Graph, Node
 from irscope.graph.walk import callees_first_of
-from irscope.render.view import Box
+from irscope.render.units import bytes_
+from irscope.render.view import Box, Link
 from irscope.source import Finding
 
 MAX_LINES = 3
@@ -69,3 +70,19 @@ def tooltip_of(box: Box) -> str:
     said = [f"{finding.severity}[{finding.code}]: {finding.message}" for finding in box.findings[:MAX_TOLD]]
     more = len(box.findings) - MAX_TOLD
     return "\n".join([*([box.tooltip] if box.tooltip else []), *said, *([f"and {more} more findings"] if more > 0 else [])])
+
+
+def stored_label(link: Link) -> str:
+    """``not fused, 64 KiB`` on a line whose value goes through memory; empty on others."""
+    if not link.stored:
+        return ""
+    moved = sum(edge.bytes for edge in link.stored)
+    word = "not fused" if any(edge.verdict.fused == "none" for edge in link.stored) else "stored"
+    return f"{word}, {bytes_(moved)}" if moved else word
+
+
+def stored_tooltip(link: Link) -> str:
+    """Verdict, rule, cause and fix of the edges of a line that go through memory; empty where there is none."""
+    said = [edge.describe() for edge in link.stored[:MAX_TOLD]]
+    more = len(link.stored) - MAX_TOLD
+    return "\n\n".join([*said, *([f"and {more} more edges"] if more > 0 else [])])

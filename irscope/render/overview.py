@@ -14,6 +14,7 @@ from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, bytes_of
 from irscope.render.badges import Badges
 from irscope.render.folding import Fold, folding, text_of, without_tuples
+from irscope.render.kernel_plan import StoredEdge
 from irscope.render.labels import inside_text, shape_text, work_title
 from irscope.render.marks import Marks
 from irscope.render.opening import Folded, focus_of, open_sections
@@ -170,6 +171,8 @@ class _Overview:
         box = Box(section.title, "section", cluster=cluster, times=section.times, key=section.title)
         box.lines = [f"{plural(section.n_nodes, 'node')}, {flops(section.flops, section.is_open)}, "
                      f"{bytes_(section.bytes, section.is_open)}"]
+        if self.options.plan:
+            box.lines.append(plural(self.options.plan.count(section.all_nodes()), "kernel"))
         repeated = [f"{child.title} \u00d7{child.times}" for child in section.children if child.times > 1]
         if repeated:
             box.lines.append(short(", ".join(repeated), MAX_NAME))
@@ -224,7 +227,7 @@ class _Overview:
             if box is None:
                 continue
             for operand in node.operands:
-                for source in self._sources(operand):
+                for source, stored in self._sources(operand, node):
                     from_ = self.box_of[source.index]
                     if from_ is None:
                         continue
@@ -234,12 +237,10 @@ class _Overview:
                     elif here and _in_later_copy(here, there):
                         continue
                     elif from_ is not box:
-                        known = links.get((from_, box))
-                        if known is None:
-                            links[from_, box] = Link(from_, box, 1, bytes_of(source.type))
-                        else:
-                            known.n += 1
-                            known.bytes += bytes_of(source.type)
+                        link = links.setdefault((from_, box), Link(from_, box, 0, 0))
+                        link.n += 1
+                        link.bytes += bytes_of(source.type)
+                        link.stored += [stored] if stored is not None else []
         self.view.links = list(links.values())
         # A line from the last step of a layer to the first would run across all of it, and say less than words do.
         for from_, box in between_copies:
@@ -247,16 +248,18 @@ class _Overview:
                 name = f"%{from_.node.name}" if from_.node is not None else from_.title
                 box.inputs.insert(0, f"{name} of the copy before")
 
-    def _sources(self, node: Node) -> list[Node]:
-        found: list[Node] = []
-        stack = [node]
+    def _sources(self, node: Node, reader: Node) -> list[tuple[Node, StoredEdge | None]]:
+        """The drawn nodes that a value comes from, each with the edge on the way that goes through memory."""
+        plan = self.options.plan
+        found: list[tuple[Node, StoredEdge | None]] = []
+        stack = [(node, plan.stored(node, reader))]
         while stack:
-            top = stack.pop()
+            top, stored = stack.pop()
             fold = self.folds[top.index]
             if fold is Fold.BOX:
-                found.append(top)
+                found.append((top, stored))
             elif fold is Fold.VIA:
-                stack.extend(reversed(top.operands))
+                stack.extend((operand, stored or plan.stored(operand, top)) for operand in reversed(top.operands))
         return found
 
 

@@ -7,16 +7,19 @@ from typing import Any
 
 from irscope.analysis.classes import CLASSES, drawn_class
 from irscope.analysis.highlights import highlights
+from irscope.analysis.levels import works
 from irscope.analysis.outline import Section
 from irscope.analysis.regions import MAX_FLAT
 from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.survey import Survey
-from irscope.graph import Graph, Node
+from irscope.graph import Graph, Node, Op
 from irscope.render.folding import Fold, folding, text_of, without_tuples
 from irscope.render.labels import work_title
 from irscope.render.opening import Folded, focus_of, open_sections
+from irscope.render.page_findings import by_gain, finding_data
 from irscope.render.page_marks import PageMarks
 from irscope.render.view import BoxOptions
+from irscope.render.words import Words
 from irscope.source import Finding
 
 FIRST_BOXES = 16
@@ -25,36 +28,18 @@ MAX_PLAIN = 200
 """A section with more nodes of its own is cut into stretches of this length, so that opening it draws at once."""
 
 
-class _Words:
-    """A table in which each word stands once."""
-
-    def __init__(self) -> None:
-        self.words: list[str] = []
-        self._number: dict[str, int] = {}
-
-    def number(self, word: str) -> int:
-        known = self._number.get(word)
-        if known is None:
-            known = self._number[word] = len(self.words)
-            self.words.append(word)
-        return known
-
-
 def page_data(survey: Survey, findings: Sequence[Finding] = ()) -> dict[str, Any]:
     """The data of the page; the keys are read by ``page/model.js``."""
+    findings = by_gain(findings)
     maker = _Maker(survey, findings)
     graphs = [maker.graph(graph) for graph in _graphs(survey)]
     return {
         "version": 1, "name": survey.module.name, "file": survey.module.source.name, "format": survey.module.format,
         "classes": list(CLASSES), "titles": maker.titles.words, "types": maker.types.words, "scopes": maker.scopes.words,
-        "sources": maker.sources.words, "texts": maker.texts.words, "graphs": graphs,
-        "findings": [_finding(f) for f in findings], "highlights": maker.marks.heading,
+        "sources": maker.sources.words, "texts": maker.texts.words, "graphs": graphs, "sizes": maker.sizes,
+        "ops": [[op.name, op.work, int(op.known), int(works)] for op, works in maker.ops.values()],
+        "findings": finding_data(findings, survey.module.entry), "highlights": maker.marks.heading,
     }
-
-
-def _finding(finding: Finding) -> dict[str, str]:
-    return {"text": finding.headline(), "severity": str(finding.severity), "node": finding.node, "graph": finding.graph,
-            "help": finding.help}
 
 
 def _graphs(survey: Survey) -> list[Graph]:
@@ -69,9 +54,12 @@ class _Maker:
         self.survey = survey
         self.found = highlights(survey)
         self.marks = PageMarks(survey, self.found, findings)
-        self.titles, self.types, self.scopes, self.sources, self.texts = _Words(), _Words(), _Words(), _Words(), _Words()
+        self.titles, self.types, self.scopes, self.sources, self.texts = Words(), Words(), Words(), Words(), Words()
         self.number = {graph: i for i, graph in enumerate(_graphs(survey))}
+        self.sizes: list[int] = []
+        self.ops: dict[str, tuple[Op, bool]] = {}
         self._type_numbers: dict[int, int] = {}
+        self._op_numbers: dict[str, int] = {}
 
     def graph(self, graph: Graph) -> dict[str, object]:
         """The columns of one graph. Operands are written as distances back, which compress well."""
@@ -80,7 +68,8 @@ class _Maker:
         if len(nodes) > MAX_FLAT:
             folds = without_tuples(graph, folds)
         cost = survey.costs.graphs.get(graph)
-        scopes = [survey.module.scope(node) for node in nodes]
+        # Both come from the metadata of a line, which is read once where they are asked for together.
+        said = [(self.scopes.number(survey.module.scope(node)), self.sources.number(source_line(survey.module, node))) for node in nodes]
         sections, section_of, same_as, opened = self._sections(graph, folds)
         return {
             "name": graph.name, "entry": graph is survey.entry, "times": survey.calls.times.get(graph, 0.0),
@@ -89,9 +78,10 @@ class _Maker:
             "names": "\n".join(node.name for node in nodes),
             "title": [self.titles.number(work_title(node, survey.naming)) for node in nodes],
             "type": [self._type(node) for node in nodes],
+            "op": [self._op(node) for node in nodes],
             "class": [CLASSES.index(drawn_class(node)) for node in nodes],
-            "scope": [self.scopes.number(scope) for scope in scopes],
-            "source": [self.sources.number(source_line(survey.module, node)) for node in nodes],
+            "scope": [scope for scope, _ in said],
+            "source": [source for _, source in said],
             "line": _distances([survey.module.source.place(node.loc).line if node.loc >= 0 else 0 for node in nodes]),
             "flops": [round(survey.costs.flops(node, graph)) for node in nodes] if cost is not None else [],
             "bytes": [round(survey.costs.traffic(node, graph)) for node in nodes] if cost is not None else [],
@@ -107,6 +97,15 @@ class _Maker:
         known = self._type_numbers.get(id(node.type))
         if known is None:
             known = self._type_numbers[id(node.type)] = self.types.number(describe_type(node.type))
+            if known == len(self.sizes):
+                self.sizes.append(self.survey.costs.size(node.type))
+        return known
+
+    def _op(self, node: Node) -> int:
+        known = self._op_numbers.get(node.op.name)
+        if known is None:
+            known = self._op_numbers[node.op.name] = len(self.ops)
+            self.ops[node.op.name] = node.op, works(node)
         return known
 
     def _inputs(self, node: Node, folds: list[Fold]) -> list[int]:

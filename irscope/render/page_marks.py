@@ -21,7 +21,7 @@ class PageMarks:
         self.heading += [[sentence(leak), f"{leak.largest[0].name}/{leak.largest[1].name}"] for leak in found.leaks]
         self._badges: dict[Graph, list[tuple[Node, str]]] = {}
         self._leaks: dict[Graph, Counter[tuple[Node, str]]] = {}
-        self._findings: dict[Graph, Counter[tuple[Node, str]]] = {}
+        self._findings: dict[Graph, list[tuple[Node, int]]] = {}
         for one in found.singles:
             text = f"{one.label} {names(one)}" if len(one.nodes) == 1 else f"not fused with %{one.nodes[0].name}"
             for graph, node in self._callers(one.graph, one.nodes[-1]):
@@ -30,26 +30,27 @@ class PageMarks:
             for member in leak.members:
                 for graph, node in self._callers(*member):
                     self._leaks.setdefault(graph, Counter())[node, leak.label] += 1
-        self._mark([finding for finding in findings if finding.node])
+        self._mark(findings)
 
     def of(self, graph: Graph, folds: Sequence[Fold]) -> dict[str, object]:
-        """The columns of a graph; each row begins with the index of the drawn node that shows what is marked."""
-        def rows(counted: Counter[tuple[Node, str]]) -> list[list[object]]:
-            return [[shown, word, n] for (node, word), n in counted.items() if (shown := self._shown(graph, node, folds)) >= 0]
-
+        """The columns of a graph; each row begins with the index of the drawn node that shows what is marked. Those of ``found`` end in
+        the number of a finding."""
+        leaks = self._leaks.get(graph, Counter()).items()
+        leaked = [[shown, word, n] for (node, word), n in leaks if (shown := self._shown(graph, node, folds)) >= 0]
+        found = [[shown, number] for node, number in self._findings.get(graph, ()) if (shown := self._shown(graph, node, folds)) >= 0]
         badges = [[shown, text] for node, text in self._badges.get(graph, ()) if (shown := self._shown(graph, node, folds)) >= 0]
-        return {"badges": badges, "leaks": rows(self._leaks.get(graph, Counter())), "found": rows(self._findings.get(graph, Counter()))}
+        return {"badges": badges, "leaks": leaked, "found": found}
 
-    def _mark(self, findings: list[Finding]) -> None:
+    def _mark(self, findings: Sequence[Finding]) -> None:
         """Mark findings; one that names no graph is about the node of that name in the entry."""
         entry = self.survey.module.entry
-        wanted = {finding.graph or entry for finding in findings}
+        wanted = {finding.graph or entry for finding in findings if finding.node}
         graphs = [graph for graph in self.survey.calls.order if graph.name in wanted]
         nodes = {(graph.name, node.name): (graph, node) for graph in graphs for node in graph.nodes}
-        for finding in findings:
+        for number, finding in enumerate(findings):
             place = nodes.get((finding.graph or entry, finding.node))
             for graph, node in self._callers(*place) if place is not None else ():
-                self._findings.setdefault(graph, Counter())[node, str(finding.severity)] += 1
+                self._findings.setdefault(graph, []).append((node, number))
 
     def _callers(self, graph: Graph, node: Node) -> Iterator[tuple[Graph, Node]]:
         """A node in its graph, what calls that graph, and so on."""

@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from irscope.render.layout import Placed, layered
-from irscope.render.marks import found_lines, stands_out, tooltip_of
+from irscope.render.marks import found_lines, stands_out, stored_label, stored_tooltip, tooltip_of
 from irscope.render.palette import Colours
 from irscope.render.theme import Theme, box_colours, legend, theme
-from irscope.render.view import Box, Drawing
+from irscope.render.view import Box, Drawing, Link
 from irscope.source.visible import markup
 
 LINE = 13.0
@@ -37,15 +37,16 @@ def _lines(view: Drawing, color_by: str, colours: Theme) -> Iterator[str]:
     yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
            f' font-family="{FONT}">')
     yield f'<rect width="100%" height="100%" fill="{colours.background}"/>'
-    yield (f'<defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-           f'<path d="M0 0L8 4L0 8z" fill="{colours.edge}"/></marker></defs>')
+    yield "<defs>" + "".join(
+        f'<marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        f'<path d="M0 0L8 4L0 8z" fill="{colour}"/></marker>' for name, colour in (("a", colours.edge), ("s", colours.stored))) + "</defs>"
     yield f'<text x="{MARGIN}" y="{MARGIN}" font-size="16" font-weight="bold" fill="{colours.text}">{markup(view.title)}</text>'
     for i, (line, fill) in enumerate(said):
         yield f'<text x="{MARGIN}" y="{MARGIN + 18 + 16 * i}" font-size="11" fill="{fill}">{markup(line)}</text>'
     yield from _legend(used, MARGIN + 6 + 16 * len(said))
     yield f'<g transform="translate({MARGIN} {head + MARGIN / 2})">'
     for i, link in enumerate(drawn):
-        yield _edge(placed, i, number[link.source], number[link.target], heights, colours)
+        yield from _edge(link, _route(placed, i, number[link.source], number[link.target], heights), colours)
     most = max((box.cost for box in view.boxes), default=0.0) or 1.0
     for i, box in enumerate(view.boxes):
         area = Area(placed.x[i], placed.y[i], widths[i], heights[i])
@@ -71,17 +72,28 @@ def _texts(box: Box) -> list[str]:
     return [*said, *(f"← {text}" for text in box.inputs), *(f"in {text}" for text in frame)]
 
 
-def _edge(placed: Placed, i: int, a: int, b: int, heights: list[float], colours: Theme) -> str:
-    """A smooth line from the bottom of one box through its bends to the top of the other."""
+def _route(placed: Placed, i: int, a: int, b: int, heights: list[float]) -> list[tuple[float, float]]:
+    """The points of a line from the bottom of one box through its bends to the top of the other."""
     down = placed.y[a] <= placed.y[b]
     first = (placed.x[a], placed.y[a] + heights[a] / 2 * (1 if down else -1))
     last = (placed.x[b], placed.y[b] - heights[b] / 2 * (1 if down else -1))
-    points = [first, *placed.bends[i], last]
-    path = f"M{first[0]:.1f} {first[1]:.1f}"
+    return [first, *placed.bends[i], last]
+
+
+def _edge(link: Link, points: list[tuple[float, float]], colours: Theme) -> Iterator[str]:
+    """A smooth line; dashed, with its bytes, where the value goes through memory under a fusion policy."""
+    path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     for (x0, y0), (x1, y1) in pairwise(points):
         middle = (y0 + y1) / 2
         path += f"C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {y1:.1f}"
-    return f'<path d="{path}" fill="none" stroke="{colours.edge}" marker-end="url(#a)"/>'
+    if not link.stored:
+        yield f'<path d="{path}" fill="none" stroke="{colours.edge}" marker-end="url(#a)"/>'
+        return
+    yield f'<g class="stored"><title>{markup(stored_tooltip(link))}</title>'
+    yield f'<path d="{path}" fill="none" stroke="{colours.stored}" stroke-width="1.6" stroke-dasharray="6 4" marker-end="url(#s)"/>'
+    (x0, y0), (x1, y1) = points[-2:]
+    yield (f'<text x="{(x0 + x1) / 2 + 4:.1f}" y="{(y0 + y1) / 2:.1f}" font-size="9" fill="{colours.stored}">'
+           f'{markup(stored_label(link))}</text></g>')
 
 
 class Area(NamedTuple):

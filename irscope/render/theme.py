@@ -14,18 +14,19 @@ from irscope.render.view import Box
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """The colours of a whole drawing."""
+    """The colours of a whole drawing; ``stored`` is that of edges that a fusion policy does not fuse."""
 
     background: str
     text: str
     faint: str
     edge: str
+    stored: str
     cluster: str
     cluster_border: str
     classes: dict[str, Colours]
 
 
-LIGHT = Theme("#ffffff", "#1f2328", "#6e7781", "#57606a", "#f6f8fa", "#d0d7de", {
+LIGHT = Theme("#ffffff", "#1f2328", "#6e7781", "#57606a", "#bc4c00", "#f6f8fa", "#d0d7de", {
     "contraction": Colours("#2456a6", "#173a72", "#ffffff"),
     "reduction": Colours("#d9c8f0", "#8250df", "#1f2328"),
     "elementwise": Colours("#fff3b8", "#c9a400", "#1f2328"),
@@ -40,7 +41,7 @@ LIGHT = Theme("#ffffff", "#1f2328", "#6e7781", "#57606a", "#f6f8fa", "#d0d7de", 
     "unknown": Colours("#ffd7d5", "#cf222e", "#1f2328"),
     "section": Colours("#eef2f7", "#7d8590", "#1f2328"),
 })
-DARK = Theme("#0d1117", "#e6edf3", "#8b949e", "#8b949e", "#161b22", "#30363d", {
+DARK = Theme("#0d1117", "#e6edf3", "#8b949e", "#8b949e", "#f0883e", "#161b22", "#30363d", {
     "contraction": Colours("#3b78d8", "#9cc2ff", "#ffffff"),
     "reduction": Colours("#4b3574", "#b392f0", "#f0e8ff"),
     "elementwise": Colours("#4f4408", "#d9b600", "#fff6cc"),

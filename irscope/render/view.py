@@ -1,11 +1,12 @@
 """What a drawing shows: boxes, links and clusters, before any of them has a place or a colour."""
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from irscope.analysis.highlights import Highlights
 from irscope.graph import Graph, Node
+from irscope.render.kernel_plan import KernelPlan, StoredEdge
 from irscope.source import Finding
 
 MAX_BOXES = 60
@@ -57,13 +58,14 @@ class Box:
 
 @dataclass(slots=True, eq=False)
 class Link:
-    """A value that goes from box to box; ``n`` values of ``bytes`` together."""
+    """A value that goes from box to box; ``n`` values of ``bytes`` together, those of ``stored`` through memory under a fusion policy."""
 
     source: Box
     target: Box
     n: int = 1
     bytes: int = 0
     label: str = ""
+    stored: list[StoredEdge] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -81,7 +83,7 @@ class Drawing:
 @dataclass(frozen=True, slots=True)
 class BoxOptions:
     """What to draw. ``picked`` limits it to these nodes; ``centre`` is the one that was asked for; ``depth`` how many levels open;
-    ``findings`` and ``highlights`` are marked where they are; ``kernels`` (for each node those that compute it) are framed.
+    ``findings`` and ``highlights`` are marked where they are; the kernels of ``plan`` are framed, and its unfused edges marked.
 
     ``generous`` opens what says little, too: the user asked for many boxes.
     """
@@ -93,7 +95,7 @@ class BoxOptions:
     picked: Collection[Node] | None = None
     centre: Node | None = None
     findings: Sequence[Finding] = ()
-    kernels: Mapping[Node, Sequence[str]] = field(default_factory=dict)
+    plan: KernelPlan = field(default_factory=KernelPlan)
 
 
 def stub_crowds(view: Drawing) -> None:
@@ -130,6 +132,7 @@ def bundle(view: Drawing) -> None:
             continue
         most = max(links, key=lambda link: link.bytes)
         most.n, most.bytes = sum(link.n for link in links), sum(link.bytes for link in links)
+        most.stored = [edge for link in links for edge in link.stored]
         kept.append(most)
     view.links = kept
 

@@ -150,7 +150,8 @@ def test_the_page_holds_heading_badges_leaks_and_findings() -> None:
     names = main["names"].split("\n")
     assert [names.index("run"), "costliest kernel %product"] in main["badges"]
     assert [names.index("scaled"), "f64", 4] in main["leaks"]
-    assert main["found"] == [[names.index("scaled"), "error", 1]]
+    assert main["found"] == [[names.index("scaled"), 0]]
+    assert data["findings"][0]["severity"] == "error" and data["findings"][0]["graph"] == "halved"
 
 
 def test_the_page_opens_the_sections_that_matter() -> None:

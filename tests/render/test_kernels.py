@@ -1,18 +1,25 @@
 """Kernels that a fusion policy makes, framed in drawings."""
 from __future__ import annotations
 
+import json
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
 import irscope
+from irscope.api.options import LintOptions
+from irscope.api.planning import kernel_plan
 from irscope.cli.main import main
 from irscope.graph import Module
 from irscope.lint.fusion import plans
 from irscope.lint.kernels import kernels_by_node
 from irscope.query.choose import Wanted, choose
+from irscope.render.dot import dot_text
 from irscope.render.drawing import DrawingOptions, view_of
+from irscope.render.svg import svg_text
 from irscope.render.view import Box, Drawing
+from tests.render.test_json_and_html import packed
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 TEXT = """HloModule m
@@ -36,8 +43,7 @@ ENTRY e {
 def drawn(text: str, policy: str) -> Drawing:
     """The drawing of a text with the kernels of a policy."""
     reading = irscope.load(text)
-    kernels = kernels_by_node(reading.module(), plans(reading.module(), policy))
-    options = DrawingOptions(kernels=kernels, kernels_of=policy)
+    options = DrawingOptions(plan=kernel_plan(reading, reading.module(), policy))
     return view_of(reading, choose(reading.module(), Wanted(None, 2, None, None, None, None), False), options)
 
 
@@ -72,7 +78,7 @@ def test_a_kernel_of_several_boxes_has_a_frame_and_one_of_one_box_none() -> None
     assert frames(view) == {"kernel of %s": ["a", "s"]}
     assert "in 2 kernels" in box_of(view, "n").lines
     assert [cluster.title for cluster in view.clusters] == ["kernel of %s"]
-    assert view.notes[0] == "frames are kernels under xla-cpu"
+    assert view.notes[0].startswith("frames are kernels under xla-cpu@jaxlib-")
 
 
 def test_operators_of_other_formats_are_framed_as_written() -> None:
@@ -80,10 +86,56 @@ def test_operators_of_other_formats_are_framed_as_written() -> None:
     assert frames(view) == {"kernel of %3": ["0", "1", "2", "3"]}
 
 
-def test_a_drawing_of_sections_says_that_it_cannot_frame_kernels() -> None:
-    body = "\n".join(f"  a{i} = f32[8]{{0}} negate({'x' if i == 0 else f'a{i - 1}'})" for i in range(400))
-    view = drawn(f"HloModule m\nENTRY e {{\n  x = f32[8]{{0}} parameter(0)\n{body}\n  ROOT r = f32[8]{{0}} abs(a399)\n}}\n", "xla-cpu")
-    assert any("too large to frame the kernels" in note for note in view.notes)
+def test_a_drawing_of_sections_counts_the_kernels_of_each() -> None:
+    view = drawn((SAMPLES / "transformer.opt.hlo").read_text(), "xla-cpu")
+    assert any("sections count the kernels of xla-cpu@jaxlib-" in note for note in view.notes)
+    attention = next(box for box in view.boxes if box.title == "attention")
+    assert attention.node is None and "21 kernels" in attention.lines
+
+
+def test_edges_through_memory_are_marked_with_their_verdict() -> None:
+    view = drawn(TEXT, "xla-cpu")
+    stored = {(link.source.node.name, link.target.node.name): link for link in view.links if link.stored and link.source.node and link.target.node}
+    assert set(stored) == {("d", "n"), ("d", "m")}
+    edge = stored["d", "n"].stored[0]
+    assert edge.verdict.rule and edge.verdict.cause in edge.describe() and edge.bytes > 0
+    assert any(note.startswith("dashed lines are not fused") for note in view.notes)
+    for text in (dot_text(view), svg_text(view)):
+        assert "not fused, " in text and "#bc4c00" in text and "would fuse: " in text
+    ET.fromstring(svg_text(view))
+
+
+def test_the_verdicts_are_those_of_the_linter() -> None:
+    text = (SAMPLES / "transformer.pre.hlo").read_text()
+    reading = irscope.load(text)
+    linted = irscope.lint(text, LintOptions(why=True, policy="xla-cpu", isolated=True)).report.files[0].edges
+    apart = {edge.verdict.names: (edge.verdict.rule, edge.verdict.cause, edge.verdict.counterfactual, edge.bytes, edge.us)
+             for edge in linted if edge.is_apart}
+    plan = kernel_plan(reading, reading.module(), "xla-cpu")
+    assert apart == {edge.verdict.names: (edge.verdict.rule, edge.verdict.cause, edge.verdict.counterfactual, edge.bytes, edge.us)
+                     for edge in plan.edges}
+    assert [edge.group for edge in plan.edges] == sorted(edge.group for edge in plan.edges)
+
+
+def test_fusions_of_the_text_are_in_the_kernels_of_what_they_hold() -> None:
+    reading = irscope.load((SAMPLES / "transformer.opt.hlo").read_text())
+    fusions = [node for node in reading.module().main().nodes if node.bodies]
+    as_compiled = kernel_plan(reading, reading.module(), "xla-cpu")
+    assert all(len(as_compiled.kernels[node]) == 1 for node in fusions)
+    assert as_compiled.count(fusions) == len(fusions)
+    assert kernel_plan(reading, reading.module(), "irscope").count(fusions) < len(fusions)
+    inside = set(reading.module().main().nodes)
+    assert all(edge.producer in inside and edge.consumer in inside for edge in as_compiled.edges)
+
+
+def test_a_page_holds_several_policies_and_a_drawing_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = str(SAMPLES / "wasteful.pre.hlo"), tmp_path / "k.html"
+    assert main(["show", source, "--policy", "xla-cpu,irscope,xla-gpu", "--device", "a100", "-o", str(out)]) == 0
+    plans = json.loads(packed(out.read_text(), "data"))["plans"]
+    assert [plan["name"].partition("@")[0] for plan in plans] == ["xla-cpu", "irscope", "xla-gpu"]
+    assert all(plan["edges"] and plan["graphs"] for plan in plans)
+    assert main(["show", source, "--policy", "xla-cpu,irscope", "-o", str(tmp_path / "k.svg")]) == 2
+    assert "of one policy" in capsys.readouterr().err
 
 
 def test_show_frames_kernels_in_pictures_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,6 +143,6 @@ def test_show_frames_kernels_in_pictures_alone(tmp_path: Path, capsys: pytest.Ca
     assert main(["show", source, "--policy", "xla-cpu", "-o", str(out)]) == 0
     assert 'label="kernel of %reduce_sum.7"' in out.read_text() and "xla-cpu@jaxlib-" in out.read_text()
     assert main(["show", source, "--policy", "xla-gpu", "--device", "a100", "--color-by", "fusion", "-o", str(out)]) == 0
-    assert main(["show", source, "--policy", "xla-cpu"]) == 2 and "in a drawing" in capsys.readouterr().err
+    assert main(["show", source, "--policy", "xla-cpu"]) == 2 and "in a drawing or on a page" in capsys.readouterr().err
     assert main(["show", source, "--device", "a100", "-o", str(out)]) == 2 and "without a policy" in capsys.readouterr().err
     assert main(["show", source, "--policy", "nope", "-o", str(out)]) == 2

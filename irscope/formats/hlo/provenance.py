@@ -30,6 +30,7 @@ class HloProvenance:
         self._tables = tables
         self._frames: _Frames | None = None
         self._has_metadata = "metadata=" in text
+        self._last: tuple[int, dict[str, str]] = (-1, {})  # scope and call stack of a node are asked for together
 
     def scope(self, loc: int) -> str:
         """The ``op_name`` of the instruction at an offset."""
@@ -74,10 +75,14 @@ class HloProvenance:
         """The fields of the metadata of the instruction at an offset."""
         if not self._has_metadata or not 0 <= loc < len(self.text):
             return {}
+        if self._last[0] == loc:
+            return self._last[1]
         m = LINE.match(self.text, loc)
         found = self._pairs(m, "metadata") if m is not None else None
         text = (found if found is not None else self.written(loc)[1]).get("metadata", "")
-        return {m[1]: (unescape(m[2]) or "") if m[2][0] == '"' else m[2] for m in FIELD.finditer(text)}
+        fields = {m[1]: (unescape(m[2]) or "") if m[2][0] == '"' else m[2] for m in FIELD.finditer(text)}
+        self._last = (loc, fields)
+        return fields
 
     def _pairs(self, line: re.Match[str], until: str = "") -> dict[str, str] | None:
         """The attributes of a line up to a given name (the rest may be long), or all; None where they need the cursor."""

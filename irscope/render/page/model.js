@@ -1,5 +1,6 @@
 // The graph behind the page. A "place" is what can be drawn: a node (its index, from 0) or a closed section (-1 - its number).
 const CROWD = 16;   // a value with more users than this is written into their boxes
+const SEVERITIES = ["info", "warning", "error"];
 const placeOfSection = s => -1 - s, sectionOfPlace = p => -1 - p;
 
 class GraphModel {
@@ -31,7 +32,10 @@ class GraphModel {
     g.line.forEach((d, i) => { line += d; this.lines[i] = line; });
     this.open = new Set([0]);
     this.unknown = new Set(g.open);
+    this.plan = null;
   }
+  // The policy whose kernels are framed, or null.
+  setPlan(plan) { this.plan = plan ? new GraphPlan(plan, this) : null; this._edges = null; }
   busy(s) { const stack = [s]; while (stack.length) { const t = stack.pop(); if (this.drawn[t].length) return true; stack.push(...this.children[t]); } return false; }
   label(v) { return this.data.titles[this.raw.title[v]]; }
   type(v) { return this.data.types[this.raw.type[v]]; }
@@ -40,6 +44,24 @@ class GraphModel {
   klass(v) { return this.data.classes[this.raw.class[v]]; }
   flops(v) { return this.raw.flops.length ? this.raw.flops[v] : 0; }
   bytes(v) { return this.raw.bytes.length ? this.raw.bytes[v] : 0; }
+  get lowNames() { return this._low ??= this.names.map(name => name.toLowerCase()); }
+  op(v) { return this.data.ops[this.raw.op[v]][0]; }
+  work(v) { return this.data.ops[this.raw.op[v]][1]; }
+  isKnown(v) { return this.data.ops[this.raw.op[v]][2] === 1; }
+  works(v) { return this.data.ops[this.raw.op[v]][3] === 1; }
+  size(v) { return this.data.sizes[this.raw.type[v]]; }
+  // Of the first tensor in the type.
+  dtype(v) { const found = /([a-z]\w*)\[/.exec(this.type(v)); return found ? found[1] : this.type(v); }
+  shape(v) { const found = /\w\[([^\]]*)\]/.exec(this.type(v)); return found ? found[1] : ""; }
+  elements(v) { let n = 0; for (const [, dims] of this.type(v).matchAll(/\w\[([^\]]*)\]/g)) n += dims === "" ? 1 : dims.split(",").reduce((m, d) => m * Number(d), 1); return n; }
+  // The length of the longest chain of working nodes that ends here.
+  level(v) {
+    if (!this._level) {
+      this._level = new Int32Array(this.n);
+      for (let u = 0; u < this.n; u++) { let above = 0; for (const o of this.operands(u)) above = Math.max(above, this._level[o]); this._level[u] = above + (this.works(u) ? 1 : 0); }
+    }
+    return this._level[v];
+  }
   isOpen(v) { return this.unknown.has(v); }
   costText(v) { return `${flopsText(this.flops(v), this.isOpen(v))}, ${bytesText(this.bytes(v), this.isOpen(v))}`; }
   cost(v) { return Math.max(this.flops(v) / 16, this.bytes(v)); }
@@ -55,31 +77,47 @@ class GraphModel {
     }
     return this._users[v];
   }
+  // The drawn node that shows a node: itself, or the nearest user of what is written into other boxes; -1 where none does.
+  seen(v) {
+    const known = new Set([v]);
+    for (let ring = [v]; ring.length;) {
+      const box = ring.find(u => this.raw.fold[u] === "b");
+      if (box !== undefined) return this.first(box);
+      ring = ring.flatMap(u => this.users(u)).filter(u => !known.has(u) && known.add(u));
+    }
+    return -1;
+  }
   // The drawn node that stands for a node of a folded copy; -1 where none does.
   first(v) { while (v >= 0 && this.same[v] !== -2) v = this.same[v]; return v; }
 
-  // Edges between drawn nodes, what is looked through left out: two arrays, and a mark on those that lead to the next copy.
+  // Edges between drawn nodes, what is looked through left out: arrays of both ends, of the unfused edges on the way, and of whether it
+  // leads to the next copy.
   edges() {
     if (this._edges) return this._edges;
-    const from = [], to = [], next = [], known = new Set(), later = [];
+    const from = [], to = [], next = [], stored = [], known = new Map(), later = [];
+    const add = (source, target, key, isNext, edges) => {
+      const i = known.get(key);
+      if (i === undefined) { known.set(key, from.length); from.push(source); to.push(target); next.push(isNext); stored.push(edges || null); }
+      else if (edges) stored[i] = stored[i] ? [...stored[i], ...edges] : edges;
+    };
     for (let v = 0; v < this.n; v++) {
       if (this.raw.fold[v] !== "b") continue;
-      const stack = this.operands(v).reverse(), target = this.first(v);
+      const target = this.first(v), stack = [];
+      const push = (user, before) => { for (const o of this.operands(user).reverse()) stack.push([o, before || (this.plan && this.plan.stored(o, user)) || null]); };
+      push(v, null);
       while (stack.length) {
-        const o = stack.pop(), fold = this.raw.fold[o];
-        if (fold === "v") { for (const p of this.operands(o).reverse()) stack.push(p); continue; }
+        const [o, edges] = stack.pop(), fold = this.raw.fold[o];
+        if (fold === "v") { push(o, edges); continue; }
         if (fold !== "b") continue;
         const source = this.first(o);
         if (source < 0 || target < 0 || source === target) continue;
         const key = source * this.n + target;
-        if (source === o && target === v) { if (!known.has(key)) { known.add(key); from.push(source); to.push(target); next.push(false); } }
-        else later.push([source, target, key]);
+        if (source === o && target === v) add(source, target, key, false, edges);
+        else later.push([source, target, key, edges]);
       }
     }
-    for (const [source, target, key] of later) if (!known.has(key)) {
-      known.add(key); from.push(source); to.push(target); next.push(this.folded(source) >= 0 && this.folded(source) === this.folded(target));
-    }
-    return this._edges = { from, to, next };
+    for (const [source, target, key, edges] of later) add(source, target, key, this.folded(source) >= 0 && this.folded(source) === this.folded(target), edges);
+    return this._edges = { from, to, next, stored };
   }
   // The nearest section around a node that stands for several copies, or -1.
   folded(v) { let s = this.section[v]; while (s >= 0 && this.raw.sections[s][2] < 2) s = this.parent[s]; return s; }
@@ -95,13 +133,18 @@ class GraphModel {
   }
   // Links between visible places, each once, with how many values it stands for; crowds are taken out and told apart.
   links(hider) {
-    const { from, to, next } = this.edges(), found = new Map(), targets = new Map();
+    const { from, to, next, stored } = this.edges(), found = new Map(), targets = new Map();
     for (let i = 0; i < from.length; i++) {
       const a = hider[this.section[from[i]]] ?? from[i], b = hider[this.section[to[i]]] ?? to[i];
       if (a === b) continue;
       const key = a + ":" + b, link = found.get(key);
-      if (link) { link.n++; if (!next[i]) link.next = false; continue; }
-      found.set(key, { a, b, n: 1, next: next[i] });
+      if (link) {
+        link.n++; link.pairs.push([from[i], to[i]]);
+        if (!next[i]) link.next = false;
+        if (stored[i]) link.stored = [...link.stored, ...stored[i]];
+        continue;
+      }
+      found.set(key, { a, b, n: 1, next: next[i], stored: stored[i] || [], pairs: [[from[i], to[i]]] });
       targets.set(a, (targets.get(a) || 0) + 1);
     }
     const links = [], stubs = new Map();
@@ -111,28 +154,84 @@ class GraphModel {
     }
     return { links, stubs };
   }
-  sectionAround(place) { return place >= 0 ? this.section[place] : this.parent[sectionOfPlace(place)]; }
+  // The open sections with the frames of kernels in them: containers, of which those from this.parent.length on are kernels. A kernel of
+  // which a section draws one node has no frame.
+  containers(opened) {
+    const n = this.parent.length, tree = { parent: this.parent, depth: this.depth, children: this.children, drawn: this.drawn, around: new Map(), kernels: [] };
+    if (!this.plan) return tree;
+    Object.assign(tree, { parent: this.parent.slice(), depth: this.depth.slice(), children: this.children.slice(), drawn: this.drawn.slice() });
+    for (const s of opened) {
+      const groups = new Map();
+      for (const v of this.drawn[s]) {
+        const mine = this.plan.kernelsOf(v);
+        if (mine.length !== 1) continue;
+        if (groups.has(mine[0])) groups.get(mine[0]).push(v); else groups.set(mine[0], [v]);
+      }
+      for (const [kernel, nodes] of groups) {
+        if (nodes.length < 2) continue;
+        const number = tree.parent.length;
+        tree.kernels[number] = kernel;
+        tree.parent.push(s); tree.depth.push(this.depth[s] + 1); tree.children.push([]); tree.drawn.push(nodes);
+        if (tree.children[s] === this.children[s]) { tree.children[s] = this.children[s].slice(); tree.drawn[s] = this.drawn[s].slice(); }
+        tree.children[s].push(number);
+        for (const v of nodes) tree.around.set(v, number);
+      }
+      if (tree.drawn[s] !== this.drawn[s]) tree.drawn[s] = tree.drawn[s].filter(v => !tree.around.has(v));
+    }
+    this._tree = tree;
+    return tree;
+  }
   title(place) {
     if (place >= 0) return this.label(place);
+    if (sectionOfPlace(place) >= this.parent.length) return "kernel of %" + this.plan.kernels[this._tree.kernels[sectionOfPlace(place)]];
     const info = this.sectionInfo(sectionOfPlace(place));
     return info.title + (info.times > 1 ? " \u00d7" + info.times : "");
   }
-  // What stands out in each visible place: badges, leaks of precision and findings, those of a closed section by their number.
+  // What stands out in each visible place: badges, leaks of precision, and the numbers of the findings about what it shows.
   extras(hider) {
-    const lines = new Map(), leaks = new Map(), found = new Map(), worst = new Map(), outstanding = new Set(), ranks = ["info", "warning", "error"];
+    const lines = new Map(), leaks = new Map(), found = new Map(), worst = new Map(), outstanding = new Set();
     const placeOf = v => { const seen = this.first(v); return seen < 0 ? null : hider[this.section[seen]] ?? seen; };
-    const push = (place, text) => { if (!lines.has(place)) lines.set(place, []); lines.get(place).push(text); };
-    const count_ = (table, place, word, n) => { if (!table.has(place)) table.set(place, new Map()); const t = table.get(place); t.set(word, (t.get(word) || 0) + n); };
-    for (const [v, text] of this.raw.badges) { const p = placeOf(v); if (p !== null) { push(p, "\u2605 " + text); outstanding.add(p); } }
-    for (const [v, label, n] of this.raw.leaks) { const p = placeOf(v); if (p !== null) count_(leaks, p, label, n); }
-    for (const [v, severity, n] of this.raw.found) { const p = placeOf(v); if (p !== null) count_(found, p, severity, n); }
-    for (const [p, counted] of leaks) push(p, [...counted].map(([label, n]) => `${n} ${label}`).join(", "));
-    for (const [p, counted] of found) {
-      const most = ranks.findLast(r => counted.has(r)), n = [...counted.values()].reduce((a, b) => a + b, 0);
-      worst.set(p, most); push(p, `${n} finding${n > 1 ? "s" : ""}, worst: ${most}`);
+    const add = (table, place, value) => { if (table.has(place)) table.get(place).push(value); else table.set(place, [value]); };
+    for (const [v, text] of this.raw.badges) { const p = placeOf(v); if (p !== null) { add(lines, p, "\u2605 " + text); outstanding.add(p); } }
+    for (const [v, label, n] of this.raw.leaks) {
+      const p = placeOf(v);
+      if (p === null) continue;
+      if (!leaks.has(p)) leaks.set(p, new Map());
+      leaks.get(p).set(label, (leaks.get(p).get(label) || 0) + n);
     }
-    return { lines, worst, outstanding };
+    for (const [v, number] of this.raw.found) { const p = placeOf(v); if (p !== null) add(found, p, number); }
+    for (const [p, counted] of leaks) add(lines, p, [...counted].map(([label, n]) => `${n} ${label}`).join(", "));
+    for (const [p, numbers] of found) {
+      const most = SEVERITIES.findLast(s => numbers.some(i => this.data.findings[i].severity === s));
+      worst.set(p, most);
+      add(lines, p, `${numbers.length} finding${numbers.length > 1 ? "s" : ""}, worst: ${most}`);
+    }
+    const numbers = placedNumbers(this, placeOf);
+    for (const [p, n] of numbers) add(lines, p, numberText(n));
+    if (this.plan) this.countKernels(hider, (place, text) => add(lines, place, text));
+    return { lines, worst, outstanding, found, numbers };
   }
+  // How many kernels compute a closed section (of a copy, if what is around it repeats), and a node that several kernels compute.
+  countKernels(hider, add) {
+    const inside = new Map();
+    for (const key in this.plan.of) {
+      const seen = this.first(Number(key)), mine = this.plan.of[key];
+      if (seen < 0 || this.raw.fold[key] !== "b") continue;
+      const place = hider[this.section[seen]];
+      if (place === null) { if (seen === Number(key) && mine.length > 1) add(seen, `in ${mine.length} kernels`); continue; }
+      if (mine.length > 1) continue;
+      if (!inside.has(place)) inside.set(place, new Set());
+      inside.get(place).add(mine[0]);
+    }
+    for (const [place, kernels] of inside) {
+      let copies = 1;
+      for (let s = this.parent[sectionOfPlace(place)]; s >= 0; s = this.parent[s]) copies *= this.raw.sections[s][2];
+      const n = Math.max(1, Math.round(kernels.size / copies));
+      add(place, `${count(n)} kernel${n > 1 ? "s" : ""}`);
+    }
+  }
+  // The findings about a node and about what it stands for: what is folded into it, and what it calls.
+  findingsOf(v) { return this.raw.found.filter(row => row[0] === v).map(row => row[1]); }
   linesOf(place, stubs, extras) {
     let lines;
     if (place >= 0) lines = [...(this.caption.has(place) ? [this.caption.get(place)] : []), this.type(place), "%" + this.names[place], ...this.inputs(place).slice(0, 3).map(t => "\u2190 " + t)];
@@ -150,13 +249,16 @@ class GraphModel {
     const hider = this.hiders(), { links, stubs } = this.links(hider), extras = this.extras(hider), items = new Map(), levels = new Map();
     const visible = s => s === 0 || hider[this.parent[s]] === null;
     const opened = [];
-    for (let s = 0; s < this.parent.length; s++) if (hider[s] === null && visible(s)) { opened.push(s); levels.set(s, { edges: new Map() }); }
+    for (let s = 0; s < this.parent.length; s++) if (hider[s] === null && visible(s)) opened.push(s);
+    const tree = this.containers(opened), around = place => place >= 0 ? tree.around.get(place) ?? this.section[place] : tree.parent[sectionOfPlace(place)];
+    for (let c = this.parent.length; c < tree.parent.length; c++) opened.push(c);
+    for (const s of opened) levels.set(s, { edges: new Map() });
     for (const link of links) {
       // The section that holds both ends, and the items of it in which the ends lie.
-      let a = link.a, b = link.b, sa = this.sectionAround(a), sb = this.sectionAround(b);
+      let a = link.a, b = link.b, sa = around(a), sb = around(b);
       while (sa !== sb) {
-        if (this.depth[sa] >= this.depth[sb]) { a = placeOfSection(sa); sa = this.parent[sa]; }
-        else { b = placeOfSection(sb); sb = this.parent[sb]; }
+        if (tree.depth[sa] >= tree.depth[sb]) { a = placeOfSection(sa); sa = tree.parent[sa]; }
+        else { b = placeOfSection(sb); sb = tree.parent[sb]; }
       }
       link.level = sa;
       if (a === b) continue;
@@ -166,7 +268,7 @@ class GraphModel {
     }
     for (const s of opened.reverse()) {
       const level = levels.get(s);
-      const places = [...this.children[s].map(placeOfSection).filter(p => !this.isEmpty(p)), ...this.drawn[s]];
+      const places = [...tree.children[s].map(placeOfSection).filter(p => levels.has(sectionOfPlace(p)) || !this.isEmpty(p)), ...tree.drawn[s]];
       const index = new Map(places.map((p, i) => [p, i]));
       const sizes = places.map(p => {
         const inner = p < 0 ? levels.get(sectionOfPlace(p)) : undefined;
@@ -183,7 +285,7 @@ class GraphModel {
     const frames = [], stack = [[0, 0, 0]];
     while (stack.length) {
       const [s, left, top] = stack.pop(), level = levels.get(s), x0 = left + 14, y0 = top + 30;
-      frames.push({ section: s, x: left, y: top, w: level.width, h: level.height });
+      frames.push({ section: s, kernel: s >= this.parent.length, x: left, y: top, w: level.width, h: level.height });
       for (const e of level.edges) e.points = e.bends.map(([x, y]) => [x + x0, y + y0]);
       level.places.forEach((p, i) => {
         const cx = level.placed.x[i] + x0, cy = level.placed.y[i] + y0, [w, h] = level.sizes[i];
@@ -215,7 +317,8 @@ function bundled(links) {
   }
   for (const group of groups.values()) {
     if (group.length <= 2) kept.push(...group);
-    else kept.push({ ...group.reduce((m, l) => l.n > m.n ? l : m), n: group.reduce((n, l) => n + l.n, 0) });
+    else kept.push({ ...group.reduce((m, l) => l.n > m.n ? l : m), n: group.reduce((n, l) => n + l.n, 0),
+      stored: group.flatMap(l => l.stored), pairs: group.flatMap(l => l.pairs) });
   }
   return kept;
 }
@@ -231,3 +334,4 @@ function scaled(n, base, units, unit) {
 function opened(text, n, open) { return !open ? text : n ? text + "+" : "?"; }
 function bytesText(n, open) { return opened(scaled(n, 1024, " KMGTPE", "B").replace(/([KMGTPE])B$/, "$1iB"), n, open); }
 function flopsText(n, open) { return opened(scaled(n, 1000, " kMGTPE", "FLOP"), n, open); }
+function timeText(us) { return us < 999.5 ? Number(us.toPrecision(3)) + " us" : us < 999500 ? Number((us / 1e3).toPrecision(3)) + " ms" : Number((us / 1e6).toPrecision(3)) + " s"; }

@@ -1,0 +1,54 @@
+"""What the page knows of a fusion policy: the kernels of each graph's nodes, and the edges that go through memory."""
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.analysis.survey import Survey
+from irscope.fusion import change_words
+from irscope.graph import Graph, Node
+from irscope.render.kernel_plan import KernelPlan, StoredEdge
+from irscope.render.words import Words
+
+
+def plan_data(survey: Survey, plan: KernelPlan) -> dict[str, Any]:
+    """The columns for ``page/edges.js``. Of a graph, ``of`` has the kernels of each node by their number in ``kernels``.
+
+    A row of ``edges`` is (graph, producer, consumer, the names in the verdict if they are others, stored for others only, group, bytes,
+    microseconds, and the numbers of texts: message, rule, cause, fix, releases, operators, type).
+    """
+    texts = Words()
+    home: dict[Node, int] = {}
+    graphs: dict[str, dict[str, object]] = {}
+    for number, graph in enumerate(survey.module.graphs.values()):
+        home.update(dict.fromkeys(graph.nodes, number))
+        columns = _kernels(plan, graph)
+        if columns is not None:
+            graphs[graph.name] = columns
+    names = list(survey.module.graphs)
+    edges = [_row(edge, home, texts) for edge in plan.edges]
+    return {"name": plan.name, "why": plan.why, "remarks": list(plan.remarks), "in": names, "graphs": graphs, "edges": edges,
+            "texts": texts.words}
+
+
+def _kernels(plan: KernelPlan, graph: Graph) -> dict[str, object] | None:
+    kernels = Words()
+    of: dict[str, list[int]] = {}
+    for node in graph.nodes:
+        mine = plan.kernels.get(node)
+        if mine:
+            of[str(node.index)] = [kernels.number(name) for name in mine]
+    return {"kernels": kernels.words, "of": of} if of else None
+
+
+def _row(edge: StoredEdge, home: dict[Node, int], texts: Words) -> list[object]:
+    """The ends are the indices of the nodes whose boxes are joined; the names are those of the verdict, where these are others."""
+    verdict, producer, consumer = edge.verdict, edge.producer, edge.consumer
+    graph = home.get(consumer, -1) if consumer is not None else -1
+    ends: list[object] = [-1, -1, verdict.names]
+    if producer is not None and consumer is not None and home.get(producer) == graph:
+        ends = [producer.index, consumer.index, 0 if (producer.name, consumer.name) == verdict.names else verdict.names]
+    source, target = (f"{op} at {line}" if line else op for op, line in zip(edge.ops, edge.sources, strict=True))
+    about = f"{source} -> {target}" if all(edge.ops) else ""
+    words = (verdict.reason or "", verdict.rule, verdict.cause, verdict.counterfactual,
+             change_words(verdict.releases) if verdict.releases else "", about, edge.carries)
+    return [graph, *ends, int(verdict.fused == "some"), edge.group, round(edge.bytes), edge.us, *map(texts.number, words)]
