@@ -131,19 +131,24 @@ class ActivationAfterMovement(Rule):
         if context.view.optimised:
             return
         gains = (*CastBetween.found_in(context), *ReshapeOrTransposeBetween.found_in(context))
-        priced = {(found.graph, found.node) for found in gains if (found.saves or {}).get("us")}
+        priced = {(found.graph, found.node): found.saves for found in gains if found.saves is not None}
         for first, graph in context.view.primitives(*BETWEEN):
             place = _place(context, graph, first)
-            if place is None or {(graph.name, node.name) for node in (first, *place[1:])} & priced:
+            if place is None:
                 continue
             anchor, _, active = place
-            yield self.finding(
+            saves = next((priced[key] for node in (first, *place[1:]) if (key := (graph.name, node.name)) in priced), None)
+            if saves is not None and saves["us"]:
+                continue
+            fact = self.finding(
                 context, first,
                 f"%{first.name} ({first.op.name}) is between %{anchor.name} ({anchor.op.name}) and its activation %{active.name} "
                 f"({active.op.name})",
                 notes=(Note(f"%{anchor.name} is here", anchor.loc), Note(f"%{active.name} is here", active.loc)),
                 help=f"apply the activation first, and {first.op.name} its result",
             )
+            fact.saves = dict(saves) if saves is not None else None
+            yield fact
 
 
 def _place(context: Context, graph: Graph, first: Node) -> tuple[Node, Node, Node] | None:
