@@ -80,7 +80,8 @@ def _one(same: list[Finding]) -> Finding:
     more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
     saves = None
     if any(finding.saves for finding in same):
-        saves = {key: round(sum((f.saves or {}).get(key, 0.0) for f in same), 3) for key in ("us", "bytes", "kernels")}
+        keys = dict.fromkeys(key for f in same for key in f.saves or ())
+        saves = {key: round(sum((f.saves or {}).get(key, 0.0) for f in same), 3) for key in keys}
     if isinstance(first, RuleFinding):
         first.verdicts = tuple(verdict for finding in same if isinstance(finding, RuleFinding) for verdict in finding.verdicts)
     return replace(first, notes=(*first.notes, Note(f"the same operator of the program, also at {names}{more}")), saves=saves)

@@ -129,4 +129,5 @@ class Costs:
             claim = self.claim(graph, change)
             return claim.saves if claim is not None else None
         us = self.machine.move_us(change["bytes"], 0.0) + change["kernels"] * self.machine.launch(self.settings.policy)
-        return {**change, "us": round(us, 3)}
+        range_ = {"us_least": round(us / self.machine.fast, 3), "us_most": round(us * self.machine.slow, 3)} if us > 0 else {}
+        return {**change, "us": round(us, 3), **range_}
