@@ -12,7 +12,7 @@ from irscope.fusion import Plan, compiler_of
 from irscope.graph import Graph, Module, Node
 from irscope.graph.numbering import Numbering
 from irscope.lint.edits import Edit, built
-from irscope.lint.machine import DEAR, Machine
+from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
 from irscope.lint.regions import ALIKE, Region, Surroundings
 from irscope.ops.faults import TypeFault
@@ -76,10 +76,10 @@ class Cost:
         """What a change saves; no time where one of the machines loses by it."""
         gains = [mine - its for mine, its in zip(self.us, after.us, strict=True)]
         central = gains[-1]
-        uncertain = central > 0 and min(gains) <= 0
-        least, most = (min(gains) / machine.fast, max(gains) / DEAR * machine.slow) if central > 0 and not uncertain else (0.0, 0.0)
-        us = 0.0 if uncertain else central
-        return Claim(self.kernels - after.kernels, self.bytes - after.bytes, us, min(least, us), max(most, us))
+        fewer, less = self.kernels - after.kernels, self.bytes - after.bytes
+        if central <= 0 or min(gains) <= 0:
+            return Claim(fewer, less, min(0.0, central))
+        return Claim(fewer, less, central, min(central / machine.fast, *gains), max(central * machine.slow, *gains))
 
 
 class Claims:

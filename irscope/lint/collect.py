@@ -25,11 +25,11 @@ def found_by(context: Context, rule: type[Rule]) -> list[Finding]:
         return []
     found = merged(context, rule.found_in(context))
     if rule.only_gains:
-        found = [finding for finding in found if _gains(finding)]
+        found = [finding for finding in found if gains(finding)]
     return [_cut(context, finding) for finding in found]
 
 
-def _gains(finding: Finding) -> bool:
+def gains(finding: Finding) -> bool:
     """Whether the fix saves time and also a kernel or traffic, instead of only speeding up arithmetic in the same kernel."""
     saves = finding.saves or {}
     return saves.get("us", 0.0) > 0 and (saves["bytes"] > 0 or saves["kernels"] > 0)

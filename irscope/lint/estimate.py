@@ -16,8 +16,10 @@ SORTS = hlo("sort topk") | relay("sort topk")
 GATHERS = hlo("gather") | relay("gather")
 SCATTERS = hlo("scatter select-and-scatter") | relay("scatter")
 COMPARED = 1750.0
-"""Additions that one comparison of a sort costs: it branches on data, and no vector unit helps. XLA's CPU sort took 82 ms for 64 rows of
-8192, 12 ns for each of the 13 comparisons of an element."""
+"""Additions that one comparison of a sort costs, at the rate of the ``cpu`` table: 12 ns. It branches on data, and no vector unit helps.
+XLA's CPU sort took 82 ms for 64 rows of 8192, 12 ns for each of the 13 comparisons of an element; on a Xeon with half the rate, 11.4 ns."""
+COMPARED_US = 0.012
+"""The same in microseconds, where the host waits for its kernels: cores differ less in branches than in vectors."""
 SCATTERED = 4.0
 """Bytes that are moved for each byte that a gather or scatter wants: a line of the cache holds sixteen numbers, and neighbours help."""
 
@@ -63,7 +65,10 @@ class Works:
         if node.op in SORTS:
             # Indices that are moved along are not compared.
             keys = max((leaf.elements for leaf in node.type.leaves() if isinstance(leaf, TensorType)), default=0)
-            return self.machine.vector_us(keys * max(1.0, log2(max(2, _longest(of)))) * COMPARED, bits)
+            compared = keys * max(1.0, log2(max(2, _longest(of))))
+            if self.machine.overlaps:
+                return self.machine.vector_us(compared * COMPARED, bits)
+            return compared * COMPARED_US * max(1.0, bits / 32)
         window = window_work(node) if self.by_xla else None
         if window is not None:
             return self.machine.vector_us(window, bits)

@@ -14,7 +14,7 @@ from irscope.source import UserError, did_you_mean
 
 BUILT_IN = ("cpu", "h100", "a100", "b200")
 DEAR = 2.0
-"""How much of one resource a machine may lack, compared with the others: the arithmetic of server cores differs by two for their bandwidth."""
+"""How much of one resource a machine may lack beside the others: server cores of one bandwidth differ by two in their arithmetic."""
 PLAIN = ("dispatch_us", "launch_us", "read_gbs", "write_gbs", "vector_gflops")
 """Keys of a table that hold one number."""
 DEFAULT = "cpu"
