@@ -28,6 +28,7 @@ class Explanation:
     code: str
     name: str
     severity: str
+    level: str
     default: bool
     title: str
     sections: dict[str, str]
@@ -45,7 +46,7 @@ class Explanation:
         """The page for a terminal."""
         off = "" if self.default else f"; off until selected: --select {self.code}"
         under = f"; under --policy {' or '.join(self.policies)}" if self.policies else ""
-        lines = [f"{self.code} {self.name} ({self.severity}{off}{under})", "", self.title]
+        lines = [f"{self.code} {self.name} ({self.level}, {self.severity}{off}{under})", "", self.title]
         for heading, text in self.sections.items():
             lines += ["", heading, "\n".join("  " + line for line in text.splitlines() if not line.startswith("```"))]
         lines += ["", "Fix", f"  {FIXES[Fix(self.fix)]}"]
@@ -77,6 +78,6 @@ def explain_all() -> list[Explanation]:
 def _explanation(rule: type[Rule]) -> Explanation:
     gate = rule if issubclass(rule, Gate) else None
     return Explanation(
-        rule.code, rule.name, str(rule.severity), rule.default, rule.title(),
+        rule.code, rule.name, str(rule.severity), str(rule.level()), rule.default, rule.title(),
         {section.heading: section.text for section in rule.sections()}, list(rule.policies), str(rule.fix), list(rule.passes),
-        formats=list(gate.formats) if gate else sorted({f.format for f in rule.bad}), option=gate.option if gate else None)
+        formats=list(gate.formats) if gate else sorted({f.format for f in rule.bad}), option=rule.option or None)

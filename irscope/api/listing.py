@@ -48,7 +48,9 @@ def _ops() -> list[Row]:
 
 def _rules() -> list[Row]:
     """The lint rules; ``irscope rule CODE`` explains one."""
-    return [{"name": each.code, "rule": each.name, "severity": str(each.severity), "doc": each.title()} for each in rule.all_rules()]
+    return [{"name": each.code, "rule": each.name, "level": str(each.level()), "severity": str(each.severity),
+             "default": "on" if each.default else each.option or "off", "formats": ",".join(each.formats), "doc": each.title()}
+            for each in rule.all_rules()]
 
 
 def _passes() -> list[Row]:

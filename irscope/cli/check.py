@@ -24,7 +24,7 @@ class CheckOutput:
     form: str | None = option(None, "How to report (default: full).", "--format", choices=FORMATS)
     output: str | None = option(None, "Write the report to a file.", "-o", file=True)
     exit_zero: bool = option(False, "Exit 0 whatever was found in texts that are whole.")
-    everything: bool = option(False, "Show all that is information, not the first few of each file.", "--all")
+    facts: bool = option(False, "Show every fact in full, not the costliest of each file in a line each.", "--facts", "--all")
 
 
 @click.command()
@@ -42,7 +42,7 @@ def command(path: str, output: CheckOutput, request: CheckOptions) -> int:
       irscope check --write-baseline
     """
     result = api.check(path, request, watch=TERMINAL)
-    result.report.everything = output.everything
+    result.report.everything = output.facts
     if result.written is not None:
         say(f"{result.baseline}: {result.written} findings accepted, {result.measured} models measured")
     print_report(result.report, output.form or format_of(result.config), output.output, [model.file for model in result.models])

@@ -26,7 +26,8 @@ class LintOutput:
     form: str | None = option(None, "How to report (default: full).", "--format", choices=FORMATS)
     output: str | None = option(None, "Write the report to a file.", "-o", file=True)
     exit_zero: bool = option(False, "Exit 0 whatever was found in texts that are whole.")
-    everything: bool = option(False, "Show all that is information, not the first few of each file.", "--all")
+    facts: bool = option(False, "Show every fact in full, not the costliest of each file in a line each.")
+    everything: bool = option(False, "Run all rules, also those that are off by default, and show all that they find.", "--all")
     audit: str | None = option(None, "Print a table instead of findings.", choices=AUDITS)
     oom: str | None = option(None, "With --audit memory: find the buffers of an out-of-memory error of XLA in the dump.", metavar="LOG")
     fix: bool = option(False, "Mend what passes can mend in one file, and write the program to -o FILE.")
@@ -42,6 +43,7 @@ def command(paths: tuple[str, ...], output: LintOutput, request: LintOptions) ->
     Examples:
       irscope lint model.hlo
       irscope lint dumps/ --select DTY,BRD --format concise
+      irscope lint model.hlo --facts                    also what costs little
       irscope lint model.hlo --why-not-fused            every edge
       irscope lint model.hlo --why-not-fused dot.3 add.4  these two
       irscope lint model.hlo --why-not-fused --fusion-log vlog.txt  by XLA's own log
@@ -58,11 +60,11 @@ def command(paths: tuple[str, ...], output: LintOutput, request: LintOptions) ->
     if output.audit or output.oom:
         return _audit(paths, request, output, format)
     paths, pair = _split_pair(paths, request.why)
-    request = replace(request, pair=pair)
+    request = replace(request, pair=pair, select=request.select or (("ALL",) if output.everything else ()))
     if output.fix:
         return _fix(paths, request, output, other=format != settled or request.why or bool(request.write_baseline))
     result = api.lint(paths, request, watch=TERMINAL)
-    result.report.everything = output.everything
+    result.report.everything = output.everything or output.facts
     if request.write_baseline:
         say(f"{request.write_baseline}: {result.written} findings accepted")
     print_report(result.report, format, output.output, paths)

@@ -33,4 +33,4 @@ def command(code: str | None, all_: bool, format_: str) -> None:
         click.echo("\n\n".join(rule.as_markdown() if format_ == "markdown" else rule.as_text() for rule in rules))
     else:
         for rule in rules:
-            click.echo(f"{rule.code}  {rule.name:<28} {rule.severity:<8} {'' if rule.default else 'off':<4} {rule.title}")
+            click.echo(f"{rule.code}  {rule.name:<28} {rule.level:<6} {rule.severity:<8} {'' if rule.default else 'off':<4} {rule.title}")

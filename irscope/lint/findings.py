@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from irscope.fusion import EdgeVerdict
 from irscope.graph import Graph, Node
 from irscope.lint.edits import Edit
-from irscope.source import Finding, Severity
+from irscope.source import Finding, Level, Severity
+from irscope.source.finding import level_of
 
 
 @dataclass(slots=True, repr=False)
@@ -25,6 +26,11 @@ class RuleFinding(Finding):
     timed: bool = True
     about: tuple[Node, ...] = ()
     verdicts: tuple[EdgeVerdict, ...] = ()
+
+    @property
+    def level(self) -> Level:
+        """Wrong, costly, or a fact."""
+        return level_of(self.severity, self.timed)
 
     def with_severity(self, severity: Severity | None) -> RuleFinding:
         """The finding with another severity than its rule's; None leaves that."""

@@ -23,7 +23,6 @@ class Gate(Rule):
 
     severity: ClassVar[Severity] = Severity.ERROR
     timed: ClassVar[bool] = False
-    option: ClassVar[str]
 
     @classmethod
     def broken(

@@ -21,11 +21,14 @@ def products(view: ModuleView) -> Iterator[tuple[Node, Graph]]:
 
 def dequantised(node: Node) -> Node | None:
     """The conversion from 8 bits or fewer that the value comes from, past a scale and a zero point; None where there is none."""
+    floats = False
     for _ in range(STEPS):
         if node.op is hlo.convert and node.operands:
             source, made = node.operands[0].type, node.type
+            # The zero point may be subtracted in wider integers first.
+            floats = floats or (isinstance(made, TensorType) and made.dtype.is_float)
             if isinstance(source, TensorType) and source.dtype.is_integer and source.dtype.bits <= 8:
-                return node if isinstance(made, TensorType) and made.dtype.is_float else None
+                return node if floats else None
         elif node.op in ARITHMETIC:
             wide = [o for o in node.operands if behind(o, CASTS_AND_MOVES).op not in FILLS]
             if len(wide) != 1:

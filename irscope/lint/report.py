@@ -53,7 +53,7 @@ class Statistic:
 class Report:
     """All files of a run, in the order given; ``policy`` names the fusion policy that judged the edges, if any was asked.
 
-    ``statistics``: the findings are counted by rule. ``everything``: reports for people hold all information, not the first of it alone.
+    ``statistics``: the findings are counted by rule. ``everything``: reports for people hold all facts in full, not the costliest alone.
     ``pair``: the two nodes whose edge alone was asked for.
     """
 

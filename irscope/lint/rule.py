@@ -18,6 +18,7 @@ from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
 from irscope.source import Finding, Note, Severity, did_you_mean
 from irscope.source.errors import UserError
+from irscope.source.finding import Level, level_of
 
 HEADINGS = ("What it does", "Why is this bad?", "Example", "Use instead", "Known false positives")
 """The sections that every rule's documentation has, in order. The docstring holds all but the example, which is the first bad fixture."""
@@ -108,15 +109,16 @@ class Rule:
 
     ``code`` is never re-used; ``name`` is the pattern that the rule finds, so that "allow cast-ping-pong" reads well; ``severity`` is the
     severity of its findings unless the rule overrides it for a case. ``formats`` are those in which it finds something: it has fixtures in
-    each. A rule whose ``default`` is False runs only if ``--select`` names it, its family or ``ALL``: its findings are true but rarely
-    worth a change. A ``structural`` rule looks for HLO operations; in other formats it sees the primitives, and findings between the
-    primitives of one operator of the text are dropped (the user wrote none of them) unless the rule looks ``inside``. Findings of a
-    ``timed`` rule have its severity only if the fix saves enough time, and are information otherwise; other rules find what is or may be
-    wrong. A rule with ``only_gains`` drops findings whose fix saves nothing. Findings of a ``tidied`` rule save nothing in text from before
-    optimisation, because compilers fix them there. ``policies`` names the policies whose refusals a rule reports; it runs under no others
-    (empty: it runs under all). A rule with a ``dialect`` runs on texts of that dialect only. ``fix`` says how far irscope can help,
-    ``passes`` names the passes of ``irscope opt`` that make the change in some cases. A rule that ``judges_types`` sees a text with type
-    errors unchanged; for the others nodes with invalid types are opaque (``add?``), and all other types are valid.
+    each. A rule whose ``default`` is False runs only if ``--select`` names it, its family or ``ALL``: its findings are facts that rarely
+    matter. A rule with an ``option`` is a demand: it runs if that option or ``--select`` names it, and is no part of ``ALL``. A
+    ``structural`` rule looks for HLO operations; in other formats it sees the primitives, and findings between the primitives of one
+    operator of the text are dropped (the user wrote none of them) unless the rule looks ``inside``. Findings of a ``timed`` rule have its
+    severity only if the fix saves enough time, and are information otherwise; other rules find what is or may be wrong. A rule with
+    ``only_gains`` drops findings whose fix saves nothing. Findings of a ``tidied`` rule save nothing in text from before optimisation,
+    because compilers fix them there. ``policies`` names the policies whose refusals a rule reports; it runs under no others (empty: it runs
+    under all). A rule with a ``dialect`` runs on texts of that dialect only. ``fix`` says how far irscope can help, ``passes`` names the
+    passes of ``irscope opt`` that make the change in some cases. A rule that ``judges_types`` sees a text with type errors unchanged; for
+    the others nodes with invalid types are opaque (``add?``), and all other types are valid.
     """
 
     code: ClassVar[str]
@@ -134,6 +136,7 @@ class Rule:
     only_gains: ClassVar[bool] = False
     tidied: ClassVar[bool] = False
     judges_types: ClassVar[bool] = False
+    option: ClassVar[str] = ""
     bad: ClassVar[tuple[Fixture, ...]]
     good: ClassVar[tuple[Fixture, ...]]
 
@@ -173,6 +176,11 @@ class Rule:
             cls.code, cls.name, cls.severity, message, module.source, *place_of(module, node), notes, help, node.name, graph.name,
             str(stack[0]) if stack else "", at=at, timed=cls.timed,
         )
+
+    @classmethod
+    def level(cls) -> Level:
+        """The highest level of its findings."""
+        return level_of(cls.severity, cls.timed)
 
     @classmethod
     def title(cls) -> str:
@@ -226,7 +234,7 @@ def select(chosen: Iterable[str], ignored: Iterable[str]) -> list[type[Rule]]:
 
     def matches(word: str) -> set[type[Rule]]:
         if word.upper() == "ALL":
-            return set(all_rules())
+            return {rule for rule in all_rules() if not rule.option}
         family = {rule for rule in all_rules() if rule.code.startswith(word.upper())}
         return family or {find_rule(word)}
 

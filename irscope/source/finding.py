@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 from irscope.source.notebook import Viewable
 from irscope.source.text import Place, SourceText
@@ -18,6 +18,25 @@ class Severity(IntEnum):
 
     def __str__(self) -> str:
         return self.name.lower()
+
+
+class Level(StrEnum):
+    """What a finding says: something is wrong, something costs time that a known change saves, or something is so."""
+
+    WRONG = "wrong"
+    COSTLY = "costly"
+    FACT = "fact"
+
+
+def level_of(severity: Severity, timed: bool) -> Level:
+    """The level of a finding. ``timed``: it is about time, and has a severity above information only if a priced change saves enough.
+
+    >>> str(level_of(Severity.WARNING, timed=True)), str(level_of(Severity.WARNING, timed=False)), str(level_of(Severity.INFO, timed=True))
+    ('costly', 'wrong', 'fact')
+    """
+    if severity is Severity.INFO:
+        return Level.FACT
+    return Level.COSTLY if timed and severity is Severity.WARNING else Level.WRONG
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +90,11 @@ class Finding(Viewable):
 
     def __repr__(self) -> str:
         return f"<{self.headline()}>"
+
+    @property
+    def level(self) -> Level:
+        """Wrong, costly, or a fact."""
+        return level_of(self.severity, timed=False)
 
     def place(self) -> Place | None:
         """Line and column of the finding, or None when it has no place in the text."""

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 import irscope
-from irscope.lint import lint_reading
+from irscope.lint import RuleFinding, lint_reading
 from irscope.lint.audits import FileAudit, auditor, write_audits
 from irscope.lint.audits.table import AUDITS
 from irscope.lint.baseline import fingerprint
 from irscope.lint.report import FileReport, Report
 from irscope.lint.reporters import FORMATS, reporter, sarif
+from irscope.lint.reporters.json_ import finding_dict
 from irscope.lint.reporters.user_line import user_line
 from irscope.lint.savings import human_us
 from irscope.source import Finding, Note, Severity, SourceText
@@ -156,7 +157,7 @@ def test_markdown_cells_hold_no_markup_of_a_stranger(report: Report) -> None:
     row = next(line for line in text.splitlines() if "net.py" in line)
     assert "<b>" not in row and "<i>" not in row.replace("`%n\\|<i>`", "")
     assert len(re.split(r"(?<!\\)\|", row)) == 7  # five cells between six bars
-    assert "No findings in `samples/mlp.pre.hlo`." in text
+    assert "### `samples/mlp.pre.hlo`" in text
 
 
 def test_github_keeps_each_annotation_on_its_line(report: Report) -> None:
@@ -177,21 +178,41 @@ def test_a_users_line_is_told_from_the_current_folder(tmp_path: Path, monkeypatc
     assert user_line(replace(HOSTILE, source_line="<string>")) is None
 
 
-def test_of_what_is_information_people_read_the_first_few_and_programs_all() -> None:
-    infos = [replace(HOSTILE, severity=Severity.INFO, message=f"number {i}") for i in range(8)]
-    report = Report([FileReport("a.hlo", [replace(HOSTILE, message="the error"), *infos])])
+def test_of_facts_people_read_the_costliest_in_a_line_each_and_programs_all() -> None:
+    costs = {"us": 0.0, "bytes": 0.0, "kernels": 1.0}
+    facts = [replace(HOSTILE, severity=Severity.INFO, message=f"fact {i}!", saves=None, costs={**costs, "us": 20.0 + i}) for i in range(13)]
+    report = Report([FileReport("a.hlo", [replace(HOSTILE, message="the error"), *facts])])
     text = reporter("full")(report)
-    assert "the error" in text and [f"number {i}" in text for i in range(8)] == [True] * 5 + [False] * 3
-    assert "a.hlo: 3 more for information, which --all shows" in text
-    assert all(f"number {i}" in reporter("concise")(report) for i in range(8))
+    assert "the error" in text and [f"fact {i}!" in text for i in range(13)] == [False] * 3 + [True] * 10
+    assert "info[DTY001]: fact 12! (in kernels of 32 us)\na b|c.hlo:1:1: info[DTY001]: fact 11!" in text
+    assert "a.hlo: 3 more facts: --facts" in text
+    for name in set(FORMATS) - {"full"}:
+        assert all(f"fact {i}!" in reporter(name)(report) for i in range(13)), name
     whole = reporter("full")(replace(report, everything=True))
-    assert all(f"number {i}" in whole for i in range(8)) and "--all" not in whole
+    assert all(f"fact {i}!" in whole for i in range(13)) and "--facts" not in whole
+
+
+def test_a_fact_that_costs_nothing_says_so() -> None:
+    none = {"us": 0.0, "bytes": 0.0, "kernels": 0.0}
+    fact = replace(HOSTILE, severity=Severity.INFO, saves=none, costs={**none, "us": 3.0})
+    assert "(saves 0 us of 3 us)" in reporter("full")(Report([FileReport("a.hlo", [fact])]))
+    assert "saves: nothing" in reporter("full")(Report([FileReport("a.hlo", [fact])], everything=True))
+
+
+def test_levels_come_from_the_severity_and_from_whether_a_finding_is_about_time() -> None:
+    """A finding about time keeps its severity only where a change saves enough: lint/collect.py."""
+    for severity, timed, level in ((Severity.ERROR, True, "wrong"), (Severity.WARNING, True, "costly"), (Severity.WARNING, False, "wrong"),
+                                   (Severity.INFO, True, "fact"), (Severity.INFO, False, "fact")):
+        finding = RuleFinding("DTY003", "cast-ping-pong", severity, "a message", timed=timed)
+        assert finding.level == level
+        assert finding_dict(finding)["level"] == level
+    assert HOSTILE.level == "wrong"
 
 
 def test_people_read_equal_findings_of_equal_layers_once(cli: Cli, samples: Path) -> None:
     file = str(samples / "transformer.pre.hlo")
-    few, whole = (cli("lint", file, "--exit-zero", "--isolated", *more).stdout for more in ((), ("--all",)))
-    times = [int(n) for n in re.findall(r"^  (\d+) times: also at %", few, re.M)]
+    few, whole = (cli("lint", file, "--exit-zero", "--isolated", *more).stdout for more in ((), ("--facts",)))
+    times = [int(n) for n in re.findall(r"; (\d+) times\)$", few, re.M)]
     assert times
     assert few.count("info[") - len(times) + sum(times) == whole.count("info[")
     assert " times: also at" not in whole
@@ -199,16 +220,16 @@ def test_people_read_equal_findings_of_equal_layers_once(cli: Cli, samples: Path
 
 
 def test_all_of_a_file_is_shown_on_request(cli: Cli, tmp_path: Path) -> None:
-    """Six operators of different kinds, each computed twice."""
-    names = ("exponential", "tanh", "sine", "cosine", "log", "sqrt")
+    """Twelve operators of different kinds, each computed twice."""
+    names = ("exponential", "tanh", "sine", "cosine", "log", "sqrt", "rsqrt", "cbrt", "logistic", "tan", "abs", "negate")
     twice = "".join(f"  {name}.{i} = f32[64,64] {name}(x)\n" for name in names for i in (1, 2))
     results = ", ".join(f"{name}.{i}" for name in names for i in (1, 2))
-    types = ", ".join(["f32[64,64]"] * 12)
+    types = ", ".join(["f32[64,64]"] * 24)
     file = str(tmp_path / "m.hlo")
     Path(file).write_text(f"HloModule m\n\nENTRY e {{\n  x = f32[64,64] parameter(0)\n{twice}  ROOT r = ({types}) tuple({results})\n}}\n")
-    few, whole = cli("lint", file, "--exit-zero", "--select", "ALG002"), cli("lint", file, "--exit-zero", "--select", "ALG002", "--all")
-    assert "more for information, which --all shows" in few.stdout and "--all" not in whole.stdout
-    assert whole.stdout.count("info[") > few.stdout.count("info[") == 5
+    few, whole = cli("lint", file, "--exit-zero", "--select", "ALG002"), cli("lint", file, "--exit-zero", "--select", "ALG002", "--facts")
+    assert "2 more facts: --facts" in few.stdout and "--facts" not in whole.stdout
+    assert whole.stdout.count("info[") == 12 and few.stdout.count("info[") == 10
 
 
 def test_statistics_count_by_rule(report: Report, cli: Cli, samples: Path) -> None:

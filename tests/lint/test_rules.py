@@ -12,7 +12,7 @@ from irscope.api import scalar_loops
 from irscope.lint import Fixture, Rule, all_rules, find_rule, lint_module, select
 from irscope.lint.rule import HEADINGS
 from irscope.lint.settings import Settings
-from irscope.source import Finding, UserError
+from irscope.source import Finding, Level, Severity, UserError
 
 RULES = all_rules()
 
@@ -129,7 +129,13 @@ def test_select_takes_families_codes_and_names() -> None:
 
 def test_some_rules_run_only_when_they_are_named() -> None:
     silent = {r.code for r in RULES if not r.default}
-    assert "DTY009" in silent
+    assert "KRN001" in silent
     assert not silent & {r.code for r in select([], [])}
-    assert {r.code for r in select(["dty009"], [])} == {"DTY009"}
-    assert select(["all"], []) == list(RULES)
+    assert {r.code for r in select(["krn001"], [])} == {"KRN001"}
+    assert select(["all"], []) == [rule for rule in RULES if not rule.option]
+
+
+def test_what_is_wrong_or_costly_is_looked_for_without_being_selected() -> None:
+    """A rule that is off by default finds facts; RLY030 is a demand with an option of its own."""
+    assert {r.code for r in RULES if r.severity > Severity.INFO and not r.default} == {"RLY030"}
+    assert all((r.level() is Level.FACT) == (r.severity is Severity.INFO) for r in RULES)

@@ -9,7 +9,7 @@ from irscope.analysis.cost import is_free
 from irscope.analysis.survey import Survey
 from irscope.graph import Module, TensorType
 from irscope.lint.audits.table import Table
-from irscope.lint.gates.expect_dtype import CASTS
+from irscope.lint.islands import CASTS
 from irscope.lint.savings import human_bytes
 
 

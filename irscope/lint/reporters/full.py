@@ -11,10 +11,10 @@ from irscope.lint.proven.words import answer_lines
 from irscope.lint.report import FileReport, Report
 from irscope.lint.savings import human_bytes, human_us
 from irscope.lint.stages import Stages
-from irscope.source import Finding, Severity
+from irscope.source import Finding, Level, Severity
 
-FIRST = 5
-"""Findings for information that are shown of a file unless all are asked for: nobody reads fifty of them."""
+FIRST = 10
+"""Facts that are shown of a file, in a line each, unless all are requested."""
 EDGES = 20
 """Kinds of unfused edges that are shown of a file unless all are asked for, the costliest first."""
 LIKE = 3
@@ -32,16 +32,35 @@ def write(report: Report) -> str:
 
 
 def _findings(file: FileReport, everything: bool) -> list[str]:
-    """Errors and warnings, and of what is information the first few: what would save most. Equal findings, as layers have, are one."""
+    """What is wrong or costly in full, and the costliest facts in a line each. Equal findings, as layers have, are one."""
     groups = [[finding] for finding in file.findings] if everything else alike(file.findings)
-    shown = [group for group in groups if group[0].severity > Severity.INFO]
-    infos = [group for group in groups if group[0].severity is Severity.INFO]
-    first = infos if everything else infos[:FIRST]
-    blocks = [_finding(group[0]) + _others(group) for group in (*shown, *first)]
-    left = sum(len(group) for group in infos[len(first) :])
-    if left:
-        blocks.append(f"{file.file}: {left} more for information, which --all shows")
+    shown = groups if everything else [group for group in groups if group[0].level is not Level.FACT]
+    blocks = [_finding(group[0]) + _others(group) for group in shown]
+    if not everything:
+        blocks += _facts(file, [group for group in groups if group[0].level is Level.FACT])
     return blocks + [f"note: {why}" for why in file.skipped]
+
+
+def _facts(file: FileReport, groups: Sequence[Sequence[Finding]]) -> list[str]:
+    """The facts that cost most, a line each, as one block; nothing without any."""
+    if not groups:
+        return []
+    ranked = sorted(groups, key=lambda group: (-_us(group), -sum((finding.costs or {}).get("us", 0.0) for finding in group)))
+    lines = [_fact(group) for group in ranked[:FIRST]]
+    left = sum(len(group) for group in ranked[FIRST:])
+    more = [f"{file.file}: {left} more {'fact' if left == 1 else 'facts'}: --facts"] if left else []
+    return ["\n".join([*lines, *more])]
+
+
+def _fact(group: Sequence[Finding]) -> str:
+    """``m.hlo:7:3: info[FUS021]: ... (saves 0 us of 108 us)``: what a change saves of the time of its kernels, where they are known."""
+    saved = [finding.saves["us"] for finding in group if finding.saves is not None]
+    spent = [finding.costs["us"] for finding in group if finding.costs is not None]
+    parts = [f"saves {human_us(sum(saved))}"] if saved else []
+    parts += [f"{'of' if saved else 'in kernels of'} {human_us(sum(spent))}"] if spent else []
+    worth = [" ".join(parts)] if parts else []
+    worth += [f"{len(group)} times"] if len(group) > 1 else []
+    return group[0].headline() + (f" ({'; '.join(worth)})" if worth else "")
 
 
 def alike(findings: Sequence[Finding]) -> list[list[Finding]]:
@@ -83,7 +102,7 @@ def savings(saves: Mapping[str, float] | None) -> str:
     if saves.get("us"):
         percent = 100 * saves.get("share", 0.0)
         share = f" ({percent:{'.0f' if percent >= 9.5 else '.2g'}} % of all)" if percent else ""
-        parts.append(f"about {human_us(saves['us'])}{share}")
+        parts.append(f"about {human_us(saves['us'])}{_range(saves)}{share}")
     if saves.get("bytes"):
         parts.append(f"{human_bytes(saves['bytes'])} of traffic")
     if saves.get("kernels"):
@@ -91,9 +110,18 @@ def savings(saves: Mapping[str, float] | None) -> str:
     return ", ".join(parts)
 
 
+def _range(saves: Mapping[str, float]) -> str:
+    """``, 1.5 to 10 us,``: the range of the time, where it is known."""
+    if not saves.get("us_most"):
+        return ""
+    return f", {human_us(saves['us_least'])} to {human_us(saves['us_most'])}"
+
+
 def _finding(finding: Finding) -> str:
     saves, cost = savings(finding.saves), savings(finding.costs)
     worth = finding.render() + (f"\n  costs: {cost}" if cost else "")
+    if finding.level is Level.FACT and finding.saves is not None and not saves:
+        saves = "nothing"
     return worth + (f"\n  saves: {saves}" if saves else "")
 
 

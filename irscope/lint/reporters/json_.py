@@ -60,6 +60,7 @@ def finding_dict(finding: Finding) -> dict[str, object]:
         "code": finding.code,
         "name": finding.name,
         "severity": str(finding.severity),
+        "level": str(finding.level),
         "message": finding.message,
         "node": finding.node or None,
         "graph": finding.graph or None,

@@ -75,12 +75,14 @@ def _result(file: FileReport, finding: Finding, places: dict[str, int]) -> dict[
     if len(finding.path) > 1:
         steps = [_step(file, finding, step, number) for number, step in enumerate(finding.path, 1)]
         described["relatedLocations"] = [*described.get("relatedLocations", []), *steps]
+    properties: dict[str, Any] = {"level": str(finding.level)}
     if finding.notes:
-        described["properties"] = {"notes": [note.text for note in finding.notes]}
+        properties["notes"] = [note.text for note in finding.notes]
     if finding.saves:
-        described.setdefault("properties", {})["saves"] = finding.saves
+        properties["saves"] = finding.saves
     if finding.costs:
-        described.setdefault("properties", {})["costs"] = finding.costs
+        properties["costs"] = finding.costs
+    described["properties"] = properties
     return described
 
 

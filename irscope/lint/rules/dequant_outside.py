@@ -35,7 +35,7 @@ class DequantOutside(Rule):
     Kernels that read quantised weights and convert them in registers; weight-only quantisation that is meant to save memory, not time.
     """
 
-    code, name, severity, default = "DTY005", "dequant-outside", Severity.WARNING, False
+    code, name, severity = "DTY005", "dequant-outside", Severity.WARNING
     structural = True
     bad = (
         Fixture.hlo(

@@ -27,7 +27,7 @@ class DynamicDimBlocks(Rule):
     Programs that must accept any length, and whose speed does not matter.
     """
 
-    code, name, severity = "SHP001", "dynamic-dim-blocks", Severity.WARNING
+    code, name, severity = "SHP001", "dynamic-dim-blocks", Severity.INFO
     timed = False
     bad = (
         Fixture.hlo(
@@ -116,7 +116,7 @@ class DynamicDimBlocks(Rule):
             f"%{node.name} is {type}: its {where} is dynamic, and propagates to {counted(len(tainted), 'value')}",
             notes=(Note(f"%{summed.name} contracts a dynamic dimension", summed.loc),) if summed is not None else (),
             help="pad to a few fixed lengths and compile for each",
-        ).with_severity(Severity.WARNING if inner or summed is not None or axes != [0] else Severity.INFO)
+        )
 
 
 def _tainted(graph: Graph, start: Node) -> list[Node]:

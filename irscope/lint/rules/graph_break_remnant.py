@@ -33,7 +33,7 @@ class GraphBreakRemnant(Rule):
     A `graph` printed to show the module structure calls methods on purpose.
     """
 
-    code, name, severity, default = "CTL004", "graph-break-remnant", Severity.WARNING, False
+    code, name, severity = "CTL004", "graph-break-remnant", Severity.INFO
     formats = ("torchscript",)
     timed = False
     dialect = TORCHSCRIPT
@@ -92,4 +92,4 @@ class GraphBreakRemnant(Rule):
                     f"{op.name} {what}{more}: its cost and its findings are unknown",
                     notes=tuple(Note(f"%{node.name} is another", node.loc) for node in nodes[1:LISTED]),
                     help="" if op in FALLBACKS else "print inlined_graph instead of graph",
-                ).with_severity(Severity.INFO)
+                )

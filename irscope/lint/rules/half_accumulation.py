@@ -36,7 +36,7 @@ class HalfAccumulation(Rule):
     Matrix units accumulate in ``f32`` whatever the text says; findings about ``dot`` and ``convolution`` are therefore information only.
     """
 
-    code, name, severity, default = "DTY004", "half-accumulation", Severity.WARNING, False
+    code, name, severity = "DTY004", "half-accumulation", Severity.WARNING
     structural = inside = True
     timed = False
     bad = (

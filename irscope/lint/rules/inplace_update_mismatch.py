@@ -35,7 +35,7 @@ class InplaceUpdateMismatch(Rule):
     A shift (each row from the one above) has to read elements that it does not write; then a new array is right.
     """
 
-    code, name, severity, default = "FUS011", "inplace-update-mismatch", Severity.WARNING, False
+    code, name, severity = "FUS011", "inplace-update-mismatch", Severity.WARNING
     formats = ("hlo",)
     structural = True
     policies = ("xla-cpu", "xla-gpu")

@@ -33,7 +33,7 @@ class LargeConstantInline(Rule):
     Programs that are deliberately shipped as one file with their weights.
     """
 
-    code, name, severity, default = "MEM003", "large-constant-inline", Severity.WARNING, False
+    code, name, severity = "MEM003", "large-constant-inline", Severity.INFO
     timed = False
     bad = (
         Fixture.hlo(
@@ -114,6 +114,4 @@ class LargeConstantInline(Rule):
                 more = f"; {len(large) - 1} more, {human_bytes(sum(map(size, large)))} in all" if len(large) > 1 else ""
                 said = f"{human_bytes(size(node))} of constants are part of the graph: {node.type}{more}"
                 notes = tuple(Note(f"%{n.name} is another", n.loc) for n in large[:LISTED] if n is not node)
-                # Relay and TorchScript keep values outside the text, and fold constants.
-                severity = None if context.module.dialect.primitive else Severity.INFO
-                yield self.finding(context, node, said, notes=notes, help="make it a parameter").with_severity(severity)
+                yield self.finding(context, node, said, notes=notes, help="make it a parameter")

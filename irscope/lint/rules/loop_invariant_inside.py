@@ -43,7 +43,7 @@ class LoopInvariantInside(Rule):
     A hoisted value is live for the whole loop, which costs memory.
     """
 
-    code, name, severity, default = "CTL003", "loop-invariant-inside", Severity.WARNING, False
+    code, name, severity = "CTL003", "loop-invariant-inside", Severity.WARNING
     fix = Fix.REWRITE
     passes = ("hoist-loop-invariant",)
     structural = True

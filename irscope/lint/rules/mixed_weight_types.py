@@ -26,7 +26,7 @@ class MixedWeightTypes(Rule):
     Routers, embeddings and last layers are sometimes kept in a wider type on purpose.
     """
 
-    code, name, severity, default = "DTY009", "mixed-weight-types", Severity.INFO, False
+    code, name, severity = "DTY009", "mixed-weight-types", Severity.INFO
     fix = Fix.NONE
     structural = True
     timed = False

@@ -35,7 +35,7 @@ class MultiConsumerExpensive(Rule):
     Measured: forcing such a fusion made one program 1.7 times slower, which is why the rule requires a faster estimate.
     """
 
-    code, name, severity, default = "FUS004", "multi-consumer-expensive", Severity.WARNING, False
+    code, name, severity = "FUS004", "multi-consumer-expensive", Severity.WARNING
     formats = ("hlo", "torchscript")
     fix = Fix.REWRITE
     structural, only_gains = True, True

@@ -33,7 +33,7 @@ class OptimizationBarrier(Rule):
     end.
     """
 
-    code, name, severity, default = "FUS017", "optimization-barrier", Severity.INFO, False
+    code, name, severity = "FUS017", "optimization-barrier", Severity.INFO
     formats = ("hlo", "torchscript")
     fix = Fix.REWRITE
     bad = (

@@ -31,7 +31,7 @@ class QuantisationIncomplete(Rule):
     First and last layers are often kept in floats on purpose, for accuracy.
     """
 
-    code, name, severity, default = "DTY006", "quantisation-incomplete", Severity.WARNING, False
+    code, name, severity = "DTY006", "quantisation-incomplete", Severity.INFO
     structural = True
     timed = False
     bad = (

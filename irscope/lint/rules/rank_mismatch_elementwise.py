@@ -7,6 +7,7 @@ from itertools import dropwhile
 from irscope.analysis.values import FILLS, dims
 from irscope.graph import Kind, Node, TensorType
 from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint.spread import cost_of_broadcasts, stored_broadcasts
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import Broadcast
 from irscope.source import Severity
@@ -29,10 +30,10 @@ class RankMismatchElementwise(Rule):
     Write the axes out: ``scale[:, None]``, ``keepdims=True``, ``unsqueeze(-1)``; for an outer product ``jnp.outer``.
 
     ## Known false positives
-    Per-row scales, masks and pairwise distances are written this way on purpose; therefore most findings are information only.
+    Per-row scales, masks and pairwise distances are written this way on purpose; therefore most findings are facts.
     """
 
-    code, name, severity, default = "BRD002", "rank-mismatch-elementwise", Severity.INFO, False
+    code, name, severity = "BRD002", "rank-mismatch-elementwise", Severity.INFO
     bad = (
         Fixture.hlo(
             """
@@ -130,12 +131,13 @@ class RankMismatchElementwise(Rule):
     )
 
     def check(self, context: Context) -> Findings:
+        stored = stored_broadcasts(context)
         for graph in context.view.array_graphs:
             if graph in context.view.inlined or (context.view.optimised and context.module.dialect.primitive):
                 continue  # simplified text no longer shows how the program wrote its axes
             for node, type in context.view.tensors(graph):
                 if not node.op.is_primitive:
-                    yield from self._by_itself(context, node, type)
+                    yield from self._by_itself(context, node, type, stored)
                     continue
                 if node.op.kind is not Kind.ELEMENTWISE or len(node.operands) < 2 or type.rank < 2:
                     continue
@@ -151,6 +153,7 @@ class RankMismatchElementwise(Rule):
                         context, node,
                         f"{small.type} is broadcast along axes {_others(axes, type.rank)} to match {full[0].type}",
                         help="if this is intended, write the axes out in the model (keepdims, [:, None])",
+                        saves=cost_of_broadcasts(stored, first),
                     )
                 elif len(stretched) == 2 and _outer(stretched[0][0], stretched[1][0]):
                     other = stretched[1][1]
@@ -160,7 +163,7 @@ class RankMismatchElementwise(Rule):
                         help="if both should run along the same axis, squeeze or reshape one of them before",
                     ).with_severity(Severity.WARNING)
 
-    def _by_itself(self, context: Context, node: Node, type: TensorType) -> Findings:
+    def _by_itself(self, context: Context, node: Node, type: TensorType, stored: dict[Node, float] | None) -> Findings:
         """Relay's and torch's operators, which broadcast their operands implicitly."""
         if node.op not in STRETCHING or len(node.operands) < 2 or type.rank < 2:
             return
@@ -174,7 +177,7 @@ class RankMismatchElementwise(Rule):
         if full.shape == type.shape and (small.rank > 1 or small.shape[0] != type.shape[-1]):
             said = f"{small} is broadcast over {type.rank - small.rank} more axes to match {full}"
             fix = "if this is intended, write the axes out in the model (expand_dims, unsqueeze, nn.bias_add)"
-            yield self.finding(context, node, said, help=fix)
+            yield self.finding(context, node, said, help=fix, saves=cost_of_broadcasts(stored, node))
 
 
 STRETCHING = sets.relay("add subtract multiply divide maximum minimum power mod floor_divide floor_mod") | sets.torchscript(

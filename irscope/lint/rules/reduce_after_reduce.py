@@ -34,7 +34,7 @@ class ReduceAfterReduce(Rule):
     Sums computed in two steps on purpose lose fewer digits; XLA's CPU compiler splits large sums this way (`reduce-window` and `reduce`).
     """
 
-    code, name, severity, default = "FUS012", "reduce-after-reduce", Severity.WARNING, False
+    code, name, severity = "FUS012", "reduce-after-reduce", Severity.WARNING
     formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True

@@ -29,7 +29,7 @@ class ScopeMismatch(Rule):
     A model larger than one device's memory must be split somewhere; the first and last copies transfer the input and the result.
     """
 
-    code, name, severity, default = "MEM004", "scope-mismatch", Severity.WARNING, False
+    code, name, severity = "MEM004", "scope-mismatch", Severity.WARNING
     formats = ("relay",)
     bad = (
         Fixture.relay(

@@ -38,7 +38,7 @@ class SideEffectOrRng(Rule):
     Infeeds and outfeeds that the program needs.
     """
 
-    code, name, severity, default = "FUS008", "side-effect-or-rng", Severity.WARNING, False
+    code, name, severity = "FUS008", "side-effect-or-rng", Severity.WARNING
     bad = (
         Fixture.hlo(
             """

@@ -16,7 +16,7 @@ class StrictRelay(Rule):
     ## What it does
     Reports what irscope accepts beyond Relay 0.0.5: a missing header, `return`, names bound without `let`, bindings without `;`, lists in
     parentheses, floats without a suffix, names with dots or colons, named dimensions, escapes in strings, `#` comments, attributes without
-    a name, irscope's own primitives. Off by default (`--strict-relay` or `--select strict-relay` enables it).
+    a name, irscope's own primitives. It is a demand: `--strict-relay` or `--select strict-relay` makes it, `--all` does not.
 
     ## Why is this bad?
     TVM (0.7 to 0.19) rejects the text.
@@ -34,6 +34,7 @@ class StrictRelay(Rule):
     code, name, severity, default = "RLY030", "strict-relay", Severity.WARNING, False
     formats = ("relay",)
     timed = False
+    option = "--strict-relay"
     dialect = RELAY
     bad = (
         Fixture("relay", '#[version = "0.0.5"]\ndef @main(%x: float32) {\n  %0 = nn.relu(%x);\n  return %0;\n}\n'),

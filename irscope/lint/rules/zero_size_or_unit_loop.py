@@ -28,7 +28,7 @@ class ZeroSizeOrUnitLoop(Rule):
     Generic code that is traced for a special case, such as a cache of length 0.
     """
 
-    code, name, severity, default = "SHP004", "zero-size-or-unit-loop", Severity.WARNING, False
+    code, name, severity = "SHP004", "zero-size-or-unit-loop", Severity.INFO
     structural = True
     timed = False
     bad = (
