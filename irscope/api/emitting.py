@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irscope.analysis.summary import source_line
-from irscope.api.arrays import NO_ARRAYS
+from irscope.api.array_files import NO_ARRAYS
 from irscope.api.binding import lowering_options
 from irscope.api.loading import Source, name_of
 from irscope.api.options import RunOptions
-from irscope.api.running import prepared
+from irscope.api.preparing import prepared
 from irscope.api.targeting import host_cpu, machine_for
 from irscope.api.watching import SILENT, Watcher
 from irscope.backends.c_header import MARK, c_header
@@ -109,11 +109,11 @@ def _lowered(what: Source, stage: str, options: RunOptions, watch: Watcher) -> _
     machine = machine_for(options)
     if stage == "so":
         linker_of(machine.triple)  # before the work
-    module, arrays = prepared(what, options, NO_ARRAYS, watch)
+    ready = prepared(what, options, NO_ARRAYS, watch)
     lowering = replace(lowering_options(options), machine=machine.vectors)
     if stage in LIBRARIES:
         lowering = replace(lowering, threads=1)
-    return _Emitted(module, lowered(module, arrays.weights, lowering, host_cpu(options), not options.no_cache), machine)
+    return _Emitted(ready.module, lowered(ready.module, ready.arrays.weights, lowering, host_cpu(options), not options.no_cache), machine)
 
 
 def _library(emitted: _Emitted, stage: str) -> tuple[str | bytes, str]:

@@ -3,43 +3,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from irscope.backends import cache, llvm_compile
 from irscope.backends.llvm_kernel import KernelText, kernel_text
 from irscope.backends.llvm_main import main_text
+from irscope.backends.object_code import MAIN, CompilationUnit, ObjectCode
 from irscope.backends.stopping import may_take_long
 from irscope.backends.targets import Machine
 from irscope.lower.program import Program, Slot
 from irscope.lower.tile import Kernel
-
-MAIN = "irscope_main"
-
-
-@dataclass(slots=True)
-class CompilationUnit:
-    """One module: a kernel, or the main function. ``name`` is the symbol it defines."""
-
-    name: str
-    text: str
-    kernel: Kernel | None = None
-
-    @property
-    def speed(self) -> int:
-        """The optimisation level of LLVM's code generator. The main function only calls; the kernels matter."""
-        return 0 if self.kernel is None else 2
-
-
-@dataclass(slots=True)
-class ObjectCode:
-    """Object code of everything but the pool; each thread needs ``scratch`` bytes. ``stops``: it polls for a request to stop."""
-
-    objects: list[bytes]
-    scratch: int
-    units: list[CompilationUnit]
-    from_cache: int = 0
-    stops: bool = False
-
 
 External = Callable[[Slot], int]
 """The alignment in bytes that the caller guarantees for the memory of an input or output."""

@@ -16,16 +16,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.backends import llvm_compile
 from irscope.backends import pool as pools
-from irscope.backends.compile import MAIN, ObjectCode, compile_program
+from irscope.backends.object_code import MAIN, ObjectCode
 from irscope.backends.stopping import STOP, Stopper
 from irscope.graph import DType
-from irscope.lazy import Array, np
+from irscope.lazy import Array, LazyModule, np
 from irscope.lower.program import Program, Slot
 from irscope.source.budget import require
+
+if TYPE_CHECKING:
+    from irscope.backends import compile as compiler
+else:
+    compiler = LazyModule("irscope.backends.compile")  # a program from the cache needs no compiler
 
 
 class InputMismatch(ValueError):
@@ -87,7 +92,7 @@ class Executable:
     def of(program: Program, inputs: Sequence[Port], outputs: Sequence[Port], threads: int = 1, cpu: str = "",
            use_cache: bool = True) -> Executable:
         """Compile a program for this machine."""
-        return Executable(program, inputs, outputs, compile_program(program, llvm_compile.host(cpu), use_cache), threads)
+        return Executable(program, inputs, outputs, compiler.compile_program(program, llvm_compile.host(cpu), use_cache), threads)
 
     @property
     def arena_bytes(self) -> int:

@@ -10,7 +10,6 @@ from irscope import api
 from irscope.api.options import RunOptions, option
 from irscope.cli.errors import FINDINGS, OK
 from irscope.cli.options import options
-from irscope.cli.output import opened
 from irscope.cli.terminal import TERMINAL
 from irscope.source import UserError
 
@@ -61,6 +60,8 @@ def _emit(file: str, request: RunOptions, output: RunOutput, stage: str) -> int:
             raise UserError(f"--emit {stage} writes binary code", "-o FILE says where to")
         api.write_library(file, stage, output.output, request, watch=TERMINAL)
         return OK
+    from irscope.cli.output import opened
+
     with opened(output.output, (file,), verbatim=True) as stream:
         stream.write(str(api.emit(file, stage, request, watch=TERMINAL)))
     return OK

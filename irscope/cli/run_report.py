@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from irscope.api.options import RunOptions
-from irscope.api.running import RunResult
+from irscope.api.run_result import RunResult
 from irscope.cli.terminal import TERMINAL
 from irscope.render.arrays import range_of, type_of
 from irscope.render.units import micros, seconds
@@ -40,7 +40,8 @@ def _facts(request: RunOptions, result: RunResult) -> list[tuple[str, str]]:
     facts: list[tuple[str, str]] = []
     if request.engine == "llvm":
         threads = f"{result.threads} thread{'s' * (result.threads != 1)}"
-        facts.append(("compiled", f"{result.kernels} kernels in {seconds(result.compile_s)}, {threads}"))
+        label, how = ("loaded", " from the cache") if result.from_cache else ("compiled", "")
+        facts.append((label, f"{result.kernels} kernels{how} in {seconds(result.compile_s)}, {threads}"))
     else:
         facts.append(("engine", "reference (numpy)"))
     if result.samples_us:

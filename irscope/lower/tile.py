@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from irscope.fusion.views import Strides
 from irscope.graph import DType
 from irscope.graph.node import Value
 from irscope.lazy import Array
+
+if TYPE_CHECKING:
+    from irscope.fusion.views import Strides  # a program from the cache needs no fusion
 
 
 @dataclass(slots=True, eq=False)
