@@ -11,6 +11,7 @@ from irscope.api.binding import lowering_options
 from irscope.api.loading import Source
 from irscope.api.options import RunOptions
 from irscope.api.preparing import Preparation, prepared
+from irscope.api.profiling import profile_of
 from irscope.api.run_result import RunResult
 from irscope.api.stored_programs import InputPort, NoteRecorder, ProgramStore, RunFacts, StoredProgram
 from irscope.api.timing import timed
@@ -64,7 +65,13 @@ def _by_llvm(options: RunOptions, ready: Preparation, store: ProgramStore | None
         call()
         outputs = [a.copy() for a in call.outputs] if options.bench else list(call.outputs)
         samples = timed(options, call) if options.bench else []
-    return RunResult(outputs, model.kernels, model.interpreted_ops, lowering.threads, model.compile_s, model.flops, samples)
+    result = RunResult(outputs, model.kernels, model.interpreted_ops, lowering.threads, model.compile_s, model.flops, samples)
+    if options.profile:
+        with watch.stage("running"):
+            result.profile = profile_of(model, ready.arrays.inputs(), options, lowering.threads)
+        if not result.profile.peak.is_measured:
+            watch.note(f"the peak of this machine is not measured, but from the {result.profile.peak.source}")
+    return result
 
 
 def _store(options: RunOptions, ready: Preparation, model: Model, store: ProgramStore, notes: list[str]) -> None:

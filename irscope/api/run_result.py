@@ -11,6 +11,7 @@ from irscope.lazy import Array, np
 from irscope.version import __version__
 
 if TYPE_CHECKING:
+    from irscope.api.profiling import Profile
     from irscope.backends.comparison import ResultComparison
 
 if sys.platform != "win32":
@@ -33,8 +34,8 @@ class RunResult:
     ``outputs`` are numpy arrays in the order of the entry's results; with several ``devices``, all of device 0 first. With the reference
     engine ``kernels`` is 0 and ``interpreted_ops`` names all operators. ``comparisons`` has one entry per output and requested comparison.
     ``drawn`` names the inputs whose values were drawn at random. ``from_cache``: the whole program came from the cache; ``compile_s`` is
-    then the time to load it. ``paths`` are the places of the outputs in what the user's function
-    returns (``['y'][0]``), where the dump tells.
+    then the time to load it. ``profile`` is there where it was requested. ``paths`` are the places of the outputs in what the user's
+    function returns (``['y'][0]``), where the dump tells.
     """
 
     outputs: list[Array]
@@ -50,6 +51,7 @@ class RunResult:
     drawn: list[str] = field(default_factory=list)
     paths: Sequence[str] = ()
     from_cache: bool = False
+    profile: Profile | None = None
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{array.dtype}{list(array.shape)}" for array in self.outputs[:8]) + (", ..." if len(self.outputs) > 8 else "")
@@ -109,6 +111,8 @@ class RunResult:
         if self.comparisons:
             record["max_abs_error"], record["max_rel_error"] = self.max_abs_error, self.max_rel_error
             record["faults"] = [f"{c.name}: {c.fault}" for c in self.comparisons if c.fault]
+        if self.profile is not None:
+            record["profile"] = self.profile.as_json()
         return record
 
 

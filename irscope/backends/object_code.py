@@ -11,11 +11,12 @@ MAIN = "irscope_main"
 
 @dataclass(slots=True)
 class CompilationUnit:
-    """One module: a kernel, or the main function. ``name`` is the symbol it defines."""
+    """One module: a kernel, or the main function. ``name`` is the symbol it defines; ``others`` are kernels with the same text."""
 
     name: str
     text: str
     kernel: Kernel | None = None
+    others: list[Kernel] = field(default_factory=list)
 
     @property
     def speed(self) -> int:
@@ -28,6 +29,7 @@ class ObjectCode:
     """Object code of everything but the pool; each thread needs ``scratch`` bytes. ``stops``: it polls for a request to stop.
 
     ``units`` are the modules that it was compiled from; none where the whole program comes from the cache. ``from_cache`` counts objects.
+    ``records`` are what it times where it is profiled: kernels, and the bytes of copies.
     """
 
     objects: list[bytes]
@@ -35,3 +37,4 @@ class ObjectCode:
     units: list[CompilationUnit] = field(default_factory=list)
     from_cache: int = 0
     stops: bool = False
+    records: list[Kernel | int] = field(default_factory=list)

@@ -142,8 +142,9 @@ def _slot(row: list[Any]) -> Slot:
 
 
 def _kernel(row: list[Any]) -> Kernel:
-    name, flops, moved, origin, schedule, precision = row
-    return Kernel(name, flops=float(flops), bytes=float(moved), origin=tuple(origin), schedule=dict(schedule), precision=precision)
+    name, flops, moved, origin, schedule, precision, counts_flops = row
+    return Kernel(name, flops=float(flops), bytes=float(moved), origin=tuple(origin), schedule=dict(schedule), precision=precision,
+                  counts_flops=bool(counts_flops))
 
 
 @dataclass(slots=True)
@@ -177,7 +178,8 @@ class _Writer:
         found = self._kernels.get(id(kernel))
         if found is None:
             found = self._kernels[id(kernel)] = len(self.kernel_rows)
-            self.kernel_rows.append([kernel.name, kernel.flops, kernel.bytes, kernel.origin, kernel.schedule, kernel.precision])
+            self.kernel_rows.append([kernel.name, kernel.flops, kernel.bytes, kernel.origin, kernel.schedule, kernel.precision,
+                                     kernel.counts_flops])
         return found
 
 
