@@ -32,7 +32,8 @@ if TYPE_CHECKING:
         StatsOptions,
         View,
     )
-    from irscope.api.running import RunResult, run
+    from irscope.api.run_result import RunResult
+    from irscope.api.running import run
     from irscope.api.showing import ShowResult, show
     from irscope.api.verification import Verification
     from irscope.api.verifying import verify
@@ -54,7 +55,8 @@ LAZY = {
         "environment": "machine",
         "optimising": "OptResult opt",
         "options": "CaptureOptions CheckOptions DiffOptions InputOptions LintOptions OptOptions RunOptions ShowOptions StatsOptions View",
-        "running": "RunResult run",
+        "run_result": "RunResult",
+        "running": "run",
         "showing": "ShowResult show",
         "verification": "Verification",
         "verifying": "verify",

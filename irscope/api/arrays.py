@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from irscope.api.array_files import Files
 from irscope.api.options import RunOptions
 from irscope.api.watching import Watcher
 from irscope.backends.arguments import Given, by_name, drawn, missing_near
@@ -17,23 +17,11 @@ from irscope.source import UserError
 from irscope.source.arrays import Joined, Renamed, read_arrays
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
-    """The inputs, weights and constants of a run, by name."""
-
-    inputs: Mapping[str, Array]
-    weights: Mapping[str, Array]
-    constants: Mapping[str, Array]
-
-
-NO_ARRAYS = Files({}, {}, {})
-
-
 def read_files(options: RunOptions, given: Files, watch: Watcher) -> Files:
     """The given arrays, which take precedence over those of the option files; a name in several files means the last one."""
 
     def all_of(paths: Sequence[str], own: Mapping[str, Array]) -> Mapping[str, Array]:
-        files = [read_arrays(path) for path in paths]
+        files = [given.opened[path] if path in given.opened else read_arrays(path) for path in paths]
         for path, arrays in zip(paths, files, strict=True):
             _note_unread(path, getattr(arrays, "unread", {}), watch)
         return Joined([own, *files[::-1]])
@@ -61,7 +49,8 @@ def by_graph_names(files: Files, module: Module) -> Files:
 
 
 class Arrays:
-    """An array for every tensor parameter of a module. ``weights`` are the fixed ones, by parameter number."""
+    """An array for every tensor parameter of a module. ``weights`` are the fixed ones, by parameter number; ``given_names`` are the names
+    under which inputs were given, by their number."""
 
     def __init__(self, options: RunOptions, module: Module, files: Files, watch: Watcher) -> None:
         prepared = Prepared.of(module)
@@ -79,6 +68,7 @@ class Arrays:
         missing_near(Given(found, given.unknown), ports, inputs)
         _note_ignored((name for name in given.unknown if name not in prepared.consumed), watch)
         absent = [n for n in range(len(ports)) if n not in found]
+        self.given_names = given.names
         self.drawn_names = [ports[n].name for n in absent]
         self._by_port = {**found, **drawn(ports, absent, options.seed, prepared.weights)}
         self._params = _params_of_ports(module)
@@ -86,7 +76,11 @@ class Arrays:
 
     def inputs(self) -> list[Array]:
         """The arrays that are not weights, in order."""
-        return [self._by_port[n] for n, param in enumerate(self._params) if param not in self.weights]
+        return [self._by_port[n] for n in self.input_numbers()]
+
+    def input_numbers(self) -> list[int]:
+        """The numbers of the tensors that are not weights."""
+        return [n for n, param in enumerate(self._params) if param not in self.weights]
 
     def all(self) -> list[Array]:
         """All arrays, in order."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from irscope.api.arrays import Files
+from irscope.api.array_files import Files
 from irscope.api.options import RunOptions
 from irscope.api.targeting import host_cpu
 from irscope.api.watching import Watcher
@@ -68,12 +68,17 @@ def _note_partitions(module: Module, watch: Watcher) -> None:
 def _opened(options: RunOptions, module: Module, files: Files, watch: Watcher) -> Module:
     """The primitive graph of a program."""
 
+    measured: list[str] = []
+
     def measure(part: Module, arrays: Mapping[str, Array]) -> int:
+        measured.append(part.name)
         model = compile_module(part, {}, lowering_options(options), host_cpu(options), not options.no_cache)
         return int(model(*[arrays[p.name] for p in ports_of(part)[0]])[0])
 
     with watch.stage("expanding"):
-        return opened(module, Bindings(files.inputs, files.weights, files.constants, options.shapes, options.dtypes), measure)
+        made = opened(module, Bindings(files.inputs, files.weights, files.constants, options.shapes, options.dtypes), measure)
+    made.attrs.update(measured=bool(measured))
+    return made
 
 
 def _typed(options: RunOptions, module: Module, files: Files) -> Module:

@@ -6,22 +6,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irscope.analysis.summary import source_line
-from irscope.api.arrays import NO_ARRAYS
+from irscope.api.array_files import NO_ARRAYS
 from irscope.api.binding import lowering_options
 from irscope.api.loading import Source, name_of
 from irscope.api.options import RunOptions
-from irscope.api.running import prepared
+from irscope.api.preparing import prepared
 from irscope.api.targeting import host_cpu, machine_for
 from irscope.api.watching import SILENT, Watcher
 from irscope.backends.c_header import MARK, c_header
 from irscope.backends.compile import units
 from irscope.backends.linking import linker_of, shared_library
+from irscope.backends.llvm_compile import annotated_assembly
 from irscope.backends.model import LoweredModel, lowered, ports_of
 from irscope.backends.standalone import Library
+from irscope.backends.stopping import may_take_long
 from irscope.backends.targets import Machine
 from irscope.graph import Module, Node
-from irscope.lower.printer import print_program
-from irscope.source import UserError
+from irscope.lower.printer import print_kernel, print_program
+from irscope.source import UserError, did_you_mean
 from irscope.source.writing import is_written_through, writing
 
 NODES_TOLD = 6
@@ -30,9 +32,10 @@ LIBRARIES = ("asm", "obj", "so")
 """The stages that are a library for C: with the constants and the entry point, and for one thread."""
 
 
-def emit(what: Source, stage: str, options: RunOptions | None = None, *, watch: Watcher = SILENT) -> str | bytes:
+def emit(what: Source, stage: str, options: RunOptions | None = None, *, kernel: str = "", watch: Watcher = SILENT) -> str | bytes:
     """A stage of the compiler: ``loops``, ``llvm`` and ``asm`` are texts, ``obj`` and ``so`` are bytes. The last three are a library for C,
-    with the constants of the program inside; :func:`write_library` also writes its header.
+    with the constants of the program inside; :func:`write_library` also writes its header. ``kernel`` names one kernel, whose text alone is
+    returned: as assembly that of a run, with LLVM's comments.
 
     ``options.target`` names another machine (an LLVM triple). Raises :class:`irscope.UserError` as :func:`irscope.run` does, and
     if the target is unknown or there is no linker.
@@ -43,7 +46,11 @@ def emit(what: Source, stage: str, options: RunOptions | None = None, *, watch: 
     """
     if stage not in ("loops", "llvm", *LIBRARIES):
         raise UserError(f"there is no stage {stage!r}", "the stages are loops, llvm, asm, obj and so")
-    emitted = _lowered(what, stage, options or RunOptions(), watch)
+    if kernel and stage in ("obj", "so"):
+        raise UserError(f"a library ({stage}) has all kernels of its program", "--emit loops, llvm or asm prints one")
+    emitted = _lowered(what, "llvm" if kernel and stage == "asm" else stage, options or RunOptions(), watch)
+    if kernel:
+        return _of_kernel(emitted, stage, kernel)
     if stage in LIBRARIES:
         return _library(emitted, stage)[0]
     program = emitted.model.program
@@ -52,6 +59,23 @@ def emit(what: Source, stage: str, options: RunOptions | None = None, *, watch: 
         return print_program(program, lambda kernel: _lines_of(emitted.module, [nodes[n] for n in kernel.origin if n in nodes]))
     texts, _ = units(program, emitted.machine)
     return "\n".join(f"; {unit.name}: {unit.kernel.name if unit.kernel else 'main'}\n{unit.text}" for unit in texts)
+
+
+def _of_kernel(emitted: _Emitted, stage: str, name: str) -> str:
+    """The text of the kernels of a name: most programs have one. Raises UserError where there is none."""
+    program, machine = emitted.model.program, emitted.machine
+    found = [kernel for kernel in program.kernels() if kernel.name == name]
+    if not found:
+        known = list(dict.fromkeys(kernel.name for kernel in program.kernels()))
+        more = f" and {len(known) - NODES_TOLD} more" if len(known) > NODES_TOLD else ""
+        raise UserError(f"there is no kernel {name!r}",
+                        did_you_mean(name, known) or f"the kernels are {', '.join(known[:NODES_TOLD])}{more}")
+    if stage == "loops":
+        return "\n".join(print_kernel(kernel) for kernel in found)
+    texts = [unit for unit in units(program, machine, may_take_long(program))[0] if any(k in found for k in (unit.kernel, *unit.others))]
+    if stage == "asm":
+        return "\n".join(annotated_assembly(unit.text, machine, unit.speed) for unit in texts)
+    return "\n".join(f"; {unit.name}: {name}\n{unit.text}" for unit in texts)
 
 
 def write_library(what: Source, stage: str, path: str, options: RunOptions | None = None, *, watch: Watcher = SILENT) -> str:
@@ -109,11 +133,11 @@ def _lowered(what: Source, stage: str, options: RunOptions, watch: Watcher) -> _
     machine = machine_for(options)
     if stage == "so":
         linker_of(machine.triple)  # before the work
-    module, arrays = prepared(what, options, NO_ARRAYS, watch)
+    ready = prepared(what, options, NO_ARRAYS, watch)
     lowering = replace(lowering_options(options), machine=machine.vectors)
     if stage in LIBRARIES:
         lowering = replace(lowering, threads=1)
-    return _Emitted(module, lowered(module, arrays.weights, lowering, host_cpu(options), not options.no_cache), machine)
+    return _Emitted(ready.module, lowered(ready.module, ready.arrays.weights, lowering, host_cpu(options), not options.no_cache), machine)
 
 
 def _library(emitted: _Emitted, stage: str) -> tuple[str | bytes, str]:

@@ -280,11 +280,15 @@ class RunOptions(InputOptions):
     partitions: int = option(1, "Simulate N devices. Input x is given to all, x@1 to device 1; outputs are out0, out1, ..., "
                                 "all of device 0 first; --expect also takes result 0 of device 1 as out0@1.",
                              metavar="N", least=1, most=1024)
-    no_cache: bool = option(False, "Neither read nor write the cache of compiled kernels.")
+    no_cache: bool = option(False, "Neither read nor write the cache of compiled programs and kernels.")
+    cache_weights: bool = option(False, "Keep packed weights of any size in the cache, so that later runs need not pack them.")
     bench: bool = option(False, "Time the compiled program.")
     bench_seconds: float = option(1.0, "How long to time it, in seconds.", above=0)
     warmup: int = option(3, "Runs before timing starts.", least=0)
     runs: int | None = option(None, "Time exactly N runs.", least=1)
+    profile: bool = option(False, "Time each kernel inside a call, and show what its machine code does.")
+    peak: str = option("measured", "With --profile: the peak of the roofline, measured here or from a table of families of processors.",
+                       choices=("measured", "table"))
     target: str = option("", "Emit code for another machine: x86_64-..., aarch64-..., riscv64-..., armv7-...", metavar="TRIPLE")
 
     @property

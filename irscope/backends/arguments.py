@@ -14,10 +14,11 @@ from irscope.source.budget import require
 
 @dataclass(slots=True)
 class Given:
-    """Arrays by port number; ``unknown`` are the names that match no port."""
+    """Arrays and their names by port number; ``unknown`` are the names that match no port."""
 
     arrays: dict[int, Array] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
 
 
 def by_name(arrays: Mapping[str, Array], ports: Sequence[Port], source: str) -> Given:
@@ -29,6 +30,7 @@ def by_name(arrays: Mapping[str, Array], ports: Sequence[Port], source: str) -> 
         if number is None:
             found.unknown.append(name)  # its array is not read: it may be large
         else:
+            found.names[number] = name
             found.arrays[number] = fitted(arrays[name], ports[number], f"{source}: {name}")
     return found
 

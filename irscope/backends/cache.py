@@ -1,4 +1,4 @@
-"""The compilation cache: object code on disk, by the hash of everything that it depends on.
+"""The compilation cache: object code and whole compiled programs on disk, by the hash of everything that they depend on.
 
 The folder is ``$IRSCOPE_CACHE``, else ``$XDG_CACHE_HOME/irscope``, else ``~/.cache/irscope`` (``%LOCALAPPDATA%`` on Windows).
 ``IRSCOPE_CACHE=off`` disables it. Entries are written under a temporary name and renamed, so writes are atomic for readers.
@@ -9,8 +9,8 @@ Entries are machine code that is executed, so they are trusted only when
 * the entry is a regular file, and neither a link nor a pipe: it is opened without following or waiting;
 * the digest in it matches its content and its own name, so that an entry copied from another key is rejected.
 
-An entry that fails a check is treated as absent, and recompiled. The oldest entries are removed when there are too many. A cache that
-cannot be written is no error: it only costs time.
+An entry that fails a check is treated as absent, and recompiled; :attr:`Entry.fault` says why. The oldest entries are removed when there
+are too many. A cache that cannot be written is no error: it only costs time.
 """
 from __future__ import annotations
 
@@ -19,13 +19,20 @@ import os
 import stat
 import sys
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+from irscope.lazy import Array, np
+from irscope.source.budget import require
 
 _MAGIC = b"irscope-object-2\n"
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """The flags to open an entry with: a link fails, a pipe does not wait for a writer."""
 LARGEST = 1 << 29
 """The most bytes in the cache."""
+LARGE = 1 << 20
+"""An entry from this many bytes on has the size of the cache checked when it is written."""
 
 
 def key(*parts: str) -> str:
@@ -81,40 +88,78 @@ def _foreign(found: os.stat_result) -> str | None:
     return None
 
 
-def read(name: str) -> bytes | None:
-    """An entry, or None when it is absent, damaged, of another key, or not to be trusted."""
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry: its bytes as an array whose first one is at a multiple of 64, or None, and why an existing one is rejected, after "it"."""
+
+    content: Array | None = None
+    fault: str = ""
+
+
+def entry(name: str) -> Entry:
+    """Read an entry. Nothing of it is interpreted before owner, mode and digest are verified."""
     place = folder()
-    if place is None or distrust(place) or distrust(place / name[:2]):
-        return None
+    if place is None or distrust(place):
+        return Entry()  # :func:`refusal` reports the folder
+    fault = distrust(place / name[:2])
+    if fault:
+        return Entry(fault=f"is in a folder that {fault}")
     try:
-        content = _content(place / name[:2] / name)
-    except OSError:
-        return None
-    start = len(_MAGIC) + _DIGEST
-    if content[:len(_MAGIC)] != _MAGIC or len(content) < start:
-        return None
-    payload = content[start:]
-    return payload if content[len(_MAGIC):start] == _digest(name, payload) else None
+        return _verified(name, place / name[:2] / name)
+    except FileNotFoundError:
+        return Entry()
+    except OSError as error:  # a link, among others
+        return Entry(fault=f"cannot be opened as a regular file: {error.strerror or error}")
 
 
-def _content(path: Path) -> bytes:
-    """The bytes of a trusted regular file; none of anything else. Raises OSError."""
+def read(name: str) -> bytes | None:
+    """The content of an entry, or None when it is absent, damaged, of another key, or not to be trusted."""
+    content = entry(name).content
+    return None if content is None else content.tobytes()
+
+
+def _verified(name: str, path: Path) -> Entry:
+    """The content of a trusted regular file whose digest fits. Raises OSError."""
     handle = os.open(path, _OPEN)
     try:
         found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or _foreign(found) or found.st_size > LARGEST:
-            return b""
+        if not stat.S_ISREG(found.st_mode):
+            return Entry(fault="is not a regular file")
+        foreign = _foreign(found)
+        if foreign:
+            return Entry(fault=foreign)
+        if found.st_size > LARGEST:
+            return Entry(fault="is larger than the whole cache")
         with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(found.st_size)
+            head = file.read(len(_MAGIC) + _DIGEST)
+            size = found.st_size - len(head)
+            if head[:len(_MAGIC)] != _MAGIC or len(head) < len(_MAGIC) + _DIGEST:
+                return Entry(fault="is not an entry of this version of irscope")
+            require(size, "an entry of the cache")
+            content = _aligned(size)
+            if file.readinto(content.data) != size or _digest(name, [content.data]) != head[len(_MAGIC):]:
+                return Entry(fault="is damaged, or an entry of another key")
+            return Entry(content)
     finally:
         os.close(handle)
 
 
-def write(name: str, payload: bytes) -> None:
-    """Store an entry, if that is possible and the folder is trusted."""
+def _aligned(size: int) -> Array:
+    """Uninitialised bytes that begin at a multiple of 64, as vector loads of constants expect."""
+    memory = np.empty(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start:start + size]
+
+
+Content = bytes | memoryview
+"""A piece of an entry's content."""
+
+
+def write(name: str, *pieces: Content) -> bool:
+    """Store an entry, the pieces one after the other, if that is possible and the folder is trusted. Returns whether it is stored."""
     place = folder()
-    if place is None or distrust(place) or distrust(place / name[:2]):
-        return
+    if place is None or distrust(place) or distrust(place / name[:2]) or sum(map(_bytes_of, pieces)) > LARGEST // 2:
+        return False
     target = place / name[:2] / name
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -122,18 +167,22 @@ def write(name: str, payload: bytes) -> None:
             new.mkdir(mode=0o700, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
     except OSError:
-        return
+        return False
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(_MAGIC + _digest(name, payload) + payload)
+            file.write(_MAGIC + _digest(name, pieces))
+            for piece in pieces:
+                file.write(piece)
         os.replace(temporary, target)
-        if name.startswith("00"):  # one write in 256 checks the size
+        if name.startswith("00") or sum(map(_bytes_of, pieces)) >= LARGE:  # of small entries one in 256 checks the size
             prune(place)
     except OSError:
         try:
             os.unlink(temporary)
         except OSError:
             pass
+        return False
+    return True
 
 
 def prune(place: Path, limit: int = LARGEST) -> None:
@@ -160,6 +209,13 @@ _DIGEST = 16
 """Bytes of a digest."""
 
 
-def _digest(name: str, payload: bytes) -> bytes:
+def _digest(name: str, pieces: Sequence[Content]) -> bytes:
     """The digest that binds an entry's content to its name."""
-    return hashlib.blake2b(payload, digest_size=_DIGEST, key=name.encode()).digest()
+    digest = hashlib.blake2b(digest_size=_DIGEST, key=name.encode())
+    for piece in pieces:
+        digest.update(piece)
+    return digest.digest()
+
+
+def _bytes_of(piece: Content) -> int:
+    return memoryview(piece).nbytes

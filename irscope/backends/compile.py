@@ -3,43 +3,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from irscope.backends import cache, llvm_compile
 from irscope.backends.llvm_kernel import KernelText, kernel_text
-from irscope.backends.llvm_main import main_text
+from irscope.backends.llvm_main import Records, main_text
+from irscope.backends.object_code import MAIN, CompilationUnit, ObjectCode
 from irscope.backends.stopping import may_take_long
 from irscope.backends.targets import Machine
 from irscope.lower.program import Program, Slot
 from irscope.lower.tile import Kernel
-
-MAIN = "irscope_main"
-
-
-@dataclass(slots=True)
-class CompilationUnit:
-    """One module: a kernel, or the main function. ``name`` is the symbol it defines."""
-
-    name: str
-    text: str
-    kernel: Kernel | None = None
-
-    @property
-    def speed(self) -> int:
-        """The optimisation level of LLVM's code generator. The main function only calls; the kernels matter."""
-        return 0 if self.kernel is None else 2
-
-
-@dataclass(slots=True)
-class ObjectCode:
-    """Object code of everything but the pool; each thread needs ``scratch`` bytes. ``stops``: it polls for a request to stop."""
-
-    objects: list[bytes]
-    scratch: int
-    units: list[CompilationUnit]
-    from_cache: int = 0
-    stops: bool = False
-
 
 External = Callable[[Slot], int]
 """The alignment in bytes that the caller guarantees for the memory of an input or output."""
@@ -55,8 +27,10 @@ def of_arrays(slot: Slot) -> int:
     return natural(slot) if slot.scope == "input" else 64
 
 
-def units(program: Program, machine: Machine, stops: bool = False, external: External = of_arrays) -> tuple[list[CompilationUnit], int]:
-    """The texts of a program, main last, and the scratch memory that its kernels need. ``stops``: a run can be interrupted."""
+def units(program: Program, machine: Machine, stops: bool = False, external: External = of_arrays,
+          records: Records | None = None) -> tuple[list[CompilationUnit], int]:
+    """The texts of a program, main last, and the scratch memory that its kernels need. ``stops``: a run can be interrupted. ``records``:
+    it is profiled (:func:`irscope.backends.llvm_main.main_text`)."""
     found: dict[str, CompilationUnit] = {}
     names: dict[Kernel, str] = {}
     texts: dict[Kernel, KernelText] = {}
@@ -67,7 +41,9 @@ def units(program: Program, machine: Machine, stops: bool = False, external: Ext
         names[kernel], texts[kernel] = name, text
         if name not in found:
             found[name] = CompilationUnit(name, renamed(text.text, name), kernel)
-    main = main_text(program, names, texts, machine.triple, stops)
+        else:
+            found[name].others.append(kernel)
+    main = main_text(program, names, texts, machine.triple, stops, records)
     scratch = max((t.scratch for t in texts.values()), default=0)
     return [*found.values(), CompilationUnit(MAIN, main)], scratch
 
@@ -91,11 +67,12 @@ def renamed(text: str, name: str) -> str:
     return re.sub(r"@K(?=[.(])", "@" + name, text)
 
 
-def compile_program(program: Program, machine: Machine, use_cache: bool = True) -> ObjectCode:
-    """Compile object code for ``machine``, to run in this process."""
+def compile_program(program: Program, machine: Machine, use_cache: bool = True, profiled: bool = False) -> ObjectCode:
+    """Compile object code for ``machine``, to run in this process. ``profiled``: it times its launches."""
     stops = may_take_long(program)
-    todo, scratch = units(program, machine, stops)
-    out = ObjectCode([], scratch, todo, stops=stops)
+    records: Records | None = [] if profiled else None
+    todo, scratch = units(program, machine, stops, records=records)
+    out = ObjectCode([], scratch, todo, stops=stops, records=records or [])
     for unit in todo:
         how = f"{unit.speed}{machine.jit}"
         name = cache.key(unit.text, machine.triple, machine.cpu, machine.features, llvm_compile.version(), how)

@@ -16,16 +16,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.backends import llvm_compile
 from irscope.backends import pool as pools
-from irscope.backends.compile import MAIN, ObjectCode, compile_program
+from irscope.backends.object_code import MAIN, ObjectCode
 from irscope.backends.stopping import STOP, Stopper
 from irscope.graph import DType
-from irscope.lazy import Array, np
+from irscope.lazy import Array, LazyModule, np
 from irscope.lower.program import Program, Slot
 from irscope.source.budget import require
+
+if TYPE_CHECKING:
+    from irscope.backends import compile as compiler
+else:
+    compiler = LazyModule("irscope.backends.compile")  # a program from the cache needs no compiler
+
+
+RECORD_WORDS = 4
+"""64-bit words of the record of a launch in a profiled program (``RECORD`` in :mod:`irscope.backends.llvm_main`)."""
 
 
 class InputMismatch(ValueError):
@@ -51,7 +60,10 @@ class Port:
 
 
 class Executable:
-    """Machine code, its constants and its memory. One call runs at a time; calls from several threads wait for each other."""
+    """Machine code, its constants and its memory. One call runs at a time; calls from several threads wait for each other.
+
+    ``records`` has a row for each launch where the program is profiled: it adds to them, and the caller clears them.
+    """
 
     def __init__(self, program: Program, inputs: Sequence[Port], outputs: Sequence[Port], compiled: ObjectCode, threads: int) -> None:
         self.name = program.name
@@ -79,6 +91,8 @@ class Executable:
         self._context = np.zeros(8, dtype=np.uint64)
         self._context[1] = address(self._scratch)
         self._context[2] = address(self._table)
+        self.records = np.zeros((max(1, len(compiled.records)), RECORD_WORDS), dtype=np.int64)
+        self._context[4] = address(self.records)
         self._fixed = address(self._arena), address(self._context)
         self._pool: pools.ThreadPool | None = None
         self._join()
@@ -87,7 +101,7 @@ class Executable:
     def of(program: Program, inputs: Sequence[Port], outputs: Sequence[Port], threads: int = 1, cpu: str = "",
            use_cache: bool = True) -> Executable:
         """Compile a program for this machine."""
-        return Executable(program, inputs, outputs, compile_program(program, llvm_compile.host(cpu), use_cache), threads)
+        return Executable(program, inputs, outputs, compiler.compile_program(program, llvm_compile.host(cpu), use_cache), threads)
 
     @property
     def arena_bytes(self) -> int:
@@ -95,13 +109,16 @@ class Executable:
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """Run once; the outputs are new arrays."""
-        ready = self.check(arrays)
-        require(self._output_bytes, f"the result of {self.name}")
-        inputs = self._pointers_in(*map(address, ready))
-        placed = [placed_empty(dtype, shape) for dtype, shape in self._output_types]
-        outputs = self._pointers_out(*(place for _, place in placed))
+        _ready, inputs, placed, outputs = self.prepare(arrays)  # the arrays live as long as these names
         self.run(ctypes.addressof(inputs), ctypes.addressof(outputs))
         return [array for array, _ in placed]
+
+    def prepare(self, arrays: Sequence[Array]) -> tuple[list[Array], Any, list[tuple[Array, int]], Any]:
+        """Everything before a run: the checked arrays, their pointers, new outputs with their addresses, and the pointers to those."""
+        ready = self.check(arrays)
+        require(self._output_bytes, f"the result of {self.name}")
+        placed = [placed_empty(dtype, shape) for dtype, shape in self._output_types]
+        return ready, self._pointers_in(*map(address, ready)), placed, self._pointers_out(*(place for _, place in placed))
 
     def bind(self, arrays: Sequence[Array], outputs: Sequence[Array] | None = None) -> BoundCall:
         """Check arrays once and prepare a call that reads and writes exactly these arrays. ``outputs`` must be 64-byte aligned."""

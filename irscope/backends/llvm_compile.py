@@ -117,6 +117,10 @@ def features_of(triple: str, cpu: str) -> str:
 
 @lru_cache(maxsize=16)
 def _target_machine(machine: Machine, speed: int) -> Any:
+    return _new_target_machine(machine, speed)
+
+
+def _new_target_machine(machine: Machine, speed: int) -> Any:
     llvm = _llvm()
     target = llvm.Target.from_triple(machine.triple)
     how = {"jit": True} if machine.jit else {"jit": False, "reloc": "pic", "codemodel": "small"}
@@ -151,6 +155,13 @@ def object_code(text: str, machine: Machine, speed: int = 2) -> bytes:
 def assembly(text: str, machine: Machine, speed: int = 2) -> str:
     """The same as assembly text."""
     return str(_target_machine(machine, speed).emit_assembly(_module(text, machine)))
+
+
+def annotated_assembly(text: str, machine: Machine, speed: int = 2) -> str:
+    """The same with LLVM's comments: loops, spills."""
+    made = _new_target_machine(machine, speed)
+    made.set_asm_verbosity(True)
+    return str(made.emit_assembly(_module(text, machine)))
 
 
 def linked_object(texts: Sequence[str], exports: Collection[str], machine: Machine) -> bytes:

@@ -12,6 +12,7 @@ from irscope.backends import llvm_compile
 from irscope.backends.arguments import by_name
 from irscope.backends.executable import BoundCall, Executable, Port
 from irscope.backends.opening import Bindings, needs_opening, opened
+from irscope.backends.program_file import CompiledProgram
 from irscope.backends.varying import Padded, VaryingBound, VaryingExecutable
 from irscope.expand import bind_constants, bind_inputs, bind_types, expand
 from irscope.expand.dynamic import pad_dynamic
@@ -120,6 +121,15 @@ def compile_module(module: Module, weights: Mapping[int, Array] | None = None, o
     varying = Padded.of(made.module).varying
     executable = VaryingExecutable(plain, varying) if varying is not None else plain
     return Model(made.module, made.program, executable, executable.inputs, executable.outputs, made.flops, time.perf_counter() - began)
+
+
+def compiled_program(model: Model) -> CompiledProgram:
+    """The program of a model with its code, to be stored."""
+    executable = model.executable
+    if isinstance(executable, Executable):
+        return CompiledProgram(model.program, executable.inputs, executable.outputs, executable.compiled)
+    plain, varying = executable.executable, executable.varying
+    return CompiledProgram(model.program, plain.inputs, plain.outputs, plain.compiled, (varying.inputs, varying.outputs))
 
 
 @dataclass(slots=True)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.backends import llvm_compile
-from irscope.backends.compile import MAIN, External, natural, units
+from irscope.backends.compile import External, natural, units
+from irscope.backends.object_code import MAIN
 from irscope.backends.targets import Machine
 from irscope.lazy import np
 from irscope.lower.program import Program

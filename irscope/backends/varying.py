@@ -96,3 +96,8 @@ class VaryingExecutable:
 
     def bind(self, arrays: Sequence[Array]) -> VaryingBound:
         return VaryingBound(self.executable.bind(padded(arrays, self.inputs, self.varying)), self.varying)
+
+
+def executable_of(executable: Executable, places: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]) -> VaryingExecutable:
+    """The executable of a stored program; ``places`` are those of the sizes among inputs and outputs."""
+    return VaryingExecutable(executable, Varying(*places))

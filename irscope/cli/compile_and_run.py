@@ -10,7 +10,6 @@ from irscope import api
 from irscope.api.options import RunOptions, option
 from irscope.cli.errors import FINDINGS, OK
 from irscope.cli.options import options
-from irscope.cli.output import opened
 from irscope.cli.terminal import TERMINAL
 from irscope.source import UserError
 
@@ -23,6 +22,7 @@ class RunOutput:
     """Where and how the result is written."""
 
     emit: str | None = option(None, "Write this stage instead of running.", choices=STAGES)
+    kernel: str = option("", "With --emit loops, llvm or asm: only this kernel.", metavar="NAME")
     output: str = option("-", "Where --emit writes.", "-o", "--output", metavar="FILE", shown=False)
     form: str = option("text", "How to report the result.", "--format", choices=("text", "json"))
 
@@ -40,8 +40,11 @@ def command(file: str, request: RunOptions, output: RunOutput) -> int:
       irscope compile-and-run model.hlo --check
       irscope compile-and-run model.hlo --inputs x.npz --weights w.npz --save-outputs y.npz
       irscope compile-and-run model.hlo --bench --threads 1
+      irscope compile-and-run model.hlo --profile
       irscope compile-and-run model.hlo --emit loops | less
     """
+    if output.kernel and output.emit is None:
+        raise UserError("--kernel selects what --emit writes", f"--emit asm --kernel {output.kernel} prints its machine code")
     if output.emit is not None:
         return _emit(file, request, output, output.emit)
     result = api.run(file, request, watch=TERMINAL)
@@ -56,11 +59,13 @@ def command(file: str, request: RunOptions, output: RunOutput) -> int:
 
 def _emit(file: str, request: RunOptions, output: RunOutput, stage: str) -> int:
     """Write a stage of the compiler."""
-    if stage in BINARY:
+    if stage in BINARY and not output.kernel:
         if output.output == "-":
             raise UserError(f"--emit {stage} writes binary code", "-o FILE says where to")
         api.write_library(file, stage, output.output, request, watch=TERMINAL)
         return OK
+    from irscope.cli.output import opened
+
     with opened(output.output, (file,), verbatim=True) as stream:
-        stream.write(str(api.emit(file, stage, request, watch=TERMINAL)))
+        stream.write(str(api.emit(file, stage, request, kernel=output.kernel, watch=TERMINAL)))
     return OK

@@ -61,6 +61,7 @@ def _made(template: Template[object], problem: Problem, match: object, schedule:
     schedule.setdefault("template", template.name)
     built = template.build(problem, match, schedule)
     for stage in built.stages:
+        stage.kernel.counts_flops = bool(stage.kernel.flops) or (len(built.stages) == 1 and all(map(_is_counted, problem.group.nodes)))
         stage.kernel.flops = stage.kernel.flops or flops_of(problem.group) / len(built.stages)
         stage.kernel.bytes = stage.kernel.bytes or _bytes_of(problem) / len(built.stages)
         stage.kernel.origin = stage.kernel.origin or names_of(problem.group)
@@ -121,6 +122,11 @@ def flops_of_node(node: Node) -> float:
     if node.op.cost is not None:
         return float(node.op.cost(node))
     return float(node.type.elements) if node.op.scalar is not None and isinstance(node.type, TensorType) else 0.0
+
+
+def _is_counted(node: Node) -> bool:
+    """Whether the operations of a node are known: its declaration counts them, or it only moves data."""
+    return node.op.cost is not None or node.op.scalar is not None or node.op.kind in (Kind.BROADCAST, Kind.INJECTIVE, Kind.TUPLE, Kind.LEAF)
 
 
 def names_of(group: Group) -> tuple[str, ...]:

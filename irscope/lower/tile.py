@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from irscope.fusion.views import Strides
 from irscope.graph import DType
 from irscope.graph.node import Value
 from irscope.lazy import Array
+
+if TYPE_CHECKING:
+    from irscope.fusion.views import Strides  # a program from the cache needs no fusion
 
 
 @dataclass(slots=True, eq=False)
@@ -334,7 +336,8 @@ class Kernel:
     """Buffers (in the order of the call's pointers; scratch and const are not passed) and statements.
 
     ``lanes`` is the preferred vector width; ``tuned``: a template emitted the statements, in vector form. ``flops``, ``bytes`` measure
-    the work done, ``origin`` names the user's nodes. ``schedule`` is the data that the template was called with.
+    the work done (``counts_flops``: ``flops`` are known, and no share of a group of several kernels), ``origin`` names the user's nodes.
+    ``schedule`` is the data that the template was called with.
     ``precision``: ``exact`` rounds every operation as written, ``default`` lets multiplications and additions contract and takes the
     rational forms of tanh and erf (docs/accuracy.md), ``fast`` also allows division by multiplication with the reciprocal.
     """
@@ -349,6 +352,7 @@ class Kernel:
     origin: tuple[str, ...] = ()
     schedule: Schedule = field(default_factory=dict)
     precision: str = "default"
+    counts_flops: bool = True
 
     def params(self) -> list[Buffer]:
         """The buffers that a call passes pointers for."""

@@ -23,13 +23,15 @@ class HloModule(Attributes):
 class Prepared(Attributes):
     """The attributes that preparation for a run adds: arrays that became numbers, inputs that are weights, simulated devices.
 
-    ``symbols`` are the values of symbolic sizes that are bound by given shapes.
+    ``measured``: sizes were computed from the values of the inputs. ``symbols`` are the values of symbolic sizes that are bound by
+    given shapes.
     """
 
     __slots__ = ()
     consumed = attribute[Collection[str]](())
     weights = attribute[Collection[str]](())
     partitions = attribute[int](1)
+    measured = attribute[bool](False)
     symbols = attribute[Mapping[str, int]]({})
 
 

@@ -217,7 +217,8 @@ def test_every_file_is_read_once(cli: Cli, tmp_path: Path, monkeypatch: pytest.M
         read.append(path)
         return plain(path)
 
-    monkeypatch.setattr("irscope.api.arrays.read_arrays", counted)
+    for room in ("arrays", "stored_programs"):
+        monkeypatch.setattr(f"irscope.api.{room}.read_arrays", counted)
     result = cli("compile-and-run", path, "--inputs", given, "--weights", fixed, "--save-outputs", tmp_path / "o.npz")
     assert result.exit_code == 0, result.stderr
     assert sorted(read) == sorted((str(given), str(fixed)))

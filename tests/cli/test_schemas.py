@@ -26,6 +26,8 @@ DOCUMENTS = [
     ("lint", "lint samples/mlp.pre.hlo --audit memory --format json"), ("lint", "lint samples/mlp.pre.hlo --audit dtype --format json"),
     ("compile-and-run", "compile-and-run samples/mlp.pre.hlo --format json --check --bench --runs 2"),
     ("compile-and-run", "compile-and-run samples/dense.relay --format json --engine reference"),
+    ("compile-and-run", "compile-and-run samples/residual.pre.hlo --format json --profile --bench-seconds 0.01"),
+    ("compile-and-run", "compile-and-run samples/newton.pre.hlo --format json --profile --bench-seconds 0.01 --peak table"),
     ("diff", "diff samples/mlp.pre.hlo samples/mlp.opt.hlo --format json --fail-if kernels>+0"),
     ("diff", "diff samples/mlp.pre.hlo samples/mlp.pre.hlo --format json"),
     ("rule", "rule DTY001 --format json"), ("rule", "rule --all --format json"),
