@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irscope.graph import DType
+from irscope.graph import DTYPES, DType
 from irscope.graph.dtypes import BF16, C64, C128, F16, F32, F64, PRED, S8, S32, S64, U32, U64
 from irscope.lower.build import KernelBuilder
 from irscope.lower.interpret import interpret_kernel
 from irscope.ops import get
 from irscope.ops.nests import SUM_BLOCK, accumulator, blocks, clamped, flat, fold_type, split, widened
+from irscope.ops.numerics import widen
 from irscope.ops.scalar_bodies import arg_extreme_body, overwrite_body, sort_body
-from tests.ops.running import compiled_node, reference_of
+from tests.ops.running import compiled_node, kernel_of, reference_of
 from tests.ops.typed_nodes import node_of
 
 
@@ -91,3 +92,22 @@ def test_a_scalar_is_sorted() -> None:
 def test_names_of_computations() -> None:
     made: list[Any] = [arg_extreme_body(F32, S32, True), arg_extreme_body(F32, S32, False), sort_body([F32], True), sort_body([F32], False), overwrite_body(F32)]
     assert [body.name for body in made] == ["arg_max", "arg_min", "descending", "ascending", "overwrite_f32"]
+
+
+@pytest.mark.parametrize(("length", "count", "scratch"), [
+    (256, 64, {64}), (260, 65, {520}), (40, 10, {10}), (39, 10, {78}), (4, 1, {1}), (3, 1, {6}), (255, 64, {510})])
+def test_few_of_many_are_kept_by_insertion(length: int, count: int, scratch: set[int]) -> None:
+    """At most 64, of at least four times as many; else the whole row is sorted."""
+    node = node_of("topk", f"f32[{length}]", f"(f32[{count}], s32[{count}])", {"k": count})
+    [kernel] = kernel_of(node).kernels()
+    assert {buffer.elements for buffer in kernel.buffers if buffer.scope == "scratch"} == scratch
+
+
+@pytest.mark.parametrize("name", [name for name, dtype in DTYPES.items() if dtype.is_float or dtype.is_integer])
+def test_arithmetic_is_done_in_a_wide_type(name: str) -> None:
+    dtype = DTYPES[name]
+    wide = widen(np.zeros(2, dtype.numpy())).dtype
+    if dtype.bits >= 32 or (dtype.is_integer and dtype.bits >= 8):
+        assert wide == dtype.numpy()
+    else:
+        assert wide == (np.float32 if dtype.is_float else np.int8 if dtype.kind == "int" else np.uint8)
