@@ -153,6 +153,7 @@ def test_a_block_scaled_product_with_one_scale_or_scalars() -> None:
 @pytest.mark.parametrize(("target", "result", "types", "config"), [
     ("__cublas$gemm", "f32[2,3]", ("f32[2,4]",), ""),
     ("__cublas$gemm", "f32[5,2,3]", ("f32[5,2,4]", "f32[5,4,3]"), ""), ("__cublas$gemm", "f32[2,3]", ("f32[2,4]", "f32[4,3]", "f32[2,3]"), ""),
+    ("__cublas$gemm", "f32[5,2,3]", ("f32[5,4,2]", "f32[4,3]"), ""),
     ("__cublas$gemm", "f32[2,3]", ("f32[2,4]", "f32[4,3]"), '{"gemm_backend_config":{"alpha_real":1,"alpha_imag":1}}'),
     ("__cublas$gemm", "f32[2,3]", ("f32[2,4]", "f32[4,3]"), '{"gemm_backend_config":{"epilogue":"MAGIC"}}'),
     ("__cublas$gemm", "f32[2,4]", ("f32[2,4]", "f32[4,3]"), ""), ("__cublas$gemm", "f32[2,3]", ("f32[2,5]", "f32[4,3]"), ""),
