@@ -133,12 +133,11 @@ def _abs(k: Scalars, a: Expr, b: Expr) -> Expr:
 def _div(k: Scalars, x: Pair, y: Pair) -> Pair:
     a, b = x
     # Scale the divisor by a power of two so that its larger part is in [1, 2): no square overflows or vanishes.
+    # Zero and infinity stay what they are under any scale.
     large = _ordered(k, *y)[0]
     bits = k.bitcast(large, S64) & k.const(0x7FF << 52, S64)
     bits = k.binary("min", k.binary("max", bits, k.const(2 << 52, S64)), k.const(0x7FC << 52, S64))
     scale = k.bitcast(k.const(0x7FE << 52, S64) - bits, F64)
-    usable = k.unary("is_finite", large) & k.compare("GT", large, 0.0)
-    scale = k.select(usable, scale, k.const(1.0, F64))
     c, d = y[0] * scale, y[1] * scale
     denominator = c * c + d * d
 

@@ -267,7 +267,7 @@ def _range_of_product(a: int, b: int, c: int, d: int) -> Range:
 
 _RANGES: dict[str, Callable[[int, int, int, int], Range | None]] = {
     "add": lambda a, b, c, d: (a + c, b + d), "sub": lambda a, b, c, d: (a - d, b - c), "mul": _range_of_product,
-    "floordiv": lambda a, b, c, d: (a // c, b // c) if c > 0 else None, "floormod": lambda a, b, c, d: None,
+    "floordiv": lambda a, b, c, d: (a // c, b // c), "floormod": lambda a, b, c, d: None,  # the divisor is a positive constant
     "min": lambda a, b, c, d: (min(a, c), min(b, d)), "max": lambda a, b, c, d: (max(a, c), max(b, d)),
     "select": lambda a, b, c, d: (min(a, c), max(b, d)),
 }

@@ -133,7 +133,7 @@ def _stochastic_convert_scalar(k: Emitter, node: Node, x: Value, noise: Value) -
         return k.convert(x, dtype)
     mask = (1 << source - target) - 1
     bits = FormulaTerm(k, k.bitcast(x, DTYPES[f"u{source_dtype.bits}"]))
-    noisy = bits + (FormulaTerm(k, noise) & mask) & (1 << source_dtype.bits) - 1 - mask
+    noisy = bits + (FormulaTerm(k, noise) & mask) & ~mask
     finite = FormulaTerm(k, k.unary("is_finite", x))
     return k.convert(k.bitcast(finite.where(noisy, bits).value, source_dtype), dtype)
 

@@ -138,7 +138,7 @@ def divide(x: Array, y: Array) -> Array:
     if not is_integer(x):
         return np.divide(x, y)
     zero = y == 0
-    quotient = _truncated_quotient(x, _harmless(x, y))
+    quotient = _truncated_quotient(x, _harmless(y))
     return np.where(zero, np.asarray(-1).astype(x.dtype), quotient)
 
 
@@ -146,16 +146,13 @@ def remainder(x: Array, y: Array) -> Array:
     """The remainder, with the sign of the dividend; integers: x rem 0 is x."""
     if not is_integer(x):
         return np.fmod(x, y)
-    safe = _harmless(x, y)
+    safe = _harmless(y)
     return np.where(y == 0, x, x - _truncated_quotient(x, safe) * safe)
 
 
-def _harmless(x: Array, y: Array) -> Array:
-    """The divisor, with -1 for INT_MIN replaced by 1 (the quotient wraps to INT_MIN), and 0 by 1 (callers handle it): no trap."""
-    bad = y == 0
-    if x.dtype.kind == "i":
-        bad = bad | ((y == -1) & (x == np.iinfo(x.dtype).min))
-    return np.where(bad, np.asarray(1, x.dtype), y)
+def _harmless(y: Array) -> Array:
+    """The divisor, with 0 replaced by 1 (callers handle it)."""
+    return np.where(y == 0, np.asarray(1, y.dtype), y)
 
 
 def _truncated_quotient(x: Array, y: Array) -> Array:
@@ -283,8 +280,8 @@ def unsigned(x: Array, bits: int) -> Array:
 def multiply_high(bits: int, x: Array, y: Array) -> Array:
     """The upper half of the product."""
     if bits < 64:
-        wide = np.int64 if x.dtype.kind == "i" else np.uint64
-        return (x.astype(wide) * y.astype(wide) >> np.asarray(bits, wide)).astype(x.dtype)
+        # The bits that are kept are those of the product modulo 2**64, signed or not.
+        return (x.astype(np.int64) * y.astype(np.int64) >> np.asarray(bits, np.int64)).astype(x.dtype)
     # Schoolbook on 32-bit halves; the upper halves carry the sign.
     half, mask = np.asarray(32, x.dtype), np.asarray(0xFFFFFFFF, x.dtype)
     x0, x1, y0, y1 = x & mask, x >> half, y & mask, y >> half

@@ -33,7 +33,7 @@ def merge(a: Dim, b: Dim) -> Dim:
     """The dimension of an elementwise result: dynamic when either is, and the tighter of an open and a known one."""
     if isinstance(a, int):
         return b if not isinstance(b, int) and b.bound is not None else a
-    return a if a.bound is not None or isinstance(b, int) is False else b
+    return a if a.bound is not None or size(b) is None else b
 
 
 def elements(dims: Sequence[Dim]) -> int | None:

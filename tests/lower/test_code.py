@@ -112,6 +112,23 @@ MORE: dict[str, tuple[str, tuple[int, ...]]] = {
       z = f32[] constant(0)
       s = f32[30] reduce(f, z), dimensions={0}, to_apply=sum
       ROOT t = (f32[30], f32[30,30]) tuple(s, f)""", ADD), ()),
+    "readers in two orders": (entry("""
+      x = f32[12,20] parameter(0)
+      y = f32[20,7] parameter(1)
+      d = f32[12,7] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      t = f32[7,12] transpose(d), dimensions={1,0}
+      a = f32[7,12] tanh(t)
+      b = f32[12,7] cosine(d)
+      ROOT r = (f32[7,12], f32[12,7]) tuple(a, b)"""), ()),
+    "a reader in another order": (entry("""
+      x = f32[12,20] parameter(0)
+      z = f32[] constant(0)
+      n = f32[12,20] exponential(x)
+      s = f32[12] reduce(n, z), dimensions={1}, to_apply=sum
+      w = f32[12,20] broadcast(s), dimensions={0}
+      d = f32[12,20] divide(n, w)
+      t = f32[20,12] transpose(d), dimensions={1,0}
+      ROOT r = f32[20] reduce(t, z), dimensions={1}, to_apply=sum""", ADD), ()),
     "vector by matrix": (product(1, 100, 70, "mk", "kn"), (1,)),
     "matrix by vector": (product(100, 1, 70, "mk", "kn"), ()),
     "outer product": (product(12, 40, 1, "mk", "kn"), ()),

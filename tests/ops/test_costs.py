@@ -43,6 +43,11 @@ COSTS: list[Row] = [
     ("select-and-scatter", "f32[6], f32[3], f32[]", "f32[6]", {"window": Window.make((2,), (2,))}, [LESS, ADD], 3 * (1 + 1)),
     ("select-and-scatter", "f32[9], f32[3], f32[]", "f32[9]", {"window": Window.make((3,), (3,))}, [LESS, ADD], 3 * (2 + 1)),
     ("scatter", "f32[5,3], s32[4,1], f32[4,3]", "f32[5,3]", {}, [ADD], 12), ("gather", "f32[5,3], s32[4,1]", "f32[4,3]", {}, [], 0),
+    # What is no array counts nothing.
+    ("scatter", "f32[5,3], s32[4,1], token[]", "f32[5,3]", {}, [ADD], 0), ("add", "f32[2], f32[2]", "token[]", {}, [], 0),
+    ("select-and-scatter", "f32[6], token[], f32[]", "f32[6]", {"window": Window.make((2,), (2,))}, [LESS, ADD], 0),
+    ("reduce", "f32[4,5], f32[]", "token[]", {"dimensions": (0,)}, [ADD], 20), ("all-reduce", "f32[4], token[]", "f32[4]", {}, [ADD], 4),
+    ("reduce-window", "f32[6], f32[]", "token[]", {"window": Window.make((2,), (2,))}, [ADD], 0),
     ("sort", "f32[8]", "f32[8]", {"dimensions": (0,)}, [LESS], 8 * 3), ("sort", "f32[9]", "f32[9]", {"dimensions": (0,)}, [LESS], 9 * 4),
     ("sort", "f32[1]", "f32[1]", {"dimensions": (0,)}, [LESS], 0), ("sort", "f32[0]", "f32[0]", {"dimensions": (0,)}, [LESS], 0),
     ("sort", "f32[2]", "f32[2]", {"dimensions": (0,)}, [LESS], 2),

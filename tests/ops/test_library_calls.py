@@ -153,6 +153,7 @@ def test_a_block_scaled_product_with_one_scale_or_scalars() -> None:
 @pytest.mark.parametrize(("target", "result", "types", "config"), [
     ("__cublas$gemm", "f32[2,3]", ("f32[2,4]",), ""),
     ("__cublas$gemm", "f32[5,2,3]", ("f32[5,2,4]", "f32[5,4,3]"), ""), ("__cublas$gemm", "f32[2,3]", ("f32[2,4]", "f32[4,3]", "f32[2,3]"), ""),
+    ("__cublas$gemm", "f32[5,2,3]", ("f32[5,4,2]", "f32[4,3]"), ""),
     ("__cublas$gemm", "f32[2,3]", ("f32[2,4]", "f32[4,3]"), '{"gemm_backend_config":{"alpha_real":1,"alpha_imag":1}}'),
     ("__cublas$gemm", "f32[2,3]", ("f32[2,4]", "f32[4,3]"), '{"gemm_backend_config":{"epilogue":"MAGIC"}}'),
     ("__cublas$gemm", "f32[2,4]", ("f32[2,4]", "f32[4,3]"), ""), ("__cublas$gemm", "f32[2,3]", ("f32[2,5]", "f32[4,3]"), ""),
@@ -207,6 +208,40 @@ def test_singular_values_by_the_numbers_of_their_first_form(full: int, vectors: 
     _, s, u, vt, info = reference(expand(typed(read(text))), a)
     assert np.allclose(s, np.linalg.svd(a, compute_uv=False), atol=1e-5) and info == 0
     assert np.allclose(u[:, :3] * s @ vt, a, atol=1e-5) if vectors else not u.any() and not vt.any()
+
+
+@pytest.mark.parametrize(("target", "result", "config"), [
+    ("lapack_sgetrf_ffi", "f32[4,4], s32[4], s32[]", "{}"), ("lapack_sgeqrf_ffi", "f32[4,4], f32[4]", "{}"),
+    ("lapack_ssyevd_ffi", "f32[4,4], f32[4], s32[]", "{uplo = 76 : ui8}"), ("lapack_sgehrd_ffi", "f32[4,4], f32[3], s32[]", "{}"),
+    ("lapack_ssytrd_ffi", "f32[4,4], f32[4], f32[3], f32[3], s32[]", "{uplo = 76 : ui8}"),
+    ("lapack_sgesdd_ffi", "f32[4,4], f32[4], f32[4,4], f32[4,4], s32[]", "{mode = 83 : ui8}")])
+def test_further_results_are_zeros(target: str, result: str, config: str) -> None:
+    a = noise(4, 4)
+    *found, more = reference(call(target, f"({result}, f32[7])", "f32[4,4]", config=config), a)
+    assert more.tolist() == [0] * 7 and len(found) == result.count("[")
+    for one, other in zip(found, reference(call(target, f"({result})", "f32[4,4]", config=config), a), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_pivoted_columns_with_further_results() -> None:
+    module = call("lapack_sgeqp3_ffi", "(f32[4,4], s32[4], f32[4], f32[7])", "f32[4,4]", "s32[4]")
+    *_, more = reference(module, noise(4, 4), np.zeros(4, np.int32))
+    assert more.tolist() == [0] * 7
+
+
+@pytest.mark.parametrize("target", ["__cudnn$convForward", "__onednn$convolution"])
+def test_convolutions_in_groups(target: str) -> None:
+    labels = ", window={size=1x1}, dim_labels=bf01_oi01->bf01"
+    x, w = noise(2, 4, 3, 3), noise(6, 2, 1, 1)
+    [got, *_] = reference(call(target, "(f32[2,6,3,3], u8[0])", "f32[2,4,3,3]", "f32[6,2,1,1]", attrs=labels + ", feature_group_count=2"), x, w)
+    want = np.concatenate([np.einsum("bihw,oi->bohw", x[:, 2 * g:2 * g + 2], w[3 * g:3 * g + 3, :, 0, 0]) for g in range(2)], 1)
+    np.testing.assert_allclose(got, want, atol=1e-5)
+    w = noise(6, 4, 1, 1)
+    [got, *_] = reference(call(target, "(f32[1,6,3,3], u8[0])", "f32[2,4,3,3]", "f32[6,4,1,1]", attrs=labels + ", batch_group_count=2"), x, w)
+    want = np.concatenate([np.einsum("bihw,oi->bohw", x[g:g + 1], w[3 * g:3 * g + 3, :, 0, 0]) for g in range(2)], 1)
+    np.testing.assert_allclose(got, want, atol=1e-5)
+    gradient = call("__cudnn$convBackwardInput", "(f32[2,4,3,3], u8[0])", "f32[2,6,3,3]", "f32[6,2,1,1]", attrs=labels + ", feature_group_count=2")
+    assert stays(gradient), "gradients of groups are not known"
 
 
 def test_a_factor_alone() -> None:

@@ -264,6 +264,12 @@ def test_the_common_shape(shapes: list[tuple[int, ...]], want: tuple[int, ...]) 
     assert Program().t.broadcast_shape(*shapes) == want
 
 
+def test_a_slice_names_every_dimension() -> None:
+    program = Program(C)
+    with pytest.raises(ValueError, match="argument"):
+        program.t.slice(program.params[0], (0, 0), (2, 3))
+
+
 def test_sizes_of_zero_are_no_negative_ones() -> None:
     program = Program()
     assert program.value(program.t.iota((0, 2), 0, S32)).shape == (0, 2)

@@ -62,6 +62,34 @@ RAGGED_PRODUCTS: list[Row] = [
      "ragged-dot takes 3 operands, but has 2"),
 ]
 
+CONTRACTING: dict[str, Any] = {"lhs_contracting_dims": (1,), "rhs_contracting_dims": (1,)}
+SCALED_PRODUCTS: list[Row] = [
+    ("scaled-dot", "f8e4m3fn[4,8], f8e4m3fn[6,8], f8e8m0fnu[4,2], f8e8m0fnu[6,2]", "f32[4,6]", CONTRACTING,
+     [], ""),
+    ("scaled-dot", "f8e4m3fn[4,8], f8e4m3fn[6,8], f8e8m0fnu[4,2]", "f32[4,6]", CONTRACTING,
+     [], "scaled-dot takes 4 operands, but has 3"),
+    ("scaled-dot", "f8e4m3fn[4,8], f8e4m3fn[6,8], f8e8m0fnu[4,3], f8e8m0fnu[6,2]", "f32[4,6]", CONTRACTING,
+     [], "dimension 1 of the scale f8e8m0fnu[4,3] does not divide that of f8e4m3fn[4,8]"),
+    ("scaled-dot", "f8e4m3fn[4,8], f8e4m3fn[6,8], f8e8m0fnu[4], f8e8m0fnu[6,2]", "f32[4,6]", CONTRACTING,
+     [], "the scale of the left side of scaled-dot has a different number of dimensions than its operand: f8e8m0fnu[4] and f8e4m3fn[4,8]"),
+    ("scaled-dot", "f8e4m3fn[4,8], f8e4m3fn[6,8], f8e8m0fnu[], f8e8m0fnu[]", "f32[4,6]", CONTRACTING,
+     [], "scaled-dot has two scalar scales, but at least one side must be scaled"),
+    ("scaled-dot", "f8e4m3fn[4,8], f8e4m3fn[6,8], f8e8m0fnu[], f8e8m0fnu[6,2]", "f32[4,6]", CONTRACTING,
+     [], ""),
+    ("scaled-dot", "f8e4m3fn[4,8], f8e4m3fn[6,8], f8e8m0fnu[4,2], f8e8m0fnu[]", "f32[4,6]", CONTRACTING,
+     [], ""),
+    ("scaled-dot", "f8e4m3fn[4,8], f8e4m3fn[6,9], f8e8m0fnu[4,2], f8e8m0fnu[6,2]", "f32[4,6]", CONTRACTING,
+     [], "contracting dimensions of scaled-dot differ: dimension 1 of f8e4m3fn[4,8] is 8, dimension 1 of f8e4m3fn[6,9] is 9"),
+    ("scaled-dot", "f8e4m3fn[4,8], f8e4m3fn[6,8], f8e8m0fnu[4,2], f8e8m0fnu[5,2]", "f32[4,6]", CONTRACTING,
+     [], "dimension 0 of the scale f8e8m0fnu[5,2] does not divide that of f8e4m3fn[6,8]"),
+    ("scaled-dot", "f8e4m3fn[4,8], f8e4m3fn[6,8], f8e8m0fnu[4,1], f8e8m0fnu[6,8]", "bf16[4,6]", CONTRACTING,
+     [], ""),
+    ("scaled-dot", "f8e4m3fn[4,8], f8e4m3fn[6,8], f8e8m0fnu[2,2], f8e8m0fnu[6,2]", "f32[4,6]", CONTRACTING,
+     [], ""),
+    ("scaled-dot", "f8e4m3fn[4,8], f8e4m3fn[6,8], f8e8m0fnu[0,2], f8e8m0fnu[6,2]", "f32[4,6]", CONTRACTING,
+     [], "dimension 0 of the scale f8e8m0fnu[0,2] does not divide that of f8e4m3fn[4,8]"),
+]
+
 RANDOM_NUMBERS_AND_TRANSFORMS: list[Row] = [
     ("rng-bit-generator", "u64[2]", "(u64[2], u32[3])", {"algorithm": "rng_default"}, [], ""),
     ("rng-bit-generator", "u64[2]", "(u64[3], u32[3])", {"algorithm": "rng_default"}, [],
@@ -144,6 +172,6 @@ FACTORIZATIONS: list[Row] = [
 ]
 
 
-@pytest.mark.parametrize(("opcode", "operands", "declared", "attrs", "bodies", "said"), [*RAGGED_PRODUCTS, *RANDOM_NUMBERS_AND_TRANSFORMS, *FACTORIZATIONS])
+@pytest.mark.parametrize(("opcode", "operands", "declared", "attrs", "bodies", "said"), [*RAGGED_PRODUCTS, *SCALED_PRODUCTS, *RANDOM_NUMBERS_AND_TRANSFORMS, *FACTORIZATIONS])
 def test_types(opcode: str, operands: str, declared: str, attrs: dict[str, Any], bodies: list[str], said: str) -> None:
     assert verdict(node_of(opcode, operands, declared, attrs, bodies, "library" if lookup(opcode) is None else "hlo")) == said

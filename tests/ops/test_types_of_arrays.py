@@ -30,6 +30,7 @@ MOVEMENT: list[Row] = [
      "broadcast puts dimension 0 of f32[1] at dimension 0 of f32[2,3]: the sizes differ"),
     ("broadcast", "f32[2], f32[2]", "f32[2,3]", {"dimensions": (0,)}, [], "broadcast takes 1 operand, but has 2"),
     ("broadcast", "f32[<=2]", "f32[<=2,3]", {"dimensions": (0,)}, [], ""),
+    ("broadcast", "f32[<=2]", "f32[2,3]", {"dimensions": (0,)}, [], "f32[<=2,3]"),
     ("reshape", "f32[2,3]", "f32[6]", {}, [], ""),
     ("reshape", "f32[2,3]", "s32[6]", {}, [], "reshape keeps the element type, but goes from f32[2,3] to s32[6]"),
     ("reshape", "f32[2,3]", "f32[5]", {}, [], "reshape keeps the number of elements, but goes from f32[2,3] with 6 to f32[5] with 5"),

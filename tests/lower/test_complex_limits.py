@@ -1,0 +1,58 @@
+"""Functions of complex numbers at zeros, infinities, NaN and far out: as numpy's where that is finite, and as the golden text everywhere."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irscope.graph.dtypes import C64, C128
+from tests.lower.test_scalar_arithmetic import UNARY_OF_COMPLEX, run
+
+Golden = Callable[[str, str], None]
+PARTS = [0.0, -0.0, 1.0, -1.0, 1e-9, -0.4, 0.8, 1.4, 45.0, -45.0, 720.0, math.inf, -math.inf, math.nan]
+LIMITS = [0.0, -0.0, 1.0, -0.4, 45.0, 720.0, math.inf, -math.inf, math.nan]
+FAR = [1e200, -1e-200, 1e305, 5e-310, 3.0]
+
+
+def shown(z: complex) -> str:
+    return f"{z.real:.9g} {z.imag:.9g}"
+
+
+def points(parts: list[float]) -> Any:
+    return np.array([complex(a, b) for a in parts for b in parts], np.complex128)
+
+
+@pytest.mark.parametrize("name", [*UNARY_OF_COMPLEX, "abs"])
+def test_functions(name: str, golden: Golden) -> None:
+    z = points(PARTS)
+    if name in ("abs", "sqrt", "sign", "rsqrt", "log"):
+        z = np.concatenate([z, points(FAR)])
+    got = run(C128, C128, [z], lambda k, x: k.complex(k.unary("abs", x), 0.0) if name == "abs" else k.unary(name, x), 1)
+    with np.errstate(all="ignore"):
+        want = np.abs(z) + 0j if name == "abs" else np.array([UNARY_OF_COMPLEX[name](v) for v in z])
+    for x, g, w in zip(z, got, want, strict=True):
+        if np.isfinite(w) and np.isfinite(g) and np.isfinite(x) and abs(x) < 1e150 and (name != "log1p" or abs(x) > 1e-6):
+            assert abs(g - w) <= 1e-9 * abs(w) + 1e-300 or name == "cbrt", f"{name} of {x}: {g}, not {w}"
+    some = {shown(x) for x in points(LIMITS)}
+    golden(f"complex/{name}.txt", "".join(f"{shown(x):28} {shown(g)}\n" for x, g in zip(z, got, strict=True) if shown(x) in some))
+
+
+@pytest.mark.parametrize("name", ["mul", "div", "pow", "atan2"])
+def test_functions_of_two(name: str, golden: Golden) -> None:
+    z = points([0.0, -1.5, -math.inf, math.nan])
+    x, y = np.repeat(z, len(z)), np.tile(z, len(z))
+    got = run(C128, C128, [x, y], lambda k, a, b: k.binary(name, a, b), 1)
+    golden(f"complex/{name}.txt", "".join(f"{shown(a):20} {shown(b):20} {shown(g)}\n" for a, b, g in zip(x, y, got, strict=True)))
+
+
+def test_quotients_of_far_numbers() -> None:
+    """Nothing overflows or vanishes where the quotient does not."""
+    for scale in (1e-307, 1e-300, 1e-160, 1.0, 1e160, 1e300):
+        x, y = np.array([(3 + 4j) * scale, 1j * scale]), np.array([(1 - 2j) * scale, (2 + 1j) * scale])
+        got = run(C128, C128, [x, y], lambda k, a, b: k.binary("div", a, b), 1)
+        assert np.allclose(got, [(3 + 4j) / (1 - 2j), 1j / (2 + 1j)], rtol=1e-14)
+    x, y = np.array([1e30 + 1e30j], np.complex64), np.array([1e30 - 1e30j], np.complex64)
+    assert run(C64, C64, [x, y], lambda k, a, b: k.binary("div", a, b), 1).tolist() == [1j]
