@@ -24,9 +24,9 @@ Golden = Callable[[str, str], None]
 
 
 def listed(made: Module) -> str:
-    """The computations of a module, without its header, and the nodes of the text that nodes of other names stand for."""
-    stands = [f"{node.name} < {' '.join(origin.name for origin in node.origin)}" for graph in made.graphs.values() for node in graph.nodes
-              if node.origin and node.origin[0].name != node.name]
+    """The computations of a module, without its header, and the nodes of the text that nodes of other names stand for (-: none)."""
+    stands = [f"{node.name} < {' '.join(origin.name for origin in node.origin) or '-'}" for graph in made.graphs.values() for node in graph.nodes
+              if [origin.name for origin in node.origin] != [node.name]]
     return print_module(made).partition("\n\n")[2].rstrip() + "\n" + textwrap.fill("; ".join(stands), 140) + "\n"
 
 
