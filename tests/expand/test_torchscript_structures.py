@@ -232,6 +232,6 @@ def test_a_weight_beside_another_operand(values: list[Any], place: int, result: 
 
 def test_operators_that_keep_a_shape_are_named() -> None:
     names = "detach contiguous clone relu exp neg sigmoid tanh softplus softmax abs sqrt slice dropout alias to float"
-    assert SAME == {f"aten::{name}" for name in names.split()}
-    assert RESHAPING == {f"aten::{name}" for name in "expand unsqueeze transpose view reshape flatten index".split()}
-    assert ELEMENTWISE == {f"aten::{name}" for name in "add sub mul div rsub maximum minimum pow".split()}
+    assert {f"aten::{name}" for name in names.split()} == SAME
+    assert {f"aten::{name}" for name in "expand unsqueeze transpose view reshape flatten index".split()} == RESHAPING
+    assert {f"aten::{name}" for name in "add sub mul div rsub maximum minimum pow".split()} == ELEMENTWISE
