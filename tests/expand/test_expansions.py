@@ -14,13 +14,16 @@ from irscope.graph import Module
 from irscope.source import UserError
 from tests.backends.test_dynamic_sizes import PROGRAMS as DYNAMIC
 from tests.expand.dynamic_programs import PROGRAMS as MORE
+from tests.expand.fx_texts import PROGRAMS as FX
 from tests.expand.hlo_programs import PROGRAMS as HLO
+from tests.expand.input_texts import PROGRAMS as INPUTS
 from tests.expand.relay_control_programs import PROGRAMS as RELAY
 from tests.expand.test_relay_programs import PROGRAMS as RECORDED
 from tests.expand.test_relay_programs import module_of
-from tests.expand.torchscript_texts import PROGRAMS as TORCH
+from tests.expand.torchscript_texts import PROGRAMS as TORCHSCRIPT
 
 Golden = Callable[[str, str], None]
+TORCH = {**TORCHSCRIPT, **INPUTS, **FX}
 
 
 def listed(made: Module) -> str:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ PROGRAMS: dict[str, tuple[Callable[[], bytes], Mapping[str, Any], list[Any]]] = 
                             [SCAN["x"].sum(0), (SCAN["x"][::-1].cumsum(0) - 1)[::-1]]),
     "a scan along the last axis": (lambda: scanned(3, scan_input_axes=[0, -1], scan_output_axes=[-1]), SCAN, [SCAN["x"].sum(0), (SCAN["x"].cumsum(0) - 1).T]),
     **{f"a scan of {n} matrices along axis {axis}": (
-        lambda n=n, axis=axis: rows_of_matrices(n, axis), {"z": np.zeros((2, 4), np.float32), "x": np.moveaxis(np.arange(8 * n, dtype=np.float32).reshape(n, 2, 4), 0, axis)},
+        partial(rows_of_matrices, n, axis), {"z": np.zeros((2, 4), np.float32), "x": np.moveaxis(np.arange(8 * n, dtype=np.float32).reshape(n, 2, 4), 0, axis)},
         [np.arange(8 * n, dtype=np.float32).reshape(n, 2, 4).sum(0), np.moveaxis(-np.arange(8 * n, dtype=np.float32).reshape(n, 2, 4).cumsum(0), 0, axis)])
        for n, axis in ((3, 1), (3, 2), (40, 1))},
     "a long scan": (lambda: scanned(40, scan_input_axes=[0, 1]), LONG, [LONG["x"].sum(0), LONG["x"].cumsum(0) - LONG["y"].T]),

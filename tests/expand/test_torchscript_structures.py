@@ -177,7 +177,8 @@ def array(*shape: int) -> Tensor:
 
 def asked(name: str, values: list[Any], place: int, result: tuple[int, ...] | None) -> tuple[int, ...] | None:
     first = values[0] if values else None
-    x = first.get().type.dims() if isinstance(first, Tensor) else None
+    type = first.get().type if isinstance(first, Tensor) else None
+    x = type.dims() if isinstance(type, TensorType) else None
     return RULES[f"aten::{name}"](ShapeRequest(None, values, place, x, result))  # type: ignore[arg-type]
 
 
