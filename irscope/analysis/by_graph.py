@@ -54,14 +54,14 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
             section.flops += times * cost.flops[i]
             section.bytes += times * (cost.read[i] + cost.written[i])
             if node.bodies and not is_fusion(node) and body_use(node) is not BodyUse.ELEMENT:
-                for child, child_times in _bodies(node, times, costs):
-                    if made < MAX_SECTIONS and child.graph is not None:
+                for child, body, child_times in _bodies(node, times, costs):
+                    if made < MAX_SECTIONS:
                         made += 1
                         section.children.append(child)
-                        again = child.graph in around
+                        again = body in around
                         if again:  # a recursive function is listed once
                             child.note = "calls itself"
-                        todo.append((child, [] if again else list(child.graph.nodes), child_times, True, around | {child.graph}))
+                        todo.append((child, [] if again else list(body.nodes), child_times, True, around | {body}))
             section.kernels += times * is_kernel(node)
         # Leaf-like nodes may be hoisted out of one copy and not of the next; only the steps decide whether two stretches are the same.
         finished.append((section, [structure.nodes[graph][node.index] for node in nodes if not is_leaflike(node)]))
@@ -74,18 +74,19 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
     return root
 
 
-def _bodies(node: Node, times: float, costs: ModuleCosts) -> list[tuple[Section, float]]:
+def _bodies(node: Node, times: float, costs: ModuleCosts) -> list[tuple[Section, Graph, float]]:
+    """The sections of the bodies of a node, and how often each runs."""
     use = body_use(node)
     trips = costs.calls.trips.get(node)
     found = []
     for i, body in enumerate(node.bodies):
         if use is BodyUse.LOOP:
             note = f"{trips} trips" if trips is not None else "trips unknown"
-            found.append((Section(f"%{node.name} {body_role(node, i)}", "loop", body, note=note), times * (trips or 1)))
+            found.append((Section(f"%{node.name} {body_role(node, i)}", "loop", body, note=note), body, times * (trips or 1)))
         elif use is BodyUse.BRANCH:
-            found.append((Section(f"%{node.name} {body_role(node, i)}", "branch", body), times))
+            found.append((Section(f"%{node.name} {body_role(node, i)}", "branch", body), body, times))
         else:
-            found.append((Section(body.name, "call", body), times))
+            found.append((Section(body.name, "call", body), body, times))
     return found
 
 

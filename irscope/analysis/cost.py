@@ -312,5 +312,5 @@ class ModuleCosts(Traffic):
 
 def _is_sized(node: Node) -> bool:
     """Whether every array of a node's type has a known or a bounded size."""
-    return all(leaf.is_static or all(isinstance(size, int) or size.bound is not None for size in leaf.shape)
-               for leaf in node.type.leaves() if isinstance(leaf, TensorType))
+    return all(isinstance(size, int) or size.bound is not None
+               for leaf in node.type.leaves() if isinstance(leaf, TensorType) for size in leaf.shape)

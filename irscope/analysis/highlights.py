@@ -239,13 +239,17 @@ def _edges(survey: Survey) -> Iterator[Highlight]:
 def _written_by(value: Node) -> tuple[Node | None, int]:
     """The node that computes a value, looking through what renames it, and the bytes of the value."""
     size = bytes_of(value.type)
-    while value.op in _LOOKED_THROUGH and value.operands:
-        number = GetTupleElement.index.given(value) if value.op is hlo.get_tuple_element else None
-        value = value.operands[0]
-        if value.op is hlo.tuple and number is not None:
+    taken: list[int] = []  # the elements that are to be taken of the tuple, the innermost tuple's first
+    while value.operands and (value.op in _LOOKED_THROUGH or (value.op is hlo.tuple and taken)):
+        if value.op is hlo.tuple:
+            number = taken.pop()
             if not 0 <= number < len(value.operands):
                 return None, size
             value = value.operands[number]
+            continue
+        if value.op is hlo.get_tuple_element:
+            taken.append(GetTupleElement.of(value).index)
+        value = value.operands[0]
     return value, size
 
 

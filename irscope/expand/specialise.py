@@ -48,7 +48,6 @@ def specialised(module: Module, types: Mapping[int, Type]) -> Module:
         graph = _Specialisation(module, made).graph(main, wanted, {})
     except TypeFault as fault:
         raise UserError(f"the program does not take these shapes: {fault.message}", fault.help) from None
-    made.entry = graph.name
     made.graphs[graph.name] = graph
     return made
 

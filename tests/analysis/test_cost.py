@@ -91,3 +91,11 @@ def test_sections_add_up_to_the_whole() -> None:
             assert outline.flops == facts.totals.flops
             assert outline.bytes == facts.totals.bytes
             assert outline.kernels == facts.totals.kernels
+
+
+def test_bounded_sizes_count_by_their_bounds_and_open_ones_not() -> None:
+    def costs(size: str) -> tuple[float, bool]:
+        facts = survey(f"ENTRY main {{ x = f32[{size},4] parameter(0)\nw = f32[4,16] parameter(1)\n"
+                       f"ROOT d = f32[{size},16] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}\n")
+        return facts.totals.flops, facts.totals.is_open
+    assert (costs("8"), costs("<=8"), costs("?")) == ((1024, False), (1024, True), (0, True))

@@ -122,3 +122,62 @@ def test_a_program_without_work_has_no_highlights() -> None:
 def test_the_smallest_kernel_counts() -> None:
     facts = survey('HloModule m\nENTRY e {\n  ROOT r = pred[] custom-call(), custom_call_target="Go"\n}\n')
     assert [(one.label, one.bytes) for one in highlights(facts).kernels] == [("costliest kernel", 1)]
+
+
+EDGES = """HloModule edges, is_scheduled=true
+
+neg {
+  p = f32[64] parameter(0)
+  ROOT n = f32[64] negate(p)
+}
+
+pair {
+  p = f32[64] parameter(0)
+  n = f32[64] negate(p)
+  a = f32[8] slice(p), slice={[0:8]}
+  ROOT t = (f32[64], f32[8]) tuple(n, a)
+}
+
+ENTRY main {
+  x = f32[64] parameter(0)
+  small = f32[8] parameter(1)
+  a = f32[64] fusion(x), kind=kLoop, calls=neg
+  s = f32[8] negate(small)
+  t = (f32[8], f32[64]) tuple(s, a)
+  o = (f32[8], f32[64]) opt-barrier(t)
+  g = f32[64] get-tuple-element(o), index=1
+  v = f32[8,8] bitcast(g)
+  b = f32[8,8] negate(v)
+  two = (f32[64], f32[8]) fusion(x), kind=kLoop, calls=pair
+  part = f32[8] get-tuple-element(two), index=1
+  ROOT r = (f32[8,8], f32[8]) tuple(b, part)
+}
+"""
+
+
+def test_an_edge_goes_through_what_renames_a_value() -> None:
+    [edge] = highlights(survey(EDGES)).edges
+    assert ([node.name for node in edge.nodes], edge.bytes) == (["a", "b"], 256)
+
+
+def test_a_kernel_of_the_branch_that_does_not_count_is_at_most_the_whole() -> None:
+    facts = survey("""HloModule m
+computes { p = f32[8,8] parameter(0)
+  ROOT d = f32[8,8] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0} }
+moves { p = f32[8,8] parameter(0)
+  w = f32[64,8,8] broadcast(p), dimensions={1,2}
+  ROOT r = f32[8,8] slice(w), slice={[0:1],[0:8],[0:8]} }
+ENTRY main { c = pred[] parameter(0)
+  x = f32[8,8] parameter(1)
+  ROOT r = f32[8,8] conditional(c, x, x), true_computation=computes, false_computation=moves }
+""")
+    shares = {one.nodes[0].name: one.share for one in highlights(facts).kernels}
+    assert shares["w"] == 1.0
+    assert 0 < shares["d"] <= 1.0
+
+
+def test_the_copy_that_moves_most_runs_most() -> None:
+    text = LOOP.replace("y = f32[4] multiply(x, x)", "m = f32[4] multiply(x, x)\n  y = f32[4] copy(m)").replace("constant(10)", "constant(1000)")
+    text = text.replace("  x = f32[4] parameter(0)\n  zero", "  x = f32[4] parameter(0)\n  big = f32[512] parameter(1)\n  kept = f32[512] copy(big)\n  zero")
+    found = [f"{one.label}: {one.nodes[0].name} {one.bytes} {one.times:.0f}" for one in highlights(survey(text)).copies]
+    assert found[:2] == ["largest copy: kept 2048 1", "most copied: y 16 500"]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import irscope
-from irscope.analysis.classes import drawn_class, is_leaflike, row_major
+from irscope.analysis.classes import drawn_class, is_leaflike, is_view, row_major
 from irscope.analysis.cost import Known, Totals
 from irscope.analysis.excerpt import excerpt
 from irscope.analysis.identities import IDENTITIES
@@ -40,6 +40,17 @@ def test_figures_begin_at_zero_and_add_up() -> None:
 
 def test_a_processor_computes_while_it_moves() -> None:
     assert (estimate(160, 5), estimate(160, 10), estimate(160, 20)) == (10, 10, 20)
+
+
+@pytest.mark.parametrize(("train", "is_identity"), [("0", True), ("1", False)])
+def test_dropout_is_a_view_in_evaluation_alone(train: str, is_identity: bool) -> None:
+    text = f"""graph(%x : Float(2, 3)):
+  %p : float = prim::Constant[value=0.5]()
+  %t : bool = prim::Constant[value={train}]()
+  %y : Float(2, 3) = aten::dropout(%x, %p, %t)
+  return (%y)
+"""
+    assert is_view(node(survey(text), "y")) is is_identity
 
 
 def test_classes_to_draw_in() -> None:

@@ -165,3 +165,19 @@ def flat(count: int) -> str:
         name = f"block_{i // 2}_{('expand', 'project')[i % 2]}"
         lines.append(f'  {"ROOT " if i == count - 1 else ""}v{i + 1} = f32[8] {("negate", "tanh")[i % 2]}(v{i}), metadata={{op_name="{name}/op"}}')
     return "\n".join([*lines, "}", ""])
+
+
+def scrambled(n: int, named: bool) -> str:
+    """``n`` operations in no order, some of which read values far behind; with ``named`` most have a scope, in stretches of uneven length."""
+    ops = ("negate", "exponential", "tanh", "abs", "sine", "cosine", "add", "multiply", "transpose", "dot")
+    lines = ["HloModule scrambled", "", "ENTRY main {", "  x = f32[4,4] parameter(0)", "  v0 = f32[4,4] negate(x)"]
+    state, scope = 12345, 0
+    for i in range(1, n):
+        state = (state * 1103515245 + 12345) % 2**31
+        op, far = ops[(state >> 16) % len(ops)], (state >> 8) % min(i, 23)
+        scope += (state >> 20) % 7 == 0
+        operands = f"v{i - 1}, v{i - 1 - far}" if op in ("add", "multiply", "dot") else f"v{i - 1}"
+        attrs = {"dot": ", lhs_contracting_dims={1}, rhs_contracting_dims={0}", "transpose": ", dimensions={1,0}"}.get(op, "")
+        name = f', metadata={{op_name="jit(f)/Net/part_{scope}/{op}"}}' if named and (state >> 12) % 5 else ""
+        lines.append(f"  {'ROOT ' if i == n - 1 else ''}v{i} = f32[4,4] {op}({operands}){attrs}{name}")
+    return "\n".join([*lines, "}", ""])

@@ -71,6 +71,10 @@ _BODIES: Mapping[str, str] = {
     "a branch": "p = pred[] constant(true)\n  ROOT r = f32[4,<=5,6] conditional(p, h, h), true_computation=one, false_computation=two_",
     "a loop": "t = (s32[], f32[4,<=5,6]) tuple(z, h)\n  w = (s32[], f32[4,<=5,6]) while(t), condition=c, body=b\n"
     "  ROOT r = f32[4,<=5,6] get-tuple-element(w), index=1",
+    "a call of a tuple": "t = (f32[4,<=5,6], s32[]) tuple(h, n)\n  ROOT r = f32[4] custom-call(t), custom_call_target=\"f\"",
+    "a bound of one": "k = f32[1] parameter(3)\n  e = f32[<=1] set-dimension-size(k, n), dimensions={0}\n  ROOT r = f32[1] reshape(e)",
+    "a loop with a token": "k = token[] after-all()\n  t = (s32[], token[], f32[4,<=5,6]) tuple(z, k, h)\n"
+    "  w = (s32[], token[], f32[4,<=5,6]) while(t), condition=ct, body=bt\n  ROOT r = f32[4,<=5,6] get-tuple-element(w), index=2",
     "a loop that cuts": "t = (s32[], f32[4,<=5,6]) tuple(z, x)\n  w = (s32[], f32[4,<=5,6]) while(t), condition=c, body=cut\n"
     "  ROOT r = f32[4,<=5,6] get-tuple-element(w), index=1",
 }
@@ -111,6 +115,22 @@ b {
   j = s32[] add(i, k)
   y = f32[4,<=5,6] negate(x)
   ROOT t = (s32[], f32[4,<=5,6]) tuple(j, y)
+}
+ct {
+  s = (s32[], token[], f32[4,<=5,6]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  k = s32[] constant(3)
+  ROOT l = pred[] compare(i, k), direction=LT
+}
+bt {
+  s = (s32[], token[], f32[4,<=5,6]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  u = token[] get-tuple-element(s), index=1
+  x = f32[4,<=5,6] get-tuple-element(s), index=2
+  k = s32[] constant(1)
+  j = s32[] add(i, k)
+  y = f32[4,<=5,6] negate(x)
+  ROOT t = (s32[], token[], f32[4,<=5,6]) tuple(j, u, y)
 }
 cut {
   s = (s32[], f32[4,<=5,6]) parameter(0)

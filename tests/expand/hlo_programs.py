@@ -60,5 +60,14 @@ PROGRAMS = {
         "  ROOT l = pred[] compare(i, n), direction=LT\n}\nb {\n  s = (s32[], f32[4]) parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n"
         "  x = f32[4] get-tuple-element(s), index=1\n  o = s32[] constant(1)\n  j = s32[] add(i, o)\n  y = f32[4] fusion(x), kind=kLoop, calls=f\n"
         "  dead = f32[4] exponential(x)\n  ROOT t = (s32[], f32[4]) tuple(j, y)\n}\n"),
+    **{f"a normalisation that gives {result}": entry(
+        "x = f32[2,3,4] parameter(0)", "s = f32[3] parameter(1)", "o = f32[3] parameter(2)", "m = f32[3] parameter(3)", "v = f32[3] parameter(4)",
+        f"r = {result} batch-norm-inference(x, s, o, m, v), epsilon=0.001, feature_index=1") for result in ("f32[2,3,4]", "f32[2,4,3]")},
+    "a normalisation along another dimension": entry(
+        "x = f32[2,3,4] parameter(0)", "s = f32[3] parameter(1)", "r = f32[2,3,4] batch-norm-inference(x, s, s, s, s), epsilon=0.001, feature_index=2"),
+    "a composite in a loop": entry(
+        "x = f32[2,3] parameter(0)", "w = f32[2,3] while(x), condition=c, body=b", "r = f32[2,3] negate(w)",
+        before="c {\n  s = f32[2,3] parameter(0)\n  ROOT p = pred[] constant(false)\n}\nb {\n  s = f32[2,3] parameter(0)\n  k = f32[3] constant({1,2,3})\n"
+        "  ROOT n = f32[2,3] batch-norm-inference(s, k, k, k, k), epsilon=0.001, feature_index=1\n}\n"),
     "nodes that nothing needs": entry("x = f32[4] parameter(0)", "d = f32[4] exponential(x)", "y = f32[4] parameter(1)", "r = f32[4] negate(x)"),
 }

@@ -24,6 +24,15 @@ _BODIES = {
     "a counted loop": "def @main(%i: int32, %x: float32) -> float32 { if (less(%i, 10)) { @main(add(%i, 1), multiply(%x, 2f)) } else { %x } }",
     "a loop of known trips": "def @main(%x: float32) { @step(0, %x) }\ndef @step(%i: int32, %x: float32) -> float32 { if (less(%i, 3)) "
     "{ @step(add(%i, 1), multiply(%x, 2f)) } else { %x } }",
+    "a loop of known trips in the other branch": "def @main(%x: float32) { @step(0, %x) }\ndef @step(%i: int32, %x: float32) -> float32 { if (less(2, %i)) "
+    "{ negative(%x) } else { @step(add(%i, 1), multiply(%x, 2f)) } }",
+    "a loop in the other branch": "def @main(%i: int32, %x: float32) -> float32 { if (less(10, %i)) { negative(%x) } else { @main(add(%i, 1), multiply(%x, 2f)) } }",
+    "a loop that captures": "def @main(%n: int32, %k: float32, %x: float32) { let %loop = fn (%i: int32, %a: float32) -> float32 { if (less(%i, %n)) "
+    "{ %loop(add(%i, 1), multiply(%a, %k)) } else { add(%a, %k) } }; %loop(0, %x) }",
+    "a loop that writes a reference": "def @main(%n: int32, %x: float32) { let %r = ref(%x); let %loop = fn (%i: int32, %a: float32) -> float32 { if (less(%i, %n)) "
+    "{ let %w = ref_write(%r, %a); %loop(add(%i, 1), negative(%a)) } else { %a } }; %loop(0, %x) }",
+    "a loop that changes its type": "def @main(%i: int32, %s: (float32, float32)) { let %loop = fn (%j: int32, %t: (float32, float32)) { if (less(%j, %i)) "
+    "{ %loop(add(%j, 1), (%t.0, %t)) } else { %t } }; %loop(0, %s) }",
     "a loop that carries a tuple": "def @main(%i: int32, %s: (float32, float32)) -> (float32, float32) { if (less(%i, 10)) { %0 = (%s.1, add(%s.0, %s.1)); "
     "@main(add(%i, 1), %0) } else { %s } }",
     "recursion that is no loop": "def @main(%i: int32, %x: float32) -> float32 { if (less(%i, 10)) { add(@main(add(%i, 1), %x), 1f) } else { %x } }",

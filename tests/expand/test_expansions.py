@@ -14,19 +14,22 @@ from irscope.graph import Module
 from irscope.source import UserError
 from tests.backends.test_dynamic_sizes import PROGRAMS as DYNAMIC
 from tests.expand.dynamic_programs import PROGRAMS as MORE
+from tests.expand.fx_texts import PROGRAMS as FX
 from tests.expand.hlo_programs import PROGRAMS as HLO
+from tests.expand.input_texts import PROGRAMS as INPUTS
 from tests.expand.relay_control_programs import PROGRAMS as RELAY
 from tests.expand.test_relay_programs import PROGRAMS as RECORDED
 from tests.expand.test_relay_programs import module_of
-from tests.expand.torchscript_texts import PROGRAMS as TORCH
+from tests.expand.torchscript_texts import PROGRAMS as TORCHSCRIPT
 
 Golden = Callable[[str, str], None]
+TORCH = {**TORCHSCRIPT, **INPUTS, **FX}
 
 
 def listed(made: Module) -> str:
-    """The computations of a module, without its header, and the nodes of the text that nodes of other names stand for."""
-    stands = [f"{node.name} < {' '.join(origin.name for origin in node.origin)}" for graph in made.graphs.values() for node in graph.nodes
-              if node.origin and node.origin[0].name != node.name]
+    """The computations of a module, without its header, and the nodes of the text that nodes of other names stand for (-: none)."""
+    stands = [f"{node.name} < {' '.join(origin.name for origin in node.origin) or '-'}" for graph in made.graphs.values() for node in graph.nodes
+              if [origin.name for origin in node.origin] != [node.name]]
     return print_module(made).partition("\n\n")[2].rstrip() + "\n" + textwrap.fill("; ".join(stands), 140) + "\n"
 
 

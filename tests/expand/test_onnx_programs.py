@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,13 @@ def scanned(length: int, **attributes: Any) -> bytes:
                  [("z", FLOAT, [2]), ("x", FLOAT, [length, 2]), ("y", FLOAT, [2, length])], [("last", FLOAT, None), ("all", FLOAT, None)])
 
 
+def rows_of_matrices(length: int, axis: int) -> bytes:
+    body = graph([node("Add", ["s", "r"], ["s2"]), node("Neg", ["s2"], ["out"])], [("s", FLOAT, [2, 4]), ("r", FLOAT, [2, 4])],
+                 [("s2", FLOAT, [2, 4]), ("out", FLOAT, [2, 4])])
+    return model([node("Scan", ["z", "x"], ["last", "all"], body=body, num_scan_inputs=1, scan_input_axes=[axis], scan_output_axes=[axis])],
+                 [("z", FLOAT, [2, 4]), ("x", FLOAT, [*[2, 4][:axis], length, *[2, 4][axis:]])], [("last", FLOAT, None), ("all", FLOAT, None)])
+
+
 def mapped() -> bytes:
     body = graph([node("Add", ["a", "b"], ["ab"]), node("Mul", ["ab", "k"], ["r"]), node("Sub", ["r", "t"], ["m"]), node("Neg", ["a"], ["n"])],
                  [("a", FLOAT, None), ("b", FLOAT, None), ("t", FLOAT, None)], [("m", FLOAT, None), ("n", FLOAT, None)])
@@ -72,6 +80,10 @@ PROGRAMS: dict[str, tuple[Callable[[], bytes], Mapping[str, Any], list[Any]]] = 
     "a scan from the end": (lambda: scanned(3, scan_input_axes=[0, 1], scan_input_directions=[1, 0], scan_output_directions=[1]), SCAN,
                             [SCAN["x"].sum(0), (SCAN["x"][::-1].cumsum(0) - 1)[::-1]]),
     "a scan along the last axis": (lambda: scanned(3, scan_input_axes=[0, -1], scan_output_axes=[-1]), SCAN, [SCAN["x"].sum(0), (SCAN["x"].cumsum(0) - 1).T]),
+    **{f"a scan of {n} matrices along axis {axis}": (
+        partial(rows_of_matrices, n, axis), {"z": np.zeros((2, 4), np.float32), "x": np.moveaxis(np.arange(8 * n, dtype=np.float32).reshape(n, 2, 4), 0, axis)},
+        [np.arange(8 * n, dtype=np.float32).reshape(n, 2, 4).sum(0), np.moveaxis(-np.arange(8 * n, dtype=np.float32).reshape(n, 2, 4).cumsum(0), 0, axis)])
+       for n, axis in ((3, 1), (3, 2), (40, 1))},
     "a long scan": (lambda: scanned(40, scan_input_axes=[0, 1]), LONG, [LONG["x"].sum(0), LONG["x"].cumsum(0) - LONG["y"].T]),
     "a map over sequences": (mapped, {"x": X, "w": X + 1}, [np.concatenate([3 * (2 * X + 1) - X] * 2), -(X + 1)]),
     "an output that nothing wants": (lambda: model([node("Dropout", ["x"], ["y", ""]), node("TopK", ["y", "one"], ["", "at"], axis=1)], [("x", FLOAT, [2, 3])],

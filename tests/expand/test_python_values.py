@@ -128,6 +128,8 @@ def test_numbers_of_floats() -> None:
     assert folded("ceil", number(1.5, np.float32)) == (2.0, "float32")
     assert folded("floor", number(-1.5, np.float32)) == (-2.0, "float32")
     assert folded("div", number(7), 2, "trunc") == (3, "int64")
+    assert folded("div", number(7), 2, None) == (3.5, "float32")
+    assert folded("div", number(7), None) is None and folded("add", number(7), [1]) is None
 
 
 @pytest.mark.parametrize(("name", "value", "result"), [

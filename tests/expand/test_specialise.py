@@ -102,6 +102,20 @@ PROGRAMS: dict[str, tuple[Callable[[], Module], Any]] = {
     "counted": (lambda: stable(COUNTED, "%x: tensor<?x2xf32>", "tensor<?xi32>"), np.arange(3, dtype=np.int32)),
     "a loop that keeps its limit": (lambda: irscope.load(LOOP.replace("KEPT", "n")).module(), -X),
     "a loop that changes its limit": (lambda: irscope.load(LOOP.replace("KEPT", "j")).module(), -X),
+    "a loop of one value": (lambda: irscope.load("""HloModule m
+c {
+  s = f32[?,2] parameter(0)
+  ROOT p = pred[] constant(false)
+}
+b {
+  s = f32[?,2] parameter(0)
+  ROOT n = f32[?,2] negate(s)
+}
+ENTRY e {
+  x = f32[?,2] parameter(0)
+  ROOT w = f32[?,2] while(x), condition=c, body=b
+}
+""").module(), X),
     "arithmetic": (lambda: irscope.load(WHOLE + """ENTRY e {
   x = f32[?,2] parameter(0)
   n = s32[] get-dimension-size(x), dimensions={0}

@@ -177,7 +177,8 @@ def array(*shape: int) -> Tensor:
 
 def asked(name: str, values: list[Any], place: int, result: tuple[int, ...] | None) -> tuple[int, ...] | None:
     first = values[0] if values else None
-    x = first.get().type.dims() if isinstance(first, Tensor) else None
+    type = first.get().type if isinstance(first, Tensor) else None
+    x = type.dims() if isinstance(type, TensorType) else None
     return RULES[f"aten::{name}"](ShapeRequest(None, values, place, x, result))  # type: ignore[arg-type]
 
 
@@ -214,6 +215,8 @@ CONV = [array(2, 3, 8), None, None, [1], [1], [1], 1]
     ("conv1d", [*CONV[:3], [2], [1], [1], 1], 1, (2, 5, 4), (5, 3, 3)), ("conv1d", [*CONV[:3], [4], [0], [1], 1], 1, (2, 5, 2), (5, 3, 4)),
     ("conv1d", [*CONV[:3], [2], [0], [1], 1], 1, (2, 5, 4), (5, 3, 1)), ("conv1d", [*CONV[:2], B4, [2], [0], [1], 1], 1, (2, 5, 4), (5, 3, 2)),
     ("conv1d", [*CONV[:3], [1], [0], [3], 1], 1, (2, 5, 2), (5, 3, 3)), ("conv1d", [*CONV[:3], [1], [0], [1], 1], 1, (2, 5, 5), (5, 3, 4)),
+    ("conv1d", [*CONV[:3], [2], [1], [1], 1], 1, (2, 5, 5), (5, 3, 2)), ("conv1d", [*CONV[:3], [2], [2], [2], 1], 1, (2, 5, 4), (5, 3, 3)),
+    ("conv1d", [*CONV[:3], [3], [2], [1], 1], 1, (2, 5, 4), (5, 3, 3)), ("conv1d", [*CONV[:3], [1], [3], [1], 1], 1, (2, 5, 8), (5, 3, 7)),
     ("_convolution", [*CONV[:3], [2], [1], [1], True, [1], 1], 1, (2, 5, 16), (3, 5, 3)),
     ("_convolution", [*CONV[:3], [1], [1], [2], True, [0], 3], 1, (2, 6, 10), (3, 2, 3)),
     ("_convolution", [*CONV[:3], [1], [1], [1], False, [0], 1], 1, (2, 5, 8), (5, 3, 3)),
@@ -232,6 +235,6 @@ def test_a_weight_beside_another_operand(values: list[Any], place: int, result: 
 
 def test_operators_that_keep_a_shape_are_named() -> None:
     names = "detach contiguous clone relu exp neg sigmoid tanh softplus softmax abs sqrt slice dropout alias to float"
-    assert SAME == {f"aten::{name}" for name in names.split()}
-    assert RESHAPING == {f"aten::{name}" for name in "expand unsqueeze transpose view reshape flatten index".split()}
-    assert ELEMENTWISE == {f"aten::{name}" for name in "add sub mul div rsub maximum minimum pow".split()}
+    assert {f"aten::{name}" for name in names.split()} == SAME
+    assert {f"aten::{name}" for name in "expand unsqueeze transpose view reshape flatten index".split()} == RESHAPING
+    assert {f"aten::{name}" for name in "add sub mul div rsub maximum minimum pow".split()} == ELEMENTWISE

@@ -11,7 +11,6 @@ from irscope.api import load
 from irscope.backends.model import ports_of
 from irscope.backends.opening import Bindings, opened
 from irscope.graph import Module
-from tests.expand.test_fx_programs import inner, module
 from tests.expand.torchscript_runs import Array, graph
 from tests.lower.whole import reference
 
@@ -60,18 +59,10 @@ def torch(body: str, *results: Any, inputs: str = "%x : Tensor", **arrays: Array
     return Program(graph(CONSTANTS + lines, inputs), arrays or {"x": X}, results)
 
 
-def fx(inputs: str, body: str, graphs: str, *results: Any, **arrays: Array) -> Program:
-    return Program(module(inputs, body, graphs), arrays, results)
-
-
 BY_DATA = """%s : Tensor = aten::sum(%x, %none)
 %p : Tensor = aten::gt(%s, %zero)
 %c : bool = aten::Bool(%p)
 """
-SIN = inner("sub_0", 'a: "f32[2, 3]"', 'sin: "f32[2, 3]" = torch.ops.aten.sin.default(a)\nreturn (sin,)')
-ADD = inner("sub_0", 'a: "f32[2, 3]", b: "f32[2, 3]"', 'add: "f32[2, 3]" = torch.ops.aten.add.Tensor(a, b)\nreturn (add,)')
-HIGHER = "torch.ops.higher_order"
-
 PROGRAMS = {
     # ---- tuples, lists and dicts
     "an element of a tuple": torch("""
@@ -371,94 +362,4 @@ return (%y)""", X),
     %go : bool = aten::lt(%i, %one)
     -> (%go, %d)
 return (%y)""", X * 4),
-    # ---- constants and inputs
-    "constants of numbers": torch("""
-%f : float = prim::Constant[value=2]()
-%b : bool = prim::Constant[value=1]()
-%l : int[] = prim::Constant[value=[3, 4]]()
-%t : (int, float) = prim::Constant[value=(5, 0.5)]()
-%a : int, %h : float = prim::TupleUnpack(%t)
-%g : int = aten::__getitem__(%l, %one)
-%i : int = aten::Int(%b)
-%s : int = aten::add(%g, %a)
-%u : int = aten::add(%s, %i)
-%v : Tensor = aten::mul(%x, %u)
-%w : Tensor = aten::mul(%v, %h)
-%y : Tensor = aten::div(%w, %f)
-return (%y)""", X * 2.5),
-    "constants of tensors": torch("""
-%a : Float(3, strides=[1], requires_grad=0, device=cpu) = prim::Constant[value= 1  2  3 [ CPUFloatType{3} ]]()
-%b : Double() = prim::Constant[value={2.5}]()
-%c : Long() = prim::Constant[value={3}]()
-%d : Tensor = aten::mul(%x, %a)
-%e : Tensor = aten::add(%d, %b, %one)
-%y : Tensor = aten::mul(%e, %c)
-return (%y)""", ((X * [1, 2, 3] + 2.5) * 3).astype(np.float32)),
-    "constants of tensors without types": torch("""
-%b : Tensor = prim::Constant[value={2.5}]()
-%c : Tensor = prim::Constant[value={3}]()
-%e : Tensor = aten::add(%x, %b, %one)
-%y : Tensor = aten::mul(%e, %c)
-return (%y, %c, %b)""", ((X + 2.5) * 3).astype(np.float32), np.int64(3), np.float64(2.5)),
-    "a tuple as input": torch("""
-%a : Tensor, %b : Tensor = prim::TupleUnpack(%t)
-%y : Tensor = aten::sub(%a, %b, %one)
-return (%y)""", X - 1, inputs="%t : (Tensor, Tensor)", **{"t.0": X, "t.1": np.ones_like(X)}),
-    "a list as input": torch("""
-%n : int = aten::len(%t)
-%a : Tensor = aten::__getitem__(%t, %two)
-%y : Tensor = aten::mul(%a, %n)
-return (%y)""", np.full(2, 6, np.float32), inputs="%t : Tensor[]",
-                            **{"t.0": X, "t.1": X, "t.2": np.full(2, 2, np.float32)}),
-    "a list without parts": torch("return (%x)", inputs="%x : Tensor, %t : Tensor[]", x=X),
-    "a tuple that lacks a part": torch("return (%x)", inputs="%x : Tensor, %t : (Tensor, Tensor)", **{"x": X, "t.0": X}),
-    "a number that is not given": torch("%y : Tensor = aten::mul(%x, %n)\nreturn (%y)", inputs="%x : Tensor, %n : int", x=X),
-    # ---- graphs of FX
-    **{f"{name} of a graph": fx('x: "f32[2, 3]"', f"sub_0 = self.sub_0\nw = {HIGHER}.{name}({before}sub_0, {given})\ng: \"f32[2, 3]\" = w[0]\nreturn (g,)", SIN,
-                                np.sin(X), x=X)
-       for name, before, given in (
-           ("wrap", "", "x"), ("wrap_with_set_grad_enabled", "False, ", "x"), ("tag_activation_checkpoint", "", "x"), ("run_const_graph", "", "(x,)"),
-           ("strict_mode", "", "(x,)"), ("hints_wrapper", "", "(x,), {}"), ("invoke_subgraph", "", "'sub_0', x"))},
-    "wrap of a graph and a tuple": fx('x: "f32[2, 3]"', f"sub_0 = self.sub_0\nw = {HIGHER}.wrap(sub_0, (x, x))\ng: \"f32[2, 3]\" = w[0]\nreturn (g,)", ADD,
-                                      2 * X, x=X),
-    "invoke_subgraph of a tuple": fx('x: "f32[2, 3]"', f"sub_0 = self.sub_0\nw = {HIGHER}.invoke_subgraph(sub_0, 'sub_0', (x, x))\n"
-                                     "g: \"f32[2, 3]\" = w[0]\nreturn (g,)", ADD, 2 * X, x=X),
-    "wrap of nothing": fx('x: "f32[2, 3]"', f"w = {HIGHER}.wrap(x, x)\ng: \"f32[2, 3]\" = w[0]\nreturn (g,)", "", x=X),
-    "a wider product": fx('a: "i8[2, 3]", b: "i8[3, 2]"', f'y: "i32[2, 2]" = {HIGHER}.out_dtype(torch.ops.aten.mm.default, torch.int32, a, b)\nreturn (y,)', "",
-                          np.full((2, 2), 30000, np.int32),
-                          a=np.full((2, 3), 100, np.int8), b=np.full((3, 2), 100, np.int8)),
-    "map over no rows": fx('x: "f32[0, 3]"', f"sub_0 = self.sub_0\nm = {HIGHER}.map_impl(sub_0, [x], [])\ng: \"f32[0, 3]\" = m[0]\nreturn (g,)",
-                           inner("sub_0", 'a: "f32[3]"', 'sin: "f32[3]" = torch.ops.aten.sin.default(a)\nreturn (sin,)'),
-                           np.zeros((0, 3), np.float32), x=np.zeros((0, 3), np.float32)),
-    "associative scan of one row": fx('x: "f32[1, 3]"', f"sub_0 = self.sub_0\nm = {HIGHER}.associative_scan(sub_0, [x], ())\ng: \"f32[1, 3]\" = m[0]\nreturn (g,)",
-                                      inner("sub_0", 'a: "f32[3]", b: "f32[3]"', 'mul: "f32[3]" = torch.ops.aten.mul.Tensor(a, b)\nreturn [mul]'),
-                                      X[:1], x=X[:1]),
-    "scan with more operands": fx(
-        'x: "f32[2, 3]", k: "f32[3]"', f"sub_0 = self.sub_0\nm = {HIGHER}.scan(sub_0, [k], [x], [k])\ng: \"f32[3]\" = m[0]\nh: \"f32[2, 3]\" = m[1]\nreturn (g, h)",
-        inner("sub_0", 's: "f32[3]", r: "f32[3]", e: "f32[3]"',
-              'mul: "f32[3]" = torch.ops.aten.mul.Tensor(s, r)\nadd: "f32[3]" = torch.ops.aten.add.Tensor(mul, e)\nreturn [add, mul]'),
-        (X[0] * X[0] + X[0]) * X[1] + X[0], np.stack([X[0] * X[0], (X[0] * X[0] + X[0]) * X[1]]), x=X, k=X[0]),
-    "scan from the end": fx(
-        'x: "f32[2, 3]", k: "f32[3]"', f"sub_0 = self.sub_0\nm = {HIGHER}.scan(sub_0, [k], [x], 1, True, [])\ng: \"f32[3]\" = m[0]\nreturn (g,)",
-        inner("sub_0", 's: "f32[3]", r: "f32[3]"', 'mul: "f32[3]" = torch.ops.aten.mul.Tensor(s, r)\nreturn [mul, mul]'), x=X, k=X[0]),
 }
-
-
-def _number(name: str, kind: str, result: Any, *others: str) -> Program:
-    """An operator on a number that depends on data; the input is 2.25."""
-    read = f"%n : {kind} = aten::{'Float' if kind == 'float' else 'Int'}(%x)"
-    operands = ", ".join(("%n", *others))
-    stated = "bool" if isinstance(result, np.bool_) else "int" if isinstance(result, np.int64) else "float"
-    return torch(f"{read}\n%h : float = prim::Constant[value=0.5]()\n%r : {stated} = aten::{name}({operands})\n"
-                 "%y : Tensor = prim::NumToTensor(%r)\nreturn (%y)", result, x=np.array(2.25))
-
-
-PROGRAMS.update({f"{name} of a {kind}": _number(name, kind, result, *others) for name, kind, result, others in (
-    ("sqrt", "float", np.float64(1.5), ()), ("sqrt", "int", np.sqrt(np.float64(2)), ()), ("exp", "int", np.exp(np.float64(2)), ()),
-    ("log", "int", np.log(np.float64(2)), ()), ("sin", "int", np.sin(np.float64(2)), ()), ("cos", "int", np.cos(np.float64(2)), ()),
-    ("tan", "int", np.tan(np.float64(2)), ()), ("div", "int", np.float64(2 / 3), ("%three",)), ("pow", "int", np.float64(8), ("%three",)),
-    ("add", "float", np.float64(5.25), ("%three",)), ("sub", "int", np.int64(-1), ("%three",)), ("mul", "float", np.float64(1.125), ("%h",)),
-    ("floordiv", "int", np.int64(0), ("%three",)), ("remainder", "float", np.float64(0.25), ("%two",)), ("neg", "int", np.int64(-2), ()),
-    ("floor", "float", np.int64(2), ()), ("ceil", "float", np.int64(3), ()), ("lt", "float", np.bool_(True), ("%three",)),
-    ("ge", "int", np.bool_(False), ("%three",)), ("eq", "int", np.bool_(True), ("%two",)), ("abs", "float", np.float64(2.25), ()),
-    ("__round_to_zero_floordiv", "int", np.int64(0), ("%three",)))})

@@ -67,7 +67,6 @@ class Interpreter(OnnxProgram):
             raise UserError("the model returns no tensors")
         self.graph.root = leaves[0] if len(leaves) == 1 else self.t.tuple(leaves)
         self.made.graphs[self.graph.name] = self.graph
-        self.made.entry = self.graph.name
         return self.made
 
     def _input(self, param: Node) -> Any:

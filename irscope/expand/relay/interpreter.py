@@ -74,7 +74,6 @@ class RelayInterpreter(RelayProgram):
         self.t.builder.at = (main.root,)
         self.graph.root = leaves[0] if isinstance(value, Node) else self.t.tuple([self.t.here(leaf) for leaf in leaves])
         self.made.graphs[self.graph.name] = self.graph
-        self.made.entry = self.graph.name
         return self.made
 
     def _input(self, param: Node) -> Any:
