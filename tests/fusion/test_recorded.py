@@ -4,8 +4,9 @@ from __future__ import annotations
 import pytest
 
 from irscope.api import load
+from irscope.formats.inductor.fusion_log import Candidate
 from irscope.fusion.inductor.reasons import RULES
-from irscope.fusion.logs.events import Candidate, FusionLog, Step
+from irscope.fusion.logs.events import FusionLog, Step
 from irscope.fusion.plan import EdgeVerdict
 from irscope.fusion.recorded import CAUSES, FusionRecord, Refused, record_of_log, recorded_plans, with_record
 from irscope.graph import Module
