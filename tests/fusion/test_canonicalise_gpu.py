@@ -1,4 +1,4 @@
-"""Programs as they are rewritten for GPUs, as recorded; and what those records cannot hold."""
+"""Programs as they are rewritten for GPUs, as recorded."""
 from __future__ import annotations
 
 import pytest
