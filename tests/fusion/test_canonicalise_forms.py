@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fusion.canonical_text import canonical
+from tests.canonical_text import canonical
 from tests.fusion.test_canonicalise_rules import CASES, rewritten
 
 DATA = Path(__file__).parent.parent / "data"

@@ -1,6 +1,7 @@
 """Patterns: what they match, in which order, and what is no pattern."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -112,7 +113,7 @@ def test_a_condition_chooses_among_the_orders() -> None:
 class Terms:
     """Writes what is built."""
 
-    def build(self, op: str, operands: list[str]) -> str:
+    def build(self, op: str, operands: Sequence[Any]) -> str:
         return f"{op}({','.join(operands)})"
 
     def full(self, value: float) -> str:

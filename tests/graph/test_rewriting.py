@@ -23,7 +23,7 @@ from irscope.graph import (
     tensor,
 )
 from irscope.graph.attributes import Attributes, attribute
-from irscope.graph.rewriter import RewrittenNode, Rewriter
+from irscope.graph.rewriter import Rewriter, RewrittenNode
 from irscope.graph.trace import Trace, to_text
 from irscope.graph.users import FEW, Users
 from irscope.graph.walk import behind, leaves_of, post_order

@@ -25,8 +25,8 @@ from irscope.graph import (
     Layout,
     Module,
     NamedType,
-    NoProvenance,
     Node,
+    NoProvenance,
     Op,
     Reading,
     SourceLine,
@@ -234,8 +234,7 @@ def test_what_a_module_says_of_its_nodes() -> None:
     assert module.format == "hlo" and module.flushes_denormals and module.is_primitive and module.cut is None and module.entry == ""
     other = Module("m", Dialect("relay"))
     assert not other.is_primitive and not other.flushes_denormals
-    other.attrs["primitive"] = True
-    assert other.is_primitive
+    assert Module("m", Dialect("relay"), attrs={"primitive": True}).is_primitive
     assert (other.scope(first), other.call_stack(first), other.raw(first)) == ("", (), {})
     assert [str(SourceLine("f.py", 3)), str(SourceLine("f.py", 3, 7))] == ["f.py:3", "f.py:3:7"]
 

@@ -81,7 +81,7 @@ COLUMN_ROWS = {
 def test_columns_of_the_entry(column: str) -> None:
     facts = survey(FUSED)
     graph = facts.module.main()
-    wanted = {name: value for name, value in zip(COLUMN_ROWS["name"].split(), COLUMN_ROWS[column].split(), strict=True)}
+    wanted = dict(zip(COLUMN_ROWS["name"].split(), COLUMN_ROWS[column].split(), strict=True))
     answers = {node.name: COLUMNS[column].ask(facts, graph, node) for node in graph.nodes if node.name in wanted}
     shown = {name: str(int(a)) if isinstance(a, bool | float) else a for name, a in answers.items()}
     assert shown == wanted

@@ -84,8 +84,8 @@ def is_non_negative(instr: HloInstruction) -> bool:
             return instr.operands[0] is instr.operands[1]
         case hlo.abs | hlo.exponential:
             return True
-        case hlo.sqrt | hlo.rsqrt | hlo.broadcast | hlo.copy | hlo.reshape | hlo.transpose | hlo.slice | hlo.reverse | hlo.cbrt:
-            return is_non_negative(instr.operands[0]) if instr.op is not hlo.rsqrt else is_positive(instr.operands[0])
+        case hlo.broadcast | hlo.copy | hlo.reshape | hlo.transpose:
+            return is_non_negative(instr.operands[0])
         case hlo.maximum:
             return is_non_negative(instr.operands[0]) or is_non_negative(instr.operands[1])
         case hlo.minimum:
@@ -99,16 +99,6 @@ def is_non_negative(instr: HloInstruction) -> bool:
             return value is not None and instr.dtype not in COMPLEX and value >= 0
         case hlo.iota:
             return True
-    return False
-
-
-def is_positive(instr: HloInstruction) -> bool:
-    """Whether every element is above zero, as far as XLA checks (``IsPositive``)."""
-    match instr.op:
-        case hlo.power | hlo.abs | hlo.rsqrt | hlo.sqrt:
-            return not (instr.op is hlo.power and instr.dtype[:1] == "s") and is_positive(instr.operands[0])
-        case hlo.multiply:
-            return instr.operands[0] is instr.operands[1] and instr.dtype[:1] != "s" and is_positive(instr.operands[0])
     return False
 
 

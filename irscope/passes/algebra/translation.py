@@ -66,9 +66,12 @@ MOVED = hlo.named("broadcast reshape")
 
 
 def _compare(s: Simplifier, node: Node) -> Node | None:
+    """Integers compared with themselves, and a constant on the left of integers."""
     x, y = node.operands
     direction = Compare.of(node).direction
-    if x is y and of(x).dtype.kind in ("int", "uint", "pred"):
+    if of(x).dtype.kind not in ("int", "uint", "pred"):
+        return None
+    if x is y:
         return s.broadcast(s.constant(SAME_IS[direction], of(node)), (), dims_of(node))
     if _is_constant(x) and not _is_constant(y):
         return s.make(hlo.compare, (y, x), node.type, {**node.attrs, "direction": FLIPPED[direction]})
@@ -120,9 +123,11 @@ def _slice_of_known_start(s: Simplifier, node: Node) -> Node | None:
 
 
 def _update(s: Simplifier, node: Node) -> Node | None:
-    """An update of all elements."""
-    x, update = node.operands[:2]
-    return update if dims_of(x) == dims_of(update) else x if not of(update).elements else None
+    """An update of all elements, at zero, and of none."""
+    x, update, *starts = node.operands
+    if dims_of(x) == dims_of(update):
+        return update if all(_is(start, 0) for start in starts) else None
+    return x if not of(update).elements else None
 
 
 def _convert(s: Simplifier, node: Node) -> Node | None:

@@ -49,7 +49,7 @@ def _type(type: Type) -> str:
 def _attrs(node: Node) -> str:
     if node.op is hlo.constant:
         literal: Any = Constant.of(node).known
-        return "=?" if literal is None or literal.text is None and not hasattr(literal, "value") else f"={_value(literal.value())}"
+        return "=?" if literal is None or (literal.text is None and not hasattr(literal, "value")) else f"={_value(literal.value())}"
     found = [f"{key}={_text(value)}" for key, value in sorted(node.attrs.items()) if key not in LEFT_OUT and value not in (None, ())]
     return "".join(f" {word}" for word in found)
 
