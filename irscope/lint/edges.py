@@ -86,7 +86,8 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
         kernel = kernels.get(verdict) if kernels else None
         carries = describe_type(node.type) if node else ""
         if verdict.fused == "all" or node is None:
-            lines = tuple(source(one) if one is not None else "" for one in (node or roots[0], reader or roots[1]))
+            ends_known = (node or roots[0], reader or roots[1]) if verdict.fused != "all" else (None, None)
+            lines = tuple(source(one) if one is not None else "" for one in ends_known)
             edges.append(Edge(verdict, ops, carries, sources=(lines[0], lines[1]), kernel=kernel, origins=origins))
             continue
         graph = context.view.graph_of[node]
