@@ -168,3 +168,23 @@ def test_the_json_has_the_fix_as_data(tmp_path: Path, cli: Cli) -> None:
     (edge,) = json.loads(ran.stdout)["files"][0]["edges"]
     assert edge["fix"]["proven"] and edge["fix"]["candidate"] == "duplicate-behind-barrier"
     assert edge["fix"]["saves"]["kernels"] == 1 and edge["counterfactual"] == edge["fix"]["text"]
+
+
+def long(steps: int) -> str:
+    """The program ``twice`` with so many more operators, in several kernels, between its input and a summand."""
+    operators = {0: "sort({}), dimensions={{0}}, to_apply=less"}
+    chain = [f"c{n} = f32[64,64]{{1,0}} " + operators.get(n % 20, "sine({})").format(f"c{n - 1}" if n else "y") for n in range(steps)]
+    return TWICE.replace("y = f32[64,64]{1,0} parameter(1)\n", "y = f32[64,64]{1,0} parameter(1)\n  " + "\n  ".join(chain) + "\n").replace(
+        "add(s, y)", f"add(s, c{steps - 1})")
+
+
+@pytest.mark.parametrize("policy", ["xla-cpu", "xla-cpu@jaxlib-0.10.2"])
+def test_in_a_large_program_the_kernels_around_the_edge_are_planned_and_all_of_it_in_the_end(policy: str) -> None:
+    context = Context(irscope.load(long(200)).module(), Settings(policy))
+    (verdict, *_), _ = answer(context, ("t", "a"))
+    engine = context.costs.engine
+    assert engine is not None
+    around, whole = engine.answer(verdict).fix, engine.confirmed(verdict).fix
+    assert around is not None and not around.is_whole and around.nodes < 200
+    assert around.after[-1].startswith("%multiply = f32[64,64] multiply(")
+    assert whole is not None and whole.is_whole and (whole.key, whole.saves.kernels) == (around.key, around.saves.kernels)

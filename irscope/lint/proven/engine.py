@@ -9,7 +9,7 @@ from functools import cached_property
 from irscope.analysis.summary import source_line
 from irscope.analysis.values import in_library, written
 from irscope.fusion import EdgeVerdict, Policy, compiler_of, policy_for
-from irscope.fusion.policy import WithOptions
+from irscope.fusion.policy import FromSource, WithOptions
 from irscope.graph import Graph, Node
 from irscope.lint.claims import CANNOT
 from irscope.lint.edits import Edit
@@ -24,7 +24,7 @@ from irscope.lint.proven.trial import Pair, Scope, Standing, became, edited, pla
 from irscope.lint.regions import Surroundings
 from irscope.lint.view import ModuleView
 
-WHOLE = 400
+WHOLE = 150
 """Operators up to which a trial plans all of a program; of larger ones it plans the kernels around the edge."""
 TIMES = 2
 """Trials plan at most so many times the operators of the program..."""
@@ -66,6 +66,20 @@ class Engine:
         """The nodes of the module whose values lie in memory: inputs, and what kernels write."""
         outputs = (traced(node, self.home) for plan in self.planned.plans for group in plan.groups for node in group.outputs)
         return {node for node in outputs if node is not None} | {p for graph in self.view.graphs for p in graph.params}
+
+    def confirmed(self, verdict: EdgeVerdict) -> Answer:
+        """The same as :meth:`answer`; a fix that was proven around the edge is planned once more with all of the program."""
+        found = self.answer(verdict)
+        fix, edge = found.fix, self.edge_of(verdict)
+        if fix is None or fix.is_whole or edge is None:
+            return found
+        proposal = next(one for one in proposals(edge) if one.candidate.key == fix.key)
+        graph = edge.graph
+        whole = self._tried(edge, proposal, Scope(self.view.module, graph, graph.nodes, [graph.result()], True))
+        if isinstance(whole, ProvenFix):
+            return replace(found, fix=whole)
+        failed = () if whole is None else (Attempt(fix.key, proposal.candidate.name, whole),)
+        return replace(found, fix=None, attempts=(*found.attempts, *failed)) if failed else found
 
     def answer(self, verdict: EdgeVerdict, reserve: float = 0.0) -> Answer:
         """What would have the edge of a verdict fused, or what was tried in vain. ``reserve``: the share of the budget to leave."""
@@ -148,10 +162,10 @@ class Engine:
     def _all(self) -> Standing:
         """The plan of the whole program as it is, through the rewriting of the policy's compiler."""
         policy, module = self._policy, self.view.module
-        if isinstance(policy, WithOptions) and not policy.rewrites(module):
-            plans = policy.plan_changed(module, self.planned.device)
-            return standing(Planned.of(module, plans, self.planned.policy), self.home, self.machine)
-        return standing(self.planned, self.home, self.machine)
+        if isinstance(policy, FromSource) and policy.rewrites(module, self.planned.device):
+            return standing(self.planned, self.home, self.machine)
+        plans = plan_changed(module, self.planned.policy, self.planned.device)
+        return standing(Planned.of(module, plans, self.planned.policy), self.home, self.machine)
 
     @cached_property
     def _policy(self) -> Policy:
@@ -170,15 +184,17 @@ class Engine:
             found.append((flag, does, standing(Planned.of(self.view.module, plans, self.planned.policy), self.home, self.machine)))
         return found
 
-    def _tried(self, edge: RefusedEdge, proposal: Proposal) -> ProvenFix | Outcome | None:
-        """The fix that a candidate is, or why it is none; None where it does not fit into the budget."""
+    def _tried(self, edge: RefusedEdge, proposal: Proposal, whole: Scope | None = None) -> ProvenFix | Outcome | None:
+        """The fix that a candidate is, or why it is none; None where it does not fit into the budget. ``whole`` is tried all the same."""
         edit = proposal.edit
-        scope = self._scope(edge, edit)
+        scope = whole or self._scope(edge, edit)
         pair = edge.producer, edge.consumer
         key = scope.graph, tuple(scope.nodes)
-        if self.left < scope.size * (1 if key in self._before else 2):
+        if whole is None and self.left < scope.size * (1 if key in self._before else 2):
             return None
-        before = self._before[key] if key in self._before else self._before.setdefault(key, self._standing(scope, None))
+        if key not in self._before:
+            self._before[key] = self._all if whole is not None else self._standing(scope, None)
+        before = self._before[key]
         after = self._standing(scope, edit)
         if before is None or after is None:
             return Outcome.UNPLANNED
