@@ -122,5 +122,6 @@ def built(
             builder.at = (node,)
             became[node] = make(site)
     given = [site.new(node) for node in results]
+    builder.at = ()  # the tuple of the results stands for no node
     made.root = given[0] if len(given) == 1 else site.op(hlo.tuple, *given)
     return made if all(live(made)) else rewrite(made, lambda builder, node, operands: None)
