@@ -136,7 +136,7 @@ def test_the_report_names_one_of_each_kind_and_all_shows_the_rest(tmp_path: Path
     path = tmp_path / "net.hlo"
     path.write_text(layers())
     said = printed(capsys, path)
-    assert "reduce at net.py:8 -> broadcast at net.py:9; f32[256], costs at most" in said
+    assert "reduce in layer_0 at net.py:8 -> broadcast in layer_0 at net.py:9; f32[256], costs at most" in said
     assert f"{LAYERS} times: also %t1 -> %b1, %t2 -> %b2" in said and "%t1 -> %b1  fused" not in said
     many = "\n".join(f"  y{i} = f32[{i + 8}]{{0}} sort(x{i}), dimensions={{0}}, to_apply=lt\n  n{i} = f32[{i + 8}]{{0}} negate(y{i})" for i in range(40))
     inputs = "\n".join(f"  x{i} = f32[{i + 8}]{{0}} parameter({i})" for i in range(40))

@@ -260,10 +260,10 @@ class Engine:
         return line if line and not in_library(line) else ""
 
     def _called(self, node: Node) -> str:
-        """A node for a sentence: ``multiply %mul.3 at model.py:12``."""
+        """A node for a sentence: ``multiply %mul.3 in layer_0/mlp at model.py:12``."""
         source = written(node)
-        line = self._line(node)
-        return f"{source.op.name} %{source.name}" + (f" at {line}" if line else "")
+        line, scope = self._line(node), "/".join(self.view.operator_scope(source))
+        return f"{source.op.name} %{source.name}" + (f" in {scope}" if scope else "") + (f" at {line}" if line else "")
 
 
 def _names(pair: Pair) -> tuple[str, str]:
