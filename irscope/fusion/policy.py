@@ -56,13 +56,13 @@ class FromSource(Protocol):
     def plan_changed(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for each computation of a program that no compiler has seen: it is rewritten first, whatever its text shows."""
 
+    def rewrites(self, module: Module, device: str | None = None) -> bool:
+        """Whether ``plan_module`` rewrites a text, too, because its compiler has not yet."""
+
 
 @runtime_checkable
 class WithOptions(FromSource, Protocol):
     """A policy that also answers for options of its compiler."""
-
-    def rewrites(self, module: Module) -> bool:
-        """Whether ``plan_module`` rewrites a text, too, because its compiler has not yet."""
 
     def options(self) -> list[tuple[str, str, FromSource]]:
         """The options: how each is written on the command line, what it does, and the policy under it."""

@@ -104,7 +104,7 @@ class XlaCpuPolicy:
             canonical = canonicalise(module, partial(run_cpu, rewriting=self.release.rewriting))
         return attribute_plans(canonical, self.plan_as_written(canonical.module), computations(module))
 
-    def rewrites(self, module: Module) -> bool:
+    def rewrites(self, module: Module, device: str | None = None) -> bool:
         """Whether a text is from before XLA's own rewriting."""
         return self._rewritten(module)[1] is not None
 

@@ -81,6 +81,10 @@ class XlaGpuPolicy:
             canonical = canonicalise(module, lambda body, kept: run_gpu(body, chosen, kept))
             return attribute_plans(*self.plan_rewritten(canonical, chosen), computations(module))
 
+    def rewrites(self, module: Module, device: str | None = None) -> bool:
+        """Whether a text is from before XLA's own rewriting."""
+        return self._rewritten(module, device_named(device))[1] is not None
+
     def plan_rewritten(self, canonical: Canonical, device: Device) -> tuple[Canonical, list[Plan]]:
         """Plan a rewritten module: first adds the kernels that XLA's earlier passes make of products and normalisations."""
         with collector_paused():

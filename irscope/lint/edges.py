@@ -31,7 +31,7 @@ class Edge:
     read; and the producer's write and one launch, if no other edge needs the value stored (no launch between two loop nests of one
     kernel). ``sources`` are the lines of the user's program, otherwise the scopes, of both ends; ``place`` is the consumer in the text;
     ``kernel`` computes both ends, if the edge was requested and is fused. ``answer`` says what would have it fused. ``origins`` name the
-    nodes of the text that ends come from which the text does not have.
+    nodes of the text that ends come from which the text does not have. ``scopes`` are those of both ends where ``sources`` are lines.
     """
 
     verdict: EdgeVerdict
@@ -44,6 +44,7 @@ class Edge:
     kernel: Kernel | None = None
     answer: Answer | None = None
     origins: tuple[str, str] = ("", "")
+    scopes: tuple[str, str] = ("", "")
 
     @property
     def is_apart(self) -> bool:
@@ -86,7 +87,8 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
         kernel = kernels.get(verdict) if kernels else None
         carries = describe_type(node.type) if node else ""
         if verdict.fused == "all" or node is None:
-            lines = tuple(source(one) if one is not None else "" for one in (node or roots[0], reader or roots[1]))
+            ends_known = (node or roots[0], reader or roots[1]) if verdict.fused != "all" else (None, None)
+            lines = tuple(source(one) if one is not None else "" for one in ends_known)
             edges.append(Edge(verdict, ops, carries, sources=(lines[0], lines[1]), kernel=kernel, origins=origins))
             continue
         graph = context.view.graph_of[node]
@@ -103,19 +105,23 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
         other = reader or roots[1]
         sources = source(node), source(other) if other is not None else ""
         place = context.module.source.place(reader.loc) if reader and reader.loc >= 0 else None
-        edges.append(Edge(verdict, ops, carries, runs * (read + written), round(us, 3), sources, place, kernel, origins=origins))
+        edges.append(Edge(verdict, ops, carries, runs * (read + written), round(us, 3), sources, place, kernel, origins=origins,
+                          scopes=(_scope(context, node, sources[0]), _scope(context, other, sources[1]))))
     return edges
 
 
-def answered(context: Context, edges: list[Edge], most: int) -> list[Edge]:
-    """The edges with what would have them fused: of those that are alike the first is tried, and the ``most`` costliest kinds."""
+def answered(context: Context, edges: list[Edge], most: int, of_pair: bool = False) -> list[Edge]:
+    """The edges with what would have them fused: of those that are alike the first is tried, and the ``most`` costliest kinds.
+
+    ``of_pair``: one edge was asked for, so that a plan of the whole program confirms its fix.
+    """
     engine = context.costs.engine
     if engine is None:
         return edges
     found: dict[int, Answer] = {}
     for group in folded(edges)[:most]:
         if group[0].is_apart and not group[0].verdict.recorded:
-            answer = engine.answer(group[0].verdict)
+            answer = engine.confirmed(group[0].verdict) if of_pair else engine.answer(group[0].verdict)
             found.update((id(edge), answer) for edge in group)
     return [replace(edge, answer=found[id(edge)]) if id(edge) in found else edge for edge in edges]
 
@@ -142,6 +148,11 @@ def _operator(context: Context, node: Node) -> str:
     path = context.module.scope(node) or (context.module.scope(node.bodies[0].root) if node.bodies[0].root is not None else "")
     names = split_scope(path.partition(";")[0])
     return f"fusion ({names[-1]})" if names else "fusion"
+
+
+def _scope(context: Context, node: Node | None, source: str) -> str:
+    """The scope of a node whose source is a line; empty otherwise."""
+    return "/".join(context.view.operator_scope(node)) if node is not None and ":" in source else ""
 
 
 def _source(context: Context, node: Node) -> str:

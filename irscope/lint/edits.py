@@ -101,8 +101,10 @@ def built(
     def absent(node: Node) -> Node:
         if node not in chosen and node.op is hlo.constant:
             return copy_node(builder, node, ())
-        builder.at = (node,)
-        return builder.param(hlo.parameter, node.type, node.name)
+        at, builder.at = builder.at, (node,)
+        param = builder.param(hlo.parameter, node.type, node.name)
+        builder.at = at  # what an edit builds after it has asked for a parameter stands for the node that it replaces
+        return param
 
     site = Site(builder, became, absent)
     changes = edit.changes if edit is not None else {}
@@ -120,5 +122,6 @@ def built(
             builder.at = (node,)
             became[node] = make(site)
     given = [site.new(node) for node in results]
+    builder.at = ()  # the tuple of the results stands for no node
     made.root = given[0] if len(given) == 1 else site.op(hlo.tuple, *given)
     return made if all(live(made)) else rewrite(made, lambda builder, node, operands: None)

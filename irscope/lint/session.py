@@ -176,7 +176,7 @@ class Session:
                     raise
                 missing = error
                 continue
-            report.edges += answered(context, edges_of(context, edges, kernels), ANSWERED)
+            report.edges += answered(context, edges_of(context, edges, kernels), ANSWERED, self.options.pair is not None)
         if missing is not None and not report.edges:
             raise missing
 

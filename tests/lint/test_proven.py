@@ -19,6 +19,8 @@ from irscope.lint.proven import Answer, Outcome, ProvenFix
 from irscope.lint.proven.site import RefusedEdge
 from irscope.lint.proven.table import TABLE
 from irscope.lint.proven.words import answer_lines, sentence
+from irscope.lint.rule import all_rules
+from irscope.lint.run import lint_context
 from irscope.lint.settings import Settings
 from irscope.lint.verdicts import answer
 from irscope.source import Severity
@@ -156,7 +158,7 @@ def refused_context(name: str) -> tuple[Answer, Context]:
 
 def test_the_fix_names_the_lines_of_the_program() -> None:
     _, found = refused(TWICE, "t a", "xla-cpu")
-    assert "tanh %t at net.py:7" in sentence(found) and "multiply %a at net.py:8" in sentence(found)
+    assert "tanh %t in mlp at net.py:7" in sentence(found) and "multiply %a in mlp at net.py:8" in sentence(found)
     assert found.fix is not None and found.fix.places == ("net.py:7", "net.py:8")
     assert found.fix.gained == (("t", "s"),)
 
@@ -168,3 +170,33 @@ def test_the_json_has_the_fix_as_data(tmp_path: Path, cli: Cli) -> None:
     (edge,) = json.loads(ran.stdout)["files"][0]["edges"]
     assert edge["fix"]["proven"] and edge["fix"]["candidate"] == "duplicate-behind-barrier"
     assert edge["fix"]["saves"]["kernels"] == 1 and edge["counterfactual"] == edge["fix"]["text"]
+
+
+def long(steps: int) -> str:
+    """The program ``twice`` with so many more operators, in several kernels, between its input and a summand."""
+    operators = {0: "sort({}), dimensions={{0}}, to_apply=less"}
+    chain = [f"c{n} = f32[64,64]{{1,0}} " + operators.get(n % 20, "sine({})").format(f"c{n - 1}" if n else "y") for n in range(steps)]
+    return TWICE.replace("y = f32[64,64]{1,0} parameter(1)\n", "y = f32[64,64]{1,0} parameter(1)\n  " + "\n  ".join(chain) + "\n").replace(
+        "add(s, y)", f"add(s, c{steps - 1})")
+
+
+@pytest.mark.parametrize("policy", ["xla-cpu", "xla-cpu@jaxlib-0.10.2"])
+def test_in_a_large_program_the_kernels_around_the_edge_are_planned_and_all_of_it_in_the_end(policy: str) -> None:
+    context = Context(irscope.load(long(200)).module(), Settings(policy))
+    (verdict, *_), _ = answer(context, ("t", "a"))
+    engine = context.costs.engine
+    assert engine is not None
+    around, whole = engine.answer(verdict).fix, engine.confirmed(verdict).fix
+    assert around is not None and not around.is_whole and around.nodes < 200
+    assert around.after[-1].startswith("%multiply = f32[64,64] multiply(")
+    assert whole is not None and whole.is_whole and (whole.key, whole.saves.kernels) == (around.key, around.saves.kernels)
+
+
+def test_a_finding_about_a_blocked_fusion_takes_its_help_from_the_same_trial() -> None:
+    program = PROGRAMS["scale-before-sum"]
+    context = Context(irscope.load(program.text).module(), Settings("xla-gpu"))
+    findings = [f for f in lint_context(context, all_rules()) if f.name == "reduce-epilogue"]
+    (verdict, *_), _ = answer(context, ("s", "m"))
+    assert context.costs.engine is not None
+    fix = context.costs.engine.answer(verdict)
+    assert fix.fix is not None and [finding.help for finding in findings] == [sentence(fix)]

@@ -9,7 +9,7 @@ from functools import cached_property
 from irscope.analysis.summary import source_line
 from irscope.analysis.values import in_library, written
 from irscope.fusion import EdgeVerdict, Policy, compiler_of, policy_for
-from irscope.fusion.policy import WithOptions
+from irscope.fusion.policy import FromSource, WithOptions
 from irscope.graph import Graph, Node
 from irscope.lint.claims import CANNOT
 from irscope.lint.edits import Edit
@@ -24,10 +24,10 @@ from irscope.lint.proven.trial import Pair, Scope, Standing, became, edited, pla
 from irscope.lint.regions import Surroundings
 from irscope.lint.view import ModuleView
 
-WHOLE = 400
+WHOLE = 150
 """Operators up to which a trial plans all of a program; of larger ones it plans the kernels around the edge."""
 TIMES = 2
-"""Trials plan at most so many times the operators of the program..."""
+"""Trials take at most so many times the plan of the program: measured, what they plan in parts takes up to a seventh more..."""
 AT_LEAST = 1000
 """...or so many, where it is small: about a third of a second of XLA's rewriting and fusion."""
 LIBRARY_CALLS = ("library-call", "extern-kernel")
@@ -46,10 +46,15 @@ class Engine:
     def __init__(self, view: ModuleView, planned: Planned, machine: Machine, runs: Callable[[Graph], float]) -> None:
         self.view, self.planned, self.machine, self.runs = view, planned, machine, runs
         self.compiler = compiler_of(planned.policy)
-        self.budget = self.left = max(AT_LEAST, (TIMES - 1) * self.size)  # an option of the compiler takes one more plan
+        self.budget = self.left = max(AT_LEAST, int(self._times * self.size))
         self._answers: dict[Pair, Answer] = {}
         self._scopes: dict[Graph, Surroundings] = {}
         self._before: dict[tuple[Graph, tuple[Node, ...]], Standing | None] = {}
+
+    @property
+    def _times(self) -> float:
+        """How many times the program trials may plan: an option of the compiler takes a plan more."""
+        return TIMES - 1.25 if isinstance(self._policy, WithOptions) else TIMES - 0.25
 
     @cached_property
     def size(self) -> int:
@@ -66,6 +71,20 @@ class Engine:
         """The nodes of the module whose values lie in memory: inputs, and what kernels write."""
         outputs = (traced(node, self.home) for plan in self.planned.plans for group in plan.groups for node in group.outputs)
         return {node for node in outputs if node is not None} | {p for graph in self.view.graphs for p in graph.params}
+
+    def confirmed(self, verdict: EdgeVerdict) -> Answer:
+        """The same as :meth:`answer`; a fix that was proven around the edge is planned once more with all of the program."""
+        found = self.answer(verdict)
+        fix, edge = found.fix, self.edge_of(verdict)
+        if fix is None or fix.is_whole or edge is None:
+            return found
+        proposal = next(one for one in proposals(edge) if one.candidate.key == fix.key)
+        graph = edge.graph
+        whole = self._tried(edge, proposal, Scope(self.view.module, graph, graph.nodes, [graph.result()], True))
+        if isinstance(whole, ProvenFix):
+            return replace(found, fix=whole)
+        failed = () if whole is None else (Attempt(fix.key, proposal.candidate.name, whole),)
+        return replace(found, fix=None, attempts=(*found.attempts, *failed)) if failed else found
 
     def answer(self, verdict: EdgeVerdict, reserve: float = 0.0) -> Answer:
         """What would have the edge of a verdict fused, or what was tried in vain. ``reserve``: the share of the budget to leave."""
@@ -148,10 +167,10 @@ class Engine:
     def _all(self) -> Standing:
         """The plan of the whole program as it is, through the rewriting of the policy's compiler."""
         policy, module = self._policy, self.view.module
-        if isinstance(policy, WithOptions) and not policy.rewrites(module):
-            plans = policy.plan_changed(module, self.planned.device)
-            return standing(Planned.of(module, plans, self.planned.policy), self.home, self.machine)
-        return standing(self.planned, self.home, self.machine)
+        if isinstance(policy, FromSource) and policy.rewrites(module, self.planned.device):
+            return standing(self.planned, self.home, self.machine)
+        plans = plan_changed(module, self.planned.policy, self.planned.device)
+        return standing(Planned.of(module, plans, self.planned.policy), self.home, self.machine)
 
     @cached_property
     def _policy(self) -> Policy:
@@ -170,15 +189,17 @@ class Engine:
             found.append((flag, does, standing(Planned.of(self.view.module, plans, self.planned.policy), self.home, self.machine)))
         return found
 
-    def _tried(self, edge: RefusedEdge, proposal: Proposal) -> ProvenFix | Outcome | None:
-        """The fix that a candidate is, or why it is none; None where it does not fit into the budget."""
+    def _tried(self, edge: RefusedEdge, proposal: Proposal, whole: Scope | None = None) -> ProvenFix | Outcome | None:
+        """The fix that a candidate is, or why it is none; None where it does not fit into the budget. ``whole`` is tried all the same."""
         edit = proposal.edit
-        scope = self._scope(edge, edit)
+        scope = whole or self._scope(edge, edit)
         pair = edge.producer, edge.consumer
         key = scope.graph, tuple(scope.nodes)
-        if self.left < scope.size * (1 if key in self._before else 2):
+        if whole is None and self.left < scope.size * (1 if key in self._before else 2):
             return None
-        before = self._before[key] if key in self._before else self._before.setdefault(key, self._standing(scope, None))
+        if key not in self._before:
+            self._before[key] = self._all if whole is not None else self._standing(scope, None)
+        before = self._before[key]
         after = self._standing(scope, edit)
         if before is None or after is None:
             return Outcome.UNPLANNED
@@ -244,10 +265,10 @@ class Engine:
         return line if line and not in_library(line) else ""
 
     def _called(self, node: Node) -> str:
-        """A node for a sentence: ``multiply %mul.3 at model.py:12``."""
+        """A node for a sentence: ``multiply %mul.3 in layer_0/mlp at model.py:12``."""
         source = written(node)
-        line = self._line(node)
-        return f"{source.op.name} %{source.name}" + (f" at {line}" if line else "")
+        line, scope = self._line(node), "/".join(self.view.operator_scope(source))
+        return f"{source.op.name} %{source.name}" + (f" in {scope}" if scope else "") + (f" at {line}" if line else "")
 
 
 def _names(pair: Pair) -> tuple[str, str]:

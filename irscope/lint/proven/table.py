@@ -19,8 +19,8 @@ class Candidate:
     """A change that may have an edge fused.
 
     ``name`` is a noun phrase for a sentence ("tried: ..."), ``how`` the instruction in the terms of each framework (``jax``, ``torch``,
-    ``relay``; "" for all others), with ``{p}`` and ``{c}`` for the two ends and ``{x}`` for what is replaced. ``change`` returns the edit, or None where it does not apply.
-    ``rules`` are the reasons of refusal that it may remove, by compiler or for all.
+    ``relay``; "" for all others), with ``{p}`` and ``{c}`` for the two ends and ``{x}`` for what is replaced. ``change`` returns the edit,
+    or None where it does not apply. ``rules`` are the reasons of refusal that it may remove, by compiler or for all.
     """
 
     key: str
@@ -163,7 +163,7 @@ class Proposal:
 
 
 def proposals(edge: RefusedEdge) -> Iterator[Proposal]:
-    """The candidates that apply to an edge, in the order of the table; of an edge that is a path in the text, to the first step that fits."""
+    """The candidates that apply to an edge, in the order of the table; of an edge that is a path in the text, to its first step."""
     steps = list(edge.steps())
     for candidate in TABLE:
         if candidate.answers(edge.compiler, edge.rule):

@@ -154,7 +154,8 @@ def _edge(group: list[Edge], policy: str) -> list[str]:
     lines = [f"  {' -> '.join(names)}  fused: {verdict.fused}  ({verdict.graph.name})"]
     cost = costs(group)
     what = ", ".join(part for part in (edge.carries, f"costs at most {cost}" if cost else "") if part)
-    ends = " -> ".join(f"{op} at {source}" if source else op for op, source in zip(edge.ops, edge.sources, strict=True))
+    ends = " -> ".join(op + (f" in {scope}" if scope else "") + (f" at {source}" if source else "")
+                       for op, scope, source in zip(edge.ops, edge.scopes, edge.sources, strict=True))
     if edge.is_apart and (what or any(edge.sources)):
         lines.append("      " + "; ".join(part for part in (ends if all(edge.ops) else "", what) if part))
     if verdict.reason:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from irscope.fusion import change_words
 from irscope.lint.edges import folded
+from irscope.lint.proven.words import sentence
 from irscope.lint.report import FileReport, Report
 from irscope.lint.reporters.full import apart_words, columns, costs, lifted, savings
 from irscope.source import Finding, Severity
@@ -62,6 +63,7 @@ def _edges(file: FileReport, policy: str, of_pair: bool) -> str:
         verdict = edge.verdict
         why = _cell(verdict.reason or verdict.cause or (f"in {edge.kernel.describe()}" if edge.kernel is not None else ""))
         why += f"<br>releases differ: {change_words(verdict.releases)}" if verdict.releases else ""
+        why += f"<br>fix: {_cell(sentence(edge.answer))}" if edge.answer is not None and edge.answer.fix is not None else ""
         ends = zip(verdict.names, edge.sources, strict=True)
         first, second = (f"`%{_code(name)}` {_cell(source)}".rstrip() for name, source in ends)
         rows.append(f"| {first} | {second} | {verdict.fused} | {why} | {costs([edge])} |")
