@@ -40,11 +40,13 @@ CANNOT = (UserError, TypeFault)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Kernels, bytes of traffic and microseconds that a change saves (negative: adds)."""
+    """Kernels, bytes of traffic and microseconds that a change saves (negative: adds). ``least`` and ``most`` are the range of the time."""
 
     kernels: float
     bytes: float
     us: float
+    least: float = 0.0
+    most: float = 0.0
 
     @property
     def holds(self) -> bool:
@@ -53,12 +55,31 @@ class Claim:
 
     def times(self, n: float) -> Claim:
         """The claim if its graph runs ``n`` times."""
-        return Claim(self.kernels * n, self.bytes * n, self.us * n)
+        return Claim(self.kernels * n, self.bytes * n, self.us * n, self.least * n, self.most * n)
 
     @property
     def saves(self) -> dict[str, float]:
         """The claim as a finding's ``saves``; a change that costs something saves nothing of it."""
-        return {"us": round(max(0.0, self.us), 3), "bytes": max(0.0, self.bytes), "kernels": max(0.0, self.kernels)}
+        saves = {"us": round(max(0.0, self.us), 3), "bytes": max(0.0, self.bytes), "kernels": max(0.0, self.kernels)}
+        return saves | ({"us_least": round(self.least, 3), "us_most": round(self.most, 3)} if self.us > 0 and self.most > 0 else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Kernels, bytes and microseconds of a plan: on machines with dear memory and with dear arithmetic, and on the machine itself."""
+
+    kernels: float
+    bytes: float
+    us: tuple[float, ...]
+
+    def less(self, after: Cost, machine: Machine) -> Claim:
+        """What a change saves; no time where one of the machines loses by it."""
+        gains = [mine - its for mine, its in zip(self.us, after.us, strict=True)]
+        central = gains[-1]
+        fewer, less = self.kernels - after.kernels, self.bytes - after.bytes
+        if central <= 0 or min(gains) <= 0:
+            return Claim(fewer, less, min(0.0, central))
+        return Claim(fewer, less, central, min(central / machine.fast, *gains), max(central * machine.slow, *gains))
 
 
 class Claims:
@@ -72,7 +93,7 @@ class Claims:
         self._surroundings: dict[Graph, Surroundings | None] = {}
         self._numbering = Numbering(ALIKE)
         self._known: dict[object, Claim | None] = {}
-        self._before: dict[object, Claim] = {}
+        self._before: dict[object, Cost] = {}
         self._large = 0
 
     def of(self, graph: Graph, users: list[list[Node]], edit: Edit) -> Claim | None:
@@ -117,10 +138,10 @@ class Claims:
             before, after = self._before[key, tidy], self._costs(self._plan(region, edit, tidy))
         except CANNOT:
             return None
-        return Claim(before.kernels - after.kernels, before.bytes - after.bytes, before.us - after.us)
+        return before.less(after, self.machine)
 
-    def _costs(self, planned: Planned) -> Claim:
-        return Claim(planned.kernels, planned.traffic, planned.us(self.machine))
+    def _costs(self, planned: Planned) -> Cost:
+        return Cost(planned.kernels, planned.traffic, tuple(planned.us(machine) for machine in (*self.machine.variants(), self.machine)))
 
     def _plan(self, region: Region, edit: Edit | None, tidy: bool) -> Planned:
         part = self.whole.module.derived()

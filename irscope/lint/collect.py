@@ -25,11 +25,11 @@ def found_by(context: Context, rule: type[Rule]) -> list[Finding]:
         return []
     found = merged(context, rule.found_in(context))
     if rule.only_gains:
-        found = [finding for finding in found if _gains(finding)]
+        found = [finding for finding in found if gains(finding)]
     return [_cut(context, finding) for finding in found]
 
 
-def _gains(finding: Finding) -> bool:
+def gains(finding: Finding) -> bool:
     """Whether the fix saves time and also a kernel or traffic, instead of only speeding up arithmetic in the same kernel."""
     saves = finding.saves or {}
     return saves.get("us", 0.0) > 0 and (saves["bytes"] > 0 or saves["kernels"] > 0)
@@ -80,7 +80,8 @@ def _one(same: list[Finding]) -> Finding:
     more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
     saves = None
     if any(finding.saves for finding in same):
-        saves = {key: round(sum((f.saves or {}).get(key, 0.0) for f in same), 3) for key in ("us", "bytes", "kernels")}
+        keys = dict.fromkeys(key for f in same for key in f.saves or ())
+        saves = {key: round(sum((f.saves or {}).get(key, 0.0) for f in same), 3) for key in keys}
     if isinstance(first, RuleFinding):
         first.verdicts = tuple(verdict for finding in same if isinstance(finding, RuleFinding) for verdict in finding.verdicts)
     return replace(first, notes=(*first.notes, Note(f"the same operator of the program, also at {names}{more}")), saves=saves)

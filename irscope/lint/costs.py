@@ -74,8 +74,8 @@ class Costs:
 
     @property
     def sized(self) -> Planned | None:
-        """The plan, if all sizes are known: time and traffic are known for no other."""
-        return self.planned if self.planned is not None and self.planned.unsized is None else None
+        """The plan, if all sizes are known and a table says what the device takes: time and traffic are known for no other."""
+        return self.planned if self.planned is not None and self.planned.unsized is None and self.settings.has_table else None
 
     @cached_property
     def stored(self) -> set[Node]:
@@ -125,8 +125,11 @@ class Costs:
             return None
         if tidied and self.claims is not None and self.claims.tidies:
             return {"us": 0.0, "bytes": 0.0, "kernels": 0.0}
+        if not self.settings.has_table:
+            return None
         if isinstance(change, Edit):
             claim = self.claim(graph, change)
             return claim.saves if claim is not None else None
         us = self.machine.move_us(change["bytes"], 0.0) + change["kernels"] * self.machine.launch(self.settings.policy)
-        return {**change, "us": round(us, 3)}
+        range_ = {"us_least": round(us / self.machine.fast, 3), "us_most": round(us * self.machine.slow, 3)} if us > 0 else {}
+        return {**change, "us": round(us, 3), **range_}

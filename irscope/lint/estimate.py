@@ -6,25 +6,32 @@ from math import log2
 
 from irscope.analysis.calls import is_fusion
 from irscope.analysis.cost import is_free
+from irscope.fusion import compiler_of
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.machine import Machine
+from irscope.lint.xla_cpu_work import REDUCED, call_work, element_weight, window_work
 from irscope.ops.sets import hlo, relay
 
 SORTS = hlo("sort topk") | relay("sort topk")
 GATHERS = hlo("gather") | relay("gather")
 SCATTERS = hlo("scatter select-and-scatter") | relay("scatter")
 COMPARED = 1750.0
-"""Additions that one comparison of a sort costs: it branches on data, and no vector unit helps. XLA's CPU sort took 82 ms for 64 rows of
-8192, 12 ns for each of the 13 comparisons of an element."""
+"""Additions that one comparison of a sort costs, at the rate of the ``cpu`` table: 12 ns. It branches on data, and no vector unit helps.
+XLA's CPU sort took 82 ms for 64 rows of 8192, 12 ns for each of the 13 comparisons of an element; on a Xeon with half the rate, 11.4 ns."""
+COMPARED_US = 0.012
+"""The same in microseconds, where the host waits for its kernels: cores differ less in branches than in vectors."""
 SCATTERED = 4.0
 """Bytes that are moved for each byte that a gather or scatter wants: a line of the cache holds sixteen numbers, and neighbours help."""
 
 
 class Works:
-    """The time of nodes' arithmetic on one machine, in microseconds; each node is computed once."""
+    """The time of nodes' arithmetic on one machine, in microseconds; each node is computed once.
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    Under ``xla-cpu`` operators take what XLA's loops and library calls take (:mod:`irscope.lint.xla_cpu_work`).
+    """
+
+    def __init__(self, machine: Machine, policy: str = "") -> None:
+        self.machine, self.by_xla = machine, compiler_of(policy) == "xla-cpu"
         self._bodies: dict[Graph, float] = {}
         self._nodes: dict[Node, float] = {}
 
@@ -51,17 +58,29 @@ class Works:
         first = node.operands[0].type if node.operands else node.type
         of = first if isinstance(first, TensorType) else None
         if node.op.work == "contraction" and node.op.cost is not None:
-            return self.machine.product_us(float(node.op.cost(node)), of.dtype.name if of is not None else "f32")
+            us = self.machine.product_us(float(node.op.cost(node)), of.dtype.name if of is not None else "f32")
+            return us + (self.machine.vector_us(call_work(node)) if self.by_xla else 0.0)
         elements = _elements(node)
         bits = of.dtype.bits if of is not None else 32
         if node.op in SORTS:
             # Indices that are moved along are not compared.
             keys = max((leaf.elements for leaf in node.type.leaves() if isinstance(leaf, TensorType)), default=0)
-            return self.machine.vector_us(keys * max(1.0, log2(max(2, _longest(of)))) * COMPARED, bits)
+            compared = keys * max(1.0, log2(max(2, _longest(of))))
+            if self.machine.overlaps:
+                return self.machine.vector_us(compared * COMPARED, bits)
+            return compared * COMPARED_US * max(1.0, bits / 32)
+        window = window_work(node) if self.by_xla else None
+        if window is not None:
+            return self.machine.vector_us(window, bits)
         if node.op.kind in (Kind.ELEMENTWISE, Kind.REDUCTION) or node.op.cost is not None:
             flops = float(node.op.cost(node)) if node.op.cost is not None and node.op.kind is not Kind.ELEMENTWISE else elements
-            return self.machine.vector_us(flops * node.op.weight, bits)
+            return self.machine.vector_us(flops * (self._weight(node) if self.by_xla else node.op.weight), bits)
         return 0.0
+
+    def _weight(self, node: Node) -> float:
+        """Additions for one element in a loop that XLA emits."""
+        known = element_weight(node) if node.op.kind is Kind.ELEMENTWISE else REDUCED if node.op.kind is Kind.REDUCTION else None
+        return float(node.op.weight) if known is None else known
 
 
 def scattered(node: Node) -> float:

@@ -89,7 +89,7 @@ class Evidence:
 
     @cached_property
     def _works(self) -> Works:
-        return Works(self.context.costs.machine)
+        return Works(self.context.costs.machine, self.context.settings.policy)
 
     def _own(self, node: Node, graph: Graph) -> Node | None:
         """The node of the text that a node of a plan stands for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +13,8 @@ from irscope.fusion import compiler_of
 from irscope.source import UserError, did_you_mean
 
 BUILT_IN = ("cpu", "h100", "a100", "b200")
+DEAR = 2.0
+"""How much of one resource a machine may lack beside the others: server cores of one bandwidth differ by two in their arithmetic."""
 PLAIN = ("dispatch_us", "launch_us", "read_gbs", "write_gbs", "vector_gflops")
 """Keys of a table that hold one number."""
 DEFAULT = "cpu"
@@ -34,6 +36,7 @@ class Machine:
     before it works (``policy_launch_us``: the same in the programs of one policy's compiler), ``overlaps`` whether the host calls the next
     operator while kernels run. ``vector_gflops`` are additions and
     multiplications, ``matrix_gflops`` products by the element type of their operands. ``sources`` says of each number where it comes from.
+    A saving may be ``fast`` times smaller than estimated, and ``slow`` times larger.
     """
 
     name: str
@@ -48,6 +51,15 @@ class Machine:
     policy_launch_us: Mapping[str, float] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
     overlaps: bool = False
+    fast: float = 1.0
+    slow: float = 1.0
+
+    def variants(self) -> tuple[Machine, Machine]:
+        """The table of a machine with dear memory, and of one with dear arithmetic: a saving that only one of them has is not certain."""
+        caches = tuple(Cache(level.bytes, level.gbs / DEAR) for level in self.caches)
+        memory = replace(self, read_gbs=self.read_gbs / DEAR, write_gbs=self.write_gbs / DEAR, caches=caches)
+        products = {dtype: rate / DEAR for dtype, rate in self.matrix_gflops.items()}
+        return memory, replace(self, vector_gflops=self.vector_gflops / DEAR, matrix_gflops=products)
 
     def launch(self, policy: str) -> float:
         """What a kernel costs before it works, in the programs of a policy's compiler."""
@@ -101,7 +113,7 @@ def _built_in(name: str) -> Machine:
 
 def _read(given: dict[str, object], name: str, where: str, base: Machine | None) -> Machine:
     """The table of a file; what it does not say is that of ``base``."""
-    known = ("title", "overlaps", "caches", "matrix_gflops", *PLAIN)
+    known = ("title", "overlaps", "caches", "matrix_gflops", "fast", "slow", *PLAIN)
     for key in given:
         if key not in known:
             raise UserError(f"{where} has no key {key!r}", did_you_mean(key, known) or f"known are {', '.join(known)}, and base")
@@ -130,8 +142,14 @@ def _read(given: dict[str, object], name: str, where: str, base: Machine | None)
     overlaps = given.get("overlaps", base.overlaps if base is not None else False)
     if not isinstance(overlaps, bool):
         raise UserError(f"{where}: overlaps is {overlaps!r}", "it takes true or false")
+    range_ = {}
+    for key in ("fast", "slow"):
+        default = getattr(base, key) if base is not None else 1.0
+        range_[key], sources[key] = _number(given[key], f"{where}: {key}", where) if key in given else (default, sources.get(key, ""))
+        if range_[key] < 1:
+            raise UserError(f"{where}: {key} is {range_[key]:g}", "it takes a factor of 1 or more")
     return Machine(
-        name, title, **numbers, matrix_gflops=products, caches=caches, policy_launch_us=launch, sources=sources, overlaps=overlaps
+        name, title, **numbers, matrix_gflops=products, caches=caches, policy_launch_us=launch, sources=sources, overlaps=overlaps, **range_
     )
 
 

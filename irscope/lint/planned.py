@@ -204,7 +204,7 @@ class Planned:
     def us(self, machine: Machine) -> float:
         """The estimated time of one run on a machine: all kernels one after the other, loops by their trips, of branches the longest."""
         if self._timed is None or self._timed[0] is not machine:
-            works = Works(machine)
+            works = Works(machine, self.policy)
             self._timed = (machine, self._in_one_run(lambda plan: self._plan_us(plan, works)))
         return self._timed[1]
 

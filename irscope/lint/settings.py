@@ -40,8 +40,16 @@ class Settings:
         """The policy without its release."""
         return compiler_of(self.policy)
 
+    @property
+    def has_table(self) -> bool:
+        """Whether a table says what the device takes: not for a GPU of a target text, unless a machine is named."""
+        return bool(self.machine) or self.compiler != "xla-gpu" or self.device is None or self.device.lower() in BUILT_IN
+
     def table(self) -> Machine:
-        """The machine's table: the one that is named, else that of the policy's device, else one core. UserError where there is none."""
+        """The machine's table: the one that is named, else that of the policy's device, else one core. UserError where there is none.
+
+        For a device without a table it is that of an H100, whose times nothing may claim (:attr:`has_table`).
+        """
         if self.machine:
             return machine_named(self.machine)
         if self.compiler == "xla-gpu":

@@ -19,7 +19,7 @@ Axis = tuple[int, int]
 def with_small(wide: Node, reader: Node) -> Edit | None:
     """The small operand in a broadcast's place, where that can be said: for the caller, in a sort, and in a product.
 
-    The product may read the broadcast through a reshape that merges the repeats into a batch, as ``jnp.repeat`` leaves it.
+    The product may read the broadcast through a reshape that merges the repeats into a batch or into rows, as ``jnp.repeat`` leaves it.
     """
     small = wide.operands[0]
     if reader is wide:
@@ -73,11 +73,14 @@ def _product_over(wide: Node, dot: Node) -> _Product | None:
     )
     if operands[side] is not wide:
         merged = _merged(dims(wide), dims(operands[side]))
-        if merged is None or merged not in found.batches[side]:
+        if merged is None or merged in found.summed[side]:
             return None
-        place = found.batches[side].index(merged)
-        for one in (0, 1):
-            _split(found, one, found.batches[one][place], dims(wide)[merged])
+        if merged in found.batches[side]:
+            place = found.batches[side].index(merged)
+            for one in (0, 1):
+                _split(found, one, found.batches[one][place], dims(wide)[merged])
+        else:
+            _split(found, side, merged, dims(wide)[merged])
     kept = Broadcast.of(wide).dimensions
     return None if any(d not in kept for d in found.summed[side]) else found
 

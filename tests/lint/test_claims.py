@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 import irscope
 from irscope.graph import Module, Node
-from irscope.lint.claims import Claim, Claims, tidied
+from irscope.lint.claims import Claim, Claims, Cost, tidied
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site, built, together
 from irscope.lint.machine import machine_named
@@ -296,3 +297,44 @@ def test_kernels_of_thousands_of_nodes_are_not_planned_again_and_again(monkeypat
     assert found[0] is not None and found[-1] is None
     assert len(tried) == 20_000 // made[0]
     assert len(made) == len(tried) + 1
+
+
+def test_a_saving_has_a_range_and_none_where_one_of_the_machines_loses() -> None:
+    machine = replace(machine_named("cpu"), fast=2.0, slow=3.0)
+    before, after = Cost(2, 100.0, (30.0, 40.0, 20.0)), Cost(1, 60.0, (10.0, 10.0, 10.0))
+    saves = before.less(after, machine).saves
+    assert saves == {"us": 10.0, "bytes": 40.0, "kernels": 1, "us_least": 5.0, "us_most": 30.0}
+    uncertain = before.less(Cost(1, 60.0, (31.0, 10.0, 10.0)), machine)
+    assert uncertain.saves == {"us": 0.0, "bytes": 40.0, "kernels": 1}
+
+
+def test_machines_differ_in_what_is_dear() -> None:
+    machine = machine_named("cpu")
+    memory, arithmetic = machine.variants()
+    assert memory.move_us(1e9, 0) == pytest.approx(2 * machine.move_us(1e9, 0))
+    assert memory.move_us(1000, 0) == pytest.approx(2 * machine.move_us(1000, 0))
+    assert (memory.product_us(1e6, "f32"), memory.vector_us(1e6)) == (machine.product_us(1e6, "f32"), machine.vector_us(1e6))
+    assert arithmetic.product_us(1e6, "f32") == pytest.approx(2 * machine.product_us(1e6, "f32"))
+    assert arithmetic.move_us(1000, 0) == machine.move_us(1000, 0)
+
+
+def test_nothing_is_claimed_for_a_device_without_a_table() -> None:
+    """Of a GPU that a target text describes, the table of an H100 says nothing."""
+    assert Settings("xla-gpu").has_table and Settings("xla-gpu", device="A100").has_table and Settings("xla-cpu").has_table
+    unknown = Settings("xla-gpu", device="targets/v100.txt")
+    assert not unknown.has_table and replace(unknown, machine="a100").has_table
+    module = irscope.load(ALONE, format="hlo").module()
+    costs = Context(module, Settings("xla-cpu")).costs
+    assert costs.total_us and costs.saves(module.main(), {"us": 0.0, "bytes": 8.0, "kernels": 1.0}, False)
+    costs.settings = unknown
+    assert costs.saves(module.main(), {"us": 0.0, "bytes": 8.0, "kernels": 1.0}, False) is None
+    assert Context(module, Settings("xla-cpu")).costs.settings.has_table
+
+
+ALONE = """HloModule m
+
+ENTRY e {
+  x = f32[64,64] parameter(0)
+  ROOT y = f32[64,64] tanh(x)
+}
+"""

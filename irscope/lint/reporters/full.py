@@ -101,12 +101,19 @@ def savings(saves: Mapping[str, float] | None) -> str:
     if saves.get("us"):
         percent = 100 * saves.get("share", 0.0)
         share = f" ({percent:{'.0f' if percent >= 9.5 else '.2g'}} % of all)" if percent else ""
-        parts.append(f"about {human_us(saves['us'])}{share}")
+        parts.append(f"about {human_us(saves['us'])}{_range(saves)}{share}")
     if saves.get("bytes"):
         parts.append(f"{human_bytes(saves['bytes'])} of traffic")
     if saves.get("kernels"):
         parts.append(f"{saves['kernels']:.0f} kernel{'s' if saves['kernels'] != 1 else ''}")
     return ", ".join(parts)
+
+
+def _range(saves: Mapping[str, float]) -> str:
+    """``, 1.5 to 10 us,``: the range of the time, where it is known."""
+    if not saves.get("us_most"):
+        return ""
+    return f", {human_us(saves['us_least'])} to {human_us(saves['us_most'])}"
 
 
 def _finding(finding: Finding) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Container
 from irscope.analysis.values import FILLS, number, written
 from irscope.graph import Graph, Kind, Node
 from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint.collect import gains
 from irscope.lint.rules.cast_between import CastBetween
 from irscope.lint.rules.reshape_or_transpose_between import ReshapeOrTransposeBetween
 from irscope.ops import hlo
@@ -130,15 +131,15 @@ class ActivationAfterMovement(Rule):
     def check(self, context: Context) -> Findings:
         if context.view.optimised:
             return
-        gains = (*CastBetween.found_in(context), *ReshapeOrTransposeBetween.found_in(context))
-        priced = {(found.graph, found.node): found.saves for found in gains if found.saves is not None}
+        others = (*CastBetween.found_in(context), *ReshapeOrTransposeBetween.found_in(context))
+        priced = {(found.graph, found.node): found for found in others if found.saves is not None}
         for first, graph in context.view.primitives(*BETWEEN):
             place = _place(context, graph, first)
             if place is None:
                 continue
             anchor, _, active = place
-            saves = next((priced[key] for node in (first, *place[1:]) if (key := (graph.name, node.name)) in priced), None)
-            if saves is not None and saves["us"]:
+            other = next((priced[key] for node in (first, *place[1:]) if (key := (graph.name, node.name)) in priced), None)
+            if other is not None and gains(other):
                 continue
             fact = self.finding(
                 context, first,
@@ -147,7 +148,7 @@ class ActivationAfterMovement(Rule):
                 notes=(Note(f"%{anchor.name} is here", anchor.loc), Note(f"%{active.name} is here", active.loc)),
                 help=f"apply the activation first, and {first.op.name} its result",
             )
-            fact.saves = dict(saves) if saves is not None else None
+            fact.saves = dict(other.saves) if other is not None and other.saves is not None else None
             yield fact
 
 

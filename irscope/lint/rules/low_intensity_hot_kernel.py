@@ -113,7 +113,7 @@ ENTRY e {
         planned, machine = context.costs.planned, context.costs.machine
         if planned is None or not context.costs.total_us:
             return
-        works = Works(machine)
+        works = Works(machine, context.settings.policy)
         plan = planned.plans[-1]
         for group in plan.groups:
             if not group.outputs:
