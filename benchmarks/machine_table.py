@@ -23,7 +23,8 @@ MEMORY = 256 * 1024 * 1024
 def seconds(call: Callable[[], object]) -> float:
     """The CPU time of a call that a tenth of the calls is faster than."""
     call()
-    times, end = [], time.perf_counter() + SECONDS
+    times: list[float] = []
+    end = time.perf_counter() + SECONDS
     while time.perf_counter() < end or len(times) < 5:
         began = time.process_time()
         call()
