@@ -77,7 +77,7 @@ class Cost:
         gains = [mine - its for mine, its in zip(self.us, after.us, strict=True)]
         central = gains[-1]
         fewer, less = self.kernels - after.kernels, self.bytes - after.bytes
-        if central <= 0 or min(gains) <= 0:
+        if central <= 0 or min(gains) < 0:
             return Claim(fewer, less, min(0.0, central))
         return Claim(fewer, less, central, min(central / machine.fast, *gains), max(central * machine.slow, *gains))
 

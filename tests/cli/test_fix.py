@@ -35,7 +35,7 @@ def test_without_a_file_the_program_goes_to_standard_output(cli: Cli, samples: P
     told = cli("lint", samples / "wasteful.pre.hlo", "--fix", "--isolated")
     assert told.exit_code == 1
     assert told.stdout.startswith("HloModule ")
-    assert "ALG002 1; left: DTY001 1, DTY003 1" in told.stderr
+    assert "ALG002 1; left: BRD007 1, DTY001 1, DTY003 1, DTY004 1, FUS002 1" in told.stderr
 
 
 def test_what_no_pass_mends_is_said(cli: Cli, samples: Path) -> None:

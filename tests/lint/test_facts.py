@@ -120,3 +120,24 @@ def test_a_broadcast_in_registers_costs_nothing_and_one_in_memory_its_bytes() ->
     fact = facts("relay", OTHERS["BRD007 a bias"])["BRD007"]
     assert fact.saves is not None and fact.saves["us"] == 0
     assert "none of it written to memory" in fact.message
+
+
+STORED = """HloModule m
+
+ENTRY e {
+  x = f32[512,1024] parameter(0)
+  s = f32[512] parameter(1)
+  b = f32[512,1024] broadcast(s), dimensions={0}
+  r = f32[512,1024] add(x, b)
+  w = f32[1024,512] parameter(2)
+  d = f32[512,512] dot(b, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = (f32[512,1024], f32[512,512]) tuple(r, d)
+}
+"""
+
+
+def test_a_broadcast_that_a_product_reads_from_memory_costs_a_write_and_a_read() -> None:
+    fact = facts("hlo", STORED)["BRD002"]
+    assert fact.saves is not None
+    assert (fact.saves["bytes"], fact.saves["kernels"]) == (2 * 512 * 1024 * 4, 1)
+    assert fact.saves["us"] > 0

@@ -127,7 +127,7 @@ class ConcatBlocks(Rule):
             f"{len(node.operands)} pieces ({human_bytes(size(node))}) are concatenated for %{reader.name} ({reader.op.name}){more}",
             notes=(Note(f"%{reader.name} works on the whole", reader.loc),),
             help=help,
-            saves=edit or saving(bytes=2.0 * size(node), kernels=1.0),
+            saves=edit or (saving(bytes=2.0 * size(node), kernels=1.0) if _cut_from(node) is None else None),
         ).with_severity(self.severity if edit is not None else Severity.INFO)
 
 
@@ -161,8 +161,8 @@ def _moved(node: Node, source: Node, merged: bool) -> Make | None:
             runs.append((begin, end))
     if len(runs) <= MANY and merged:
         return None
-    if len(runs) > MANY and sum(end - begin for begin, end in runs) != whole[axis]:
-        return None
+    if len(runs) > MANY and (len(runs) != whole[axis] or any(end - begin != 1 for begin, end in runs)):
+        return None  # wide pieces in another order: measured, XLA's reverse or gather of their reshape takes longer than the pieces
     return partial(_rebuilt, node, source, axis, runs)
 
 
