@@ -138,7 +138,7 @@ class ShowResult(Viewable):
             yield from self.folder.lines(self.choices[0].survey, paint)
         if self.log is not None:
             yield from (*log_lines(self.log, paint, mine.everything), "", *self.changes, *([""] if self.changes else []))
-        options = ScreenOptions(mine.depth, mine.by, mine.everything, open_ended, mine.graph is not None)
+        options = ScreenOptions(mine.depth, mine.by, mine.everything, open_ended, mine.graph is not None, mine.ops)
         for i, choice in enumerate(self.choices):
             if i:
                 yield ""
@@ -180,6 +180,8 @@ def _consistent(options: ShowOptions) -> None:
     """Raise UserError for incompatible options."""
     if options.policy is None and options.device is not None:
         raise UserError(f"--device {options.device} says nothing without a policy", "--policy xla-gpu")
+    if options.ops and options.view is not View.TREE:
+        raise UserError("--ops lets a tree end in operators", "without -o, or --format tree")
     if options.numbers is not None and options.view is not View.HTML:
         raise UserError("--numbers shows numbers on a page", "-o FILE.html")
     if options.policy is None:
