@@ -39,6 +39,8 @@ else:  # needed for some views and options only
     bind = LazyModule("irscope.expand.bind")
     drawing, html = LazyModule("irscope.render.drawing"), LazyModule("irscope.render.html")
 
+MAX_NUMBERS = 64 << 20
+"""Bytes of a file of numbers that is put into a page; a larger one can be opened on the page itself."""
 PLAIN = Paint(120, False, True)
 """Without colours, 120 columns wide."""
 
@@ -117,7 +119,7 @@ class ShowResult(Viewable):
 
     def _numbers(self) -> list[tuple[str, str]]:
         path = self.options.numbers
-        return [(os.path.basename(path), read_bytes(path).decode("utf-8", "replace"))] if path is not None else []
+        return [(os.path.basename(path), read_bytes(path, MAX_NUMBERS).decode("utf-8", "replace"))] if path is not None else []
 
     def _plans(self, watch: Watcher) -> list[KernelPlan]:
         with watch.stage("planning"):

@@ -3,22 +3,33 @@
 // Of one policy and one graph: the kernels of each node, and the numbers of the unfused edges by their ends.
 class GraphPlan {
   constructor(plan, g) {
-    const columns = plan.graphs[g.name] || { kernels: [], of: {} }, at = plan.in.indexOf(g.name);
+    const columns = plan.graphs[g.name] || { kernels: [], of: {} };
     this.plan = plan;
     this.kernels = columns.kernels;
     this.of = columns.of;
     this.n = g.n;
     this.byEnds = new Map();
-    plan.edges.forEach((row, i) => {
-      const [graph, producer, consumer] = row;
-      if (graph !== at || producer < 0) return;
-      const key = producer * g.n + consumer;
+    for (const i of edgesIn(plan, g.name)) {
+      const key = plan.edges[i][1] * g.n + plan.edges[i][2];
       if (this.byEnds.has(key)) this.byEnds.get(key).push(i);
       else this.byEnds.set(key, [i]);
-    });
+    }
   }
   kernelsOf(v) { return this.of[v] || []; }
   stored(producer, consumer) { return this.byEnds.get(producer * this.n + consumer); }
+}
+
+// The numbers of the edges whose ends are nodes of a graph.
+function edgesIn(plan, name) {
+  if (!plan.byGraph) {
+    plan.byGraph = new Map();
+    plan.edges.forEach(([at, producer], i) => {
+      if (producer < 0) return;
+      if (!plan.byGraph.has(plan.in[at])) plan.byGraph.set(plan.in[at], []);
+      plan.byGraph.get(plan.in[at]).push(i);
+    });
+  }
+  return plan.byGraph.get(name) || [];
 }
 
 // An unfused edge in words; the columns are those of page_plans.py.

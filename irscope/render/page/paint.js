@@ -156,13 +156,12 @@ function box(c, item, theme, scale) {
   item.lines.forEach((line, i) => c.fillText(line, item.x, top + 29 + i * 13));
 }
 
+// Shows all, however small.
 function fit() {
   const canvas = $("canvas"), { width, height } = page.view;
-  page.scale = Math.min(1.2, Math.max(0.02, Math.min(canvas.clientWidth / (width + 20), canvas.clientHeight / (height + 20))));
-  // A long chain would shrink to a thread: begin at its top instead, at a size that can be read.
-  if (page.scale < 0.35) { page.scale = Math.min(0.6, Math.max(0.35, canvas.clientWidth / (width + 20))); page.y = 10; }
-  else page.y = (canvas.clientHeight - height * page.scale) / 2;
+  page.scale = Math.min(1.2, Math.max(0.01, Math.min(canvas.clientWidth / (width + 20), canvas.clientHeight / (height + 20))));
   page.x = (canvas.clientWidth - width * page.scale) / 2;
+  page.y = (canvas.clientHeight - height * page.scale) / 2;
   draw();
 }
 
