@@ -49,8 +49,8 @@ def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS
     left = paint.width - widest - tail - 2
     for row, figure in zip(rows, figures, strict=True):
         where = _source(row, source) if source is not None and row.prefix and left >= SOURCED else ""
-        line = _line(row, f"{figure:<{tail}}" if where else figure.rstrip(), widest, paint).rstrip()
-        yield f"{line}  {paint.link(paint(short(where, left), 'dim'), where)}" if where else line
+        line = _line(row, f"{figure:<{tail}}" if where else figure.rstrip(), widest, paint)
+        yield f"{line}  {paint.link(paint(short(where, left), 'dim'), where)}" if where else line.rstrip()
 
 
 def _source(row: _Row, source: Callable[[Section], str]) -> str:
