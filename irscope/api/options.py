@@ -126,7 +126,8 @@ class View(Enum):
 class ShowOptions(InputOptions):
     """What :func:`irscope.show` shows. ``radius`` counts edges from ``around``, ``depth`` levels of the tree, ``width`` columns.
 
-    At most one of ``around``, ``between`` and ``where`` is given. ``policy`` and ``device`` are for drawings and pages.
+    At most one of ``around``, ``between`` and ``where`` is given. ``policy`` and ``device`` are for drawings and pages, ``numbers`` for
+    pages, ``ops`` for trees.
     """
 
     view: View = View.TREE

@@ -129,3 +129,9 @@ def test_the_small_map_shows_and_moves_the_view(open_page: Open) -> None:
     shown.tab.locator("#canvas").focus()
     shown.tab.keyboard.press("m")
     shown.until("document.querySelector('#map').hidden")
+
+
+def test_control_characters_of_names_are_visible(open_page: Open) -> None:
+    shown = open_page(FUSED)
+    shown.value("page.data.scopes.forEach((_, i) => { page.data.scopes[i] = 'a\\u202eb\\u001b[1m'; }), jump('main/total')")
+    assert "a\ufffdb\u241b[1m" in shown.details() and "\u202e" not in shown.details()

@@ -58,7 +58,7 @@ function choosePlan(number) {
 function edgeCard(e, others = []) {
   const plan = currentPlan(), card = make("article", "", "finding stored"), head = make("h3");
   if (e.number >= 0) head.append(button(`%${e.names[0]}`, () => jump(e.graph + "/" + e.names[0]), "link"), " \u2192 ", button(`%${e.names[1]}`, () => jump(e.graph + "/" + e.names[1]), "link"));
-  else head.append(edgeTitle(e));
+  else head.append(make("span", edgeTitle(e)));
   card.append(head, make("p", e.some ? "fused, and stored for other readers too" : "not fused: the value goes through memory", "verdict"));
   const row = facts(card);
   if (e.inner) row("between", `%${e.inner[0]} \u2192 %${e.inner[1]}`);

@@ -88,9 +88,9 @@ function tip(place, e) {
   element.hidden = place === null;
   if (place === null) return;
   const g = page.graph;
-  element.textContent = place >= 0
+  element.textContent = visible(place >= 0
     ? [`%${g.names[place]} = ${g.type(place)} ${g.label(place)}`, g.scope(place), g.source(place), g.costText(place)].filter(Boolean).join("\n")
-    : `${g.title(place)}\n${g.sectionInfo(sectionOfPlace(place)).ops}\ndouble click opens it`;
+    : `${g.title(place)}\n${g.sectionInfo(sectionOfPlace(place)).ops}\ndouble click opens it`);
   const r = $("middle").getBoundingClientRect();
   element.style.left = Math.min(e.clientX - r.left + 14, r.width - 200) + "px"; element.style.top = e.clientY - r.top + 14 + "px";
 }

@@ -36,7 +36,7 @@ function facts(panel) {
   return (label, ...values) => {
     if (!values.length || values[0] === "") return;
     const dd = make("dd");
-    for (const value of values) { dd.append(value); if (value instanceof Node) dd.append(make("br")); }
+    for (const value of values) { dd.append(value instanceof Node ? value : visible(value)); if (value instanceof Node) dd.append(make("br")); }
     list.append(make("dt", label), dd);
   };
 }

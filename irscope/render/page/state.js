@@ -4,8 +4,14 @@ const page = { data: null, graphs: [], graph: null, view: null, selected: null, 
   tab: "details", without: new Set(), plan: null, edge: null,
   critical: false, mapped: true, numbers: null, hits: null };
 
-// An element with a class and a text, which never becomes markup.
-function make(tag, text, css) { const e = document.createElement(tag); if (text) e.textContent = text; if (css) e.className = css; return e; }
+// Control and invisible characters, as the reader of a file sees them everywhere else; the pattern comes from source/visible.py.
+function visible(text) {
+  page.unprintable ??= new RegExp(page.data.unprintable, "g");
+  return text.replace(page.unprintable, c => { const code = c.charCodeAt(0); return code < 32 ? String.fromCharCode(0x2400 + code) : code === 127 ? "\u2421" : "\ufffd"; });
+}
+
+// An element with a class and a text, which never becomes markup and hides no control characters.
+function make(tag, text, css) { const e = document.createElement(tag); if (text) e.textContent = visible(text); if (css) e.className = css; return e; }
 function button(text, act, css) { const e = make("button", text, css); e.type = "button"; e.onclick = act; return e; }
 
 async function inflate(id) {

@@ -22,7 +22,7 @@ function textTab(panel) {
     const first = Math.max(0, Math.floor(panel.scrollTop / ROW) - 10), last = Math.min(starts.length, first + Math.ceil(panel.clientHeight / ROW) + 25);
     const made = [], nodes = nodesByLine(), focused = box.contains(document.activeElement) ? document.activeElement.dataset.line : null;
     for (let i = first; i < last; i++) {
-      const text = page.text.slice(starts[i], Math.min((starts[i + 1] ?? page.text.length + 1) - 1, starts[i] + 1000)), node = nodes.get(i + 1);
+      const text = page.text.slice(starts[i], Math.min((starts[i + 1] ?? page.text.length + 1) - 1, starts[i] + 1000)).replace(/\r$/, ""), node = nodes.get(i + 1);
       const row = node ? button(text || " ", () => selectLine(i + 1), "") : make("span", text || " ");
       row.className = i + 1 === here ? "here" : "";
       row.style.top = i * ROW + "px";
