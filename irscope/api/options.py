@@ -126,7 +126,8 @@ class View(Enum):
 class ShowOptions(InputOptions):
     """What :func:`irscope.show` shows. ``radius`` counts edges from ``around``, ``depth`` levels of the tree, ``width`` columns.
 
-    At most one of ``around``, ``between`` and ``where`` is given. ``policy`` and ``device`` are for drawings and pages.
+    At most one of ``around``, ``between`` and ``where`` is given. ``policy`` and ``device`` are for drawings and pages, ``numbers`` for
+    pages, ``ops`` for trees.
     """
 
     view: View = View.TREE
@@ -139,6 +140,7 @@ class ShowOptions(InputOptions):
     snapshot: str | None = option(None, "In a log of passes: what this pass changed and its result, or the N-th snapshot.",
                                   "--pass", metavar="PASS|N")
     depth: int | None = option(None, "How many levels of the tree, or of a drawing, to open.", metavar="N", least=0)
+    ops: bool = option(False, "Let the tree end in operators: those of each open section, the costliest first.")
     by: str = option("auto", "Tree by the scopes of the user's program, or by computation.", choices=("auto", "scope", "graph"))
     color_by: str = option("class", "What the colours of a drawing mean.", choices=("class", "cost", "dtype", "fusion", "findings"))
     lint: bool = option(False, "Lint it too, and mark the findings: in drawings, on the page, above the tree.")

@@ -39,6 +39,8 @@ else:  # needed for some views and options only
     bind = LazyModule("irscope.expand.bind")
     drawing, html = LazyModule("irscope.render.drawing"), LazyModule("irscope.render.html")
 
+MAX_NUMBERS = 64 << 20
+"""Bytes of a file of numbers that is put into a page; a larger one can be opened on the page itself."""
 PLAIN = Paint(120, False, True)
 """Without colours, 120 columns wide."""
 
@@ -117,7 +119,7 @@ class ShowResult(Viewable):
 
     def _numbers(self) -> list[tuple[str, str]]:
         path = self.options.numbers
-        return [(os.path.basename(path), read_bytes(path).decode("utf-8", "replace"))] if path is not None else []
+        return [(os.path.basename(path), read_bytes(path, MAX_NUMBERS).decode("utf-8", "replace"))] if path is not None else []
 
     def _plans(self, watch: Watcher) -> list[KernelPlan]:
         with watch.stage("planning"):
@@ -138,7 +140,7 @@ class ShowResult(Viewable):
             yield from self.folder.lines(self.choices[0].survey, paint)
         if self.log is not None:
             yield from (*log_lines(self.log, paint, mine.everything), "", *self.changes, *([""] if self.changes else []))
-        options = ScreenOptions(mine.depth, mine.by, mine.everything, open_ended, mine.graph is not None)
+        options = ScreenOptions(mine.depth, mine.by, mine.everything, open_ended, mine.graph is not None, mine.ops)
         for i, choice in enumerate(self.choices):
             if i:
                 yield ""
@@ -180,6 +182,8 @@ def _consistent(options: ShowOptions) -> None:
     """Raise UserError for incompatible options."""
     if options.policy is None and options.device is not None:
         raise UserError(f"--device {options.device} says nothing without a policy", "--policy xla-gpu")
+    if options.ops and options.view is not View.TREE:
+        raise UserError("--ops lets a tree end in operators", "without -o, or --format tree")
     if options.numbers is not None and options.view is not View.HTML:
         raise UserError("--numbers shows numbers on a page", "-o FILE.html")
     if options.policy is None:

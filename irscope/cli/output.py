@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 from irscope.api.paths import files_of
 from irscope.cli.errors import wants_colour
 from irscope.cli.streams import Guarded, program_text
+from irscope.source.links import follows_links
 from irscope.source.writing import writing
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def paint_for(stream: TextIO, width: int | None = None) -> Paint:
     if width is None:
         terminal = bool(getattr(stream, "isatty", lambda: False)())
         width = shutil.get_terminal_size((80, 24)).columns if terminal or os.environ.get("COLUMNS") else PIPED_WIDTH
-    return Paint(max(40, min(width, MAX_WIDTH)), wants_colour(stream), unicode)
+    return Paint(max(40, min(width, MAX_WIDTH)), wants_colour(stream), unicode, follows_links(stream))
 
 
 @contextmanager

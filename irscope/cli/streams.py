@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
 from irscope.source import UserError
+from irscope.source.links import OWN_LINK
 from irscope.source.visible import visible
 
-_COLOUR = re.compile(r"(\x1b\[(?:\d{1,3}(?:;\d{1,3})*)?m)")
-"""Select Graphic Rendition: colours and weights, which move nothing and answer nothing."""
+_CODES = re.compile(rf"(\x1b\[(?:\d{{1,3}}(?:;\d{{1,3}})*)?m|{OWN_LINK})")
+"""Select Graphic Rendition: colours and weights, which move nothing and answer nothing. And the links that irscope itself makes."""
 
 
 class Guarded:
@@ -28,9 +29,9 @@ class Guarded:
         self.colour = colour
 
     def write(self, text: str) -> int:
-        """Write the text, visible; colour codes pass where colour is wanted."""
+        """Write the text, visible; colour codes, and links of irscope's own, pass where colour is wanted."""
         if self.colour and "\x1b" in text:
-            text = "".join(part if i % 2 else visible(part) for i, part in enumerate(_COLOUR.split(text)))
+            text = "".join(part if i % 2 else visible(part) for i, part in enumerate(_CODES.split(text)))
         else:
             text = visible(text)
         return self.stream.write(text)

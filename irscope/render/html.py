@@ -32,7 +32,7 @@ MAX_TEXT = 64 << 20
 """A longer dump is left out of the page; its nodes still show everything but their own line."""
 
 PROGRAM = ("layout.js", "model.js", "state.js", "paint.js", "panes.js", "findings.js", "edges.js", "costliest.js", "overlay.js", "panel.js",
-           "query.js", "search.js", "minimap.js", "export.js", "events.js")
+           "query.js", "search.js", "text.js", "minimap.js", "export.js", "events.js")
 """The script, in parts: each uses those before it, and all of them what they do at an event."""
 
 

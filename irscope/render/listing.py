@@ -51,7 +51,7 @@ def node_line(survey: Survey, graph: Graph, node: Node, paint: Paint, mark: bool
     body = f"{describe_type(node.type)} {headline(node)}({operands})"
     body = short(body, max(20, space - len(head)))
     padding = " " * max(1, space - len(head) - len(body) + 1)
-    figures = padding + paint(tail, "dim") if tail.strip() else ""
+    figures = padding + paint.link(paint(tail, "dim"), source) if tail.strip() else ""
     return paint(head, "bold" if mark else "dim") + paint(body, node.op.work) + figures
 
 
@@ -84,4 +84,5 @@ def card(survey: Survey, node: Node, paint: Paint) -> Iterator[str]:
         rows.append(("", f"{count(len(users) - MAX_USERS)} more"))
     rows += [(key, value) for key, value in survey.module.raw(node).items() if key not in ("metadata",)]
     for label, text in rows:
-        yield "  " + paint(label.ljust(11), "dim") + short(text, paint.width - 13)
+        cut = short(text, paint.width - 13)
+        yield "  " + paint(label.ljust(11), "dim") + (paint.link(cut, text.partition(" in ")[0]) if label in ("source", "") else cut)

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irscope.source.links import linked
+
 _CODES = {
     "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36",
     "contraction": "34", "reduction": "35", "elementwise": "33", "movement": "32", "fusion": "1", "control": "36", "collective": "31",
@@ -13,16 +15,21 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """``width`` columns; ``colour`` and ``unicode`` say what the terminal can."""
+    """``width`` columns; ``colour``, ``unicode`` and ``links`` say what the terminal can."""
 
     width: int = 100
     colour: bool = False
     unicode: bool = True
+    links: bool = False
 
     def __call__(self, text: str, style: str) -> str:
         """The text in a style: ``bold``, ``dim``, a colour, or a class of work."""
         code = _CODES.get(style) if self.colour and text else None
         return f"\x1b[{code}m{text}\x1b[0m" if code else text
+
+    def link(self, text: str, place: str) -> str:
+        """The text as a link to a line of a file (``model.py:12``), where the terminal follows links and the file is on this machine."""
+        return linked(text, place) if self.links and self.colour else text
 
     def bar(self, share: float, width: int) -> str:
         """A bar of ``width`` columns, filled to ``share``."""

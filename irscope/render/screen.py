@@ -12,6 +12,7 @@ from irscope.analysis.survey import Survey
 from irscope.graph import Reading
 from irscope.query.choose import Choice
 from irscope.render.listing import listing
+from irscope.render.operators import MOST, Operators
 from irscope.render.paint import Paint
 from irscope.render.partial import partial_lines
 from irscope.render.summary import costly_lines, findings_lines, summary_lines
@@ -19,19 +20,23 @@ from irscope.render.tree import MAX_ROWS, tree_lines
 from irscope.render.units import short
 
 DEFAULT_DEPTH = 3
+MORE_ROWS = 120
+"""Rows of a tree that ends in operators."""
 SHOWN_FINDINGS = 3
 NO_LIMIT = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenOptions:
-    """``by`` is ``auto``, ``scope`` or ``graph``; ``everything`` lifts the limits on rows; ``hints`` says what to try next."""
+    """``by`` is ``auto``, ``scope`` or ``graph``; ``everything`` lifts the limits on rows; ``hints`` says what to try next; ``operators``
+    lets the tree end in operators."""
 
     depth: int | None = None
     by: str = "auto"
     everything: bool = False
     hints: bool = False
     of_graph: bool = False
+    operators: bool = False
 
 
 def screen(reading: Reading, choice: Choice, paint: Paint, options: ScreenOptions) -> Iterator[str]:
@@ -69,8 +74,10 @@ def screen(reading: Reading, choice: Choice, paint: Paint, options: ScreenOption
 
 def _tree(choice: Choice, paint: Paint, options: ScreenOptions) -> Iterator[str]:
     depth = DEFAULT_DEPTH if options.depth is None else options.depth
-    return tree_lines(_outline(choice, options), paint, depth, NO_LIMIT if options.everything else MAX_ROWS,
-                      source=lambda section: section_source(choice.survey.module, section))
+    root = _outline(choice, options)
+    rows = NO_LIMIT if options.everything else MORE_ROWS if options.operators else MAX_ROWS
+    return tree_lines(root, paint, depth, rows, source=lambda section: section_source(choice.survey.module, section),
+                      operators=Operators(choice.survey, root, NO_LIMIT if options.everything else MOST) if options.operators else None)
 
 
 def _outline(choice: Choice, options: ScreenOptions) -> Section:

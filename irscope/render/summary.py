@@ -87,10 +87,10 @@ def costly_lines(costly: Sequence[Costly], n_open: int, paint: Paint) -> Iterato
         if figured:
             line += f" {flops(item.flops):>11} {bytes_(item.bytes):>10}"
         if sourced and item.source:
-            line += "  " + paint(short(item.source, max(10, paint.width - len(line) - 2)), "dim")
+            line += "  " + paint.link(paint(short(item.source, max(10, paint.width - len(line) - 2)), "dim"), item.source)
         yield line.rstrip()
         if not sourced and item.source:
-            yield "         " + paint(short(item.source, paint.width - 9), "dim")
+            yield "         " + paint.link(paint(short(item.source, paint.width - 9), "dim"), item.source)
 
 
 def findings_lines(reading: Reading, paint: Paint, limit: int | None) -> Iterator[str]:
@@ -103,7 +103,8 @@ def findings_lines(reading: Reading, paint: Paint, limit: int | None) -> Iterato
     yield paint("findings", "bold") + paint(f"  {plural(errors, 'error')}, {plural(len(findings) - errors, 'warning')}", "dim")
     for finding in findings[:limit]:
         first, *rest = finding.render().splitlines()
-        yield paint(first, "red" if finding.severity is Severity.ERROR else "yellow")
+        at = f"{finding.source.name}:{finding.place()}" if finding.source is not None and finding.place() is not None else ""
+        yield paint.link(paint(first, "red" if finding.severity is Severity.ERROR else "yellow"), at)
         yield from rest
     if limit is not None and len(findings) > limit:
         yield paint(f"... {count(len(findings) - limit)} more: --all lists them", "dim")

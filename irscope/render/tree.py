@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from irscope.analysis.outline import Section
 from irscope.analysis.summary import estimate
+from irscope.render.operators import Operator, Operators
 from irscope.render.paint import Paint
-from irscope.render.units import bytes_, cell, flops, percent, short
+from irscope.render.units import bytes_, cell, flops, percent, plural, short
 
 MAX_ROWS = 40
 BAR = 8
@@ -19,22 +20,27 @@ SOURCED = 16
 
 @dataclass(slots=True)
 class _Row:
+    """A section, or an operator in one; ``hidden`` counts what is directly in it and not listed."""
+
     section: Section
     prefix: str
     times: float
     hidden: int = 0
+    operator: Operator | None = None
+    more: int = 0
 
 
 def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS, title: str = "tree",
-               source: Callable[[Section], str] | None = None) -> Iterator[str]:
+               source: Callable[[Section], str] | None = None, operators: Operators | None = None) -> Iterator[str]:
     """A header, and the tree down to ``depth`` levels and ``max_rows`` rows, breadth before depth.
 
     The figures of a repeated section, and of what is in it, count all its copies. ``source`` gives the user's line that a section
-    comes from, shown where there is room; the summary has that of the whole.
+    comes from, shown where there is room; the summary has that of the whole. With ``operators`` the tree ends in the operators of the
+    sections that are open.
     """
     whole = estimate(root.flops, root.bytes) or 1.0
-    open_ = _opened(root, depth, max_rows)
-    rows = list(_rows(root, paint, open_))
+    open_ = _opened(root, depth, max_rows, operators)
+    rows = list(_rows(root, paint, open_, operators))
     figures = [_figures(row, whole, paint) for row in rows]
     tail = max((len(f) for f in figures), default=0)
     space = max(20, paint.width - tail - 1)
@@ -42,22 +48,30 @@ def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS
     yield paint(title, "bold") + paint(" " * max(1, widest - len(title)) + _header(paint), "dim")
     left = paint.width - widest - tail - 2
     for row, figure in zip(rows, figures, strict=True):
-        where = source(row.section) if source is not None and row.prefix and left >= SOURCED else ""
+        where = _source(row, source) if source is not None and row.prefix and left >= SOURCED else ""
         line = _line(row, f"{figure:<{tail}}" if where else figure.rstrip(), widest, paint)
-        yield f"{line}  {paint(short(where, left), 'dim')}" if where else line
+        yield f"{line}  {paint.link(paint(short(where, left), 'dim'), where)}" if where else line.rstrip()
 
 
-def _opened(root: Section, depth: int, max_rows: int) -> set[Section]:
+def _source(row: _Row, source: Callable[[Section], str]) -> str:
+    if row.operator is not None:
+        return row.operator.source
+    return "" if row.more else source(row.section)
+
+
+def _opened(root: Section, depth: int, max_rows: int, operators: Operators | None) -> set[Section]:
     """Which sections show their children: level by level, the costliest first, as long as rows are left."""
     opened: set[Section] = set()
     rows = 1
     level = [root]
-    for _ in range(depth):
+    for _ in range(depth if operators is None else depth + 1):
         below: list[Section] = []
         for section in sorted(level, key=lambda s: -estimate(s.flops, s.bytes)):
             # A section of very many children shows its costliest; the rest becomes one line.
             cost = min(len(section.children), 16)
-            if not section.children or rows + cost > max_rows:
+            if operators is not None:
+                cost += min(len(section.nodes), operators.most)
+            if not cost or rows + cost > max_rows:
                 continue
             rows += cost
             opened.add(section)
@@ -68,15 +82,27 @@ def _opened(root: Section, depth: int, max_rows: int) -> set[Section]:
     return opened
 
 
-def _rows(root: Section, paint: Paint, opened: set[Section]) -> Iterator[_Row]:
-    stack: list[tuple[Section, str, str, float]] = [(root, "", "", 1.0)]
+def _rows(root: Section, paint: Paint, opened: set[Section], operators: Operators | None) -> Iterator[_Row]:
+    stack: list[tuple[_Row, str]] = [(_Row(root, "", 1.0), "")]
     while stack:
-        section, head, stem, times = stack.pop()
-        shown = _shown(section) if section in opened else []
-        yield _Row(section, head, times, len(section.children) - len(shown) if section in opened else 0)
-        for i, child in reversed(list(enumerate(shown))):
-            last = i == len(shown) - 1
-            stack.append((child, stem + paint.branch(last), stem + paint.stem(last), times * section.times))
+        row, stem = stack.pop()
+        section = row.section
+        if row.operator is not None or row.more or section not in opened:
+            yield row
+            continue
+        shown = _shown(section)
+        row.hidden = len(section.children) - len(shown)
+        yield row
+        times = row.times * section.times
+        below = [_Row(child, "", times) for child in shown]
+        inside = operators.of(section) if operators is not None else []
+        below += [_Row(section, "", times, operator=operator) for operator in inside[:operators.most if operators is not None else 0]]
+        if operators is not None and len(inside) > operators.most:
+            below.append(_Row(section, "", times, more=len(inside) - operators.most))
+        for i, one in reversed(list(enumerate(below))):
+            last = i == len(below) - 1
+            one.prefix = stem + paint.branch(last)
+            stack.append((one, stem + paint.stem(last)))
 
 
 def _shown(section: Section) -> list[Section]:
@@ -88,6 +114,10 @@ def _shown(section: Section) -> list[Section]:
 
 def _label(row: _Row, paint: Paint) -> tuple[str, str]:
     section = row.section
+    if row.operator is not None:
+        return row.operator.title, ""
+    if row.more:
+        return f"... {plural(row.more, 'operator')} more", ""
     extra = f" {paint.times}{section.times}" if section.times > 1 else ""
     if section.note:
         extra += f"  {section.note}"
@@ -103,6 +133,10 @@ def _plain_width(row: _Row, paint: Paint) -> int:
 
 def _figures(row: _Row, whole: float, paint: Paint) -> str:
     section, times = row.section, row.times
+    if row.more:
+        return ""
+    if row.operator is not None:
+        return _operator_figures(row.operator, times, whole, paint)
     share = estimate(section.flops * times, section.bytes * times) / whole
     cells = [f"{cell(section.n_nodes * times):>8}"]
     if paint.width >= NARROW:
@@ -110,6 +144,21 @@ def _figures(row: _Row, whole: float, paint: Paint) -> str:
     if paint.width >= WIDE:
         cells.append(f"{cell(section.kernels * times):>9}")
     cells.append(f"{percent(share):>6}")
+    if paint.width >= NARROW:
+        cells.append(" " + paint.bar(share, BAR if paint.width < 120 else 2 * BAR))
+    return "".join(cells)
+
+
+def _operator_figures(operator: Operator, times: float, whole: float, paint: Paint) -> str:
+    work, moved = operator.flops * times, operator.bytes * times
+    share = estimate(work, moved) / whole
+    cells = [f"{cell(times) if times > 1 else '':>8}"]
+    if paint.width >= NARROW:
+        unknown = operator.is_open
+        cells += [f"{flops(work, unknown) if work or unknown else '':>11}", f"{bytes_(moved, unknown) if moved or unknown else '':>10}"]
+    if paint.width >= WIDE:
+        cells.append(" " * 9)
+    cells.append(f"{percent(share) if work or moved else '':>6}")
     if paint.width >= NARROW:
         cells.append(" " + paint.bar(share, BAR if paint.width < 120 else 2 * BAR))
     return "".join(cells)
@@ -131,5 +180,8 @@ def _line(row: _Row, figures: str, width: int, paint: Paint) -> str:
         extra, space = "", width - len(row.prefix)
     title = short(title, max(1, space))
     padding = " " * max(0, width - len(row.prefix) - len(title) - len(extra))
+    if row.operator is not None or row.more:
+        style = row.operator.work if row.operator is not None else "dim"
+        return paint(row.prefix, "dim") + paint(title, style) + padding + figures
     style = "bold" if row.prefix == "" else "cyan" if row.section.kind == "scope" else ""
     return paint(row.prefix, "dim") + paint(title, style) + paint(extra, "yellow") + padding + figures

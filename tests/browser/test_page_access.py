@@ -115,9 +115,12 @@ def test_the_drawing_is_saved_as_png_of_all_that_is_open(open_page: Open, tmp_pa
 
 def test_the_small_map_shows_and_moves_the_view(open_page: Open) -> None:
     shown = open_page(layers(40, scoped=True))
+    shown.value("fit()")
+    shown.until("document.querySelector('#map').hidden")
+    shown.value("page.scale = 2, draw()")
+    shown.until("!document.querySelector('#map').hidden")
     box = shown.tab.locator("#map").bounding_box()
     assert box is not None
-    shown.value("page.scale = 2, draw()")
     before = shown.value("[page.x, page.y]")
     shown.tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 10)
     assert shown.value("[page.x, page.y]") != before
@@ -126,3 +129,9 @@ def test_the_small_map_shows_and_moves_the_view(open_page: Open) -> None:
     shown.tab.locator("#canvas").focus()
     shown.tab.keyboard.press("m")
     shown.until("document.querySelector('#map').hidden")
+
+
+def test_control_characters_of_names_are_visible(open_page: Open) -> None:
+    shown = open_page(FUSED)
+    shown.value("page.data.scopes.forEach((_, i) => { page.data.scopes[i] = 'a\\u202eb\\u001b[1m'; }), jump('main/total')")
+    assert "a\ufffdb\u241b[1m" in shown.details() and "\u202e" not in shown.details()

@@ -181,3 +181,30 @@ def test_the_command_puts_numbers_on_the_page(open_page: Open, tmp_path: Path) -
     shown = open_page(FUSED, "--numbers", str(file))
     assert shown.value("page.numbers.matched") == 1 and shown.value("page.colour") == "numbers"
     assert shown.complaints == []
+
+
+def test_the_text_and_the_drawing_lead_to_each_other(open_page: Open) -> None:
+    text = (SAMPLES / "transformer.opt.hlo").read_text()
+    shown = open_page(text)
+    shown.until("page.text !== undefined")
+    shown.tab.get_by_role("tab", name="text").click()
+    lines = text.splitlines()
+    assert shown.tab.locator(".code > *").count() < 120 and lines[0][:40] in shown.details()
+    name = shown.value("page.graph.names[page.graph.drawn.flat()[5]]")
+    shown.value(f"jump('main.19/{name}')")
+    marked = shown.tab.locator(".code .here")
+    number = next(i for i, line in enumerate(lines, 1) if line.strip().startswith((f"%{name} =", f"ROOT %{name} =")))
+    assert marked.get_attribute("data-line") == str(number) and f"%{name} = " in marked.inner_text()
+    assert marked.bounding_box() is not None
+    wanted = int(str(shown.tab.locator(".here ~ button").first.get_attribute("data-line")))
+    shown.tab.locator(f".code [data-line='{wanted}']").click()
+    assert shown.value("page.graph.lines[page.selected]") == wanted
+    assert shown.tab.locator(".code .here").get_attribute("data-line") == str(wanted)
+    assert shown.value("page.tab") == "text"
+
+
+def test_a_page_without_its_text_says_so(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("irscope.render.html.MAX_TEXT", 10)
+    shown = open_page(FUSED)
+    shown.tab.get_by_role("tab", name="text").click()
+    assert "the page holds no text" in shown.details()

@@ -3,22 +3,33 @@
 // Of one policy and one graph: the kernels of each node, and the numbers of the unfused edges by their ends.
 class GraphPlan {
   constructor(plan, g) {
-    const columns = plan.graphs[g.name] || { kernels: [], of: {} }, at = plan.in.indexOf(g.name);
+    const columns = plan.graphs[g.name] || { kernels: [], of: {} };
     this.plan = plan;
     this.kernels = columns.kernels;
     this.of = columns.of;
     this.n = g.n;
     this.byEnds = new Map();
-    plan.edges.forEach((row, i) => {
-      const [graph, producer, consumer] = row;
-      if (graph !== at || producer < 0) return;
-      const key = producer * g.n + consumer;
+    for (const i of edgesIn(plan, g.name)) {
+      const key = plan.edges[i][1] * g.n + plan.edges[i][2];
       if (this.byEnds.has(key)) this.byEnds.get(key).push(i);
       else this.byEnds.set(key, [i]);
-    });
+    }
   }
   kernelsOf(v) { return this.of[v] || []; }
   stored(producer, consumer) { return this.byEnds.get(producer * this.n + consumer); }
+}
+
+// The numbers of the edges whose ends are nodes of a graph.
+function edgesIn(plan, name) {
+  if (!plan.byGraph) {
+    plan.byGraph = new Map();
+    plan.edges.forEach(([at, producer], i) => {
+      if (producer < 0) return;
+      if (!plan.byGraph.has(plan.in[at])) plan.byGraph.set(plan.in[at], []);
+      plan.byGraph.get(plan.in[at]).push(i);
+    });
+  }
+  return plan.byGraph.get(name) || [];
 }
 
 // An unfused edge in words; the columns are those of page_plans.py.
@@ -47,7 +58,7 @@ function choosePlan(number) {
 function edgeCard(e, others = []) {
   const plan = currentPlan(), card = make("article", "", "finding stored"), head = make("h3");
   if (e.number >= 0) head.append(button(`%${e.names[0]}`, () => jump(e.graph + "/" + e.names[0]), "link"), " \u2192 ", button(`%${e.names[1]}`, () => jump(e.graph + "/" + e.names[1]), "link"));
-  else head.append(edgeTitle(e));
+  else head.append(make("span", edgeTitle(e)));
   card.append(head, make("p", e.some ? "fused, and stored for other readers too" : "not fused: the value goes through memory", "verdict"));
   const row = facts(card);
   if (e.inner) row("between", `%${e.inner[0]} \u2192 %${e.inner[1]}`);

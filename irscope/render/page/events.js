@@ -61,7 +61,10 @@ function listen() {
   $("help").addEventListener("click", keys);
   addEventListener("dragover", e => e.preventDefault());
   addEventListener("drop", e => { e.preventDefault(); if (e.dataTransfer.files.length) openNumbers(e.dataTransfer.files[0]); });
-  addEventListener("resize", () => { draw(); outlineRows(); });
+  addEventListener("resize", outlineRows);
+  let wide = canvas.clientWidth;
+  // What is in the middle stays there.
+  new ResizeObserver(() => { page.x += (canvas.clientWidth - wide) / 2; wide = canvas.clientWidth; if (page.view) draw(); }).observe(canvas);
   addEventListener("keydown", onKey);
   listenToMap();
   dark(page.dark);
@@ -85,9 +88,9 @@ function tip(place, e) {
   element.hidden = place === null;
   if (place === null) return;
   const g = page.graph;
-  element.textContent = place >= 0
+  element.textContent = visible(place >= 0
     ? [`%${g.names[place]} = ${g.type(place)} ${g.label(place)}`, g.scope(place), g.source(place), g.costText(place)].filter(Boolean).join("\n")
-    : `${g.title(place)}\n${g.sectionInfo(sectionOfPlace(place)).ops}\ndouble click opens it`;
+    : `${g.title(place)}\n${g.sectionInfo(sectionOfPlace(place)).ops}\ndouble click opens it`);
   const r = $("middle").getBoundingClientRect();
   element.style.left = Math.min(e.clientX - r.left + 14, r.width - 200) + "px"; element.style.top = e.clientY - r.top + 14 + "px";
 }
@@ -95,7 +98,7 @@ function tip(place, e) {
 const KEYS = { "/": "search; down and up choose, Enter goes there", "Tab": "from part to part of the page", "arrows": "move; in the outline from row to row, left and right close and open",
   "+ -": "zoom", f: "show all", "n N": "to the next box, to the one before", "i o": "to an operand, to a user", e: "to the next line of the selected box, or of those that are not fused",
   "Enter": "open or close the section, or the body of the node", c: "close the section around the node", u: "back to the caller", p: "critical path", m: "small map",
-  "1 2 3 4": "details, findings, costliest, not fused", s: "save the drawing as SVG", S: "save it as PNG", d: "light or dark", "Escape": "select nothing", "?": "these keys" };
+  "1 2 3 4 5": "details, findings, costliest, not fused, text", s: "save the drawing as SVG", S: "save it as PNG", d: "light or dark", "Escape": "select nothing", "?": "these keys" };
 function keys() {
   const table = make("table");
   for (const key in KEYS) { const row = make("tr"); row.append(make("td", key), make("td", KEYS[key])); table.append(row); }

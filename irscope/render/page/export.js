@@ -36,12 +36,6 @@ class SvgPen {
   toString() { return '<?xml version="1.0" encoding="UTF-8"?>\n' + new XMLSerializer().serializeToString(this.root) + "\n"; }
 }
 
-// Control and invisible characters, as the reader of a file sees them everywhere else; the pattern comes from source/visible.py.
-function visible(text) {
-  page.unprintable ??= new RegExp(page.data.unprintable, "g");
-  return text.replace(page.unprintable, c => { const code = c.charCodeAt(0); return code < 32 ? String.fromCharCode(0x2400 + code) : code === 127 ? "\u2421" : "\ufffd"; });
-}
-
 const MARGIN = 16, MAX_PIXELS = 12000;
 
 function svgText() {

@@ -2,8 +2,10 @@
 
 function minimap() {
   const canvas = $("map"), { view } = page;
-  canvas.hidden = !page.mapped;
-  if (!page.mapped || !view) return;
+  // Where all of it can be seen, the map would only cover a part.
+  const main = $("canvas"), whole = page.x >= 0 && page.y >= 0 && page.x + view.width * page.scale <= main.clientWidth && page.y + view.height * page.scale <= main.clientHeight;
+  canvas.hidden = !page.mapped || whole;
+  if (canvas.hidden) return;
   const ratio = globalThis.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight, theme = page.data.themes[page.dark ? "dark" : "light"];
   if (canvas.width !== width * ratio || canvas.height !== height * ratio) { canvas.width = width * ratio; canvas.height = height * ratio; }
   const c = canvas.getContext("2d"), k = Math.min((width - 8) / view.width, (height - 8) / view.height);
@@ -17,7 +19,6 @@ function minimap() {
     c.fillStyle = item.place === page.shown ? "#0969da" : colours(item.place)[1];
     c.fillRect((item.x - item.w / 2) * k, (item.y - item.h / 2) * k, Math.max(1.5, item.w * k), Math.max(1.5, item.h * k));
   }
-  const main = $("canvas");
   c.strokeStyle = "#0969da"; c.lineWidth = 1.5;
   c.strokeRect(-page.x / page.scale * k, -page.y / page.scale * k, main.clientWidth / page.scale * k, main.clientHeight / page.scale * k);
 }

@@ -47,7 +47,7 @@ function scene(c, seen, scale) {
     if (!f.section || f.x > seen.r || f.y > seen.b || f.x + f.w < seen.l || f.y + f.h < seen.t) continue;
     c.fillStyle = f.kernel ? theme.background : theme.cluster; c.strokeStyle = f.kernel ? theme.classes.fusion[1] : theme.border; c.lineWidth = f.kernel ? 1.5 : 1;
     c.beginPath(); c.roundRect(f.x, f.y, f.w, f.h, 8); c.fill(); c.stroke();
-    if (scale > 0.25) { c.fillStyle = theme.text; c.font = "12px sans-serif"; c.textAlign = "left"; c.fillText((f.kernel ? "" : "\u25be ") + page.graph.title(placeOfSection(f.section)), f.x + 8, f.y + 17); }
+    if (scale > 0.25) { c.fillStyle = theme.text; c.font = "12px sans-serif"; c.textAlign = "left"; c.fillText((f.kernel ? "" : "\u25be ") + visible(page.graph.title(placeOfSection(f.section))), f.x + 8, f.y + 17); }
   }
   const focus = page.hover ?? page.shown ?? null;
   for (const link of view.links) {
@@ -73,6 +73,12 @@ function scene(c, seen, scale) {
     if (hits.has(item.place)) ring(c, item, "#bf8700", 6);
     c.globalAlpha = 1;
   }
+  // The selected line also where it runs behind boxes.
+  const link = page.edge && view.links.find(l => l.a === page.edge.a && l.b === page.edge.b);
+  if (!link) return;
+  c.strokeStyle = "#0969da"; c.lineWidth = 2; c.globalAlpha = 0.6;
+  edge(c, view.items.get(link.a), view.items.get(link.b), link.points);
+  c.globalAlpha = 1;
 }
 
 function ring(c, item, colour, gap) {
@@ -150,19 +156,18 @@ function box(c, item, theme, scale) {
   if (item.place < 0 && page.graph.sectionInfo(sectionOfPlace(item.place)).times > 1) { c.beginPath(); c.roundRect(left + 4, top - 4, item.w, item.h, 6); c.stroke(); }
   if (scale < 0.3) return;
   c.fillStyle = text; c.textAlign = "center"; c.font = "bold 12px sans-serif";
-  c.fillText((item.place < 0 ? "\u25b8 " : "") + page.graph.title(item.place), item.x, top + 16);
+  c.fillText((item.place < 0 ? "\u25b8 " : "") + visible(page.graph.title(item.place)), item.x, top + 16);
   if (scale < 0.45) return;
   c.font = "10.5px sans-serif";
-  item.lines.forEach((line, i) => c.fillText(line, item.x, top + 29 + i * 13));
+  item.lines.forEach((line, i) => c.fillText(visible(line), item.x, top + 29 + i * 13));
 }
 
+// Shows all, however small.
 function fit() {
   const canvas = $("canvas"), { width, height } = page.view;
-  page.scale = Math.min(1.2, Math.max(0.02, Math.min(canvas.clientWidth / (width + 20), canvas.clientHeight / (height + 20))));
-  // A long chain would shrink to a thread: begin at its top instead, at a size that can be read.
-  if (page.scale < 0.35) { page.scale = Math.min(0.6, Math.max(0.35, canvas.clientWidth / (width + 20))); page.y = 10; }
-  else page.y = (canvas.clientHeight - height * page.scale) / 2;
+  page.scale = Math.min(1.2, Math.max(0.01, Math.min(canvas.clientWidth / (width + 20), canvas.clientHeight / (height + 20))));
   page.x = (canvas.clientWidth - width * page.scale) / 2;
+  page.y = (canvas.clientHeight - height * page.scale) / 2;
   draw();
 }
 

@@ -1,6 +1,7 @@
 // The right pane: tabs with what is selected or the module, with the findings, and with lists of places worth a look.
 
-const TABS = { details: ["details", detailsTab], findings: ["findings", findingsTab], costliest: ["costliest", costliestTab], edges: ["not fused", edgesTab] };
+const TABS = { details: ["details", detailsTab], findings: ["findings", findingsTab], costliest: ["costliest", costliestTab], edges: ["not fused", edgesTab],
+  text: ["text", textTab] };
 
 // Redraws the pane. ``findings``: numbers of findings without a place, which are shown above the module.
 function details(findings) {
@@ -20,6 +21,7 @@ function details(findings) {
   panel.replaceChildren();
   panel.scrollTop = 0;
   for (const i of findings || []) panel.append(findingCard(i));
+  $("right").classList.toggle("wide", page.tab === "text");
   TABS[page.tab][1](panel);
 }
 
@@ -34,7 +36,7 @@ function facts(panel) {
   return (label, ...values) => {
     if (!values.length || values[0] === "") return;
     const dd = make("dd");
-    for (const value of values) { dd.append(value); if (value instanceof Node) dd.append(make("br")); }
+    for (const value of values) { dd.append(value instanceof Node ? value : visible(value)); if (value instanceof Node) dd.append(make("br")); }
     list.append(make("dt", label), dd);
   };
 }
@@ -43,6 +45,7 @@ function nodeLink(v) { return button(`%${page.graph.names[v]}  ${page.graph.labe
 
 function detailsTab(panel) {
   if (page.edge) edgeDetails(panel);
+  else if (page.selected === null && page.graph.number) graphDetails(panel);
   else if (page.selected === null) moduleDetails(panel);
   else if (page.selected < 0) sectionDetails(panel, page.selected);
   else nodeDetails(panel, page.selected);
@@ -57,6 +60,20 @@ function moduleDetails(panel) {
   if (!others.length) return;
   panel.append(make("h2", "other graphs"));
   panel.append(longList(others, i => button(page.data.graphs[i].name, () => go(i, true), "link")));
+}
+
+// A computation that is not the entry: what it costs in one run, and what calls it.
+function graphDetails(panel) {
+  const g = page.graph, info = g.sectionInfo(0), row = (panel.append(make("h2", g.name)), facts(panel)), ops = new Map();
+  for (let v = 0; v < g.n; v++) ops.set(g.op(v), (ops.get(g.op(v)) || 0) + 1);
+  row("nodes", count(g.n)); row("runs", g.raw.times ? count(g.raw.times) : "");
+  if (!g.raw.fused) { row("work", flopsText(info.flops, info.open)); row("traffic", bytesText(info.bytes, info.open)); }
+  row("operators", [...ops].sort((a, b) => b[1] - a[1]).slice(0, 10).map(([op, n]) => `${op} ${n}`).join(" \u00b7 "));
+  const callers = [];
+  page.data.graphs.forEach((other, i) => { for (const v in other.bodies) if (other.bodies[v].includes(g.number)) callers.push([i, Number(v)]); });
+  if (!callers.length) return;
+  panel.append(make("h2", "called by"));
+  panel.append(longList(callers, ([i, v]) => button(`%${graph(i).names[v]}  ${page.data.graphs[i].name}`, () => jump(`${page.data.graphs[i].name}/${graph(i).names[v]}`), "link")));
 }
 
 function sectionDetails(panel, place) {

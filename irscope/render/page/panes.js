@@ -80,13 +80,13 @@ function outlineRows() {
     const strong = document.createElement("b"), info = document.createElement("i");
     if (row.node === undefined) {
       const s = g.sectionInfo(row.section);
-      strong.textContent = (g.open.has(row.section) ? "\u25be " : "\u25b8 ") + g.title(placeOfSection(row.section));
+      strong.textContent = (g.open.has(row.section) ? "\u25be " : "\u25b8 ") + visible(g.title(placeOfSection(row.section)));
       info.textContent = `  ${count(s.nodes)}  ${s.flops || s.open ? flopsText(s.flops, s.open) : ""}`;
       div.onclick = () => toggle(row.section);
       div.setAttribute("aria-expanded", String(g.open.has(row.section)));
     } else {
-      strong.textContent = g.label(row.node); strong.style.fontWeight = "400";
-      info.textContent = "  " + (g.caption.get(row.node) || "%" + g.names[row.node]);
+      strong.textContent = visible(g.label(row.node)); strong.style.fontWeight = "400";
+      info.textContent = "  " + visible(g.caption.get(row.node) || "%" + g.names[row.node]);
       div.onclick = () => select(row.node, true);
     }
     if (row.node !== undefined && row.node === page.shown) div.classList.add("on");

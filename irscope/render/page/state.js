@@ -4,8 +4,14 @@ const page = { data: null, graphs: [], graph: null, view: null, selected: null, 
   tab: "details", without: new Set(), plan: null, edge: null,
   critical: false, mapped: true, numbers: null, hits: null };
 
-// An element with a class and a text, which never becomes markup.
-function make(tag, text, css) { const e = document.createElement(tag); if (text) e.textContent = text; if (css) e.className = css; return e; }
+// Control and invisible characters, as the reader of a file sees them everywhere else; the pattern comes from source/visible.py.
+function visible(text) {
+  page.unprintable ??= new RegExp(page.data.unprintable, "g");
+  return text.replace(page.unprintable, c => { const code = c.charCodeAt(0); return code < 32 ? String.fromCharCode(0x2400 + code) : code === 127 ? "\u2421" : "\ufffd"; });
+}
+
+// An element with a class and a text, which never becomes markup and hides no control characters.
+function make(tag, text, css) { const e = document.createElement(tag); if (text) e.textContent = visible(text); if (css) e.className = css; return e; }
 function button(text, act, css) { const e = make("button", text, css); e.type = "button"; e.onclick = act; return e; }
 
 async function inflate(id) {
@@ -28,7 +34,7 @@ async function start() {
   fromAddress();
   $("wait").hidden = !page.fault;
   globalThis.irscopeReady = { nodes: page.data.graphs.reduce((n, g) => n + g.title.length, 0), boxes: page.view.items.size };
-  if (page.data.hasText) setTimeout(async () => { page.text = await inflate("text"); if (page.selected !== null && page.tab === "details") details(); }, 50);
+  if (page.data.hasText) setTimeout(async () => { page.text = await inflate("text"); if (page.tab === "text" || (page.selected !== null && page.tab === "details")) details(); }, 50);
 }
 
 function graph(number) {
@@ -37,6 +43,7 @@ function graph(number) {
 }
 
 function go(number, keep) {
+  $("tip").hidden = true;
   if (page.graph && keep) page.back.push([page.graph.number, page.selected]);
   page.graph = graph(number);
   page.selected = page.shown = page.edge = null;
@@ -103,9 +110,10 @@ function anchor(s) {
 }
 
 function select(place, centre) {
+  $("tip").hidden = true;
   page.selected = place;
   page.edge = null;
-  page.tab = "details";
+  if (page.tab !== "text") page.tab = "details";
   page.shown = place;
   if (place !== null && place >= 0) { const seen = page.graph.seen(place); page.shown = seen >= 0 ? seen : null; }
   if (centre && page.shown !== null) {
@@ -147,7 +155,7 @@ function fromAddress() {
   const plan = page.data.plans.findIndex(p => p.name === wanted.get("policy"));
   if (plan > 0) choosePlan(plan);
   if (number > 0) go(number);
-  if (wanted.get("open")) { page.graph.open = new Set([0, ...wanted.get("open").split(".").map(Number).filter(s => s < page.graph.parent.length)]); redo(); fit(); }
+  if (wanted.get("open")) { page.graph.open = new Set([0, ...wanted.get("open").split(".").map(Number).filter(s => s < page.graph.parent.length)]); redo(); begin(); }
   const node = wanted.get("node") && find(wanted.get("node"));
   if (node) { if (node[0] !== page.graph.number) go(node[0]); select(node[1], true); }
   const ends = (wanted.get("edge") || "").split(">").map(name => page.graph.names.indexOf(name));
