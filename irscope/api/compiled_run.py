@@ -20,7 +20,8 @@ from irscope.backends.arguments import fitted
 from irscope.backends.cache import refusal
 from irscope.backends.comparison import ResultComparison, compare_all
 from irscope.backends.executable import Port
-from irscope.backends.model import Model, compile_module, compiled_program, ports_of
+from irscope.backends.loaded_model import Model
+from irscope.backends.model import compile_module, compiled_program, ports_of
 from irscope.backends.tuning import Tuning
 from irscope.backends.varying import reference_results
 from irscope.ops import hlo

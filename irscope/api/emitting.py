@@ -17,7 +17,8 @@ from irscope.backends.c_header import MARK, c_header
 from irscope.backends.compile import units
 from irscope.backends.linking import linker_of, shared_library
 from irscope.backends.llvm_compile import annotated_assembly
-from irscope.backends.model import LoweredModel, lowered, ports_of
+from irscope.backends.loaded_model import LoweredModel
+from irscope.backends.model import lowered, ports_of
 from irscope.backends.standalone import Library
 from irscope.backends.stopping import may_take_long
 from irscope.backends.targets import Machine

@@ -7,7 +7,7 @@ from typing import Any
 
 from irscope.api.options import RunOptions
 from irscope.backends import llvm_compile
-from irscope.backends.model import Model
+from irscope.backends.loaded_model import Model
 from irscope.backends.peaks import Peak, measured_peak, table_peak
 from irscope.backends.profiling import CallProfile, KernelTime, Ports, profiled
 from irscope.backends.varying import VaryingExecutable, padded

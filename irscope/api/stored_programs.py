@@ -132,8 +132,9 @@ class ProgramStore:
         self.fault = ""
 
     @staticmethod
-    def of(what: object, options: RunOptions, given: Files) -> ProgramStore | None:
-        """The store for a run; None where its program is not cached: no cache, simulated devices, a text that can be read only once."""
+    def of(what: object, options: RunOptions, given: Files, purpose: str = "run") -> ProgramStore | None:
+        """The store for a run, or for another purpose with rules of its own; None where the program is not cached: no cache, simulated
+        devices, a text that can be read only once."""
         if options.no_cache or options.engine != "llvm" or options.partitions > 1 or cache.folder() is None or cache.refusal():
             return None
         if not options.cache_weights and _bytes_of_weights(options, given) > LITTLE:
@@ -151,7 +152,7 @@ class ProgramStore:
         inputs = Joined([given.inputs, *[opened[each] for each in options.inputs][::-1]])
         named = [("weight", given.weights), ("constant", given.constants)]
         arrays = [f"{kind} {name} {digest_of_array(values[name])}" for kind, values in named for name in values]
-        key = program_key([text, str(len(options.weights)), *map(str, digests), *arrays], _relevant(options), list(inputs))
+        key = program_key([purpose, text, str(len(options.weights)), *map(str, digests), *arrays], _relevant(options), list(inputs))
         return ProgramStore(key, [path, *options.files], contents, opened, inputs)
 
     def find(self) -> StoredProgram | None:
