@@ -81,10 +81,9 @@ def _print_profile(console: Console, profile: Profile) -> None:
                       roofline)
     console.print(table)
     console.print()
-    for row in call.kernels:
-        if row.code is not None:
-            console.print(Text(f"{row.name}: {row.code}"), soft_wrap=True)
-    console.print()
+    lines = [Text(f"{row.name}: {row.code}") for row in call.kernels if row.code is not None]
+    for line in [*lines, Text()] if lines else []:
+        console.print(line, soft_wrap=True)
     waited = f", in which {plural(call.threads, 'thread')} waited {micros(call.idle_us)} in all" if call.threads > 1 else ""
     peak = profile.peak
     for label, text in (
