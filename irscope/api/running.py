@@ -46,6 +46,8 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
     options = options or RunOptions()
     if options.target:
         raise UserError(f"code for {options.target} is not run here", "--emit asm, obj or so writes it")
+    if options.kernel:
+        raise UserError("--kernel selects what --emit writes", f"--emit asm --kernel {options.kernel} prints its machine code")
     if options.profile and options.engine != "llvm":
         raise UserError("--profile times compiled code, and the reference engine has none", "leave out --engine reference, or --profile")
     given = Files(inputs or {}, weights or {}, constants or {})

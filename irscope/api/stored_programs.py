@@ -30,7 +30,7 @@ from irscope.source.arrays import Joined, Renamed, read_arrays
 from irscope.source.files import STDIN
 
 IRRELEVANT = frozenset("inputs weights constants seed save_outputs expect check rtol atol engine threads partitions no_cache bench "
-                       "bench_seconds warmup runs target cache_weights profile peak".split())
+                       "bench_seconds warmup runs target cache_weights profile peak kernel".split())
 """Options that no compiled program depends on, and those that :class:`ProgramStore` treats by itself."""
 LITTLE = 4 << 20
 """Bytes of weights and constants that are stored without a request: tables, biases, small matrices."""
