@@ -91,3 +91,75 @@ def test_rooms_import_only_rooms_above() -> None:
 ])
 def test_the_rule_is_able_to_object(file: str, text: str, fault: str) -> None:
     assert fault in "".join(faults(PACKAGE / file, text))
+
+
+# The errors of Python's own look-ups and of broken assumptions. A clause that catches one of them around irscope's code hides defects.
+HIDING = {"KeyError", "IndexError", "LookupError", "TypeError", "AttributeError", "AssertionError", "ZeroDivisionError",
+          "Exception", "BaseException"}
+CATCHES: dict[str, tuple[int, str]] = {
+    # What comes from outside: files, arrays, settings, other libraries and the operating system.
+    "api/checking.py": (1, "shapes in the settings"),
+    "api/live/jax_objects.py": (1, "jax, whose releases take other arguments"),
+    "api/live/torch_objects.py": (1, "torch's serializer"),
+    "api/environment.py": (1, "a broken llvmlite, which the report shows"),
+    "backends/executable.py": (1, "arrays of other libraries"),
+    "backends/opening.py": (1, "arrays from a file"),
+    "backends/pool.py": (1, "what Linux alone has"),
+    "backends/program_file.py": (1, "a file of the cache, whose header is JSON of any form"),
+    "fleet/pool.py": (1, "what Linux alone has"),
+    "formats/onnx/isolation.py": (2, "the onnx package, in a process of its own"),
+    "formats/relay/metadata.py": (1, "JSON and arrays in a text"),
+    "formats/export/runnable.py": (1, "Python's parser"),
+    "formats/stablehlo/bytecode/print_text.py": (2, "jaxlib's exceptions, which have no common class"),
+    "lint/baseline.py": (2, "JSON files"),
+    "ops/custom_calls.py": (1, "the configuration of a library in a call, which is JSON of any form"),
+    "expand/manual.py": (1, "the text of a sharding"),
+    "source/arrays.py": (2, "files of arrays"),
+    "source/checkpoints.py": (1, "files of weights"),
+    "source/memory.py": (2, "the operating system"),
+    # Single look-ups, and single calls of Python's own functions.
+    "expand/torchscript/python_values.py": (3, "one call of a function of Python's, with values of the program"),
+    "formats/hlo/lines.py": (1, "a look-up: names of operands"),
+    "formats/relay/scopes.py": (1, "a look-up: names of operators"),
+    "formats/stablehlo/building/module.py": (1, "a look-up: values of operands"),
+    "formats/stablehlo/lines.py": (1, "a look-up: names of operands"),
+    "formats/torchscript/checked.py": (2, "a look-up: sizes and items"),
+    # What reports a defect, or cleans up and raises it again.
+    "api/capturing.py": (2, "what is raised again after the files are removed; a file without a name"),
+    "backends/stopping.py": (1, "what is raised again in another thread"),
+    "cli/errors.py": (1, "the report of a defect"),
+    "fleet/stats.py": (1, "the row of a file with a defect"),
+    "formats/hlo/careful.py": (1, "what is raised again after a stand-in is made"),
+    "passes/manager.py": (1, "what is raised again with the name of the pass"),
+    "passes/registry.py": (2, "modules of users"),
+    # Not yet split into what the operands must satisfy and what they compute.
+    "formats/onnx/inference.py": (1, "expansions of ONNX's operators, over operands and attributes that are not all checked"),
+}
+"""The number of clauses of a file that catch such an error, and what raises it."""
+
+
+def hiding(tree: ast.AST) -> list[int]:
+    """The lines of the clauses that catch errors of look-ups, by their names or by a name that the file gives to a tuple of them."""
+    tuples = {target.id for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and caught(node.value)
+              for target in node.targets if isinstance(target, ast.Name)}
+    return [node.lineno for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)
+            and (node.type is None or caught(node.type) or any(isinstance(n, ast.Name) and n.id in tuples for n in ast.walk(node.type)))]
+
+
+def caught(expression: ast.AST) -> set[str]:
+    """The errors of look-ups among the names of an expression."""
+    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)} & HIDING
+
+
+def test_no_clause_hides_defects_but_those_with_a_reason() -> None:
+    found = {path.relative_to(PACKAGE).as_posix(): hiding(ast.parse(path.read_text())) for path in FILES}
+    counts = {name: len(lines) for name, lines in found.items() if lines}
+    assert counts == {name: count for name, (count, _) in CATCHES.items()}, {name: found.get(name) for name in found if found[name]}
+
+
+@pytest.mark.parametrize(("text", "count"), [
+    ("try:\n f()\nexcept (TypeFault, KeyError):\n pass\n", 1), ("try:\n f()\nexcept:\n pass\n", 1),
+    ("FAULTS = (ValueError, IndexError)\ntry:\n f()\nexcept FAULTS:\n pass\n", 1),
+    ("try:\n f()\nexcept (TypeFault, UserError):\n pass\n", 0)])
+def test_a_clause_that_hides_defects_is_found(text: str, count: int) -> None:
+    assert len(hiding(ast.parse(text))) == count

@@ -6,6 +6,7 @@ is. Parameters and results belong to the caller and live through the whole run.
 """
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
@@ -60,6 +61,17 @@ class MemoryUse:
         found = [n for n in graph.nodes[:place + 1] if life.last[n.index] >= place and life.size[n.index]]
         return sorted(found, key=lambda n: -life.size[n.index])
 
+    def uses(self, graph: Graph, buffers: Set[int]) -> dict[int, list[int]]:
+        """For each of some buffers, the nodes that read it, also by another name; ascending indices."""
+        holds: list[Holds] = [()] * len(graph.nodes)
+        found: dict[int, list[int]] = {buffer: [] for buffer in buffers}
+        for i, node in enumerate(graph.nodes):
+            holds[i] = self._holds(node, i, holds)
+            if _reads(node):
+                for buffer in {buffer for operand in node.operands for buffer in _flat(holds[operand.index])} & buffers:
+                    found[buffer].append(i)
+        return found
+
     def _lifetimes(self, graph: Graph) -> Lifetimes:
         nodes = graph.nodes
         n = len(nodes)
@@ -75,7 +87,7 @@ class MemoryUse:
                     unsized = node
             if last[i] < 0:
                 last[i] = i
-            if node.op.kind is not Kind.TUPLE and (node.op.work != "free" or node.op in _ALIASES):
+            if _reads(node):
                 for operand in node.operands:
                     for buffer in _flat(holds[operand.index]):
                         last[buffer] = i
@@ -126,6 +138,11 @@ class MemoryUse:
         if not node.bodies or body_use(node) is BodyUse.ELEMENT or is_fusion(node):
             return 0
         return max((self.graphs[b].peak for b in node.bodies if b in self.graphs), default=0)
+
+
+def _reads(node: Node) -> bool:
+    """Whether a node reads the memory of its operands, or renames what still will be read."""
+    return node.op.kind is not Kind.TUPLE and (node.op.work != "free" or node.op in _ALIASES)
 
 
 def _flat(holds: Holds) -> list[int]:

@@ -10,6 +10,7 @@ from irscope.expand.torchscript import Given, run_counted
 from irscope.formats.torchscript import structure as torch
 from irscope.graph import Module, Node, Type
 from irscope.ops import hlo
+from irscope.ops.faults import TypeFault
 from irscope.source import UserError
 
 GROWTH, LEAST = 20, 20_000
@@ -23,7 +24,7 @@ def known_of(module: Module) -> Known:
         made, runs = run_counted(module, Given(limit=max(LEAST, GROWTH * size)))
         made.attrs["primitive"] = True
         primitives = expand(made)
-    except (UserError, ValueError) as fault:
+    except (UserError, TypeFault) as fault:
         return Known({}, {}, fault.message if isinstance(fault, UserError) else str(fault))
     calls = Calls(primitives)
     costs = ModuleCosts(calls)

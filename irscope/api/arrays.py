@@ -58,8 +58,8 @@ class Arrays:
         inputs, weights = files.inputs, files.weights
         if prepared.partitions > 1:
             inputs, weights = _for_all_devices(inputs, ports), _for_all_devices(weights, ports)
-        fixed = by_name(weights, ports, " and ".join(options.weights))
-        given = by_name(inputs, ports, " and ".join(options.inputs))
+        fixed = by_name(weights, ports, " and ".join(options.weights) or "weights")
+        given = by_name(inputs, ports, " and ".join(options.inputs) or "inputs")
         both = sorted(fixed.arrays.keys() & given.arrays.keys())
         if both:
             raise UserError(f"{ports[both[0]].name} is given as an input and as a weight", "give it once")

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from irscope.analysis.rounding import coarsest_types
 from irscope.api.array_files import Files
 from irscope.api.arrays import results_by_number
 from irscope.api.binding import lowering_options
+from irscope.api.expecting import Ran, compare_with_dump
 from irscope.api.loading import Source
 from irscope.api.options import RunOptions
 from irscope.api.preparing import Preparation, prepared
@@ -24,6 +25,7 @@ from irscope.backends.loaded_model import Model
 from irscope.backends.model import compile_module, compiled_program, ports_of
 from irscope.backends.tuning import Tuning
 from irscope.backends.varying import reference_results
+from irscope.lazy import Array
 from irscope.ops import hlo
 from irscope.ops.module_attributes import Interface, Prepared
 from irscope.source import UserError
@@ -38,7 +40,7 @@ def run(what: Source, options: RunOptions, given: Files, store: ProgramStore | N
     noting = NoteRecorder(watch)
     ready = prepared(what, options, given, noting)
     load_s = time.perf_counter() - began
-    result = _by_reference(options, ready, watch) if options.engine == "reference" else _by_llvm(options, ready, store, noting)
+    result = _once(options, ready, store, noting)
     result.paths = _result_paths(ready, len(result.outputs))
     result.load_s, result.devices, result.drawn = load_s, Prepared.of(ready.module).partitions, ready.arrays.drawn_names
     if options.check and options.engine != "reference":
@@ -46,7 +48,19 @@ def run(what: Source, options: RunOptions, given: Files, store: ProgramStore | N
             result.comparisons += _compared_with_reference(options, ready, result)
     if options.expect:
         result.comparisons += compared_with_file(options, ports_of(ready.module)[1], result, ready.module.flushes_denormals)
+    if options.expect_from:
+        other = options.expect_from
+
+        def ran(own: RunOptions, shared: Mapping[str, Array]) -> Ran:
+            theirs = prepared(other, own, Files(shared, given.weights, given.constants), watch)
+            return Ran(theirs.module, theirs.arrays, _once(own, theirs, None, NoteRecorder(watch)).outputs)
+        result.comparisons += compare_with_dump(options, Ran(ready.module, ready.arrays, result.outputs), ran, watch)
     return result
+
+
+def _once(options: RunOptions, ready: Preparation, store: ProgramStore | None, watch: NoteRecorder) -> RunResult:
+    """Run a module by the engine of the options."""
+    return _by_reference(options, ready, watch) if options.engine == "reference" else _by_llvm(options, ready, store, watch)
 
 
 def _by_llvm(options: RunOptions, ready: Preparation, store: ProgramStore | None, watch: NoteRecorder) -> RunResult:

@@ -29,15 +29,18 @@ from irscope.lint.session import Options, Session
 from irscope.render.units import plural
 from irscope.source import Finding, Severity, UserError
 from irscope.source.budget import fresh_budget
+from irscope.source.files import read_bytes
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
     from irscope.api import compiled_model
+    from irscope.fleet import out_of_memory, peak_buffers
     from irscope.fusion.logs import verdicts as logs
     from irscope.lint import audits as tables
 else:
     compiled_model = LazyModule("irscope.api.compiled_model")
     logs, tables = LazyModule("irscope.fusion.logs.verdicts"), LazyModule("irscope.lint.audits")
+    out_of_memory, peak_buffers = LazyModule("irscope.fleet.out_of_memory"), LazyModule("irscope.fleet.peak_buffers")
 
 DEMANDS = tuple(Demands.__dataclass_fields__)
 Paths = Source | Sequence[Source]
@@ -107,10 +110,11 @@ def lint(what: Paths, options: LintOptions | None = None, *, watch: Watcher = SI
     return result
 
 
-def audit(what: Paths, name: str, options: InputOptions | None = None, *,
+def audit(what: Paths, name: str, options: InputOptions | None = None, *, oom: str | None = None,
           watch: Watcher = SILENT) -> tuple[list[tables.FileAudit], dict[str, UserError]]:
     """The tables of one audit (dtype, shape, layout, memory, parallel), and the files of several that could not be used.
 
+    ``oom`` is the path of a log with an out-of-memory error of XLA, whose buffers are found in the dump: another table of the memory audit.
     Raises :class:`irscope.UserError` for an unknown audit, and if the only file cannot be used.
 
     >>> audits, _ = audit("ENTRY main { p = f32[2,2] parameter(0)\\n ROOT n = f32[2,2] negate(p) }", "dtype")
@@ -119,12 +123,26 @@ def audit(what: Paths, name: str, options: InputOptions | None = None, *,
     """
     look = tables.auditor(name)
     audits: list[tables.FileAudit] = []
+    if oom is not None and name != "memory":
+        raise UserError("--oom belongs to --audit memory", "irscope lint DUMP --audit memory --oom LOG")
+    error = _out_of_memory(oom) if oom is not None else None
 
     def add(file: str, reading: Reading) -> None:
-        audits.append(tables.FileAudit(file, [look(held_together(module)) for module in whole(reading).modules if module.entry]))
+        modules = [held_together(module) for module in whole(reading).modules if module.entry]
+        found = [look(module) for module in modules]
+        audits.append(tables.FileAudit(file, found + [peak_buffers.peak_buffers(module, error) for module in modules if error is not None]))
 
     errors = each_dump(what, options or InputOptions(), add, watch)
     return audits, errors
+
+
+def _out_of_memory(path: str) -> out_of_memory.OutOfMemory:
+    """The out-of-memory error of a log. Raises UserError where it has none."""
+    error = out_of_memory.parse_out_of_memory(read_bytes(path).decode("utf-8", "replace"))
+    if error is None or not error.buffers:
+        raise UserError(f"{path} has no out-of-memory error of XLA that lists buffers",
+                        "it lists them after 'Peak buffers:' or 'Largest program allocations'")
+    return error
 
 
 def settings(options: LintOptions) -> Config | None:

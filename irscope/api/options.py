@@ -266,6 +266,7 @@ class RunOptions(InputOptions):
     seed: int = option(0, "The seed of the drawn values.", least=0)
     save_outputs: str | None = option(None, "Write out0, out1, ... in order.", metavar="O.npz")
     expect: str | None = option(None, "Compare with out0, out1, ... of this file; exit 1 when they differ.", metavar="E.npz")
+    expect_from: str | None = option(None, "Compare with what this dump of the same program computes from the same inputs.", metavar="DUMP")
     check: bool = option(False, "Compare with the reference interpreter; exit 1 when they differ.")
     rtol: float | None = option(None, "Relative tolerance (default: by element type).", least=0)
     atol: float | None = option(None, "Absolute tolerance (default: rtol of the largest value).", least=0)
@@ -292,7 +293,7 @@ class RunOptions(InputOptions):
     @property
     def files(self) -> list[str]:
         """The files of arrays that are read."""
-        return [*self.inputs, *self.weights, *(path for path in (self.constants, self.expect) if path is not None)]
+        return [*self.inputs, *self.weights, *(path for path in (self.constants, self.expect, self.expect_from) if path is not None)]
 
 
 def option_fields(record: type[Any]) -> dict[str, Option]:

@@ -1,6 +1,7 @@
 """The result of a run, as Python and as json."""
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -109,11 +110,16 @@ class RunResult:
             record["samples_us"] = [round(s, 3) for s in self.samples_us]
             record["median_us"], record["min_us"] = round(self.median_us, 3), round(min(self.samples_us), 3)
         if self.comparisons:
-            record["max_abs_error"], record["max_rel_error"] = self.max_abs_error, self.max_rel_error
+            record["max_abs_error"], record["max_rel_error"] = _json_number(self.max_abs_error), _json_number(self.max_rel_error)
             record["faults"] = [f"{c.name}: {c.fault}" for c in self.comparisons if c.fault]
         if self.profile is not None:
             record["profile"] = self.profile.as_json()
         return record
+
+
+def _json_number(value: float) -> float | None:
+    """The value; None for NaN and infinities, which JSON does not have."""
+    return value if math.isfinite(value) else None
 
 
 def peak_rss_mb() -> float:

@@ -53,7 +53,7 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
     given = Files(inputs or {}, weights or {}, constants or {})
     began = time.perf_counter()
     store = ProgramStore.of(what, options, given)
-    found = store.find() if store is not None and not (options.check or options.profile) else None
+    found = store.find() if store is not None and not (options.check or options.expect_from or options.profile) else None
     if store is not None and store.fault:
         watch.note(f"the program in the cache is not used, because it {store.fault}; it is compiled again")
     if store is not None and found is not None:

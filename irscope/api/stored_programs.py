@@ -29,8 +29,8 @@ from irscope.source import UserError
 from irscope.source.arrays import Joined, Renamed, read_arrays
 from irscope.source.files import STDIN
 
-IRRELEVANT = frozenset("inputs weights constants seed save_outputs expect check rtol atol engine threads partitions no_cache bench "
-                       "bench_seconds warmup runs target cache_weights profile peak kernel".split())
+IRRELEVANT = frozenset("inputs weights constants seed save_outputs expect expect_from check rtol atol engine threads partitions no_cache "
+                       "bench bench_seconds warmup runs target cache_weights profile peak kernel".split())
 """Options that no compiled program depends on, and those that :class:`ProgramStore` treats by itself."""
 LITTLE = 4 << 20
 """Bytes of weights and constants that are stored without a request: tables, biases, small matrices."""
@@ -97,7 +97,7 @@ class RunFacts:
     def arrays(self, inputs: Mapping[str, Array], options: RunOptions) -> list[Array]:
         """An array for each input, as given or drawn. Raises UserError where one does not fit."""
         named = Renamed(inputs, self.renamed) if self.renamed else inputs
-        source = " and ".join(options.inputs)
+        source = " and ".join(options.inputs) or "inputs"
         found = []
         for each in self.inputs:
             if each.given is not None:
@@ -161,24 +161,18 @@ class ProgramStore:
         self.fault = question.fault
         if question.content is None:
             return None
-        try:
-            asked = json.loads(question.content.tobytes())
-            name = self._name(asked["types"], asked["values"])
-        except (ValueError, KeyError, TypeError):
+        matters = self._matters(question.content.tobytes())
+        if matters is None:
             self.fault = "has an unknown structure"
             return None
-        found = cache.entry(name)
+        found = cache.entry(self._name(*matters))
         self.fault = found.fault
         if found.content is None:
             return None
         try:
-            compiled = of_content(found.content)
-            facts = RunFacts.of_data(compiled.facts)
+            compiled, facts = of_content(found.content, RunFacts.of_data)
         except BadProgramFile as error:
             self.fault = str(error)
-            return None
-        except (KeyError, TypeError, ValueError):
-            self.fault = "has an unknown structure"
             return None
         return StoredProgram(compiled, facts) if not facts.notes or list(facts.files) == self.files else None
 
@@ -195,6 +189,16 @@ class ProgramStore:
         pieces = to_pieces(compiled)
         if pieces is not None and cache.write(self._name(types, values), *pieces):
             cache.write(self._key, json.dumps({"types": list(types), "values": list(values)}).encode())
+
+    def _matters(self, content: bytes) -> tuple[list[str], list[str]] | None:
+        """The inputs whose types matter, and those whose values do, as the first entry lists them; None for other content."""
+        try:
+            data = json.loads(content)
+        except ValueError:
+            return None
+        lists = [data.get(key) for key in ("types", "values")] if isinstance(data, dict) else [None]
+        names = [[name for name in each if isinstance(name, str) and name in self.inputs] for each in lists if isinstance(each, list)]
+        return (names[0], names[1]) if names == lists else None
 
     def _name(self, types: Sequence[str], values: Sequence[str]) -> str:
         """The key of the program for these inputs."""

@@ -28,6 +28,7 @@ class LintOutput:
     exit_zero: bool = option(False, "Exit 0 whatever was found in texts that are whole.")
     everything: bool = option(False, "Show all that is information, not the first few of each file.", "--all")
     audit: str | None = option(None, "Print a table instead of findings.", choices=AUDITS)
+    oom: str | None = option(None, "With --audit memory: find the buffers of an out-of-memory error of XLA in the dump.", metavar="LOG")
     fix: bool = option(False, "Mend what passes can mend in one file, and write the program to -o FILE.")
 
 
@@ -45,7 +46,7 @@ def command(paths: tuple[str, ...], output: LintOutput, request: LintOptions) ->
       irscope lint model.hlo --why-not-fused dot.3 add.4  these two
       irscope lint model.hlo --why-not-fused --fusion-log vlog.txt  by XLA's own log
       irscope lint model.hlo --max-kernels 12 --require-fused 'dot,add,max*'
-      irscope lint model.hlo --audit memory
+      irscope lint model.hlo --audit memory --oom train.log
       irscope lint model.hlo --fix -o fixed.hlo         what passes can fix, and what is left
     """
     from irscope.api.linting import consistent, settings
@@ -54,7 +55,7 @@ def command(paths: tuple[str, ...], output: LintOutput, request: LintOptions) ->
     settled = format_of(settings(request)) if output.form is None or output.fix else None
     format = output.form or settled or "full"
     paths = tuple(path_of(path) for path in paths)
-    if output.audit:
+    if output.audit or output.oom:
         return _audit(paths, request, output, format)
     paths, pair = _split_pair(paths, request.why)
     request = replace(request, pair=pair)
@@ -77,8 +78,8 @@ def command(paths: tuple[str, ...], output: LintOutput, request: LintOptions) ->
 def _audit(paths: tuple[str, ...], request: LintOptions, output: LintOutput, format: str) -> int:
     from irscope.lint.audits import write_audits
 
-    audits, errors = api.audit(paths, output.audit or "", request, watch=TERMINAL)
-    write_text(write_audits(audits, format), output.output, inputs=paths)
+    audits, errors = api.audit(paths, output.audit or "memory", request, oom=output.oom, watch=TERMINAL)
+    write_text(write_audits(audits, format), output.output, inputs=[*paths, *([output.oom] if output.oom else [])])
     return USAGE if errors else OK
 
 

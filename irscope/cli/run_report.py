@@ -51,8 +51,8 @@ def _facts(request: RunOptions, result: RunResult) -> list[tuple[str, str]]:
         rate = f", {result.flops / best / 1e3:.1f} GFLOP/s" if result.flops else ""
         facts.append(("time", f"median {micros(middle)}, min {micros(best)} of {len(result.samples_us)} samples{rate}"))
     if result.comparisons:
-        pairs = (request.check, "the reference"), (request.expect, "what is expected")
-        against = " and ".join(what for compared, what in pairs if compared)
+        pairs = (request.check, "the reference"), (request.expect, "what is expected"), (request.expect_from, request.expect_from)
+        against = " and ".join(what for compared, what in pairs if compared and what)
         verdict = "agrees with" if result.ok else "differs from"
         facts.append(("check", f"{verdict} {against}: largest error {result.max_abs_error:.2e}, "
                                f"{result.max_rel_error:.2e} of the largest value"))

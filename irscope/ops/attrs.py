@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from irscope.lazy import Array
+from irscope.ops.faults import TypeFault
 
 if TYPE_CHECKING:
 
@@ -132,10 +133,10 @@ class Literal:
         return Literal(type, _value=array)
 
     def value(self) -> Any:
-        """The array (read-only), or a tuple of arrays. Raises ValueError when the value was elided."""
+        """The array (read-only), or a tuple of arrays. Raises TypeFault when the value was elided."""
         if self._value is None:
             if self.elided or self.parse is None:
-                raise ValueError("the text elides the value of this constant")
+                raise TypeFault("the text elides the value of this constant")
             self._value = self.parse(self)
         return self._value
 

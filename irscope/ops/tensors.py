@@ -193,8 +193,10 @@ class Tensors:
         return self.emit("slice", (x,), {"slice": tuple(zip(starts, limits, strides, strict=True))})
 
     def slice_dim(self, x: Node, dimension: int, start: int, limit: int, stride: int = 1) -> Node:
-        """A slice along one dimension."""
+        """A slice along one dimension. Raises TypeFault where the tensor does not have it."""
         shape = self.shape(x)
+        if not -len(shape) <= dimension < len(shape):
+            raise TypeFault(f"a tensor of the sizes {list(shape)} has no dimension {dimension}")
         starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
         starts[dimension], limits[dimension], strides[dimension] = start, limit, stride
         return self.slice(x, starts, limits, strides)

@@ -13,6 +13,7 @@ from irscope.lazy import Array, np
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import Constant, GetTupleElement
 from irscope.ops.attrs import Literal
+from irscope.ops.faults import TypeFault
 from irscope.ops.sets import relay
 from irscope.passes.base import Pass, per_graph
 from irscope.passes.fold_constants_branches import with_branches_taken
@@ -126,7 +127,7 @@ def computed(graph: Graph, known: Sequence[bool]) -> Values:
     wanted = [node for node in inner if isinstance(node.type, TensorType) and (node in read or node is graph.root)]
     try:
         return evaluated(wanted, inner, {})
-    except (UserError, ValueError):
+    except (UserError, TypeFault):
         pass
     # A node has no value, or none at compile time: evaluate one by one to keep the others.
     values: Values = {}
@@ -134,7 +135,7 @@ def computed(graph: Graph, known: Sequence[bool]) -> Values:
         if isinstance(node.type, TensorType):
             try:
                 values |= evaluated([node], [node], values)
-            except (UserError, ValueError, KeyError):
+            except (UserError, TypeFault):
                 continue
     return values
 
@@ -142,13 +143,15 @@ def computed(graph: Graph, known: Sequence[bool]) -> Values:
 def evaluated(wanted: Sequence[Node], inner: Sequence[Node], values: Values) -> Values:
     """The values of the ``wanted`` among the ``inner`` nodes, whose operands are inner ones, constants, and nodes with ``values``.
 
-    Raises UserError or ValueError if one has no value, KeyError if an operand has none.
+    Raises UserError or TypeFault if one has no value, or an operand has none.
     """
     made = Graph("main")
     builder = Builder(made)
     became: dict[Node, Node] = {}
 
     def taken(node: Node) -> Node:
+        if node not in became and node.op is not hlo.constant and node not in values:
+            raise TypeFault(f"%{node.name} has no value")
         if node not in became:
             became[node] = copy_node(builder, node, []) if node.op is hlo.constant else constant(builder, values[node], node)
         return became[node]

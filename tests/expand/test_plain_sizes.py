@@ -6,6 +6,7 @@ import pytest
 import irscope
 from irscope.expand import expand
 from irscope.expand.torchscript.plain_sizes import require_plain
+from irscope.ops.faults import TypeFault
 from irscope.source import UserError
 from irscope.source.budget import BudgetExceeded
 
@@ -87,5 +88,5 @@ def test_a_result_is_bounded_before_it_is_made(name: str, values: list[object], 
     if fits:
         require_plain(name, values)
         return
-    with pytest.raises((OverflowError, BudgetExceeded)):
+    with pytest.raises((TypeFault, BudgetExceeded)):
         require_plain(name, values)

@@ -38,6 +38,7 @@ FORMS = {
     "compile-and-run FILE --emit loops": 6, "compile-and-run FILE --emit llvm": 2, "compile-and-run FILE --check --threads 1": 2,
     "compile-and-run FILE --check --threads 2 --fill-elided": 2, "compile-and-run FILE --engine reference --fill-elided": 3,
     "compile-and-run FILE --inputs ARRAYS --threads 1": 2, "compile-and-run FILE --weights ARRAYS --threads 1": 1,
+    "compile-and-run FILE --expect-from OTHER --threads 1": 1,
     "compile-and-run FILE --constants ARRAYS --engine reference --save-outputs out.npz": 1,
     "check --config CONFIG": 2, "rule RULE": 1, "list LIST": 1,
 }
@@ -128,6 +129,8 @@ class Draw:
 
 RELEASES = ("xla-cpu@jaxlib-0.4.38", "xla-gpu@jaxlib-0.4.38", "xla-gpu@jaxlib-0.4.35-instruction-fusion", "irscope@0.1.0", "xla-gpu@none", "nobody")
 BASELINE = b'{"version": 1, "findings": [{"fingerprint": "0123456789abcdef", "code": "DTY001", "message": "m", "count": 2}]}'
+OOM = (b"Out of memory while trying to allocate 96 bytes.\nPeak buffers:\n\tBuffer 1:\n\t\tSize: 64B\n\t\tXLA Label: fusion\n\t\tShape: f32[16]\n",
+       b"Largest program allocations in hbm:\n  1. Size: 6.00G\n     Shape: f32[8]{0:T(8)}\n     XLA label: fusion.1 = fusion(p), kind=kLoop\n")
 LOGS = (b"Fusing: %a with %b\n", b"V0922 fusion.py:1] cannot fuse buf0 with buf1: no shared data\n", b"")
 
 WORDS: Mapping[str, Callable[[Draw], str]] = {
@@ -154,7 +157,7 @@ OPTIONS: Mapping[str, Callable[[Draw], str]] = {
     "--max-traffic": lambda d: d.rng.choice(("1KiB", "5", "1e9", "x")), "--max-memory": lambda d: d.rng.choice(("1KiB", "5", "1TB", "")),
     "--inputs": lambda d: d.file("x.npz", arrays(d.text, d.rng)), "--weights": lambda d: d.file("w.npz", arrays(d.text, d.rng)),
     "--constants": lambda d: d.file("c.npz", arrays(d.text, d.rng)), "--expect": lambda d: d.file("e.npz", arrays(d.text, d.rng)),
-    "--save-outputs": lambda d: d.rng.choice(("out.npz", "x.npz")), "--cpu": lambda d: d.rng.choice(("v2", "v3", "v4", "haswell", "znver4", "x")),
+    "--oom": lambda d: d.file("oom.log", d.rng.choice(OOM)), "--expect-from": lambda d: d.rng.choice(("a.txt", "b.txt", "none.txt")), "--save-outputs": lambda d: d.rng.choice(("out.npz", "x.npz")), "--cpu": lambda d: d.rng.choice(("v2", "v3", "v4", "haswell", "znver4", "x")),
     "--target": lambda d: d.rng.choice(("aarch64-unknown-linux-gnu", "riscv64-unknown-linux-gnu", "x86_64-pc-windows-msvc", "nvptx64", "x-y")),
     "--fail-if": lambda d: d.rng.choice(("kernels>+0", "bytes>+5%", "ops.transpose>0", "x")), "--threads": lambda d: str(d.rng.choice((1, 2, 3))),
     "--partitions": lambda d: str(d.rng.choice((1, 2, 4, 8))),

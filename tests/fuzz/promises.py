@@ -66,16 +66,21 @@ def _malformed(format: str, text: str) -> str:
     """Why a text is not of its format."""
     try:
         if format == "json":  # a value for each file
-            at, decoder = 0, json.JSONDecoder()
+            at, decoder = 0, json.JSONDecoder(parse_constant=_refuse)
             while text[at:].strip():
                 at = decoder.raw_decode(text, len(text) - len(text[at:].lstrip()))[1]
         elif format in ("sarif", "gitlab"):
-            json.loads(text)
+            json.loads(text, parse_constant=_refuse)
         elif format == "jsonl":
             for line in text.splitlines():
-                json.loads(line)
+                json.loads(line, parse_constant=_refuse)
         elif format in ("svg", "junit"):
             ElementTree.fromstring(text)
     except (ValueError, ElementTree.ParseError) as fault:
         return re.sub(r"\d+", "N", str(fault))[:80]
     return ""
+
+
+def _refuse(constant: str) -> None:
+    """NaN and infinities, which Python writes and reads, are no JSON."""
+    raise ValueError(f"{constant} is no JSON")

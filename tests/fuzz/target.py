@@ -37,7 +37,7 @@ ALLOWED = 600
 ROOM = 3 << 30
 """Bytes of address space that an input may take: the machine's memory is not spent on a defect."""
 WRITERS = {"-o", "--output", "--write-baseline", "--save-outputs"}
-TOLERANCES = {"--expect", "--rtol", "--atol"}
+TOLERANCES = {"--expect", "--expect-from", "--rtol", "--atol"}
 """Options with which a run may differ by right from what it is compared with."""
 LIMIT = "s of processor time"
 ENVIRONMENT = {"IRSCOPE_TRACEBACK": "1", "IRSCOPE_NO_PROGRESS": "1", "TERM": "xterm", "COLUMNS": "100"}

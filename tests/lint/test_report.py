@@ -250,6 +250,7 @@ def test_audits_tell_figures_that_a_reader_can_check() -> None:
     memory = auditor("memory")(module)
     assert memory.title == "192 B at the peak, %a; parameters hold 48 B besides"
     assert {row[0] for row in memory.rows} == {"%a", "%c"}
+    assert memory.timeline is not None and max(memory.timeline.live) == 192 and memory.timeline.at[memory.timeline.live.index(192)] == "a"
     shape = auditor("shape")(module)
     assert ("f32[..., 6]", "%c", "the next size that fits is 8", 4, "1 convert, 1 exponential, 1 tanh, 1 add") in shape.rows
 

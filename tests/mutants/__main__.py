@@ -4,9 +4,9 @@
     python -m tests.mutants --show KEY      the change of one mutant
 
 A sample of all mutants (``tests.mutants.points``) is drawn by the seed; each is put into a copy of the project, and the tests of its room run
-until one fails. What has run is kept in ``--state`` under the hash of irscope/ and tests/, and not run again. On another tree, the test
-that noticed a mutant before is tried first. Mutants that mean the same as the original are listed with the reason in
-``tests/mutants/equivalent.txt``. Exit status 1: fewer than 90 % are noticed, or more than 5 % are listed.
+until one fails; where Python has ``sys.monitoring`` (3.12), only those test files run that reach the mutated line. What has run is kept in
+``--state`` under the hash of irscope/ and tests/, and not run again. On another tree, the test that noticed a mutant before is tried first.
+Mutants that mean the same as the original are listed with the reason in ``tests/mutants/equivalent.txt``. Exit status 1: fewer than 90 % are noticed, or more than 5 % are listed.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from itertools import islice
@@ -24,7 +24,8 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tests.mutants.points import Point, is_valid, points
-from tests.mutants.trial import Outcome, Trial, room_of
+from tests.mutants.reach import Reach
+from tests.mutants.trial import Outcome, Trial, room_of, suites_of
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("graph", "ops", "expand", "analysis", "passes", "fusion", "query", "lint", "lower")
@@ -86,6 +87,7 @@ def run(drawn: Sequence[Point], folder: Path, jobs: int) -> Iterator[tuple[str, 
     known = _recorded(path) if path.exists() else {}
     noticed_by = earlier(folder)
     todo = [p for p in drawn if p.key not in known]
+    reaching = reached(todo, folder, jobs)
     yield from ((p.key, known[p.key]) for p in drawn if p.key in known)
     with tempfile.TemporaryDirectory() as copies, path.open("a") as file:
         trials: SimpleQueue[Trial] = SimpleQueue()
@@ -95,7 +97,7 @@ def run(drawn: Sequence[Point], folder: Path, jobs: int) -> Iterator[tuple[str, 
         def try_one(point: Point) -> Outcome:
             trial = trials.get()
             try:
-                return trial.run(point, noticed_by.get(point.key, ""))
+                return trial.run(point, noticed_by.get(point.key, ""), reaching(point))
             finally:
                 trials.put(trial)
         with ThreadPoolExecutor(max(1, jobs)) as pool:
@@ -107,6 +109,16 @@ def run(drawn: Sequence[Point], folder: Path, jobs: int) -> Iterator[tuple[str, 
                 if number % 20 == 0:
                     print(f"{number} of {len(todo)}", flush=True)
                 yield point.key, outcome
+
+
+def reached(points: Sequence[Point], folder: Path, jobs: int) -> Callable[[Point], list[str] | None]:
+    """Which test files of its room reach a mutant; None for all of them, where lines cannot be recorded."""
+    if not Reach.works_here():
+        return lambda point: None
+    suites = {path: suites_of(ROOT, path) for path in {point.path for point in points}}
+    reach = Reach(ROOT, folder / "reach", jobs)
+    reach.add([file for files in suites.values() for file in files])
+    return lambda point: reach.files_at(point.path, point.line, suites[point.path])
 
 
 def earlier(folder: Path) -> dict[str, str]:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.mutants.__main__ import earlier, run, sample
 from tests.mutants.points import Point, is_valid, points
+from tests.mutants.reach import Reach, statement_lines
 from tests.mutants.trial import Outcome, Trial, suites_of
 
 TEXT = '''"""A docstring with 1 number."""
@@ -115,6 +116,7 @@ def test_one_test_is_enough_only_where_it_fails(first: str, runs: list[list[str]
 
 def test_records_of_other_trees_name_the_test_to_try_first(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.mutants.__main__.ROOT", project)
+    monkeypatch.setattr(Reach, "works_here", lambda: False)
     point = mutants(project)["+"]
     state = tmp_path / "state"
     state.mkdir()
@@ -125,10 +127,53 @@ def test_records_of_other_trees_name_the_test_to_try_first(project: Path, tmp_pa
     assert earlier(state) == {point.key: "tests/a.py::new"}
     tried = []
 
-    def noticed(_: Trial, point: Point, first: str) -> Outcome:
+    def noticed(_: Trial, point: Point, first: str, files: None) -> Outcome:
         tried.append((point.key, first))
         return Outcome("noticed", first, 0.0)
     monkeypatch.setattr(Trial, "run", noticed)
     for _ in range(2):
         assert dict(run([point], state, 1)) == {point.key: Outcome("noticed", "tests/a.py::new", 0.0)}
     assert tried == [(point.key, "tests/a.py::new")], "what ran on this tree does not run again"
+
+
+STATEMENTS = """import os
+LIMIT = (1 +
+         2)
+
+
+@decorated(1)
+def f(x,
+      y=3):
+    if (x and
+            y):
+        return max(
+            x,
+            y)
+    class Inner:
+        size = 1
+    match x:
+        case 1:
+            pass
+    with open(x): pass
+"""
+
+
+@pytest.mark.parametrize(("line", "lines"), [
+    (2, set()), (3, set()), (6, set()), (8, set()), (9, {9, 10}), (10, {9, 10}), (11, {11, 12, 13}), (13, {11, 12, 13}), (15, {15}), (16, {16}), (18, {18}), (19, {19}),
+])
+def test_the_lines_of_a_statement_are_those_before_its_body(line: int, lines: set[int]) -> None:
+    assert statement_lines(STATEMENTS, line) == lines
+
+
+@pytest.mark.skipif(not Reach.works_here(), reason="Python 3.11 has no sys.monitoring")
+def test_files_that_reach_a_line_run_and_others_do_not(project: Path, tmp_path: Path) -> None:
+    for name in ("__init__.py", "mutants/__init__.py", "mutants/reach.py", "fuzz/__init__.py", "fuzz/coverage.py"):
+        (project / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
+        source = Path(__file__).parents[1] / name
+        (project / "tests" / name).write_text(source.read_text() if source.exists() else "")
+    files = suites_of(project, SMALL)
+    reach = Reach(project, tmp_path / "reach", 1)
+    reach.add(files)
+    assert reach.files_at(SMALL, 2, files) == ["tests/graph/test_small.py"]
+    assert set(reach.files_at(SMALL, 1, files)) == set(files), "importing the module runs it"
+    assert Trial(project, tmp_path / "copy").run(mutants(project)["+"], files=[]).said == "alive"

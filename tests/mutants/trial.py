@@ -6,6 +6,7 @@ import resource
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,8 +39,8 @@ class Trial:
             elif source.exists():
                 shutil.copy2(source, folder / name)
 
-    def run(self, point: Point, first: str = "") -> Outcome:
-        """What the tests of the mutated file's room say; none but the test ``first`` runs where that one fails."""
+    def run(self, point: Point, first: str = "", files: Sequence[str] | None = None) -> Outcome:
+        """What the tests of the mutated file's room say, or those ``files`` of them; none but the test ``first`` runs where that one fails."""
         path = self.folder / point.path
         original = path.read_text()
         self._write(path, point.apply(original))
@@ -47,7 +48,8 @@ class Trial:
             outcome = self._tests([first]) if first else None
             if outcome and outcome.by == first:
                 return outcome
-            room = self._tests(suites_of(self.folder, point.path))
+            files = suites_of(self.folder, point.path) if files is None else files
+            room = self._tests(list(files)) if files else Outcome("alive", "", 0.0)
             return replace(room, seconds=room.seconds + outcome.seconds) if outcome else room
         finally:
             self._write(path, original)

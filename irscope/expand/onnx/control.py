@@ -37,7 +37,7 @@ def branch(program: OnnxProgram, node: Node, values: Values) -> Values:
             return made
         try:
             known = t.value(condition, "which branch runs")
-        except (TypeFault, ValueError) as fault:
+        except TypeFault as fault:
             raise program.fault(node, f"the branches give other types, and {fault}", "give the inputs by --inputs") from None
     way = 0 if known.item() else 1
     return program.call(node.bodies[way], arguments[way])

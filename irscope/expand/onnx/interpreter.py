@@ -20,7 +20,7 @@ from irscope.expand.onnx.program import MAX_DEPTH, Measure, OnnxProgram, Values
 from irscope.formats.onnx import structure
 from irscope.formats.onnx.attributes import Ref
 from irscope.formats.onnx.declarations import Operator
-from irscope.formats.onnx.inference import FAULTS, built
+from irscope.formats.onnx.inference import built
 from irscope.formats.onnx.operators import declared, names
 from irscope.graph import Graph, Module, Node, Op, TensorType, TupleType, Type, unknown_op
 from irscope.ops import hlo
@@ -124,8 +124,6 @@ class Interpreter(OnnxProgram):
             return self._value(node, values)
         except TypeFault as fault:
             raise self.fault(node, fault.message, fault.help) from None
-        except FAULTS as fault:
-            raise self.fault(node, str(fault)) from fault
 
     def _value(self, node: Node, values: Values) -> Values:
         special = STRUCTURE.get(node.op)

@@ -66,7 +66,7 @@ def _number(program: OnnxProgram, node: Node, most: Any) -> int | None:
     """The largest number of trips; None where it depends on data that are not given."""
     try:
         return max(0, program.t.single(most, "the number of trips"))
-    except (TypeFault, ValueError) as fault:
+    except TypeFault as fault:
         raise program.fault(node, str(fault)) from None
 
 
@@ -90,7 +90,7 @@ def _attempt(program: OnnxProgram, node: Node, rolled: Rolled, run: Run) -> Valu
     if stacks and count is not None:
         try:
             kept = int(t.value(count, "the number of trips").item())
-        except (TypeFault, ValueError) as fault:
+        except TypeFault as fault:
             raise program.fault(node, str(fault)) from None
         stacks = [t.slice_dim(s, 0, 0, kept) for s in stacks]
     return [*state, *stacks]
@@ -105,7 +105,7 @@ def _unrolled(program: OnnxProgram, node: Node, trips: int | None, first: Node |
         try:
             if go is not None and not bool(t.value(go, "whether the loop goes on")):
                 break
-        except (TypeFault, ValueError) as fault:
+        except TypeFault as fault:
             raise program.fault(node, str(fault)) from None
         if at >= MAX_UNROLLED:
             raise program.fault(node, f"it takes more than {MAX_UNROLLED} trips, and what it carries changes its type or is a sequence")

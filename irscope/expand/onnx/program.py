@@ -9,6 +9,7 @@ from typing import Any
 from irscope.expand.frames import Framed
 from irscope.formats.onnx.algebra import Onnx
 from irscope.graph import Graph, Module, Node
+from irscope.ops.faults import TypeFault
 from irscope.source import UserError
 
 Values = list[Any]
@@ -54,7 +55,7 @@ class OnnxProgram(ABC):
         """The value of an integer scalar for the given inputs."""
         assert self._measure is not None
         if self.t.frame.outer is not None or not self.t.is_outermost(node):
-            raise ValueError("it depends on data inside of a loop or a branch")
+            raise TypeFault("it depends on data inside of a loop or a branch")
         self.made.attrs |= {"sizes_from_data": True}
         return int(self._measure(Graph(self.graph.name, list(self.graph.nodes), list(self.graph.params), node)))
 

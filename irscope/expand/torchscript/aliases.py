@@ -19,6 +19,7 @@ from irscope.formats.torchscript.layouts import allocated, may_be_view, stated
 from irscope.formats.torchscript.memory import check_places, read_places, write_places
 from irscope.formats.torchscript.strides import contiguous
 from irscope.graph import Node, TupleType
+from irscope.ops.faults import TypeFault
 
 
 def shared(program: TorchProgram, node: Node, function: Callable[..., Any], style: str, arguments: list[Any]) -> Any:
@@ -77,7 +78,7 @@ def _restrided(program: TorchProgram, base: Tensor, decision: Restrided) -> Tens
     t, root = program.t, _root(base)
     at, layout = check_places(root.layout, decision.layout)
     if t.dtype(base.get()) is not t.dtype(root.get()):
-        raise ValueError("as_strided of a view in another element type is not supported: clone() it first")
+        raise TypeFault("as_strided of a view in another element type is not supported: clone() it first")
     view = TensorView(lambda whole: read_places(t, whole, at, layout), None, lambda _: layout)
     return root.view(_placed(program, view))
 
@@ -112,10 +113,10 @@ def derive(program: TorchProgram, node: Node, made: TensorStorage, of: TensorSto
 
 
 def write(program: TorchProgram, target: Tensor, value: Node) -> None:
-    """Write to the elements of a tensor, for every tensor that shares them. Raises ValueError where elements overlap in memory."""
+    """Write to the elements of a tensor, for every tensor that shares them. Raises TypeFault where elements overlap in memory."""
     t, region = program.t, target.region
     if region.layout is not None and region.layout.has_overlap():
-        raise ValueError("the tensor that is written has several elements in one place of memory (torch refuses it, or the order of "
+        raise TypeFault("the tensor that is written has several elements in one place of memory (torch refuses it, or the order of "
                          "writes decides): clone() it first")
     if region.can_write():
         announce(program, region.storage)
@@ -125,7 +126,7 @@ def write(program: TorchProgram, target: Tensor, value: Node) -> None:
         at, layout = check_places(root.layout, region.layout)
         whole = root.get()
         if t.dtype(whole) is not t.dtype(value):
-            raise ValueError("a write to a view of windows or repeated elements in another element type is not supported: clone() it first")
+            raise TypeFault("a write to a view of windows or repeated elements in another element type is not supported: clone() it first")
         announce(program, region.storage)
         region.storage.set(write_places(t, whole, at, layout, value))
     target.known = None
@@ -166,7 +167,7 @@ def _may_share(one: object, other: object) -> bool:
 
 
 def check_carried(entering: Sequence[object], leaving: Sequence[object], journal: Mapping[TensorStorage, Node]) -> None:
-    """Raise ValueError where a loop on data writes a tensor that it carries, and the next iteration may have other memory under that name.
+    """Raise TypeFault where a loop on data writes a tensor that it carries, and the next iteration may have other memory under that name.
 
     The values of the first iteration are linked to outer ones; those of later iterations are known only after the body has run.
     """
@@ -180,14 +181,14 @@ def check_carried(entering: Sequence[object], leaving: Sequence[object], journal
         known = any(storage.serial < first or storage in names for storage in others)
         twice = any(_may_share(new, v) for j, v in enumerate(leaving) if j != i)
         if (known or twice) and (old.storage in written or not written.isdisjoint(new.storage.origins)):
-            raise ValueError("a loop on data writes to a tensor that a later trip knows by another name: clone() it before the write")
+            raise TypeFault("a loop on data writes to a tensor that a later trip knows by another name: clone() it before the write")
 
 
 def restride(program: TorchProgram, target: Tensor, view: Tensor) -> None:
-    """``x.t_()``: the tensor becomes another view of its storage. Raises ValueError for one from outside a branch or loop on data."""
+    """``x.t_()``: the tensor becomes another view of its storage. Raises TypeFault for one from outside a branch or loop on data."""
     t = program.t
     if t.frame.outer is not None and not t.is_own(target.region.storage.get()):
-        raise ValueError("the shape of a tensor changes in place in a branch or loop on data: use the form without underscore")
+        raise TypeFault("the shape of a tensor changes in place in a branch or loop on data: use the form without underscore")
     target.region, target.known = view.region, None
 
 

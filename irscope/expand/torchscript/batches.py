@@ -13,10 +13,12 @@ from typing import Any
 
 from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.higher_order import row
+from irscope.expand.torchscript.kinds import Kinds
 from irscope.expand.torchscript.program import Handler, TorchProgram
-from irscope.formats.torchscript.abstract import Tensor
+from irscope.formats.torchscript.abstract import Tensor, tensor
 from irscope.formats.torchscript.higher_order import BATCHES
 from irscope.graph import Node, TensorType
+from irscope.ops.faults import TypeFault
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,11 +29,15 @@ class BatchedRow:
     levels: tuple[int, ...]
 
 
+ADDED, REMOVED = Kinds("any int int"), Kinds("any int int int")
+
+
 def add_batch_dim(program: TorchProgram, node: Node, values: list[Any]) -> BatchedRow:
     """``(x, dimension, level)``"""
+    ADDED.check(values)
     t, (x, dimension, level) = program.t, values
     levels = x.levels if isinstance(x, BatchedRow) else ()
-    whole = (x.whole if isinstance(x, BatchedRow) else x).get()
+    whole = tensor(x.whole if isinstance(x, BatchedRow) else x).get()
     depth = len(levels)
     d = depth + t.dim(t.rank(whole) - depth, dimension)
     order = [*range(depth), d, *(i for i in range(depth, t.rank(whole)) if i != d)]
@@ -40,9 +46,10 @@ def add_batch_dim(program: TorchProgram, node: Node, values: list[Any]) -> Batch
 
 def remove_batch_dim(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """``(x, level, rows, dimension)``"""
+    REMOVED.check(values)
     t, (x, level, count, out) = program.t, values
     levels = x.levels if isinstance(x, BatchedRow) else ()
-    whole = (x.whole if isinstance(x, BatchedRow) else x).get()
+    whole = tensor(x.whole if isinstance(x, BatchedRow) else x).get()
     if level not in levels:  # no operator read a row: it is the same for all
         whole = t.broadcast_to(t.unsqueeze(whole, 0), (count, *t.shape(whole)))
         levels = (level, *levels)
@@ -92,7 +99,7 @@ def _in_place(program: TorchProgram, node: Node, name: str, values: list[object]
     """Writes all rows of the first operand."""
     target, made = values[0], apply(program, node, name[:-1], values)
     if not isinstance(target, BatchedRow) or not isinstance(made, BatchedRow) or made.levels != target.levels:
-        raise ValueError("a vmap writes to a tensor that is the same for all rows, which torch refuses as well")
+        raise TypeFault("a vmap writes to a tensor that is the same for all rows, which torch refuses as well")
     t, before = program.t, target.whole.get()
     aliases.write(program, target.whole, t.broadcast_to(t.convert(made.whole.get(), t.dtype(before)), t.shape(before)))
     return target
@@ -143,7 +150,7 @@ def _stacked(program: TorchProgram, node: Node, results: list[Any], levels: tupl
     t = program.t
     if not results:
         if not isinstance(node.type, TensorType) or not node.type.is_static:
-            raise ValueError("a vmap over no rows makes something whose type the text does not say")
+            raise TypeFault("a vmap over no rows makes something whose type the text does not say")
         return BatchedRow(Tensor(t.full((*counts, *node.type.dims()), 0, node.type.dtype)), levels)
     if isinstance(results[0], list):
         return [_stacked(program, node, [made[i] for made in results], levels, counts) for i in range(len(results[0]))]

@@ -12,6 +12,7 @@ from irscope.expand.torchscript.structure import flatten
 from irscope.formats.torchscript.abstract import Scalar, Tensor
 from irscope.graph import Node
 from irscope.graph.dtypes import F64, PRED, S64
+from irscope.ops.faults import TypeFault
 from irscope.source import UserError
 
 Body = Callable[[], list[object]]
@@ -120,7 +121,7 @@ def _same_types(program: TorchProgram, ways: tuple[BranchRun, BranchRun], rows: 
     for pair in zip(*rows, strict=True):
         known = [node for node in pair if node is not None]
         if any(t.shape(node) != t.shape(known[0]) for node in known):
-            raise ValueError(f"the branches give {known[0].type} and {known[1].type}, and which one is taken depends on data")
+            raise TypeFault(f"the branches give {known[0].type} and {known[1].type}, and which one is taken depends on data")
         dtypes = {t.dtype(node) for node in known}
         dtype = t.dtype(known[0]) if len(dtypes) == 1 else t.result_type(*known)
         for way, node, out in zip(ways, pair, results, strict=True):

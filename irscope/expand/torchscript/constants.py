@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from itertools import count, takewhile
+from math import prod
 
+from irscope.expand.torchscript.plain_sizes import require_int
 from irscope.expand.torchscript.program import TorchProgram
 from irscope.expand.torchscript.weights import flat_weights, recurrent_names, weight
 from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Tensor
@@ -14,6 +16,7 @@ from irscope.formats.torchscript.values import List, TensorText
 from irscope.graph import Module, Node, TensorType, Type, dtype_of
 from irscope.graph.dtypes import C128, F64, PRED, S64
 from irscope.lazy import Array, np
+from irscope.ops.faults import TypeFault
 from irscope.ops.sets import torchscript
 from irscope.source import UserError
 
@@ -39,7 +42,7 @@ def constant(program: TorchProgram, node: Node) -> object:
     if isinstance(value, int) and declared == "bool":
         return bool(value)
     if isinstance(value, int) and not isinstance(value, bool) and declared == "float":
-        return float(value)
+        return float(require_int(value))
     return _with_tensors(program, node, thaw(value))
 
 
@@ -71,6 +74,8 @@ def _tensor_constant(program: TorchProgram, node: Node, text: TensorText) -> obj
     declared = node.type
     if isinstance(declared, TensorType):
         shape = declared.dims() if declared.is_static else array.shape
+        if array.size == 1 != prod(shape):
+            raise TypeFault(f"the text shows one element, but declares {declared}")
         made = known(program, array.reshape(shape) if array.size == 1 else array, declared)
         return _as_number(program, made) if made.known is not None and declared.dtype in (F64, S64, PRED, C128) else made
     # The type was lost (frozen graphs): integers print without a dot or exponent.
@@ -150,6 +155,12 @@ def known(program: TorchProgram, array: Array, declared: Type) -> Tensor:
     return made
 
 
+def _key(value: object) -> object:
+    if isinstance(value, list | dict):
+        raise TypeFault(f"a {type(value).__name__} is no key of a dict")
+    return value
+
+
 def thaw(value: object) -> object:
     """An attribute as a mutable value: its lists become Python lists."""
     if isinstance(value, List):
@@ -157,5 +168,5 @@ def thaw(value: object) -> object:
     if isinstance(value, tuple):
         return tuple(thaw(v) for v in value)
     if isinstance(value, dict):
-        return {thaw(k): thaw(v) for k, v in value.items()}
+        return {_key(thaw(k)): thaw(v) for k, v in value.items()}
     return value

@@ -6,6 +6,7 @@ from typing import Any
 
 from irscope.expand.torchscript.program import TorchProgram
 from irscope.formats.torchscript.abstract import Maybe
+from irscope.ops.faults import TypeFault
 
 Container = list[object] | dict[object, object]
 Place = int | str
@@ -34,12 +35,12 @@ class Contents:
     def changed(self) -> dict[Place, Any]:
         """The contents of the containers changed since then, and the attributes that were set, by their index here.
 
-        Raises ValueError for an attribute without a value before.
+        Raises TypeFault for an attribute without a value before.
         """
         out: dict[Place, Any] = {i: now.copy() for i, (now, before) in enumerate(self.held) if not _same(now, before)}
         new = self.program.assigned - self.assigned - set(self.attributes)
         if new:
-            raise ValueError(f"the attribute {min(new)!r} is set for the first time where data decides whether it is")
+            raise TypeFault(f"the attribute {min(new)!r} is set for the first time where data decides whether it is")
         for path, before in self.attributes.items():
             if not _identical(self.program.attributes[path], before):
                 out[path] = self.program.attributes[path]

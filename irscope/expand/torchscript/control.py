@@ -14,6 +14,7 @@ from irscope.expand.torchscript.structure import has_tensor
 from irscope.formats.torchscript.abstract import Scalar, Tensor
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED
+from irscope.ops.faults import TypeFault
 
 MAX_UNROLLED = 256
 """A loop over tensors with more known trips than this stays a loop."""
@@ -23,6 +24,8 @@ NO_LIMIT = 1 << 62
 
 def branch(program: TorchProgram, node: Node, values: list[object]) -> Any:
     """``prim::If``."""
+    if not values or len(node.bodies) != 2:
+        raise TypeFault("it takes a condition and two bodies")
     condition, captured = values[0], values[1:]
     bodies = [partial(program.call, body, arguments) for body, arguments in zip(node.bodies, captures(node, captured), strict=True)]
     return _results(node, chosen(program, node, condition, bodies, captured))
@@ -44,6 +47,8 @@ def raising(program: TorchProgram, node: Node, values: list[object]) -> object:
 
 def loop(program: TorchProgram, node: Node, values: list[Any]) -> Any:
     """``prim::Loop(trips, condition, carried...)``."""
+    if len(values) < 2 or len(node.bodies) != 1:
+        raise TypeFault("it takes a number of trips, a condition and a body")
     body = node.bodies[0]
     own = body.notes["own"]
     trips, condition, carried = values[0], values[1], values[2:2 + own - 1]
@@ -56,6 +61,8 @@ def loop(program: TorchProgram, node: Node, values: list[Any]) -> Any:
 def repeated(program: TorchProgram, loop: RolledLoop) -> list[Any]:
     """The values after a loop: unrolled as long as its condition is known, then rolled."""
     trips, condition, carried = _known(loop.trips), _known(loop.condition), loop.carried
+    if not isinstance(trips, bool | int | float | Scalar | Tensor):
+        raise TypeFault(f"the number of trips is of type {type(trips).__name__}")
     done = 0
     while not isinstance(condition, Scalar | Tensor) and not isinstance(trips, Scalar | Tensor):
         if not condition or done >= trips:
@@ -63,6 +70,8 @@ def repeated(program: TorchProgram, loop: RolledLoop) -> list[Any]:
         if done == 0 and trips > MAX_UNROLLED and trips < NO_LIMIT and has_tensor(carried):
             break
         got = loop.step(done, carried)
+        if not got:
+            raise TypeFault("its body does not return a condition")
         condition, carried = _known(got[0]), got[1:]
         done += 1
     return roll(program, replace(loop, trips=trips, condition=condition, carried=carried, done=done))

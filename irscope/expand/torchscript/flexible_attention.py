@@ -11,26 +11,34 @@ from math import log
 from typing import Any
 
 from irscope.expand.torchscript import higher_order
+from irscope.expand.torchscript.kinds import Kinds
 from irscope.expand.torchscript.program import Handler, TorchProgram
-from irscope.formats.torchscript.abstract import FunctionRef, Tensor, tensors
+from irscope.formats.torchscript.abstract import FunctionRef, Scalar, Tensor, tensors
+from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.higher_order import FLEX_ATTENTION
 from irscope.formats.torchscript.operators.shape import repeat_interleave
 from irscope.formats.torchscript.operators.wide import widened
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S32
+from irscope.ops.faults import TypeFault
+
+TAKEN = Kinds("tensor tensor tensor any list|tuple|none number any*")
 
 
 def flex_attention(program: TorchProgram, node: Node, values: list[Any]) -> list[object]:
     """The result; the logarithms of the sums of exponentials, and the largest scores, both to base 2 (math_attention of torch)."""
+    TAKEN.check(values)
     t, (q, k, v) = program.t, (x.get() for x in tensors(values[:3]))
+    for x in (q, k, v):
+        t.shape_of(x, 4, 4)
     changes, hides, scale = values[3], values[4][-1] if values[4] else None, values[5]
     k, v = (_like_heads(t, x, q) for x in (k, v))
     raw = t.matmul(widened(t, q), t.swap(widened(t, k), -2, -1))
     scores = t.scale(raw, scale)
     shape = t.shape(scores)
     indices = [Tensor(t.here(t.reshape(t.iota((n,), 0, S32), tuple(n if i == d else 1 for i in range(4))))) for d, n in enumerate(shape)]
-    extra = [list(part) for part in values[7:9]] + [[], []]
+    extra = [list(part) for part in values[7:9] if isinstance(part, list | tuple)] + [[], []]
     if isinstance(changes, FunctionRef):
         scores = t.convert(_over(program, changes, [Tensor(t.here(scores)), *indices, *extra[0]], shape), t.dtype(raw))
     hidden = t.array(float("-inf"), t.dtype(scores))
@@ -48,15 +56,16 @@ def flex_attention(program: TorchProgram, node: Node, values: list[Any]) -> list
 
 def _like_heads(t: Torch, x: Node, q: Node) -> Node:
     """Keys or values for each head and batch of the queries."""
-    x = repeat_interleave(t, x, t.shape(q)[1] // t.shape(x)[1], 1, None)
+    x = repeat_interleave(t, x, t.shape(q)[1] // nonzero("the number of heads", t.shape(x)[1]), 1, None)
     return t.broadcast_to(x, (t.shape(q)[0], *t.shape(x)[1:]))
 
 
 def _over(program: TorchProgram, graph: FunctionRef, given: Sequence[object], shape: tuple[int, ...]) -> Node:
-    """What a graph of one score gives for all of them. Raises ValueError where it computes more than scores."""
-    result = program.call(higher_order.graph_of(program, graph), given)[0]
-    t = program.t
-    made = result.get() if isinstance(result, Tensor) else t.as_tensor(result)
+    """What a graph of one score gives for all of them. Raises TypeFault where it computes more than scores."""
+    found, t = program.call(higher_order.graph_of(program, graph), given), program.t
+    if len(found) != 1 or not isinstance(found[0], Tensor | Scalar | bool | int | float):
+        raise TypeFault("its graphs return one score each")
+    made = found[0].get() if isinstance(found[0], Tensor) else t.as_tensor(found[0])
     return t.broadcast_to(made, shape)
 
 

@@ -26,11 +26,11 @@ NODES = Handlers()
 
 
 def graph_of(program: TorchProgram, value: object) -> Graph:
-    """The graph that an operand is. Raises ValueError where the text does not have it."""
+    """The graph that an operand is. Raises TypeFault where the text does not have it."""
     found = program.module.graphs.get(value.name) if isinstance(value, FunctionRef) else None
     if found is None:
         name = f" ({value.name})" if isinstance(value, FunctionRef) else ""
-        raise ValueError(f"it takes a graph that is not in the text{name}: print_readable() or the archive has the inner graphs")
+        raise TypeFault(f"it takes a graph that is not in the text{name}: print_readable() or the archive has the inner graphs")
     return found
 
 
@@ -39,7 +39,7 @@ def results(node: Node, values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 and isinstance(node.type, TensorType) else list(values)
 
 
-@NODES.taking(ops.COND.name)
+@NODES.taking(ops.COND.name, kinds="any any any list|tuple?")
 def cond(program: TorchProgram, node: Node, values: list[Any]) -> object:
     condition, first, second, *rest = values
     given = list(rest[0]) if rest else []
@@ -47,7 +47,7 @@ def cond(program: TorchProgram, node: Node, values: list[Any]) -> object:
     return results(node, chosen(program, node, condition, bodies, given))
 
 
-@NODES.taking(ops.WHILE_LOOP.name)
+@NODES.taking(ops.WHILE_LOOP.name, kinds="any any list|tuple list|tuple?")
 def while_loop(program: TorchProgram, node: Node, values: list[Any]) -> object:
     test, body = graph_of(program, values[0]), graph_of(program, values[1])
     carried, extra = list(values[2]), list(values[3]) if len(values) > 3 else []
@@ -55,7 +55,10 @@ def while_loop(program: TorchProgram, node: Node, values: list[Any]) -> object:
     def step(number: object, state: list[Any]) -> list[Any]:
         following = program.call(body, [*state, *extra])
         return [*program.call(test, [*following, *extra])[:1], *following]
-    condition = program.call(test, [*carried, *extra])[0]
+    tested = program.call(test, [*carried, *extra])
+    if not tested:
+        raise TypeFault("its condition returns nothing")
+    condition = tested[0]
     return results(node, repeated(program, RolledLoop(node, step, NO_LIMIT, condition, carried, extra)))
 
 
@@ -95,7 +98,7 @@ def _no_rows(program: TorchProgram, node: Node, skipped: int) -> list[Tensor]:
     """The results for no rows, of which only the text says the types."""
     types = node.type.elements if isinstance(node.type, TupleType) else [node.type]
     if any(not isinstance(type, TensorType) or not type.is_static for type in types[skipped:]):
-        raise ValueError("it runs over no rows, and the text does not say what a row becomes")
+        raise TypeFault("it runs over no rows, and the text does not say what a row becomes")
     return [Tensor(program.t.full(type.dims(), 0, type.dtype)) for type in types[skipped:] if isinstance(type, TensorType)]
 
 
@@ -123,34 +126,38 @@ def _rolled(program: TorchProgram, node: Node, xs: Sequence[Tensor], carried: li
     return repeated(program, RolledLoop(node, trip, count - 1, True, [*first[:kept], *tables], xs))
 
 
-@NODES.taking(ops.MAP_IMPL.name)
+@NODES.taking(ops.MAP_IMPL.name, kinds="any list|tuple list|tuple?")
 def map_rows(program: TorchProgram, node: Node, values: list[Any]) -> object:
     body, xs, extra = graph_of(program, values[0]), list(values[1]), list(values[2]) if len(values) > 2 else []
     return results(node, _rows(program, node, tensors(xs), [], lambda carried, rows: program.call(body, [*rows, *extra])))
 
 
-@NODES.taking(ops.SCAN.name)
+@NODES.taking(ops.SCAN.name, kinds="any list|tuple list|tuple any*")
 def scan(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """Older releases write the dimension and whether to begin at the end before the other values."""
     body, carried, xs = graph_of(program, values[0]), list(values[1]), tensors(values[2])
     rest = values[3:]
     extra = list(rest[-1]) if rest and isinstance(rest[-1], list | tuple) else []
     if len(rest) > 1 and any(rest[:-1]):
-        raise ValueError("scan along another dimension than the first, or from the end, is not supported: move the dimension before it")
+        raise TypeFault("scan along another dimension than the first, or from the end, is not supported: move the dimension before it")
     return results(node, _rows(program, node, xs, carried, lambda state, rows: program.call(body, [*state, *rows, *extra])))
 
 
-@NODES.taking(ops.ASSOCIATIVE_SCAN.name)
+@NODES.taking(ops.ASSOCIATIVE_SCAN.name, kinds="any list|tuple any*")
 def associative_scan(program: TorchProgram, node: Node, values: list[Any]) -> Any:
     """The rows one after the other: the order of an associative operator is free."""
     t, body, xs = program.t, graph_of(program, values[0]), tensors(values[1])
     extra = list(values[2]) if len(values) > 2 and isinstance(values[2], list | tuple) else []
+    if not xs:
+        raise TypeFault("it takes a tensor at least")
     count = t.shape(xs[0].get())[0]
     if count < 2:
         return results(node, xs)
 
     def step(state: list[Any], rows: list[Any]) -> list[Any]:
         after = program.call(body, [*state, *rows, *extra])
+        if len(after) != len(xs):
+            raise TypeFault(f"its graph returns {len(after)} values for {len(xs)}")
         return [*after, *after]
     later = [Tensor(t.slice_dim(x.get(), 0, 1, count)) for x in xs]
     made = _rows(program, node, later, [row(program, x, 0) for x in xs], step)[len(xs):]
@@ -162,11 +169,11 @@ def associative_scan(program: TorchProgram, node: Node, values: list[Any]) -> An
 
 
 def _first_graph(values: Sequence[object]) -> int:
-    """The place of the graph among the operands. Raises ValueError where there is none."""
+    """The place of the graph among the operands. Raises TypeFault where there is none."""
     for place, value in enumerate(values):
         if isinstance(value, FunctionRef):
             return place
-    raise ValueError("it takes a graph that is not in the text: print_readable() or the archive has the inner graphs")
+    raise TypeFault("it takes a graph that is not in the text: print_readable() or the archive has the inner graphs")
 
 
 WRAPPED = ("wrap", "wrap_with_set_grad_enabled", "tag_activation_checkpoint", "wrap_activation_checkpoint", "run_const_graph")
@@ -183,13 +190,13 @@ def wrapped(program: TorchProgram, node: Node, values: list[object]) -> object:
     return results(node, program.call(body, given[:len(body.params)]))
 
 
-@NODES.taking(ops.WRAPPERS["strict_mode"].name, ops.WRAPPERS["hints_wrapper"].name)
+@NODES.taking(ops.WRAPPERS["strict_mode"].name, ops.WRAPPERS["hints_wrapper"].name, kinds="any list|tuple? any*")
 def wrapped_tuple(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """A graph, and the tuple of its operands."""
     return results(node, program.call(graph_of(program, values[0]), list(values[1]) if len(values) > 1 else []))
 
 
-@NODES.taking(ops.WRAPPERS["invoke_subgraph"].name)
+@NODES.taking(ops.WRAPPERS["invoke_subgraph"].name, kinds="any any*")
 def invoke_subgraph(program: TorchProgram, node: Node, values: list[object]) -> object:
     """A graph, the name of it, and its operands; in older releases a tuple of them."""
     given = values[2:]
@@ -198,7 +205,7 @@ def invoke_subgraph(program: TorchProgram, node: Node, values: list[object]) -> 
     return results(node, program.call(graph_of(program, values[0]), given))
 
 
-@NODES.taking(ops.WRAPPERS["wrap_with_autocast"].name)
+@NODES.taking(ops.WRAPPERS["wrap_with_autocast"].name, kinds="any int|none any any any any*")
 def wrap_with_autocast(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """``(device, dtype, enabled, cache, graph, operands...)``"""
     device, dtype, enabled, _, body, *given = values
@@ -211,7 +218,7 @@ def tracepoint(program: TorchProgram, node: Node, values: list[object]) -> objec
     return list(values)
 
 
-@NODES.taking(ops.WITH_EFFECTS.name)
+@NODES.taking(ops.WITH_EFFECTS.name, kinds="any any any*")
 def with_effects(program: TorchProgram, node: Node, values: list[object]) -> object:
     """``(token, operator, operands...)``: the token, then the results."""
     token, name, *given = values
@@ -225,12 +232,12 @@ def with_effects(program: TorchProgram, node: Node, values: list[object]) -> obj
 def flat_apply(program: TorchProgram, node: Node, values: list[object]) -> object:
     """A function of Python that the text names, of which the one that indexes a tensor is supported."""
     for place, value in enumerate(values):
-        if isinstance(value, str) and value.endswith(".ModIndex"):
+        if isinstance(value, str) and value.endswith(".ModIndex") and place + 1 < len(values):
             return program.operator(node, "aten::index", [values[place + 1], list(values[place + 2:])])
-    raise ValueError("it calls a function of Python whose body is not in the text")
+    raise TypeFault("it calls a function of Python whose body is not in the text")
 
 
-@NODES.taking(ops.OUT_DTYPE.name)
+@NODES.taking(ops.OUT_DTYPE.name, kinds="any int|none any*")
 def out_dtype(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """``(operator, dtype, operands...)``: computed in the wider type."""
     name, dtype, *given = values

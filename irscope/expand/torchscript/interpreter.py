@@ -30,8 +30,9 @@ from irscope.expand.torchscript import (
     weights,
 )
 from irscope.expand.torchscript.program import Given, TorchProgram
-from irscope.formats.torchscript.abstract import Scalar, Tensor, Written
+from irscope.formats.torchscript.abstract import Scalar, Tensor, Written, tensor, tensors
 from irscope.formats.torchscript.attributes import Call
+from irscope.formats.torchscript.checked import Items, in_step
 from irscope.formats.torchscript.names import functional, qualified
 from irscope.formats.torchscript.operators import overloads
 from irscope.formats.torchscript.schema import in_order
@@ -127,6 +128,8 @@ class TorchInterpreter(TorchProgram):
 
     def call(self, graph: Graph, arguments: Sequence[object]) -> list[Any]:
         """Run a graph; the results are those of its ``return``."""
+        if len(arguments) != len(graph.params):
+            raise UserError(f"{graph.name} takes {len(graph.params)} values, and is given {len(arguments)}")
         self.depth += 1
         if self.depth > 200:
             raise UserError(f"{graph.name} calls itself without end")
@@ -163,10 +166,10 @@ class TorchInterpreter(TorchProgram):
 
     @contextmanager
     def _faults_at(self, node: Node, values: Sequence[object] = ()) -> Iterator[None]:
-        """Turn faults of an operator with these values into UserErrors with its place."""
+        """Turn faults of an operator with these values into UserErrors with its place. Other exceptions are defects of irscope."""
         try:
             yield
-        except (ValueError, TypeFault, IndexError, ZeroDivisionError, OverflowError, KeyError, TypeError) as fault:
+        except TypeFault as fault:
             raise self.fault(node, str(fault), self._given_here(values)) from fault
 
     def _value(self, node: Node, values: list[Any]) -> Any:
@@ -247,12 +250,12 @@ class TorchInterpreter(TorchProgram):
     def _size(self, value: object) -> Any:
         """An int argument that the code depends on: one that depends on data is computed from the given inputs."""
         if isinstance(value, list):
-            return [self._size(v) for v in value]
+            return Items(self._size(v) for v in value)
         return self.t.size_from_data(value.node) if isinstance(value, Scalar) else value
 
     def _in_place(self, node: Node, name: str, values: list[Any]) -> Any:
         """``relu_``: the result of ``relu``, in the type and shape of the tensor that is written."""
-        target = values[0]
+        target = values[0] if values else None
         plain = name[:-1]
         if isinstance(target, list) and overloads(plain) is not None:
             return self._each_in_place(node, plain, target, values)
@@ -263,9 +266,9 @@ class TorchInterpreter(TorchProgram):
         found = overloads(plain)
         match = found.match(values, Call.of(node).overload) if found is not None else None
         if match is not None and (match[0].style == "view" or plain == "aten::as_strided"):
-            aliases.restride(self, target, aliases.shared(self, node, match[0].function, match[0].style, match[1]))
+            aliases.restride(self, target, tensor(aliases.shared(self, node, match[0].function, match[0].style, match[1])))
             return target
-        result = self.operator(node, plain, values)
+        result = tensor(self.operator(node, plain, values))
         if result is target:
             return target
         before = target.get()
@@ -280,7 +283,10 @@ class TorchInterpreter(TorchProgram):
 
     def _each_in_place(self, node: Node, plain: str, targets: list[Any], values: list[Any]) -> list[Any]:
         """``_foreach_add_``: writes each tensor of a list."""
-        for target, result in zip(targets, self.operator(node, plain, values), strict=True):
+        results = self.operator(node, plain, values)
+        if not isinstance(results, list):
+            raise TypeFault(f"{plain} does not return a list, so that it has no form that writes one")
+        for target, result in in_step("the written tensors and the results", tensors(targets), tensors(results)):
             before = target.get()
             aliases.write(self, target, self.t.broadcast_to(self.t.convert(result.get(), self.t.dtype(before)), self.t.shape(before)))
         return targets
@@ -322,7 +328,7 @@ def _is_parameter(param: Node) -> bool:
 def _plain_operands(name: str, values: Sequence[object]) -> bool:
     """Whether this is an operator of lists: no operand but the items is a tensor, and no item is compared with what depends on data."""
     if name in ("aten::add", "aten::add_", "aten::mul"):
-        return isinstance(values[0], list) and isinstance(values[1], list | int)
+        return len(values) > 1 and isinstance(values[0], list) and isinstance(values[1], list | int)
     if name == "aten::__contains__":
         return isinstance(values[0], list | dict) and not structure.has_tensor([*values[0], *values[1:]])
     return not isinstance(values[0], int | float)

@@ -15,6 +15,7 @@ from irscope.expand.torchscript.structure import describe, flatten, rebuild
 from irscope.formats.torchscript.abstract import Maybe, Scalar, Tensor, TensorStorage, Uninitialized
 from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.graph.dtypes import PRED, S64
+from irscope.ops.faults import TypeFault
 
 MOST_RUNS = 50
 """A body is run again while it is found to write, change or omit more values: the number of such values decreases."""
@@ -135,7 +136,7 @@ def _with_leaves(value: object, leaves: Sequence[object]) -> Any:
 
 
 def _fitted(state: object, after: object) -> list[Any]:
-    """The leaves after an iteration, fitted to the state. Raises Wider, or ValueError where no state fits both."""
+    """The leaves after an iteration, fitted to the state. Raises Wider, or TypeFault where no state fits both."""
     if isinstance(after, Uninitialized):
         return [MISSING for _ in _leaves(state)]
     if isinstance(state, Maybe):
@@ -155,7 +156,7 @@ def _fitted(state: object, after: object) -> list[Any]:
         return [after]
     if type(state) is type(after) and not isinstance(state, list | tuple | dict) and state == after:
         return []
-    raise ValueError(f"a loop whose end depends on data carries {describe(state)}, and a trip makes {describe(after)} of it")
+    raise TypeFault(f"a loop whose end depends on data carries {describe(state)}, and a trip makes {describe(after)} of it")
 
 
 def _widened(program: TorchProgram, state: LoopState, after: list[Any]) -> LoopState:
@@ -186,7 +187,7 @@ def roll(program: TorchProgram, loop: RolledLoop) -> list[Any]:
             break
         state = trip.wider
     else:
-        raise ValueError("a loop whose end depends on data changes what it carries with every iteration")
+        raise TypeFault("a loop whose end depends on data changes what it carries with every iteration")
     frame, kinds = trip.frame, _leaves(state.values)
     limit = loop.trips.node if isinstance(loop.trips, Scalar) else t.array(min(int(loop.trips), (1 << 63) - 1), S64)
     go = t.convert(t.reshape(node_of_leaf(program, loop.condition), ()), PRED)
@@ -243,4 +244,4 @@ def _check_state(root: Node, types: TupleType) -> None:
     assert isinstance(root.type, TupleType)
     for a, b in zip(root.type.elements, types.elements, strict=True):
         if str(a) != str(b):
-            raise ValueError(f"a loop whose end depends on data carries {b}, but its body returns {a}")
+            raise TypeFault(f"a loop whose end depends on data carries {b}, but its body returns {a}")

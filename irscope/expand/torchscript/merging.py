@@ -12,6 +12,7 @@ from typing import Any
 
 from irscope.expand.torchscript.structure import describe
 from irscope.formats.torchscript.abstract import UNINITIALIZED, Maybe, Scalar, Tensor, Uninitialized
+from irscope.ops.faults import TypeFault
 
 MISSING: Any = object()
 """A way has no value here: any of the type of the other way's will do."""
@@ -26,7 +27,7 @@ class MergedLeaf:
 
 
 def unified(a: object, b: object) -> Any:
-    """A value with a :class:`MergedLeaf` wherever the two differ. Raises ValueError where they cannot be unified."""
+    """A value with a :class:`MergedLeaf` wherever the two differ. Raises TypeFault where they cannot be unified."""
     if a is b or (isinstance(a, Tensor) and isinstance(b, Tensor) and a.region is b.region):
         return a  # tensors: one from outside, perhaps written on both ways
     if isinstance(a, Uninitialized) or isinstance(b, Uninitialized):
@@ -35,17 +36,17 @@ def unified(a: object, b: object) -> Any:
         return _optional(a, b)
     if isinstance(a, list | tuple) and type(a) is type(b):
         if len(a) != len(b):
-            raise ValueError(f"one way has {_counted(a)}, the other {_counted(b)}, and data decides which is taken")
+            raise TypeFault(f"one way has {_counted(a)}, the other {_counted(b)}, and data decides which is taken")
         return type(a)([unified(x, y) for x, y in zip(a, b, strict=True)])
     if isinstance(a, dict) and isinstance(b, dict):
         if list(a) != list(b):
-            raise ValueError(f"one way has a dict with the keys {list(a)}, the other {list(b)}, and data decides which is taken")
+            raise TypeFault(f"one way has a dict with the keys {list(a)}, the other {list(b)}, and data decides which is taken")
         return {key: unified(a[key], b[key]) for key in a}
     if _is_number(a) and _is_number(b):
         return a if not isinstance(a, Tensor | Scalar) and type(a) is type(b) and a == b else MergedLeaf(a, b)
     if type(a) is type(b) and a == b:
         return a
-    raise ValueError(f"one way returns {describe(a)}, the other {describe(b)}, and data decides which is taken")
+    raise TypeFault(f"one way returns {describe(a)}, the other {describe(b)}, and data decides which is taken")
 
 
 def _is_number(value: object) -> bool:

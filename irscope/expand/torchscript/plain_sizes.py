@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irscope.ops.faults import TypeFault
 from irscope.source.budget import NODES, require_nodes
 
 INT_BITS = 64
@@ -18,7 +19,7 @@ _WIDE = re.compile(r"\d{6,}")
 
 
 def require_plain(name: str, values: Sequence[object]) -> None:
-    """Raise OverflowError where the result has more bits than torch's int, BudgetExceeded where it has more elements or characters than
+    """Raise TypeFault where the result has more bits than torch's int, BudgetExceeded where it has more elements or characters than
     a graph may have nodes."""
     measure = _MEASURES.get(name)
     if measure is not None:
@@ -28,9 +29,9 @@ def require_plain(name: str, values: Sequence[object]) -> None:
 
 
 def require_int(value: object) -> Any:
-    """The value. Raises OverflowError for an int beyond torch's 64 bits."""
+    """The value. Raises TypeFault for an int beyond torch's 64 bits."""
     if isinstance(value, int) and not -1 << INT_BITS - 1 <= value < 1 << INT_BITS - 1:
-        raise OverflowError(f"torch's int has {INT_BITS} bits, and this one has {value.bit_length() + 1:,}")
+        raise TypeFault(f"torch's int has {INT_BITS} bits, and this one has {value.bit_length() + 1:,}")
     return value
 
 
@@ -51,17 +52,17 @@ def _power(values: Sequence[object]) -> None:
         return
     base, exponent = values
     if isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1 and (base.bit_length() - 1) * exponent > INT_BITS:
-        raise OverflowError(f"{base} ** {exponent} has more than {INT_BITS} bits")
+        raise TypeFault(f"{base} ** {exponent} has more than {INT_BITS} bits")
 
 
 def _shifted(values: Sequence[object]) -> None:
-    if isinstance(values[1], int) and values[1] >= INT_BITS:
-        raise OverflowError(f"torch's int has {INT_BITS} bits, and cannot be shifted by {values[1]}")
+    if len(values) > 1 and isinstance(values[1], int) and values[1] >= INT_BITS:
+        raise TypeFault(f"torch's int has {INT_BITS} bits, and cannot be shifted by {values[1]}")
 
 
 def _factorial(values: Sequence[object]) -> None:
-    if isinstance(values[0], int) and values[0] > LARGEST_FACTORIAL:
-        raise OverflowError(f"the factorial of {values[0]} has more than {INT_BITS} bits")
+    if values and isinstance(values[0], int) and values[0] > LARGEST_FACTORIAL:
+        raise TypeFault(f"the factorial of {values[0]} has more than {INT_BITS} bits")
 
 
 def _padded(values: Sequence[object]) -> None:
@@ -70,17 +71,17 @@ def _padded(values: Sequence[object]) -> None:
 
 
 def _formatted(values: Sequence[object]) -> None:
-    if isinstance(values[0], str) and (_WIDE.search(values[0]) or "*" in values[0]):
+    if values and isinstance(values[0], str) and (_WIDE.search(values[0]) or "*" in values[0]):
         _require_elements(NODES + 1, "formatting a text to a width")
 
 
 def _replaced(values: Sequence[Any]) -> None:
-    if all(isinstance(v, str) for v in values[:3]):
+    if len(values) > 2 and all(isinstance(v, str) for v in values[:3]):
         _require_elements((len(values[0]) + 1) * max(1, len(values[2])), "replacing in a text")
 
 
 def _joined(values: Sequence[object]) -> None:
-    if isinstance(values[0], str) and isinstance(values[1], list):
+    if len(values) > 1 and isinstance(values[0], str) and isinstance(values[1], list):
         _require_elements(len(values[0]) * len(values[1]) + sum(len(v) for v in values[1] if isinstance(v, str)), "joining texts")
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.expand.torchscript.frames import FramedTorch
+from irscope.expand.torchscript.kinds import Kinds
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.formats.torchscript.strides import preserved
 from irscope.graph import DType, Graph, Module, Node, TensorType
@@ -132,9 +133,14 @@ Handler = Callable[[TorchProgram, Node, list[Any]], object]
 class Handlers(dict[str, Handler]):
     """The functions that run nodes, by the names of their operators."""
 
-    def taking(self, *names: str) -> Callable[[Handler], Handler]:
-        """Declare the function that runs nodes of these names."""
+    def taking(self, *names: str, kinds: str = "any*") -> Callable[[Handler], Handler]:
+        """Declare the function that runs nodes of these names; ``kinds`` of their operands as for ``Kinds``."""
+        wanted = Kinds(kinds)
+
         def enter(function: Handler) -> Handler:
-            self.update(dict.fromkeys(names, function))
+            def checked(program: TorchProgram, node: Node, values: list[Any]) -> object:
+                wanted.check(values)
+                return function(program, node, values)
+            self.update(dict.fromkeys(names, checked))
             return function
         return enter

@@ -11,21 +11,37 @@ from irscope.expand.torchscript.plain_sizes import require_int, require_plain
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.formats.torchscript.torch import SCALAR_TYPES
 from irscope.lazy import np
+from irscope.ops.faults import TypeFault
 
 UNKNOWN: Any = object()
 """No operator on plain values has this name or takes these values."""
 
 
 def compute(name: str, values: Sequence[object]) -> object:
-    """The result of an operator none of whose operands is a tensor, or UNKNOWN when it is an operator that makes tensors."""
+    """The result of an operator none of whose operands is a tensor, or UNKNOWN when it is an operator that makes tensors.
+
+    Raises TypeFault where Python refuses the values.
+    """
     function = VALUES.get(name)
     if function is None:
         return UNKNOWN
     require_plain(name, values)
+    return require_int(_called(function, values))
+
+
+def _called(function: Callable[..., Any], values: Sequence[object]) -> Any:
+    """What a function of Python's returns for values of the program, UNKNOWN where it takes no such values. Raises TypeFault where Python
+    refuses these: an index out of range, a missing key, a division by zero."""
     try:
-        return require_int(function(*values))
-    except (TypeError, AttributeError):  # from Python's own functions and methods, given values that they do not take
+        return function(*values)
+    except (TypeError, AttributeError):  # the program passes values of other types
         return UNKNOWN
+    except TypeFault:
+        raise
+    except KeyError as fault:
+        raise TypeFault(f"the dict has no key {fault}") from None
+    except (ValueError, IndexError, ArithmeticError) as fault:
+        raise TypeFault(str(fault)) from None
 
 
 def fold_known(name: str, values: Sequence[Any]) -> Any:
@@ -41,8 +57,9 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
     numbers = [v.known.item() if isinstance(v, Tensor) and v.known is not None else v for v in values]
     reading = READ.get(name)
     if reading is not None:
-        return reading(numbers[0])
-    if name == "aten::to":
+        read = _called(reading, numbers[:1])
+        return None if read is UNKNOWN else read
+    if name == "aten::to" and len(values) > 1:
         return _converted(values)
     if name == "aten::clone" and isinstance(values[0], Tensor):
         return _known(np.array(values[0].known))
@@ -53,8 +70,10 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
         return None
     try:
         require_plain(name, numbers)
-        result = require_int(arithmetic(*numbers))
-    except (TypeError, ZeroDivisionError, OverflowError):
+        result = require_int(_called(arithmetic, numbers))
+    except TypeFault:
+        return None  # tensors have a value where Python's numbers have none
+    if result is UNKNOWN:
         return None
     dtype = np.dtype(bool) if isinstance(result, bool) else np.dtype(np.int64) if isinstance(result, int) else _float_type(values)
     array = np.asarray(result, dtype)
@@ -148,6 +167,8 @@ def _insert(values: list[object], at: int, item: object) -> list[object]:
 
 def _pop_item(values: dict[object, object]) -> object:
     """torch takes the first one."""
+    if not values:
+        raise TypeFault("the dict is empty")
     key = next(iter(values))
     return key, values.pop(key)
 
@@ -160,7 +181,7 @@ def _format(template: str, *values: object) -> str:
     """Each ``{}`` is a value, as in torch; everything else in braces is text. Not str.format, whose fields may access attributes."""
     first, *rest = template.split("{}")
     if len(rest) > len(values):
-        raise ValueError(f"too few values for the {len(rest)} places in {template!r}")
+        raise TypeFault(f"too few values for the {len(rest)} places in {template!r}")
     return first + "".join(f"{value}{part}" for value, part in zip(values, rest, strict=False))
 
 

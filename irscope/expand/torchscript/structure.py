@@ -11,13 +11,16 @@ from irscope.expand.torchscript.program import Handler, Handlers, TorchProgram
 from irscope.expand.torchscript.weights import flat_weights, weight
 from irscope.formats.torchscript.abstract import UNINITIALIZED, FunctionRef, Maybe, ModuleRef, Scalar, Tensor, tensor
 from irscope.formats.torchscript.attributes import CallMethod, ConstantChunk, GetAttr, IsInstance, Subgraph, TupleSlice
+from irscope.formats.torchscript.checked import Items
 from irscope.formats.torchscript.torch import NUMBERS
 from irscope.graph import NamedType, Node, TensorType
 from irscope.graph.dtypes import F64, PRED, S64
 from irscope.graph.walk import leaves_of
 from irscope.lazy import np
+from irscope.ops.faults import TypeFault
 from irscope.ops.sets import torchscript
 from irscope.source import UserError
+from irscope.source.budget import require_nodes
 
 
 def flatten(value: object) -> list[Any]:
@@ -76,7 +79,7 @@ def node_of(value: object) -> Any:
     if isinstance(value, Tensor):
         return value.get()
     if isinstance(value, list):
-        return [node_of(v) for v in value]
+        return Items(node_of(v) for v in value)
     return value
 
 
@@ -110,7 +113,7 @@ IS_NOT, SCALAR_TENSOR = torchscript("__isnot__"), torchscript("scalar_tensor")
 NODES = Handlers()
 
 
-@NODES.taking("prim::GetAttr")
+@NODES.taking("prim::GetAttr", kinds="any")
 def _get_attr(program: TorchProgram, node: Node, values: list[object]) -> object:
     """An object, a weight, or a value that a SetAttr stored."""
     owner, name = values[0], str(GetAttr.of(node).name)
@@ -145,7 +148,7 @@ def _module_attribute(program: TorchProgram, node: Node, values: list[object]) -
     return weight(program, attribute.name, node)
 
 
-@NODES.taking("prim::SetAttr")
+@NODES.taking("prim::SetAttr", kinds="any any")
 def _set_attr(program: TorchProgram, node: Node, values: list[Any]) -> object:
     owner = values[0]
     if not isinstance(owner, ModuleRef):
@@ -159,40 +162,75 @@ def _set_attr(program: TorchProgram, node: Node, values: list[Any]) -> object:
 NODES.taking("prim::Constant", "prim::ConstantMKLDNNTensor")(lambda program, node, values: constant(program, node))
 NODES.taking("prim::ListConstruct")(lambda program, node, values: list(values))
 NODES.taking("prim::TupleConstruct")(lambda program, node, values: tuple(values))
-NODES.taking("prim::DictConstruct")(lambda program, node, values: dict(zip(values[::2], values[1::2], strict=True)))
-NODES.taking("prim::TupleIndex")(lambda program, node, values: values[0][values[1]])
-NODES.taking("prim::TupleSlice")(lambda program, node, values: tuple(values[0][TupleSlice.of(node).beg:TupleSlice.of(node).end]))
 NODES.taking("prim::CreateObject")(lambda program, node, values: ModuleRef(f"%{node.name}", str(node.type)))
 NODES.taking("prim::RequiresGradCheck", "prim::TypeCheck")(lambda program, node, values: [*values, True])
 NODES.taking("prim::Load", "prim::AutogradZero", "prim::profile", "prim::profile_ivalue", "aten::wait", "prim::awaitable_wait")(
     lambda program, node, values: values[0] if values else None)
 NODES.taking("prim::data")(lambda program, node, values: program.operator(node, "aten::detach", values))
-NODES.taking("prim::dtype")(lambda program, node, values: NUMBERS[program.t.dtype(tensor(values[0]).get()).name])
-NODES.taking("prim::shape")(lambda program, node, values: list(program.t.shape(tensor(values[0]).get())))
-NODES.taking("prim::rangelist")(lambda program, node, values: list(range(values[0])))
+NODES.taking("prim::shape", kinds="tensor")(lambda program, node, values: list(program.t.shape(tensor(values[0]).get())))
 
 
-@NODES.taking("prim::ListUnpack", "prim::TupleUnpack")
+@NODES.taking("prim::dtype", kinds="tensor")
+def _dtype(program: TorchProgram, node: Node, values: list[Any]) -> int:
+    dtype = program.t.dtype(values[0].get())
+    if dtype.name not in NUMBERS:
+        raise TypeFault(f"torch has no number for the element type {dtype}")
+    return NUMBERS[dtype.name]
+
+
+@NODES.taking("prim::rangelist", kinds="int")
+def _range_list(program: TorchProgram, node: Node, values: list[Any]) -> list[int]:
+    require_nodes(values[0], "a list of numbers", of="elements")
+    return list(range(values[0]))
+
+
+@NODES.taking("prim::DictConstruct")
+def _dict(program: TorchProgram, node: Node, values: list[Any]) -> dict[Any, Any]:
+    keys = values[::2]
+    if len(values) % 2 or not all(isinstance(key, Tensor | str | bool | int | float | complex) for key in keys):
+        raise TypeFault("it takes pairs of a key, which is a number, a text or a tensor, and a value")
+    return dict(zip(keys, values[1::2], strict=True))
+
+
+@NODES.taking("prim::TupleSlice", kinds="tuple|list")
+def _tuple_slice(program: TorchProgram, node: Node, values: list[Any]) -> tuple[object, ...]:
+    begin, end = TupleSlice.of(node).beg, TupleSlice.of(node).end
+    if not isinstance(begin, int) or not isinstance(end, int | None):
+        raise TypeFault("its attributes beg and end are integers")
+    return tuple(values[0][begin:end])
+
+
+@NODES.taking("prim::TupleIndex", kinds="tuple|list int")
+def _tuple_index(program: TorchProgram, node: Node, values: list[Any]) -> object:
+    parts, at = values
+    if not -len(parts) <= at < len(parts):
+        raise TypeFault(f"the tuple has no element {at}: it has {len(parts)}")
+    return parts[at]
+
+
+@NODES.taking("prim::ListUnpack", "prim::TupleUnpack", kinds="tuple|list")
 def _unpack(program: TorchProgram, node: Node, values: list[Any]) -> object:
     parts = list(values[0])
     names = node.name.startswith("(")
+    if not names and not parts:
+        raise TypeFault("it takes the only value of an empty list or tuple")
     return parts if names else parts[0]
 
 
-@NODES.taking("aten::_unwrap_optional")
+@NODES.taking("aten::_unwrap_optional", kinds="any")
 def _unwrapped_surely(program: TorchProgram, node: Node, values: list[object]) -> object:
     if values[0] is None:
-        raise ValueError("it unwraps None")
+        raise TypeFault("it unwraps None")
     return _unwrapped(program, node, values)
 
 
-@NODES.taking("prim::unchecked_cast", "prim::unchecked_unwrap_optional")
+@NODES.taking("prim::unchecked_cast", "prim::unchecked_unwrap_optional", kinds="any any*")
 def _unwrapped(program: TorchProgram, node: Node, values: list[object]) -> object:
     """The value of an Optional; where data decides whether it is None, the value of the other case."""
     return values[0].value if isinstance(values[0], Maybe) else values[0]
 
 
-@NODES.taking("aten::__is__", "aten::__isnot__")
+@NODES.taking("aten::__is__", "aten::__isnot__", kinds="any any")
 def _identity(program: TorchProgram, node: Node, values: list[object]) -> object:
     """Whether a value is None, or the same as another."""
     a, b = values if not isinstance(values[1], Maybe) else (values[1], values[0])
@@ -203,7 +241,7 @@ def _identity(program: TorchProgram, node: Node, values: list[object]) -> object
     return python_values.compute(node.op.name, values)
 
 
-@NODES.taking("prim::isinstance")
+@NODES.taking("prim::isinstance", kinds="any any*")
 def _isinstance(program: TorchProgram, node: Node, values: list[object]) -> object:
     words = str(IsInstance.of(node).types)
     value = values[0]
@@ -225,7 +263,8 @@ for _value, _names in ALWAYS:
     NODES.taking(*_names.split())(lambda program, node, values, always=_value: always)  # type: ignore[misc]
 
 
-@NODES.taking("prim::NumToTensor", "aten::scalar_tensor", "prim::TupleToTensor")
+@NODES.taking("prim::NumToTensor", "aten::scalar_tensor", "prim::TupleToTensor",
+              kinds="number|scalar|tensor int|none? any*")
 def _num_to_tensor(program: TorchProgram, node: Node, values: list[Any]) -> object:
     value = values[0]
     if isinstance(value, Scalar):
@@ -261,20 +300,20 @@ DTYPE_OF = {"int": S64, "float": F64, "bool": PRED}
 for _number_names, _kind in ((("aten::Int", "aten::IntImplicit"), "int"), (("aten::Float", "aten::FloatImplicit"), "float"),
                       (("aten::Bool", "aten::is_nonzero"), "bool"),
                       (("aten::item", "aten::ScalarImplicit", "aten::_local_scalar_dense"), "")):
-    NODES.taking(*_number_names)(_number(_kind))
+    NODES.taking(*_number_names, kinds="any any*")(_number(_kind))
 
 
 MOST_ITEMS = 4096
 """Tensors with more elements are not taken apart into numbers."""
 
 
-@NODES.taking("prim::tolist")
+@NODES.taking("prim::tolist", kinds="tensor any*")
 def _to_list(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """A tensor as nested lists of numbers that depend on data."""
     t, x = program.t, tensor(values[0]).get()
     count = math.prod(t.shape(x))
     if count > MOST_ITEMS:
-        raise ValueError(f"tolist of {count} elements is not supported (up to {MOST_ITEMS})")
+        raise TypeFault(f"tolist of {count} elements is not supported (up to {MOST_ITEMS})")
     dtype = t.dtype(x)
     kind = "bool" if dtype is PRED else "int" if dtype.is_integer else "float"
     flat = t.convert(t.reshape(x, (count,)), DTYPE_OF[kind])
@@ -296,7 +335,7 @@ def _python(program: TorchProgram, node: Node, values: list[object]) -> object:
                     "print traced.inlined_graph, or script the function so that its graph is printed")
 
 
-@NODES.taking("prim::CallMethod")
+@NODES.taking("prim::CallMethod", kinds="any any*")
 def _call_method(program: TorchProgram, node: Node, values: list[object]) -> object:
     owner, method = values[0], str(CallMethod.of(node).name)
     if not isinstance(owner, ModuleRef):
@@ -316,9 +355,14 @@ def _group(program: TorchProgram, node: Node, values: list[object]) -> object:
     if not node.bodies:
         raise UserError(f"%{node.name} is a group whose graph is not in the text", "print the whole text, with its 'with ... = graph('")
     got = program.call(node.bodies[0], values)
+    if not got and not node.name.startswith("("):
+        raise TypeFault("its graph returns nothing")
     return got if node.name.startswith("(") else got[0]
 
 
-@NODES.taking("prim::ConstantChunk")
+@NODES.taking("prim::ConstantChunk", kinds="any")
 def _constant_chunk(program: TorchProgram, node: Node, values: list[object]) -> object:
-    return program.operator(node, "aten::chunk", [values[0], ConstantChunk.of(node).chunks, ConstantChunk.of(node).dim])
+    chunks, dim = ConstantChunk.chunks.given(node), ConstantChunk.dim.given(node)
+    if chunks is None or dim is None:
+        raise TypeFault("it takes the attributes chunks and dim")
+    return program.operator(node, "aten::chunk", [values[0], chunks, dim])

@@ -16,6 +16,7 @@ from irscope.expand.torchscript.program import TorchProgram
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F32
+from irscope.ops.faults import TypeFault
 from irscope.source import UserError, did_you_mean
 
 Shape = tuple[int, ...]
@@ -39,7 +40,7 @@ class UnsolvedWeight(Tensor):
 
     def get(self) -> Node:
         if not self.solved:
-            raise ValueError(f"the text does not say the shape of weight {self.path!r}")
+            raise TypeFault(f"the text does not say the shape of weight {self.path!r}")
         return super().get()
 
     def settle(self, node: Node) -> None:
@@ -191,7 +192,7 @@ def _embedding(asked: ShapeRequest) -> Shape | None:
     try:
         indices = asked.values[1].get()
         rows = t.size_from_data(t.plus(t.max(indices, list(range(t.rank(indices)))), 1))
-    except ValueError:
+    except TypeFault:
         rows = ROWS
     return (rows, asked.result[-1])
 

@@ -99,7 +99,7 @@ def read_right_side(assembly: Assembly, cursor: Cursor, name: str, at: int, nest
         wrap(assembly, node, spec.wraps)
     if spec.name.startswith("async-"):
         check_chain(assembly, node, spec, word)
-    if type is None and spec.name in OPCODES:
+    if type is None and spec.name in OPCODES and assembly.faults.spoilt == spoilt:  # else its operands or attributes are reported
         node.type = infer(assembly, node, word, word_at)
     if spec.operands is None or len(operands) == spec.operands:
         check(assembly, node)

@@ -19,7 +19,10 @@ _LIKE_SECOND = frozenset(("clamp", "triangular-solve"))
 
 
 def infer(assembly: Assembly, node: Node, word: str, word_at: int) -> Type:
-    """The type of an instruction that omits it; reports it and returns UNKNOWN where the operands do not determine it."""
+    """The type of an instruction that omits it; reports it and returns UNKNOWN where the operands do not determine it.
+
+    The number of operands and the attributes must be those of the opcode: type inference relies on them.
+    """
     if any(operand.type is UNKNOWN for operand in node.operands):
         return UNKNOWN
     message, help = f"the type of {word} is omitted, and cannot be inferred from its operands", f"write it before {word}"
@@ -31,8 +34,6 @@ def infer(assembly: Assembly, node: Node, word: str, word_at: int) -> Type:
             message = f"the type of {word} is omitted, and what follows from its operands, {type}, is too large"
         except TypeFault as fault:
             message, help = f"the type of {word} is omitted, and cannot be inferred: {fault.message}", fault.help
-        except (IndexError, KeyError, ValueError, AttributeError, TypeError, ArithmeticError):
-            pass  # operands or attributes are missing, which is reported; the type cannot be inferred
     assembly.tell(MISSING_TYPE, message, Span(word_at, len(word), node.name), help)
     return UNKNOWN
 

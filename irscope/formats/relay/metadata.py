@@ -97,7 +97,7 @@ def constants_of(text: str) -> dict[str, Literal]:
                 data = nodes[item].get("attrs", {}).get("data")
                 if key.endswith("Constant") and data is not None and int(data) < len(arrays):
                     found[f"meta[{key}][{number}]"] = arrays[int(data)]
-    except (ValueError, KeyError, IndexError, TypeError, struct.error):
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, struct.error):  # JSON and arrays from outside
         return {}
     return found
 
@@ -112,6 +112,8 @@ def decode(raw: bytes) -> Literal:
     data = raw[at + 8 : at + 8 + length]
     dtype: DType = DTYPES["pred" if (code, bits) == (1, 1) else f"{KINDS[code]}{bits}"]
     type = TensorType(dtype, tuple(shape))
+    if len(data) != type.elements * dtype.numpy().itemsize:
+        raise ValueError(f"{len(data)} bytes are no array {type}")
 
     def parse(literal: Literal) -> object:
         return np.frombuffer(data, dtype.numpy()).reshape(shape)

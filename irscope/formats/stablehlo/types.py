@@ -8,6 +8,7 @@ from irscope.formats.faults import Refused
 from irscope.formats.stablehlo.faults import TYPE_SYNTAX, UNKNOWN_ALIAS
 from irscope.formats.stablehlo.lexer import Cursor
 from irscope.graph import DTYPES, TOKEN, Dim, DType, DynamicDim, FunctionType, NamedType, TensorType, TupleType, Type
+from irscope.ops.faults import TypeFault
 from irscope.source import did_you_mean
 
 _FLOATS = ("f16", "bf16", "f32", "f64", "f8E5M2", "f8E4M3", "f8E4M3FN", "f8E4M3B11FNUZ", "f8E3M4", "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E8M0FNU",
@@ -229,8 +230,10 @@ def _sizes(written: str) -> tuple[Dim, ...] | None:
 
 
 def spelled(type: Type) -> str:
-    """The type as MLIR writes it."""
+    """The type as MLIR writes it. Raises TypeFault for an element type that StableHLO does not have."""
     if isinstance(type, TensorType):
+        if type.dtype not in SPELLED:
+            raise TypeFault(f"StableHLO has no type {type}")
         sizes = "".join(f"{size}x" if isinstance(size, int) else "?x" for size in type.shape)
         bounds = [size.bound if isinstance(size, DynamicDim) else None for size in type.shape]
         shown = ", ".join("?" if bound is None else str(bound) for bound in bounds)

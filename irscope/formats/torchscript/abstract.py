@@ -250,6 +250,14 @@ class Scalar:
     node: Node
     kind: str
 
+    def _computed(self, *others: object) -> Any:
+        """Raise TypeFault: an operator computes with a plain number here."""
+        raise TypeFault("it takes a number that is known, and this one depends on data")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _computed
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = __abs__ = _computed
+    __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = __complex__ = __round__ = _computed
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Maybe:

@@ -11,6 +11,7 @@ from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
+from irscope.ops.faults import TypeFault
 
 
 def read_places(t: Torch, whole: Node, at: Strided, layout: Strided) -> Node:
@@ -32,15 +33,17 @@ def write_places(t: Torch, whole: Node, at: Strided, layout: Strided, new: Node)
 
 
 def check_places(at: Strided | None, layout: Strided | None) -> tuple[Strided, Strided]:
-    """Both layouts, if they can address elements. Raises ValueError, with the reason, otherwise."""
+    """Both layouts, if they can address elements. Raises TypeFault, with the reason, otherwise."""
     if at is None or layout is None or layout.offset is None:
-        raise ValueError("the strides of the tensor are not known: print traced.inlined_graph, whose types state them")
+        raise TypeFault("the strides of the tensor are not known: print traced.inlined_graph, whose types state them")
     if not at.is_dense() or at.offset != 0:
-        raise ValueError(f"the storage has gaps or repeats elements (sizes {at.sizes}, strides {at.strides}): clone() the tensor first")
+        raise TypeFault(f"the storage has gaps or repeats elements (sizes {at.sizes}, strides {at.strides}): clone() the tensor first")
     if at.conjugated or at.negated or layout.conjugated or layout.negated:
-        raise ValueError("places of conjugated numbers in memory are not supported: call resolve_conj() first")
+        raise TypeFault("places of conjugated numbers in memory are not supported: call resolve_conj() first")
+    if len(layout.sizes) != len(layout.strides):
+        raise TypeFault(f"sizes {layout.sizes} and strides {layout.strides} have different lengths")
     if layout.elements and layout.offset + sum((n - 1) * s for n, s in zip(layout.sizes, layout.strides, strict=True)) >= at.elements:
-        raise ValueError(f"sizes {layout.sizes}, strides {layout.strides} and offset {layout.offset} reach beyond {at.elements} elements")
+        raise TypeFault(f"sizes {layout.sizes}, strides {layout.strides} and offset {layout.offset} reach beyond {at.elements} elements")
     return at, layout
 
 

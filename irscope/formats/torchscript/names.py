@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from irscope.graph import Op
+from irscope.ops.faults import TypeFault
 from irscope.ops.registry import lookup
 
 
@@ -26,8 +27,8 @@ def is_python(op: Op) -> bool:
 
 
 def qualified(target: str) -> tuple[str, str]:
-    """The name and the overload of the operator that a target of FX names: ``torch.ops.aten.add.Tensor``. Raises ValueError for others."""
+    """The name and the overload of the operator that a target of FX names: ``torch.ops.aten.add.Tensor``. Raises TypeFault for others."""
     parts = target.removeprefix("torch.ops.").split(".")
     if len(parts) not in (2, 3):
-        raise ValueError(f"{target} is no operator of torch.ops")
+        raise TypeFault(f"{target} is no operator of torch.ops")
     return f"{parts[0]}::{parts[1]}", "" if len(parts) < 3 or parts[2] == "default" else parts[2]

@@ -8,7 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
+from irscope.formats.torchscript.checked import Items
 from irscope.formats.torchscript.types import split_commas
+from irscope.ops.faults import TypeFault
 
 ARGUMENT = re.compile(
     r"(?P<type>[\w.]+)(?P<list>\[\d*\])?(?P<optional>\?)?(?P<list2>\[\d*\])?(?P<optional2>\?)? (?P<name>\w+)(?:=(?P<default>.*))?$",
@@ -99,7 +101,10 @@ def parse_schema(text: str) -> Schema:
         size = int(brackets[1:-1] or 0) if brackets else 0
         written = found["default"]
         optional = bool(found["optional2"]) or (bool(found["optional"]) and not found["list2"])
-        arguments.append(SchemaArgument(found["name"], found["type"], brackets is not None, size, optional, _default(written),
+        default = _default(written)
+        if size and default is not None and not isinstance(default, list):
+            default = [default] * size
+        arguments.append(SchemaArgument(found["name"], found["type"], brackets is not None, size, optional, default,
                                   written is not None, optional_items))
     return Schema(name, overload, tuple(arguments), text)
 
@@ -118,7 +123,7 @@ def bind(schema: Schema, values: Sequence[object], loose: bool = True) -> list[o
                 return None
             bound.append(value)
         elif argument.has_default:
-            bound.append(argument.default)
+            bound.append(Items(argument.default) if isinstance(argument.default, list) else argument.default)
         elif argument.optional:
             bound.append(None)
         else:
@@ -129,7 +134,7 @@ def bind(schema: Schema, values: Sequence[object], loose: bool = True) -> list[o
 def in_order(choices: Sequence[Overload], overload: str | None, values: Sequence[object], keywords: Sequence[str]) -> list[object]:
     """The arguments of a call in the order of the schema, the last of them passed by these keywords; defaults stand between them.
 
-    Raises ValueError where no schema has the keywords.
+    Raises TypeFault where no schema has the keywords.
     """
     count = len(values) - len(keywords)
     named = dict(zip(keywords, values[count:], strict=True))
@@ -139,7 +144,7 @@ def in_order(choices: Sequence[Overload], overload: str | None, values: Sequence
             last = max(i for i, argument in enumerate(arguments) if argument.name in named)
             return [*values[:count], *(named.get(argument.name, argument.default) for argument in arguments[count:last + 1])]
     known = "; ".join(choice.schema.text for choice in choices)
-    raise ValueError(f"no overload has the {'keyword' if len(named) == 1 else 'keywords'} {', '.join(named)}: known are {known}")
+    raise TypeFault(f"no overload has the {'keyword' if len(named) == 1 else 'keywords'} {', '.join(named)}: known are {known}")
 
 
 _REFUSED = object()
@@ -151,10 +156,12 @@ def _accept(argument: SchemaArgument, value: object) -> object:
     if argument.is_list:
         if isinstance(value, list | tuple):
             items = [None if v is None and argument.optional_items else _one(argument.type, v) for v in value]
-            return _REFUSED if any(v is _REFUSED for v in items) else items
+            # One number stands for several; pools take no stride for that of the kernel.
+            fits = argument.size < 2 or len(items) in (0, 1, argument.size)
+            return Items(items) if fits and not any(v is _REFUSED for v in items) else _REFUSED
         if argument.size:
             one = _one(argument.type, value)
-            return _REFUSED if one is _REFUSED else [one] * argument.size
+            return _REFUSED if one is _REFUSED else Items([one] * argument.size)
         return _REFUSED
     return _one(argument.type, value)
 

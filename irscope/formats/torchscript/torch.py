@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.formats.torchscript.abstract import Scalar
+from irscope.formats.torchscript.checked import Sizes
 from irscope.graph import Builder, DType, Node
 from irscope.graph.dtypes import BF16, C64, C128, DTYPES, F16, F32, F64, PRED, S8, S16, S32, S64, U8
+from irscope.ops.faults import TypeFault
 from irscope.ops.tensors import Tensors
 from irscope.source import UserError
 
@@ -81,11 +83,15 @@ class Torch(Tensors):
             return self.convert(value, dtype) if dtype is not None else value
         return self.array(value, dtype or self.result_type(value))
 
+    def array(self, value: object, dtype: DType) -> Node:
+        """A constant from anything that numpy takes, or the node of a number that depends on data."""
+        return self.convert(value.node, dtype) if isinstance(value, Scalar) else super().array(value, dtype)
+
     def alike(self, *xs: Node | None) -> None:
-        """Check that the operands of a product have equal element types, which torch does not promote. Raises ValueError."""
+        """Check that the operands of a product have equal element types, which torch does not promote. Raises TypeFault."""
         found = list(dict.fromkeys(self.dtype(x) for x in xs if x is not None))
         if len(found) > 1:
-            raise ValueError(f"operands have different element types: {' and '.join(d.name for d in found)}")
+            raise TypeFault(f"operands have different element types: {' and '.join(d.name for d in found)}")
 
     def floating(self, x: Node) -> Node:
         """``x``, integers and bools as float32."""
@@ -94,17 +100,29 @@ class Torch(Tensors):
 
     def size_from_data(self, node: Node) -> int:
         """The value of an integer scalar that determines a size. A graph of fixed shapes has none."""
-        raise ValueError("the size of the result depends on data: give the inputs (--inputs), for which it is then compiled; "
+        raise TypeFault("the size of the result depends on data: give the inputs (--inputs), for which it is then compiled; "
                          "torch.where with three operands or a mask keeps the size")
 
     # ------------------------------------------------------------------ dimensions
+
+    def shape(self, x: Node) -> Sizes:
+        """The sizes of a tensor. To read one that it does not have raises TypeFault."""
+        return Sizes(super().shape(x))
+
+    def shape_of(self, x: Node, least: int, most: int | None = None) -> Sizes:
+        """The sizes of a tensor of ``least`` to ``most`` dimensions (None: any more). Raises TypeFault for another one."""
+        shape = self.shape(x)
+        if len(shape) < least or (most is not None and len(shape) > most):
+            wanted = str(least) if most == least else f"{least} or more" if most is None else f"{least} to {most}"
+            raise TypeFault(f"it takes a tensor of {wanted} dimensions, not one of the sizes {list(shape)}")
+        return shape
 
     def dim(self, x: Node | int, dimension: int, extra: int = 0) -> int:
         """A dimension counted from the front. ``x`` is the tensor or its rank; ``extra`` counts dimensions to be added."""
         rank = (x if isinstance(x, int) else self.rank(x)) + extra
         limit = max(rank, 1)
         if not -limit <= dimension < limit:
-            raise ValueError(f"dimension {dimension} is out of range for {rank} dimensions")
+            raise TypeFault(f"dimension {dimension} is out of range for {rank} dimensions")
         return dimension % limit
 
     def dims(self, x: Node, dimensions: Sequence[int] | int | None) -> list[int]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from irscope.formats.torchscript.types import parse_type, split_commas
 from irscope.lazy import Array, np
+from irscope.ops.faults import TypeFault
 
 INT = re.compile(r"[+-]?\d+$")
 FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf|nan)$", re.IGNORECASE)
@@ -31,13 +32,14 @@ class TensorText:
     def array(self) -> Array:
         """The elements that the text shows, as float64 or complex128, in the shape that it shows (a scalar for braces).
 
-        Raises ValueError where the values are elided or of unknown form.
+        Raises TypeFault where the values are elided or of unknown form.
         """
         if self.elided:
-            raise ValueError("the text elides the values of this tensor")
-        if self.text.startswith("{"):
-            return np.asarray(_element(self.text[1:-1]))
-        return _printed_array(self.text)
+            raise TypeFault("the text elides the values of this tensor")
+        try:
+            return np.asarray(_element(self.text[1:-1])) if self.text.startswith("{") else _printed_array(self.text)
+        except ValueError as fault:  # a text that is no number, or whose rows have different lengths
+            raise TypeFault(str(fault)) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from irscope.lazy import np
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast
 from irscope.ops.attrs import Literal
+from irscope.ops.faults import TypeFault
 from irscope.source import UserError
 
 MAX_FOLDED = 1 << 16
@@ -66,6 +67,6 @@ def value_of(instr: HloInstruction) -> Any:
     assert isinstance(instr.type, TensorType)
     try:
         value = evaluate(expand(Module("folded", HLO, {"main": graph}, "main")).main(), [])
-    except (UserError, ValueError):
+    except (UserError, TypeFault):
         return None
     return value.astype(instr.type.dtype.numpy()) if getattr(value, "shape", None) == instr.dims else None

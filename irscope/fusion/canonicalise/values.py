@@ -7,6 +7,7 @@ from irscope.fusion.canonicalise.computation import HloInstruction
 from irscope.graph import DTYPES, Graph, Op
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
+from irscope.ops.faults import TypeFault
 
 COMPLEX = frozenset(("c64", "c128"))
 MAX_LOOKED_AT = 1 << 20
@@ -37,7 +38,7 @@ def array_of(instr: HloInstruction) -> Any:
     literal = Constant.of(instr).known
     try:
         return None if literal is None else literal.value()
-    except (ValueError, AttributeError):
+    except TypeFault:  # the text elides it
         return None
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from irscope.fusion.xla.instructions import Instruction
+from irscope.graph import TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant, Slice
+from irscope.ops.faults import TypeFault
 
 SAME_BUFFER_TWICE = ("The consumer is an in-place operation that has an additional operand that has the same value as the in-place "
                      "buffer")
@@ -144,10 +146,11 @@ def _outer(fusion: Instruction, operand: Instruction) -> Instruction:
 
 def _integer(instruction: Instruction) -> int | None:
     """The first element of an integer constant; None if it is no such constant, or the text elides it."""
-    if instruction.op is not hlo.constant:
+    type = instruction.type
+    if instruction.op is not hlo.constant or not isinstance(type, TensorType) or not type.dtype.is_integer or not type.elements:
         return None
     literal = Constant.of(instruction).known
     try:
         return int(literal.value().flat[0]) if literal is not None else None
-    except (ValueError, IndexError):
+    except TypeFault:  # the text elides it
         return None

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 
+from irscope.analysis.memory_savings import MemorySaving, memory_savings
 from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.survey import Survey
 from irscope.graph import Module, TensorType, bytes_of
 from irscope.lint.audits.table import Table
+from irscope.lint.audits.timeline import Timeline
 from irscope.lint.savings import human_bytes
 from irscope.ops.module_attributes import HloModule
 
 MAX_ROWS = 25
+PROPOSED = 5
+"""So many changes that lower the peak are listed."""
 
 
 def audit(module: Module) -> Table:
@@ -23,8 +27,10 @@ def audit(module: Module) -> Table:
     if entry is None or life is None or life.peak_at < 0:
         return table
     at = entry.nodes[life.peak_at]
+    table.timeline = Timeline.of(life.live, [node.name for node in entry.nodes])
     params = sum(bytes_of(p.type) for p in entry.params)
-    table.title = f"{human_bytes(life.peak)} at the peak, %{at.name}; parameters hold {human_bytes(params)} besides"
+    least = "at least " if survey.memory.unsized() is not None else ""
+    table.title = f"{least}{human_bytes(life.peak)} at the peak, %{at.name}; parameters hold {human_bytes(params)} besides"
     alive = survey.memory.live_at(entry, life.peak_at)
     scopes = survey.scopes(entry)
     for node in alive[:MAX_ROWS]:
@@ -49,9 +55,27 @@ def audit(module: Module) -> Table:
     spaces = _spaces(module)
     if len(spaces) > 1:
         table.notes.append("by memory space: " + ", ".join(f"S({space}) {human_bytes(n)}" for space, n in sorted(spaces.items())))
+    unsized = survey.memory.unsized()
+    if unsized is not None:
+        table.notes.append(f"the size of %{unsized[1].name} is not known, and counts as 0 bytes")
+    table.notes += [_proposal(saving, survey) for saving in memory_savings(survey, entry)[:PROPOSED]]
     order = "the compiler's own" if HloModule.of(module).is_scheduled else "that of the text: the compiler may choose a better one"
     table.notes.append(f"the order is {order}")
     return table
+
+
+def _proposal(saving: MemorySaving, survey: Survey) -> str:
+    """A change that lowers the peak, and the peak with it alone."""
+    names = " ".join(f"%{node.name}" for node in saving.nodes[:4]) + (f" and {len(saving.nodes) - 4} more" if len(saving.nodes) > 4 else "")
+    if saving.kind == "donate":
+        change = f"donating {names} (donate_argnums in jax)"
+    else:
+        where = source_line(survey.module, saving.nodes[0])
+        work = f", {saving.flops:,.0f} FLOP more" if saving.kind == "recompute" else ""
+        user = f"%{saving.user.name}" if saving.user is not None else ""
+        verb = "computing again" if saving.kind == "recompute" else "computing later"
+        change = f"{verb} {names}{f' ({where})' if where else ''}, for {user}{work},"
+    return f"{change} lowers the peak to {human_bytes(saving.peak)}"
 
 
 def _spaces(module: Module) -> Counter[int]:

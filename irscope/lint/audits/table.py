@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 
 from irscope.graph import Module
+from irscope.lint.audits.timeline import Timeline
 from irscope.source import UserError, did_you_mean
 
 AUDITS = ("dtype", "shape", "layout", "memory", "parallel")
@@ -21,13 +22,17 @@ Cell = str | float | int | None
 
 @dataclass(slots=True)
 class Table:
-    """The result of an audit. ``title`` summarises it in one line, ``notes`` state what the table cannot show."""
+    """The result of an audit. ``title`` summarises it in one line, ``notes`` state what the table cannot show.
+
+    ``timeline`` has the live bytes along the schedule.
+    """
 
     audit: str
     title: str
     columns: tuple[str, ...]
     rows: list[tuple[Cell, ...]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    timeline: Timeline | None = None
 
 
 @dataclass(slots=True)
@@ -63,7 +68,8 @@ def _as_dict(file: FileAudit) -> dict[str, object]:
 
 
 def _table_dict(table: Table) -> dict[str, object]:
-    return {"audit": table.audit, "title": table.title, "columns": table.columns, "rows": table.rows, "notes": table.notes}
+    record: dict[str, object] = {name: getattr(table, name) for name in ("audit", "title", "columns", "rows", "notes")}
+    return record if table.timeline is None else {**record, "timeline": asdict(table.timeline)}
 
 
 def _text(file: FileAudit, table: Table) -> str:
@@ -74,7 +80,8 @@ def _text(file: FileAudit, table: Table) -> str:
     for row in cells if table.rows else []:
         parts = [_fit(text, width, flush) for text, width, flush in zip(row, widths, right, strict=True)]
         lines.append("  " + "  ".join(parts).rstrip())
-    return "\n".join([*lines, *(f"  note: {note}" for note in table.notes)])
+    chart = [f"  {row}" for row in table.timeline.chart()] if table.timeline is not None else []
+    return "\n".join([*lines, *chart, *(f"  note: {note}" for note in table.notes)])
 
 
 def _markdown(file: FileAudit, table: Table) -> str:
@@ -82,6 +89,8 @@ def _markdown(file: FileAudit, table: Table) -> str:
     if table.rows:
         lines += ["| " + " | ".join(table.columns) + " |", "|" + "---|" * len(table.columns)]
         lines += ["| " + " | ".join(_cell(cell).replace("|", "\\|") for cell in row) + " |" for row in table.rows]
+    chart = table.timeline.chart() if table.timeline is not None else []
+    lines += ["", "```", *chart, "```"] if chart else []
     return "\n".join([*lines, *(f"\n{note}" for note in table.notes)]).rstrip()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from irscope.analysis.verify.faults import finding
 from irscope.graph import TensorType, Type, Typing
 from irscope.lint import Context, Fix, Fixture, Rule
+from irscope.ops.faults import TypeFault
 from irscope.ops.infer import plain
 from irscope.source import Finding, Severity, UserError
 
@@ -119,7 +120,7 @@ class DeclaredType(Rule):
         """Infers the types of TorchScript's operators by running the program on the types of its inputs."""
         try:
             types = context.view.types_of_run
-        except (UserError, ValueError):
+        except (UserError, TypeFault):
             return  # operators that do not run here, or unknown shapes
         graph = context.module.main()
         for node in graph.nodes:

@@ -205,14 +205,13 @@ class _Program:
             if build is None or (operation.regions and operation not in self.inside):
                 self._opaque(scope, operation)
                 return False
-            build(Work(self, scope, operation, self.inside.get(operation, NO_REGIONS)))
+            inner = self.inside.get(operation, NO_REGIONS)
+            for value in inner.captured:
+                if value not in scope.nodes:
+                    scope.nodes[value] = self._stand_in(scope, value, operation)
+            build(Work(self, scope, operation, inner))
         except TypeFault as fault:
             self._tell(fault, operation)
-            self._opaque(scope, operation, made)
-            return False
-        except (IndexError, KeyError, ValueError, AttributeError, ArithmeticError) as fault:
-            message = f"the operands and attributes of '{operation.name}' do not fit each other"
-            self.tell(OPERATION_TYPE, message, operation, str(fault)[:80])
             self._opaque(scope, operation, made)
             return False
         for result in operation.results:

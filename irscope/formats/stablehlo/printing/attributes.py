@@ -41,6 +41,7 @@ from irscope.ops.attributes import (
     TriangularSolve,
 )
 from irscope.ops.attrs import Window
+from irscope.ops.faults import TypeFault
 
 Texts = dict[str, str]
 ALGORITHM = re.compile(r"dot_(any_f8|[a-z0-9]+?)_(any_f8|[a-z0-9]+?)_([a-z0-9]+?)(?:_x(\d+))?(_fast_accum)?")
@@ -78,7 +79,7 @@ def _dot(node: Node) -> Texts:
     m = ALGORITHM.fullmatch(given.algorithm)
     if given.algorithm:
         if m is None:
-            raise ValueError(f"the algorithm {given.algorithm} has no text in StableHLO")
+            raise TypeFault(f"the algorithm {given.algorithm} has no text in StableHLO")
         found["algorithm"] = _algorithm(m)
     return found
 
@@ -114,7 +115,7 @@ def _padding(window: Window) -> str:
 def _windowed(node: Node) -> Texts:
     window = ReduceWindow.of(node).window
     if any(window.rhs_reversal):
-        raise ValueError("a reversed window has no text in StableHLO")
+        raise TypeFault("a reversed window has no text in StableHLO")
     found = {"window_dimensions": ints(window.size), "window_strides": ints(window.stride), "padding": _padding(window)}
     if set(window.lhs_dilate + window.rhs_dilate) - {1}:
         found |= {"base_dilations": ints(window.lhs_dilate), "window_dilations": ints(window.rhs_dilate)}

@@ -13,6 +13,7 @@ from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED, S64
 from irscope.ops import hlo
 from irscope.ops.attributes import Call, Constant, GetTupleElement
+from irscope.ops.faults import TypeFault
 from irscope.source import UserError
 from irscope.source.budget import tick
 
@@ -90,8 +91,8 @@ class _Function:
     def _type(self, node: Node) -> str:
         try:
             return spelled(node.type)
-        except KeyError:
-            raise self._refuse(node, f"StableHLO has no type {node.type}") from None
+        except TypeFault as fault:
+            raise self._refuse(node, fault.message) from None
 
     def _refuse(self, node: Node, why: str) -> UserError:
         return UserError(f"%{node.name} ({node.op.name}) cannot be written as StableHLO: {why}", "--to hlo writes all primitives")
@@ -106,8 +107,8 @@ class _Function:
             if node not in env:
                 try:
                     env[node] = self._node(node, env, depth)
-                except (ValueError, KeyError) as fault:
-                    raise self._refuse(node, str(fault)) from None
+                except TypeFault as fault:
+                    raise self._refuse(node, fault.message) from None
         if graph.root is None:
             raise UserError(f"the function {graph.name} has no result: its text is cut off")
         return leaves(env[graph.root])

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from math import pi, sqrt
 
+from irscope.formats.torchscript.checked import real
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.activations import log_sigmoid
 from irscope.formats.torchscript.operators.wide import computed, widened
@@ -80,6 +81,7 @@ def leaky_relu_backward(t: Torch, grad: Node, x: Node, slope: float, of_result: 
 @operator("rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, "
           "bool self_is_result)")
 def rrelu_backward(t: Torch, grad: Node, x: Node, noise: Node, lower: float, upper: float, training: bool, of_result: bool) -> Node:
+    real("the slopes of rrelu", lower, upper)
     if training and upper - lower > 1e-6:
         return t.mul(*t.promote(grad, noise))
     return leaky_relu_backward(t, grad, x, (lower + upper) / 2, of_result)

@@ -4,11 +4,13 @@ from __future__ import annotations
 from math import pi, sqrt
 
 from irscope.formats.torchscript.abstract import ITSELF, Decision
+from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import alias, operator
 from irscope.formats.torchscript.operators.wide import rounded_once
 from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
+from irscope.ops.faults import TypeFault
 
 
 @operator("relu(Tensor self)")
@@ -35,7 +37,7 @@ def leaky_relu(t: Torch, x: Node, slope: float) -> Node:
 def rrelu(t: Torch, x: Node, lower: float, upper: float, training: bool, generator: object) -> Node:
     """In evaluation the slope is the middle of the range."""
     if training:
-        raise ValueError("rrelu in training mode draws from torch's generator: call model.eval() before the graph is made")
+        raise TypeFault("rrelu in training mode draws from torch's generator: call model.eval() before the graph is made")
     return leaky_relu(t, x, (lower + upper) / 2)
 
 
@@ -77,7 +79,7 @@ def selu(t: Torch, x: Node) -> Node:
 
 @operator("celu(Tensor self, Scalar alpha=1.)")
 def celu(t: Torch, x: Node, alpha: float) -> Node:
-    return elu(t, x, alpha, 1, 1 / alpha)
+    return elu(t, x, alpha, 1, 1 / nonzero("the alpha of celu", alpha))
 
 
 @operator("silu(Tensor self)")
@@ -95,7 +97,7 @@ def mish(t: Torch, x: Node) -> Node:
 @operator("softplus(Tensor self, Scalar beta=1, Scalar threshold=20)")
 @rounded_once
 def softplus(t: Torch, x: Node, beta: float, limit: float) -> Node:
-    scaled = t.scale(x, beta)
+    scaled = t.scale(x, nonzero("the beta of softplus", beta))
     soft = t.scale(t.unary("log-plus-one", t.unary("exponential", scaled)), 1 / beta)
     return t.select(t.compare("GT", scaled, t.like(x, limit)), x, soft)
 
@@ -155,6 +157,6 @@ def glu(t: Torch, x: Node, dim: int) -> Node:
 def dropout(t: Torch, x: Node, at: Strided | None, p: float, train: bool) -> Decision:
     """In evaluation the input itself. In training the result depends on torch's generator, which is not in the text."""
     if train and p > 0 and 0 not in t.shape(x):
-        raise ValueError("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")
+        raise TypeFault("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")
     return ITSELF
 

@@ -10,6 +10,7 @@ from irscope.formats.torchscript.strides import contiguous
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Effect, Node
 from irscope.graph.dtypes import F32
+from irscope.ops.faults import TypeFault
 
 
 class ProgramBuilder(Protocol):
@@ -75,6 +76,8 @@ def strides(program: ProgramBuilder, x: Tensor) -> list[int]:
 @operator("stride.int(Tensor self, int dim)", "sym_stride.int(Tensor self, int dim)", style="raw", work="free")
 def stride(program: ProgramBuilder, x: Tensor, dim: int) -> int:
     at = _layout(program, x)
+    if not at.rank:
+        raise TypeFault("a tensor without dimensions has no stride")
     return int(at.strides[program.t.dim(at.rank, dim)])
 
 
@@ -86,4 +89,6 @@ def storage_offset(program: ProgramBuilder, x: Tensor) -> int:
 @operator("sym_is_contiguous(Tensor self, MemoryFormat memory_format=contiguous_format)",
           "is_contiguous.memory_format(Tensor self, MemoryFormat memory_format)", "is_contiguous(Tensor self)", style="raw")
 def is_contiguous(program: ProgramBuilder, x: Tensor, memory_format: int = 0) -> bool:
+    if not isinstance(memory_format, int | None):
+        raise TypeFault(f"a memory format is a number, not a value of type {type(memory_format).__name__}")
     return bool(_layout(program, x).is_contiguous(memory_format))

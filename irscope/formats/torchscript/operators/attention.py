@@ -3,11 +3,13 @@ from __future__ import annotations
 
 from math import sqrt
 
+from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.shape import repeat_interleave
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, PRED, S64
+from irscope.ops.faults import TypeFault
 
 
 @operator("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
@@ -18,12 +20,15 @@ def scaled_dot_product_attention(t: Torch, q: Node, k: Node, v: Node, mask: Node
                                  gqa: bool = False) -> Node:
     """softmax(q k^T * scale + mask) v. A bool mask keeps where it is true; rows without any key give 0, as torch's own kernels do."""
     if p > 0:
-        raise ValueError("dropout in attention draws from torch's generator: call model.eval() before the graph is made")
+        raise TypeFault("dropout in attention draws from torch's generator: call model.eval() before the graph is made")
     if gqa:
         heads = t.shape(q)[-3]
-        k = repeat_interleave(t, k, heads // t.shape(k)[-3], -3, None)
-        v = repeat_interleave(t, v, heads // t.shape(v)[-3], -3, None)
-    scale = 1 / sqrt(t.shape(q)[-1]) if scale is None else scale
+        k = repeat_interleave(t, k, heads // nonzero("the number of heads", t.shape(k)[-3]), -3, None)
+        v = repeat_interleave(t, v, heads // nonzero("the number of heads", t.shape(v)[-3]), -3, None)
+    t.shape_of(k, 2)
+    t.shape_of(v, 2)
+    t.shape_of(q, 2)
+    scale = 1 / sqrt(nonzero("the size of a query", t.shape(q)[-1])) if scale is None else scale
     kind = t.dtype(q)
     if kind.storage < 4:  # torch multiplies and takes the softmax of half precision in float32: scores of 40 have steps of 1/4 in bfloat16
         q, k, v = (t.convert(x, F32) for x in (q, k, v))

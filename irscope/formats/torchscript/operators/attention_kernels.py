@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
+from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.attention import scaled_dot_product_attention
 from irscope.formats.torchscript.operators.shape import repeat_interleave
@@ -27,7 +28,7 @@ class Masking:
 
 def scores(t: Torch, q: Node, k: Node, by: Masking) -> Node:
     """The scaled and masked products of queries and keys, -inf where hidden; half types in float32."""
-    factor = 1 / sqrt(t.shape(q)[-1]) if by.scale is None else by.scale
+    factor = 1 / sqrt(nonzero("the size of a query", t.shape(q)[-1])) if by.scale is None else by.scale
     made = t.scale(t.matmul(widened(t, q), t.swap(widened(t, k), -2, -1)), factor)
     hidden = t.array(float("-inf"), t.dtype(made))
     if by.causal:
@@ -53,7 +54,7 @@ def attended(t: Torch, q: Node, k: Node, v: Node, p: float, by: Masking) -> Pair
 def gradients(t: Torch, grad: Node, qkv: tuple[Node, Node, Node], made: Node, logs: Node, by: Masking) -> tuple[Node, Node, Node, Node]:
     """The gradients by queries, keys, values and scores (without their factor)."""
     q, k, v = qkv
-    factor = 1 / sqrt(t.shape(q)[-1]) if by.scale is None else by.scale
+    factor = 1 / sqrt(nonzero("the size of a query", t.shape(q)[-1])) if by.scale is None else by.scale
     s = scores(t, q, k, by)
     logs = t.slice_dim(logs, t.rank(logs) - 1, 0, t.shape(s)[-2])  # kernels pad the rows
     away = t.sub(s, t.unsqueeze(t.convert(logs, t.dtype(s)), -1))
@@ -99,7 +100,7 @@ def attention_math(t: Torch, q: Node, k: Node, v: Node, mask: Node | None, p: fl
     """The result, and the weights."""
     if gqa:
         heads = t.shape(q)[-3]
-        k, v = (repeat_interleave(t, x, heads // t.shape(x)[-3], -3, None) for x in (k, v))
+        k, v = (repeat_interleave(t, x, heads // nonzero("the number of heads", t.shape(x)[-3]), -3, None) for x in (k, v))
     made = scaled_dot_product_attention(t, q, k, v, mask, p, causal, scale)
     s = scores(t, q, k, Masking(mask, causal, scale))
     last = [t.rank(s) - 1]

@@ -10,6 +10,7 @@ from irscope.formats.torchscript.strides import Strided, preserved
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import C64, C128, F32, F64, PRED
+from irscope.ops.faults import TypeFault
 
 
 def real_type(t: Torch, x: Node) -> DType:
@@ -91,7 +92,7 @@ def view_as_real(t: Torch, x: Node) -> TensorView:
     """The real and imaginary parts in a new last dimension."""
     def place(at: Strided) -> Strided:
         if at.conjugated:
-            raise ValueError("view_as_real of a tensor that is conjugated but not resolved: call resolve_conj() first, as torch requires")
+            raise TypeFault("view_as_real of a tensor that is conjugated but not resolved: call resolve_conj() first, as torch requires")
         parts = _parts(at)
         return replace(parts, sizes=(*at.sizes, 2), strides=(*parts.strides, 1))
     return TensorView(lambda b: _split(t, b), lambda b, new: _joined(t, new), place)
@@ -99,6 +100,8 @@ def view_as_real(t: Torch, x: Node) -> TensorView:
 
 @view("view_as_complex(Tensor(a) self)")
 def view_as_complex(t: Torch, x: Node) -> TensorView:
+    t.shape_of(x, 1)
+
     def place(at: Strided) -> Strided | None:
         if at.strides[-1] != 1 or any(s % 2 for s in at.strides[:-1]) or (at.offset or 0) % 2:
             return None

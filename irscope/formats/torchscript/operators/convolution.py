@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.ops.attrs import ConvDims, Window
+from irscope.ops.faults import TypeFault
 
 SPATIAL = "012"
 
@@ -31,7 +33,7 @@ class SpatialGeometry:
 def convolve(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometry) -> Node:
     """A convolution over the last dimensions; a missing batch dimension is added and removed again."""
     t.alike(x, w, bias)
-    n = t.rank(w) - 2
+    n = len(t.shape_of(w, 2)) - 2
     single = t.rank(x) == n + 1
     if single:
         x = t.unsqueeze(x, 0)
@@ -44,7 +46,7 @@ def convolve(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometry)
 def transposed(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometry, output_padding: Sequence[int]) -> Node:
     """The gradient of a convolution: the input dilated by the stride, the kernel reversed. ``w`` is [in, out / groups, k...]."""
     t.alike(x, w, bias)
-    n = t.rank(w) - 2
+    n = len(t.shape_of(w, 2)) - 2
     single = t.rank(x) == n + 1
     if single:
         x = t.unsqueeze(x, 0)
@@ -53,7 +55,7 @@ def transposed(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometr
     pads = tuple((d * (k - 1) - p, d * (k - 1) - p + o) for k, p, d, o in zip(size, padding, dilation, extra, strict=True))
     if groups > 1:
         i, o, *k = t.shape(w)
-        w = t.reshape(w, (groups, i // groups, o, *k))
+        w = t.reshape(w, (groups, i // nonzero("groups", groups), o, *k))
         w = t.reshape(t.swap(w, 0, 1), (i // groups, groups * o, *k))
     window = Window.make(size, (1,) * n, pads, stride, dilation, (True,) * n)
     return _finish(t, t.conv(x, w, _dims(n, True), window, groups), bias, n, single)
@@ -66,7 +68,9 @@ def _finish(t: Torch, y: Node, bias: Node | None, n: int, single: bool) -> Node:
 
 
 def each(values: Sequence[Any], n: int) -> tuple[Any, ...]:
-    """A number for each of ``n`` dimensions; one number is for all."""
+    """A number for each of ``n`` dimensions; one number is for all. Raises TypeFault for another number of them."""
+    if len(values) not in (1, n):
+        raise TypeFault(f"it takes one number or {n} for the dimensions of a window, not {len(values)}")
     return tuple(values) * n if len(values) == 1 else tuple(values)
 
 
@@ -114,11 +118,11 @@ for _n in (1, 2, 3):
 def convolution_mode(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: str, dilation: list[int],
                      groups: int) -> Node:
     """``same`` puts the odd element of padding at the end."""
-    n = t.rank(w) - 2
+    n = len(t.shape_of(w, 2)) - 2
     if padding == "valid":
         pads = [(0, 0)] * n
     else:
-        totals = [d * (k - 1) for d, k in zip(each(dilation, n), t.shape(w)[2:], strict=True)]
+        totals = [d * (k - 1) for d, k in zip(each(dilation, n), t.shape_of(w, 2)[2:], strict=True)]
         pads = [(total // 2, total - total // 2) for total in totals]
     return convolve(t, x, w, bias, SpatialGeometry(stride, pads, dilation, groups))
 

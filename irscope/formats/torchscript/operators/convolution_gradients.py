@@ -16,7 +16,9 @@ def convolution_backward(t: Torch, grad: Node, x: Node, w: Node, bias: list[int]
                          dilation: list[int], back: bool, output_padding: list[int], groups: int,
                          wanted: list[bool]) -> tuple[Node | None, Node | None, Node | None]:
     """The gradients by the input, the weight and the bias; None where the mask does not ask for them."""
-    n = t.rank(w) - 2
+    n = len(t.shape_of(w, 2)) - 2
+    t.shape_of(x, n + 2, n + 2)
+    t.shape_of(grad, n + 2, n + 2)
     at = SpatialGeometry(each(stride, n), each(padding, n), each(dilation, n), groups)
     by_x = by_w = by_b = None
     if wanted[0]:

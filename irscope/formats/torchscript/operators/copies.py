@@ -4,10 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import combinations as chosen
 from itertools import combinations_with_replacement as chosen_again
-from math import prod
+from math import comb, prod
 from typing import Any
 
 from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Scalar, TensorView
+from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import alias, complex_numbers, operator, shape, slices
 from irscope.formats.torchscript.operators.indexing import index, index_put, scattered
 from irscope.formats.torchscript.operators.logic import truth
@@ -17,6 +18,8 @@ from irscope.formats.torchscript.strides import Strided, contiguous
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.ops.faults import TypeFault
+from irscope.source.budget import require_nodes
 
 
 def _copying(schema: str, function: Callable[..., Any]) -> None:
@@ -111,11 +114,13 @@ def chunk_cat(t: Torch, xs: list[Node], dim: int, chunks: int) -> Node:
     for x in t.promote(*xs):
         d = t.dim(x, dim)
         n = t.shape(x)[d]
-        size = -(-n // chunks)
+        size = -(-n // at_least(1, "chunks", chunks))
         high = [size * chunks - n if i == d else 0 for i in range(t.rank(x))]
         x = t.pad(x, t.array(0, t.dtype(x)), [0] * t.rank(x), high)
         lead = t.shape(x)[:d]
         rows.append(t.reshape(x, (*lead, chunks, prod(t.shape(x)[d:]) // chunks)))
+    if not rows:
+        raise TypeFault("it takes a tensor at least")
     return t.concat(rows, t.rank(rows[0]) - 1)
 
 
@@ -130,6 +135,8 @@ def cartesian_prod(t: Torch, xs: list[Node]) -> Node:
 
 @operator("combinations(Tensor self, int r=2, bool with_replacement=False)")
 def combinations(t: Torch, x: Node, r: int, again: bool) -> Node:
+    n = t.shape_of(x, 1, 1)[0] + (at_least(0, "r", r) - 1) * again
+    require_nodes(comb(max(n, 0), r) * r, "combinations", of="elements")
     places = list((chosen_again if again else chosen)(range(t.shape(x)[0]), r))
     if not places or r == 0:
         return t.full((0,) if r == 0 else (0, r), 0, t.dtype(x))

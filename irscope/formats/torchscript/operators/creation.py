@@ -4,11 +4,13 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
+from irscope.formats.torchscript.checked import at_least, nonzero, real
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32, F64, S64
 from irscope.lazy import np
+from irscope.ops.faults import TypeFault
 
 OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
@@ -84,8 +86,9 @@ def arange_step(t: Torch, start: object, end: object, step: object, dtype: int |
 def steps(t: Torch, start: Any, end: Any, step: Any, dtype: int | None) -> Node:
     """start, start + step, ... below end; Long when all three are ints."""
     if not all(isinstance(v, int | float) for v in (start, end, step)):
-        raise ValueError("the length of arange depends on data")
+        raise TypeFault("the length of arange depends on data")
     whole = all(isinstance(v, int) for v in (start, end, step))
+    real("the ends and the step of arange", start, end, nonzero("the step of arange", step))
     n = max(0, ceil((end - start) / step))
     kind = t.dtype_number(dtype, S64 if whole else F32)
     at = t.iota((n,), 0, kind if kind.is_integer or kind.is_float else S64)
@@ -96,13 +99,16 @@ def steps(t: Torch, start: Any, end: Any, step: Any, dtype: int | None) -> Node:
 def range_(t: Torch, start: Any, end: Any, *rest: Any) -> Node:
     """``arange`` with its end. The element type is float32 whatever the arguments are."""
     step, dtype = (1, rest[0]) if len(rest) == 4 else (rest[0], rest[1])
-    n = int((end - start) / step) + 1
+    real("the ends and the step of range", start, end, nonzero("the step of range", step))
+    n = at_least(0, "the length of a range", int((end - start) / step) + 1)
     kind = t.dtype_number(dtype, F32)
     return t.convert(t.plus(t.scale(t.iota((n,), 0, F64), step), start), kind)
 
 
 @operator(f"linspace(Scalar start, Scalar end, int steps, {OPTIONS})")
 def linspace(t: Torch, start: float, end: float, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+    real("the ends of logspace", start, end)
+    at_least(0, "the steps of logspace", n)
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # torch converts the ends to that type first
         start, end = int(start), int(end)
@@ -134,8 +140,11 @@ def linspace_between(t: Torch, start: object, end: object, n: int, dtype: int | 
 @operator(f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {OPTIONS})")
 def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int | None, layout: object, device: object, pin: object
              ) -> Node:
+    real("the ends of logspace", start, end)
+    at_least(0, "the steps of logspace", n)
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # torch converts the ends and the base to that type first
+        real("the base of logspace", base)
         start, end, base = int(start), int(end), int(base)
     with np.errstate(all="ignore"):
         values = np.power(np.complex128(base) if base < 0 else float(base), np.linspace(start, end, n))
@@ -150,6 +159,7 @@ def logspace_between(t: Torch, start: object, end: object, n: int, base: float, 
     """Ends that depend on data."""
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # as above
+        real("the base of logspace", base)
         start, end, base = t.as_tensor(start, kind), t.as_tensor(end, kind), int(base)
     powers = linspace_between(t, start, end, n, 7, layout, device, pin)
     return t.convert(t.binary("power", t.like(powers, base), powers), kind)
@@ -181,10 +191,21 @@ def tensor(t: Torch, value: object, dtype: int | None, device: object, grad: obj
     return t.as_tensor(value, t.dtype_number(dtype, t.result_type(value)))
 
 
+def _regular(data: list[object]) -> Any:
+    """The array of nested lists of numbers. Raises TypeFault for lists of other things, and of different lengths."""
+    try:
+        array = np.asarray(data)
+    except ValueError as fault:  # numpy's, for lists of different lengths
+        raise TypeFault(str(fault)) from None
+    if array.dtype.kind not in "biufc":
+        raise TypeFault("a tensor is made of numbers, in lists of equal lengths")
+    return array
+
+
 @operator("tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
           "as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None)")
 def tensor_list(t: Torch, data: list[object], dtype: int | None, device: object, grad: object = False) -> Node:
-    array = np.asarray(data)
+    array = _regular(data)
     default = F32 if array.dtype.kind == "f" else t.result_type(*array.reshape(-1).tolist()) if array.size else F32
     return t.array(array, t.dtype_number(dtype, default))
 

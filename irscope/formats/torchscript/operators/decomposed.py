@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from math import prod
 
+from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32, F64, S32, S64
+from irscope.ops.faults import TypeFault
 
 SPACE = "quantized_decomposed"
 SMALLEST = 2.0 ** -23
@@ -65,7 +67,7 @@ LIMITS = "int quant_min, int quant_max, ScalarType dtype"
 def quantize_per_tensor(t: Torch, x: Node, scale: object, zero: object, low: int | Node, high: int | Node, dtype: int) -> Node:
     inverse = t.convert(_inverse(t, _number(t, scale, F64)), F32)  # torch divides Python's numbers
     if isinstance(low, Node) or isinstance(high, Node):
-        raise ValueError("limits of a quantisation that are tensors are not supported: pass ints")
+        raise TypeFault("limits of a quantisation that are tensors are not supported: pass ints")
     return quantized(t, x, inverse, _number(t, zero, F32), (low, high), t.dtype_number(dtype, S32))
 
 
@@ -105,7 +107,7 @@ def dequantize_per_token(t: Torch, x: Node, scales: Node, zeros: Node, low: int,
 
 def _grouped(t: Torch, x: Node, scales: Node, zeros: Node | None, size: int) -> tuple[Node, Node, Node | None]:
     """Rows of groups, and the scale and zero point of each."""
-    rows = t.reshape(x, (prod(t.shape(x)) // size, size))
+    rows = t.reshape(x, (prod(t.shape(x)) // nonzero("the size of a group", size), size))
     return rows, t.reshape(scales, (t.shape(rows)[0], 1)), None if zeros is None else t.reshape(zeros, (t.shape(rows)[0], 1))
 
 

@@ -11,11 +11,20 @@ from irscope.formats.torchscript.operators.complex_numbers import real_type
 from irscope.formats.torchscript.operators.matrices import triu
 from irscope.formats.torchscript.operators.solving import adjoint, batched, identity_like, library, square
 from irscope.formats.torchscript.torch import Torch
-from irscope.graph import Node
+from irscope.graph import DType, Node
 from irscope.graph.dtypes import C64, C128, F32, F64, S64
+from irscope.ops.faults import TypeFault
 
 EPSILONS = {F32: 2.0 ** -23, F64: 2.0 ** -52}
 """The distance from 1 to the next number."""
+
+
+def epsilon(kind: DType) -> float:
+    """The distance from 1 to the next number. Raises TypeFault for types whose matrices torch does not decompose."""
+    if kind not in EPSILONS:
+        raise TypeFault(f"torch decomposes matrices of float32, float64 and complex numbers, not {kind}")
+    return EPSILONS[kind]
+
 
 # ---------------------------------------------------------------------- QR
 
@@ -23,7 +32,7 @@ EPSILONS = {F32: 2.0 ** -23, F64: 2.0 ** -52}
 @operator("geqrf(Tensor self)")
 def geqrf(t: Torch, a: Node) -> tuple[Node, Node]:
     """R and the Householder vectors below it, and their factors tau."""
-    *lead, rows, columns = t.shape(a)
+    *lead, rows, columns = t.shape_of(a, 2)
     steps = min(rows, columns)
     if 0 in t.shape(a):
         return a, t.full((*lead, steps), 0, t.dtype(a))
@@ -40,7 +49,7 @@ def householder_product(t: Torch, a: Node, taus: Node) -> Node:
 
 def _whole(t: Torch, packed: Node, taus: Node) -> Node:
     """All columns of the orthogonal matrix."""
-    *lead, rows, columns = t.shape(packed)
+    *lead, rows, columns = t.shape_of(packed, 2)
     steps = t.shape(taus)[-1]
     packed = t.slice_dim(packed, len(lead) + 1, 0, min(steps, columns))
     wide = t.pad(packed, t.array(0, t.dtype(packed)), [0] * t.rank(packed), [*[0] * len(lead), 0, rows - t.shape(packed)[-1]])
@@ -57,8 +66,8 @@ def ormqr(t: Torch, packed: Node, taus: Node, x: Node, left: bool, transpose: bo
 @operator("linalg_qr(Tensor A, str mode=\"reduced\")")
 def qr(t: Torch, a: Node, mode: str) -> tuple[Node, Node]:
     if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"the modes of qr are reduced, complete and r, not {mode!r}")
-    *lead, rows, columns = t.shape(a)
+        raise TypeFault(f"the modes of qr are reduced, complete and r, not {mode!r}")
+    *lead, rows, columns = t.shape_of(a, 2)
     packed, taus = geqrf(t, a)
     d, kept = len(lead), rows if mode == "complete" else min(rows, columns)
     upper = triu(t, t.slice_dim(packed, d, 0, kept), 0)
@@ -79,7 +88,7 @@ def qr_old(t: Torch, a: Node, some: bool) -> tuple[Node, Node]:
 
 def svd(t: Torch, a: Node, full: bool) -> tuple[Node, Node, Node]:
     """U, descending singular values, V^H."""
-    *lead, rows, columns = t.shape(a)
+    *lead, rows, columns = t.shape_of(a, 2)
     k, kind = min(rows, columns), t.dtype(a)
     left, right = (*lead, rows, rows if full else k), (*lead, columns if full else k, columns)
     if 0 in t.shape(a):
@@ -105,7 +114,7 @@ def svd_old(t: Torch, a: Node, some: bool, vectors: bool) -> tuple[Node, Node, N
     u, values, vh = svd(t, a, not some)
     if vectors:
         return u, values, adjoint(t, vh)
-    *lead, rows, columns = t.shape(a)
+    *lead, rows, columns = t.shape_of(a, 2)
     return t.full((*lead, rows, rows), 0, t.dtype(a)), values, t.full((*lead, columns, columns), 0, t.dtype(a))
 
 
@@ -116,7 +125,7 @@ def svd_old(t: Torch, a: Node, some: bool, vectors: bool) -> tuple[Node, Node, N
 def eigh(t: Torch, a: Node, uplo: str) -> tuple[Node, Node]:
     """Ascending eigenvalues of symmetric or Hermitian matrices, of which one triangle is read, and their vectors in columns."""
     if uplo.upper() not in ("L", "U"):
-        raise ValueError(f"UPLO of eigh is L or U, not {uplo!r}")
+        raise TypeFault(f"UPLO of eigh is L or U, not {uplo!r}")
     n, lead = square(t, a), t.shape(a)[:-2]
     if 0 in t.shape(a):
         return t.full((*lead, n), 0, real_type(t, a)), a
@@ -153,7 +162,7 @@ def _tolerance(t: Torch, a: Node, largest: Node, atol: object, rtol: object) -> 
     Where neither is given, and where an absolute one of a tensor is zero, the relative one is eps * max(rows, columns).
     """
     kind = t.dtype(largest)
-    default = EPSILONS[kind] * max(t.shape(a)[-2:])
+    default = epsilon(kind) * max(t.shape_of(a, 2)[-2:])
 
     def node(value: object) -> Node:
         made = t.convert(value, kind) if isinstance(value, Node) else t.array(value, kind)
@@ -192,7 +201,7 @@ def matrix_rank_tol(t: Torch, a: Node, tol: object, hermitian: bool) -> Node:
 
 
 def pseudo_inverse(t: Torch, a: Node, atol: object, rtol: object, hermitian: bool) -> Node:
-    *lead, rows, columns = t.shape(a)
+    *lead, rows, columns = t.shape_of(a, 2)
     if 0 in t.shape(a):
         return t.full((*lead, columns, rows), 0, t.dtype(a))
     if hermitian:
@@ -231,11 +240,11 @@ def lstsq(t: Torch, a: Node, b: Node, rcond: float | None, driver: str | None) -
     """The solution of least squares (the shortest one), its residuals, the rank, and for two drivers the singular values."""
     driver = driver or "gelsy"
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
-        raise ValueError(f"the drivers of lstsq are gels, gelsy, gelsd and gelss, not {driver!r}")
+        raise TypeFault(f"the drivers of lstsq are gels, gelsy, gelsd and gelss, not {driver!r}")
     vector = t.rank(a) - 1 == t.rank(b) and t.shape(b) == t.shape(a)[:-1]
-    rows, columns = t.shape(a)[-2:]
+    rows, columns = t.shape_of(a, 2)[-2:]
     x, right = batched(t, a, t.unsqueeze(b, -1) if vector else b)
-    rcond = EPSILONS[real_type(t, a)] * max(rows, columns) if rcond is None else rcond
+    rcond = epsilon(real_type(t, a)) * max(rows, columns) if rcond is None else rcond
     solution = t.matmul(pseudo_inverse(t, x, 0.0, rcond, False), right)
     nothing = t.full((0,), 0, real_type(t, a))
     sizes = svdvals(t, a)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.creation import OPTIONS
 from irscope.formats.torchscript.torch import Torch
@@ -149,7 +150,7 @@ def normal_of(t: Torch, mean: float, deviation: float, size: list[int], generato
 
 @operator(f"exponential(Tensor self, float lambd=1., {GENERATOR})")
 def exponential(t: Torch, x: Node, rate: float, generator: object) -> Node:
-    return t.scale(t.unary("negate", t.unary("log", draw(t, t.shape(x), t.dtype(x)))), 1 / rate)
+    return t.scale(t.unary("negate", t.unary("log", draw(t, t.shape(x), t.dtype(x)))), 1 / nonzero("lambd", rate))
 
 
 @operator(f"multinomial(Tensor self, int num_samples, bool replacement=False, {GENERATOR})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from irscope.formats.torchscript.checked import in_step
 from irscope.formats.torchscript.operators import arithmetic, casts, function_of, norms, operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -44,7 +45,7 @@ def _each_pair(name: str, of: str) -> None:
     @operator(f"_foreach_{name}.List(Tensor[] self, Tensor[] {word}{alpha})",
               f"_foreach_{name}.ScalarList(Tensor[] self, Scalar[] {numbers})")
     def each(t: Torch, xs: list[Node], ys: list[Any], factor: Any = 1) -> list[Node]:
-        return [pair(t, x, y, factor) for x, y in zip(xs, ys, strict=True)]
+        return [pair(t, x, y, factor) for x, y in in_step("the lists", xs, ys)]
 
     tensor = [f"_foreach_{name}.Tensor(Tensor[] self, Tensor other{alpha})"] if name in ("add", "mul", "div") else []
 
@@ -70,17 +71,17 @@ def _each_product(name: str) -> None:
 
     @operator(f"_foreach_{name}.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1)")
     def every(t: Torch, xs: list[Node], a: list[Node], b: list[Node], value: Any) -> list[Node]:
-        return [function(t, x, y, z, value) for x, y, z in zip(xs, a, b, strict=True)]
+        return [function(t, x, y, z, value) for x, y, z in in_step("the lists", xs, a, b)]
 
     @operator(f"_foreach_{name}.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars)")
     def by_tensor(t: Torch, xs: list[Node], a: list[Node], b: list[Node], values: Node) -> list[Node]:
         numbers = [t.reshape(t.slice_dim(values, 0, i, i + 1), ()) for i in range(len(xs))]
-        scaled = [t.mul(*t.promote(y, number)) for y, number in zip(a, numbers, strict=True)]
-        return [function(t, x, y, z, 1) for x, y, z in zip(xs, scaled, b, strict=True)]
+        scaled = [t.mul(*t.promote(y, number)) for y, number in in_step("the lists", a, numbers)]
+        return [function(t, x, y, z, 1) for x, y, z in in_step("the lists", xs, scaled, b)]
 
     @operator(f"_foreach_{name}.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars)")
     def each(t: Torch, xs: list[Node], a: list[Node], b: list[Node], values: list[Any]) -> list[Node]:
-        return [function(t, x, y, z, value) for x, y, z, value in zip(xs, a, b, values, strict=True)]
+        return [function(t, x, y, z, value) for x, y, z, value in in_step("the lists", xs, a, b, values)]
 
 
 for _name in ("addcmul", "addcdiv"):
@@ -89,18 +90,18 @@ for _name in ("addcmul", "addcdiv"):
 
 @operator("_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight)")
 def lerps(t: Torch, xs: list[Node], ys: list[Node], weight: object) -> list[Node]:
-    return [arithmetic.lerp(t, x, y, weight) for x, y in zip(xs, ys, strict=True)]
+    return [arithmetic.lerp(t, x, y, weight) for x, y in in_step("the lists", xs, ys)]
 
 
 @operator("_foreach_lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights)",
           "_foreach_lerp.ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight)")
 def lerps_each(t: Torch, xs: list[Node], ys: list[Node], weights: list[object]) -> list[Node]:
-    return [arithmetic.lerp(t, x, y, w) for x, y, w in zip(xs, ys, weights, strict=True)]
+    return [arithmetic.lerp(t, x, y, w) for x, y, w in in_step("the lists", xs, ys, weights)]
 
 
 @operator("_foreach_copy(Tensor[] self, Tensor[] src, bool non_blocking=False)")
 def copies(t: Torch, xs: list[Node], sources: list[Node], non_blocking: bool) -> list[Node]:
-    return [casts.copy(t, x, source, non_blocking) for x, source in zip(xs, sources, strict=True)]
+    return [casts.copy(t, x, source, non_blocking) for x, source in in_step("the lists", xs, sources)]
 
 
 @operator("_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None)")
@@ -124,4 +125,4 @@ def largest(t: Torch, xs: list[Node]) -> list[Node]:
 
 @operator("_foreach_mm(Tensor[] self, Tensor[] mat2)")
 def products(t: Torch, xs: list[Node], ys: list[Node]) -> list[Node]:
-    return [t.matmul(x, y) for x, y in zip(xs, ys, strict=True)]
+    return [t.matmul(x, y) for x, y in in_step("the lists", xs, ys)]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from math import prod, sqrt
 from typing import Any
 
+from irscope.formats.torchscript.checked import at_least, nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.operators.creation import OPTIONS
@@ -12,6 +13,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C64, C128, F32, F64
 from irscope.lazy import np
+from irscope.ops.faults import TypeFault
 
 NONE, BY_ROOT, BY_N = 0, 1, 2
 """ATen's fft_norm_mode: what a transform is divided by."""
@@ -23,12 +25,15 @@ GROUP = 3
 
 def scale_of(mode: int, n: int) -> float:
     """The factor of a transform of ``n`` points in all."""
+    at_least(1, "the number of points", n)
+    if mode not in (NONE, BY_ROOT, BY_N):
+        raise TypeFault(f"there is no normalization {mode} of a Fourier transform")
     return {NONE: 1.0, BY_ROOT: 1 / sqrt(n), BY_N: 1 / n}[mode]
 
 
 def _mode(norm: str | None, forward: bool) -> int:
     if norm not in MODES:
-        raise ValueError(f"the norms of a Fourier transform are backward, ortho and forward, not {norm!r}")
+        raise TypeFault(f"the norms of a Fourier transform are backward, ortho and forward, not {norm!r}")
     return MODES[norm][0 if forward else 1]
 
 
@@ -74,6 +79,8 @@ def r2c(t: Torch, x: Node, dims: Sequence[int], mode: int, onesided: bool) -> No
 
 def c2r(t: Torch, x: Node, dims: Sequence[int], mode: int, length: int) -> Node:
     """Half of a symmetric spectrum to real numbers, ``length`` of them in the last of the dimensions. Backward."""
+    if not dims:
+        raise TypeFault("a Fourier transform to real numbers needs one dimension at least")
     x = c2c(t, x, dims[:-1], NONE, False)
     y = _of_last(t, "IRFFT", _resized(t, x, dims[-1], length // 2 + 1), dims[-1:], length)
     return t.scale(y, scale_of(mode, prod(t.shape(y)[d] for d in dims)) * length)
@@ -83,10 +90,10 @@ def c2r(t: Torch, x: Node, dims: Sequence[int], mode: int, length: int) -> Node:
 
 
 def _promoted(t: Torch, x: Node, to_complex: bool) -> Node:
-    """Integers as float32; all as complex numbers with ``to_complex``. Raises ValueError for types that torch does not transform."""
+    """Integers as float32; all as complex numbers with ``to_complex``. Raises TypeFault for types that torch does not transform."""
     x = t.floating(x)
     if t.dtype(x) not in (F32, F64, C64, C128):
-        raise ValueError(f"torch transforms float32, float64 and complex numbers, not {t.dtype(x)}")
+        raise TypeFault(f"torch transforms float32, float64 and complex numbers, not {t.dtype(x)}")
     return t.convert(x, C128 if t.dtype(x) in (F64, C128) else C64) if to_complex else x
 
 
@@ -101,7 +108,7 @@ def _resized(t: Torch, x: Node, d: int, n: int) -> Node:
 def _points(t: Torch, x: Node, dims: Sequence[int]) -> None:
     for d in dims:
         if t.shape(x)[d] < 1:
-            raise ValueError(f"a Fourier transform of {t.shape(x)[d]} points: torch requires one or more in dimension {d}")
+            raise TypeFault(f"a Fourier transform of {t.shape(x)[d]} points: torch requires one or more in dimension {d}")
 
 
 def _places(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None) -> tuple[list[int], list[int]]:
@@ -112,9 +119,9 @@ def _places(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None) -
     else:
         dims = [t.dim(x, d) for d in dim]
     if len(set(dims)) != len(dims) or any(d < 0 for d in dims):
-        raise ValueError("the dimensions of a Fourier transform must be different ones of the tensor")
+        raise TypeFault("the dimensions of a Fourier transform must be different ones of the tensor")
     if sizes is not None and len(sizes) != len(dims):
-        raise ValueError(f"a Fourier transform of {len(dims)} dimensions is given {len(sizes)} sizes")
+        raise TypeFault(f"a Fourier transform of {len(dims)} dimensions is given {len(sizes)} sizes")
     return dims, [t.shape(x)[d] if sizes is None or sizes[i] == -1 else sizes[i] for i, d in enumerate(dims)]
 
 
@@ -135,10 +142,10 @@ def rfftn(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None, nor
     """The transform of real numbers; ``ihfft`` where not ``forward``."""
     x = _promoted(t, x, False)
     if t.dtype(x).is_complex:
-        raise ValueError("this Fourier transform takes real numbers: fft takes complex ones")
+        raise TypeFault("this Fourier transform takes real numbers: fft takes complex ones")
     dims, want = _places(t, x, sizes, dim)
     if not dims:
-        raise ValueError("a Fourier transform of real numbers needs one dimension at least")
+        raise TypeFault("a Fourier transform of real numbers needs one dimension at least")
     x, mode = _prepared(t, x, dims, want), _mode(norm, forward)
     y = r2c(t, x, dims if forward else dims[-1:], mode, True)
     return y if forward else c2c(t, conjugate(t, y), dims[:-1], mode, False)
@@ -149,10 +156,10 @@ def irfftn(t: Torch, x: Node, sizes: list[int] | None, dim: list[int] | None, no
     x = _promoted(t, x, True)
     dims, want = _places(t, x, sizes, dim)
     if not dims:
-        raise ValueError("a Fourier transform to real numbers needs one dimension at least")
+        raise TypeFault("a Fourier transform to real numbers needs one dimension at least")
     last = want[-1] if sizes is not None and sizes[-1] != -1 else 2 * (want[-1] - 1)
     if last < 1:
-        raise ValueError(f"a Fourier transform to {last} points: torch requires one or more")
+        raise TypeFault(f"a Fourier transform to {last} points: torch requires one or more")
     x, mode = _prepared(t, x, dims, [*want[:-1], last // 2 + 1]), _mode(norm, forward)
     if forward:
         x = conjugate(t, c2c(t, x, dims[:-1], mode, True))
@@ -220,9 +227,10 @@ def ifftshift(t: Torch, x: Node, dim: list[int] | None) -> Node:
 
 @operator(f"fft_fftfreq(int n, float d=1., {OPTIONS})")
 def fftfreq(t: Torch, n: int, d: float, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    return t.array(np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)]) * (1 / (n * d)), t.dtype_number(dtype, F32))
+    step = 1 / (at_least(1, "n", n) * nonzero("d", d))
+    return t.array(np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)]) * step, t.dtype_number(dtype, F32))
 
 
 @operator(f"fft_rfftfreq(int n, float d=1., {OPTIONS})")
 def rfftfreq(t: Torch, n: int, d: float, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    return t.array(np.arange(n // 2 + 1) * (1 / (n * d)), t.dtype_number(dtype, F32))
+    return t.array(np.arange(n // 2 + 1) * (1 / (at_least(1, "n", n) * nonzero("d", d))), t.dtype_number(dtype, F32))

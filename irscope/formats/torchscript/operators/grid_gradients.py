@@ -9,6 +9,7 @@ from irscope.formats.torchscript.operators.grids import REFLECTION, ZEROS
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
+from irscope.ops.faults import TypeFault
 
 BILINEAR, NEAREST = 0, 1
 """torch's numbers for modes of interpolation."""
@@ -46,7 +47,7 @@ class _Sampling:
 
     def __init__(self, t: Torch, x: Node, out: tuple[int, ...]) -> None:
         self.t = t
-        self.batch, self.channels, *self.sizes = t.shape(x)
+        self.batch, self.channels, *self.sizes = t.shape_of(x, 3)
         self.out = out
         self.total = prod(self.sizes)
         rank = len(self.sizes)
@@ -105,7 +106,7 @@ def _weights(t: Torch, parts: list[Node], corner: tuple[int, ...], without: int 
 def grid_sampler_backward(t: Torch, grad: Node, x: Node, grid: Node, mode: int, padding: int, corners: bool,
                           wanted: list[bool]) -> object:
     if mode not in (BILINEAR, NEAREST):
-        raise ValueError("the gradient of bicubic sampling is not supported")
+        raise TypeFault("the gradient of bicubic sampling is not supported")
     rank = t.rank(x) - 2
     sizes, out = t.shape(x)[2:], t.shape(grid)[1:-1]
     sampling = _Sampling(t, x, out)

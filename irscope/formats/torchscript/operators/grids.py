@@ -4,11 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product
 
+from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
 from irscope.lazy import Array, np
+from irscope.ops.faults import TypeFault
 
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2
@@ -18,13 +20,15 @@ ZEROS, BORDER, REFLECTION = 0, 1, 2
 def affine_grid(t: Torch, theta: Node, size: list[int], corners: bool) -> Node:
     """The positions to which theta maps the pixels of an image [N, C, H, W] or a volume, from -1 to 1; the last coordinate comes first."""
     if len(size) not in (4, 5):
-        raise ValueError("affine grids are for images and volumes: four or five sizes")
+        raise TypeFault("affine grids are for images and volumes: four or five sizes")
     n, spatial = size[0], size[2:]
 
     def axis(count: int) -> Array:
         at = np.linspace(-1, 1, count) if count > 1 else np.zeros(1)
         return at if corners else at * (count - 1) / count
     places = np.meshgrid(*map(axis, spatial), indexing="ij")
+    for length in spatial:
+        at_least(1, "a size of the grid", length)
     base = np.stack([*reversed(places), np.ones(spatial)], -1).reshape(-1, len(spatial) + 1)
     grid = t.dot(theta, t.array(base, t.dtype(theta)), ([2], [1]))
     return t.reshape(t.swap(grid, 1, 2), (n, *spatial, len(spatial)))
@@ -37,9 +41,9 @@ def grid_sampler(t: Torch, x: Node, grid: Node, mode: int, padding: int, corners
     """Samples at grid positions, the last coordinate first; outside is zero, the border, or the mirrored image."""
     rank = t.rank(x) - 2
     if rank not in (2, 3) or mode not in (BILINEAR, NEAREST, BICUBIC) or padding not in (ZEROS, BORDER, REFLECTION):
-        raise ValueError("grid_sample is for images and volumes, bilinear, nearest or bicubic, padded by zeros, border or reflection")
+        raise TypeFault("grid_sample is for images and volumes, bilinear, nearest or bicubic, padded by zeros, border or reflection")
     if mode == BICUBIC and rank == 3:
-        raise ValueError("grid_sample of volumes is bilinear or nearest, also in torch")
+        raise TypeFault("grid_sample of volumes is bilinear or nearest, also in torch")
     sizes = t.shape(x)[2:]
     places = [_place(t, grid, rank - 1 - d, n, corners) for d, n in enumerate(sizes)]
     sample = _sampler(t, x, t.shape(grid)[1:-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import prod
 
 from irscope.formats.torchscript.abstract import Copied, Decision
+from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.memory import check_places, read_places, write_places
 from irscope.formats.torchscript.operators import alias, operator
 from irscope.formats.torchscript.operators.indexing import embedding_bag, wrapped
@@ -37,7 +38,7 @@ def slice_backward(t: Torch, grad: Node, shape: list[int], dim: int, start: int,
 def select_backward(t: Torch, grad: Node, shape: list[int], dim: int, index: int) -> Node:
     d = t.dim(len(shape), dim)
     row = t.reshape(grad, (*shape[:d], 1, *shape[d + 1:]))
-    index %= shape[d]
+    index %= at_least(1, "the size of a dimension", shape[d])
     low, high = [0] * len(shape), [0] * len(shape)
     low[d], high[d] = index, shape[d] - 1 - index
     return t.pad(row, t.array(0, t.dtype(grad)), low, high)

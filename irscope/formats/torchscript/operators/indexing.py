@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.arithmetic import floor_divide
 from irscope.formats.torchscript.operators.logic import truth
@@ -11,6 +12,7 @@ from irscope.formats.torchscript.operators.slices import select, slice_
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.ops.faults import TypeFault
 
 
 def wrapped(t: Torch, index: Node, n: int) -> Node:
@@ -42,7 +44,7 @@ def embedding_bag(t: Torch, weight: Node, indices: Node, offsets: Node, scale: b
     ends = t.concat([t.slice_dim(offsets, 0, 1, t.shape(offsets)[0]), *([] if last else [t.array([n], t.dtype(offsets))])], 0)
     inside = t.binary("and", after, t.compare("LT", at, t.unsqueeze(ends, 1)))
     if padding is not None:
-        padding %= t.shape(weight)[0]
+        padding %= at_least(1, "the number of rows", t.shape(weight)[0])
         inside = t.binary("and", inside, t.unsqueeze(t.compare("NE", indices, t.like(indices, padding)), 0))
     counts = t.sum(t.convert(inside, S64), [1])
     if mode == 2:
@@ -85,8 +87,7 @@ def take(t: Torch, x: Node, index: Node) -> Node:
 def take_along_dim(t: Torch, x: Node, index: Node, dim: int | None) -> Node:
     if dim is None:
         return take(t, x, t.reshape(index, (prod(t.shape(index)),)))
-    d = t.dim(x, dim)
-    xs, ys = list(t.shape(x)), list(t.shape(index))
+    d, xs, ys = t.dim(x, dim), t.shape_of(x, 1), t.shape_of(index, 1)
     shape = t.broadcast_shape(tuple(1 if i == d else n for i, n in enumerate(xs)), tuple(1 if i == d else n for i, n in enumerate(ys)))
     x = t.broadcast_to(x, tuple(xs[d] if i == d else n for i, n in enumerate(shape)))
     index = t.broadcast_to(index, tuple(ys[d] if i == d else n for i, n in enumerate(shape)))
@@ -104,6 +105,8 @@ class IndexedPlaces:
         indices = _without_masks(t, indices)
         self.dims = [d for d, i in enumerate(indices) if i is not None]
         given = [wrapped(t, i, shape[d]) for d, i in enumerate(indices) if i is not None]
+        if not given:
+            raise TypeFault("it takes an index at least")
         self.indices = t.together(*given)
         self.shape = t.shape(self.indices[0])
         apart = self.dims != list(range(self.dims[0], self.dims[-1] + 1))
@@ -221,13 +224,19 @@ def scattered(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: s
     """Elements of ``source`` written at ``x[index[i, j], j]`` for dimension 0, and so on."""
     if t.rank(x) == 0:
         return t.reshape(scattered(t, t.reshape(x, (1,)), 0, t.reshape(index, (1,)), t.reshape(source, (1,)), combine), ())
-    d, shape = t.dim(x, dim), t.shape(index)
+    d, shape = t.dim(x, dim), t.shape_of(index, t.rank(x), t.rank(x))
+    t.shape_of(source, t.rank(x), t.rank(x))
     index = t.convert(index, S64)
     parts = [index if i == d else t.iota(shape, i, S64) for i in range(len(shape))]
     starts = t.concat([t.reshape(p, (*shape, 1)) for p in parts], len(shape))
     updates = t.convert(t.slice(source, [0] * len(shape), list(shape)), t.dtype(x))
     every = tuple(range(len(shape)))
     return t.scatter(x, starts, updates, combine, inserted=every)
+
+
+def _require_combiner(reduce: str) -> None:
+    if reduce not in ("add", "multiply"):
+        raise TypeFault(f"the reductions of scatter are add and multiply, not {reduce!r}")
 
 
 @operator("scatter.src(Tensor self, int dim, Tensor index, Tensor src)")
@@ -242,11 +251,13 @@ def scatter_value(t: Torch, x: Node, dim: int, index: Node, value: object) -> No
 
 @operator("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce)")
 def scatter_combined(t: Torch, x: Node, dim: int, index: Node, source: Node, reduce: str) -> Node:
+    _require_combiner(reduce)
     return scattered(t, x, dim, index, source, reduce)
 
 
 @operator("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)")
 def scatter_value_combined(t: Torch, x: Node, dim: int, index: Node, value: object, reduce: str) -> Node:
+    _require_combiner(reduce)
     return scattered(t, x, dim, index, t.full(t.shape(index), value, t.dtype(x)), reduce)
 
 
@@ -271,7 +282,7 @@ def reduction(t: Torch, x: Node, reduce: str) -> tuple[str, object]:
         "mean": ("add", 0),
     }
     if reduce not in ways:
-        raise ValueError(f"the reductions of a scatter are {', '.join(ways)}, not {reduce}")
+        raise TypeFault(f"the reductions of a scatter are {', '.join(ways)}, not {reduce}")
     return ways[reduce]
 
 

@@ -6,11 +6,14 @@ from math import floor
 from typing import Any
 
 from irscope.formats.sampling import cubic, product_along
+from irscope.formats.torchscript.checked import at_least, in_step, real
 from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.convolution import each
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S32, S64, U8
 from irscope.lazy import Array, np
+from irscope.ops.faults import TypeFault
 
 NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)), "linear": ("linear", (1,)),
          "bilinear": ("linear", (2,)),
@@ -28,13 +31,15 @@ def positions(have: int, want: int, align: bool, scale: float | None) -> Array:
     at = np.arange(want, dtype=np.float64)
     if align:
         return at * ((have - 1) / (want - 1) if want > 1 else 0.0)
-    factor = 1 / scale if scale else have / want
+    factor = 1 / scale if scale else have / at_least(1, "a result's size", want)
     return (at + 0.5) * factor - 0.5
 
 
 def nearest(have: int, want: int, exact: bool, scale: float | None) -> list[int]:
     """The element of the input that each result element is."""
-    factor = np.float32(1 / scale if scale else have / want)
+    if scale is not None and scale < 0:
+        raise TypeFault(f"a factor must be positive, not {scale}")
+    factor = np.float32(1 / scale if scale else have / at_least(1, "a result's size", want))
     return [min(floor((i + (0.5 if exact else 0.0)) * factor), have - 1) for i in range(want)]
 
 
@@ -100,7 +105,8 @@ def _filtered_band(have: int, want: int, mode: str, align: bool, scale: float | 
         low, high = max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), have)
         weights = _filter(mode, (np.arange(low, high) - centre + 0.5) / stretch)
         total = weights.sum()
-        matrix[low:high, i] = weights / total if total else weights
+        if low < high:  # a factor may place the filter beyond the input
+            matrix[low:high, i] = weights / total if total else weights
     return matrix
 
 
@@ -115,21 +121,31 @@ def _filter(mode: str, x: Array) -> Array:
     return np.where(x < 1, near, np.where(x < 2, far, 0.0))
 
 
+def _resulting(size: float) -> int:
+    """A size times a factor, rounded down. Raises TypeFault for one that no memory holds."""
+    if not 1 <= size < 1 << 31:
+        raise TypeFault(f"a result's size must be between 1 and 2 ** 31, not {size}")
+    return int(size)
+
+
 def _upsample(name: str, mode: str, n: int) -> None:
     align = mode not in ("nearest", "exact")
     name, tail = name.removesuffix("_aa"), "_aa" if mode in SUPPORTS else ""
     name = f"_upsample_{name}" if mode == "exact" or tail else f"upsample_{name}"
     flag = "bool align_corners, " if align else ""
-    each = ", ".join(f"float? scales_{axis}=None" for axis in ("d", "h", "w")[3 - n:]) if n > 1 else "float? scales=None"
+    scales = ", ".join(f"float? scales_{axis}=None" for axis in ("d", "h", "w")[3 - n:]) if n > 1 else "float? scales=None"
 
     @operator(f"{name}{n}d{tail}.vec(Tensor input, int[]? output_size, {flag}float[]? scale_factors)")
     def by_list(t: Torch, x: Node, size: list[int] | None, *rest: Any) -> Node:
         corners, factors = (rest[0], rest[1]) if align else (False, rest[0])
         spatial = t.shape(x)[-n:]
-        sizes = size or [int(s * f) for s, f in zip(spatial, factors, strict=True)]
+        if not size and not factors:
+            raise TypeFault("it takes the sizes of the result or factors")
+        real("factors", *(factors or ()))
+        sizes = size or [_resulting(s * f) for s, f in in_step("dimensions and factors", spatial, factors)]
         return _all(t, x, sizes, Interpolation(mode, corners), factors if size is None and factors else [None] * n)
 
-    @operator(f"{name}{n}d{tail}(Tensor self, int[{n}] output_size, {flag}{each})")
+    @operator(f"{name}{n}d{tail}(Tensor self, int[{n}] output_size, {flag}{scales})")
     def by_size(t: Torch, x: Node, size: list[int], *rest: Any) -> Node:
         corners, factors = (rest[0], rest[1:]) if align else (False, rest)
         return _all(t, x, size, Interpolation(mode, corners), list(factors) or [None] * n)
@@ -137,10 +153,13 @@ def _upsample(name: str, mode: str, n: int) -> None:
 
 def _all(t: Torch, x: Node, size: list[int], how: Interpolation, factors: list[float | None]) -> Node:
     n = len(factors)
-    lead = t.rank(x) - n
+    lead = len(t.shape_of(x, n)) - n
+    real("factors", *(factor for factor in factors if factor is not None))
+    for have, want in in_step("sizes of the result and factors", t.shape(x)[lead:], size):
+        at_least(1, "a size that is interpolated", min(have, want))
     if t.dtype(x).is_integer and how.mode not in ("nearest", "exact"):
         if t.dtype(x) is not U8:
-            raise ValueError(f"torch interpolates floating numbers and bytes, not {t.dtype(x)}")
+            raise TypeFault(f"torch interpolates floating numbers and bytes, not {t.dtype(x)}")
         # Bytes are rounded between the dimensions, and ATen begins with the last.
     for i in reversed(range(n)):
         x = resize(t, x, lead + i, size[i], how, factors[i])
@@ -158,7 +177,7 @@ for _name, (_mode, _ranks) in NAMES.items():
 @operator("constant_pad_nd(Tensor self, int[] pad, Scalar value=0)")
 def constant_pad(t: Torch, x: Node, pads: list[int], value: object) -> Node:
     """Pairs of low and high, the last dimension first; negative ones crop."""
-    n = t.rank(x)
+    n = len(t.shape_of(x, len(pads) // 2))
     low, high = [0] * n, [0] * n
     for i in range(len(pads) // 2):
         low[n - 1 - i], high[n - 1 - i] = pads[2 * i], pads[2 * i + 1]
@@ -178,14 +197,17 @@ def _mirrored(t: Torch, x: Node, pads: list[int], mode: str) -> Node:
         x = constant_pad(t, x, [min(p, 0) for p in pads], 0)
         pads = [max(p, 0) for p in pads]
     for i in range(len(pads) // 2):
-        d = t.rank(x) - 1 - i
+        d = len(t.shape_of(x, len(pads) // 2)) - 1 - i
         n, (low, high) = t.shape(x)[d], pads[2 * i:2 * i + 2]
         x = t.take(x, t.array(mirror(n, low, high, mode), S64), d)
     return x
 
 
 def mirror(n: int, low: int, high: int, mode: str) -> list[int]:
-    """The element of the input that each element of the padded one is, along a dimension. Raises ValueError for an unknown mode."""
+    """The element of the input that each element of the padded one is, along a dimension. Raises TypeFault for an unknown mode, and where
+    the padding is longer than the mode allows."""
+    if n < 1 or (mode == "reflect" and max(low, high) >= n) or n + low + high < 0:
+        raise TypeFault(f"padding of {low} and {high} does not fit {n} elements in the mode {mode!r}")
     at = []
     for k in range(-low, n + high):
         match mode:
@@ -196,7 +218,7 @@ def mirror(n: int, low: int, high: int, mode: str) -> list[int]:
             case "circular":
                 at.append(k % n)
             case _:
-                raise ValueError(f"padding mode {mode!r} is not one of constant, reflect, replicate, circular")
+                raise TypeFault(f"padding mode {mode!r} is not one of constant, reflect, replicate, circular")
     return at
 
 
@@ -219,9 +241,12 @@ def im2col(t: Torch, x: Node, kernel: list[int], dilation: list[int], padding: l
     single = t.rank(x) == 3
     if single:
         x = t.unsqueeze(x, 0)
-    x = t.pad(x, t.array(0, t.dtype(x)), [0, 0, *padding], [0, 0, *padding])
-    n, c, h, w = t.shape(x)
-    oh, ow = ((s - d * (k - 1) - 1) // st + 1 for s, d, k, st in zip((h, w), dilation, kernel, stride, strict=True))
+    t.shape_of(x, 4, 4)
+    x = t.pad(x, t.array(0, t.dtype(x)), [0, 0, *each(padding, 2)], [0, 0, *each(padding, 2)])
+    n, c, h, w = t.shape_of(x, 4, 4)
+    kernel, dilation, stride = (list(each(v, 2)) for v in (kernel, dilation, stride))
+    rows = zip((h, w), dilation, kernel, stride, strict=True)
+    oh, ow = ((s - d * (k - 1) - 1) // at_least(1, "a stride", st) + 1 for s, d, k, st in rows)
     parts = []
     for i in range(kernel[0]):
         for j in range(kernel[1]):
@@ -239,9 +264,11 @@ def col2im(t: Torch, x: Node, size: list[int], kernel: list[int], dilation: list
     if single:
         x = t.unsqueeze(x, 0)
     n = t.shape(x)[0]
-    c = t.shape(x)[1] // (kernel[0] * kernel[1])
+    c = t.shape(x)[1] // (at_least(1, "a kernel's size", kernel[0]) * at_least(1, "a kernel's size", kernel[1]))
     h, w = size[0] + 2 * padding[0], size[1] + 2 * padding[1]
-    oh, ow = ((s - d * (k - 1) - 1) // st + 1 for s, d, k, st in zip((h, w), dilation, kernel, stride, strict=True))
+    kernel, dilation, stride = (list(each(v, 2)) for v in (kernel, dilation, stride))
+    rows = zip((h, w), dilation, kernel, stride, strict=True)
+    oh, ow = ((s - d * (k - 1) - 1) // at_least(1, "a stride", st) + 1 for s, d, k, st in rows)
     columns = t.reshape(x, (n, c, kernel[0], kernel[1], oh, ow))
     total: Node | None = None
     zero = t.array(0, t.dtype(x))

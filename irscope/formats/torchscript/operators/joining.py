@@ -3,16 +3,24 @@ from __future__ import annotations
 
 from math import prod
 
+from irscope.formats.torchscript.checked import at_least, in_step
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
+from irscope.ops.faults import TypeFault
 
 # ---------------------------------------------------------------------- joining
+
+
+def _require_any(tensors: list[Node]) -> None:
+    if not tensors:
+        raise TypeFault("it takes a tensor at least")
 
 
 @operator("cat(Tensor[] tensors, int dim=0)", "concat(Tensor[] tensors, int dim=0)", "concatenate(Tensor[] tensors, int dim=0)")
 def cat(t: Torch, tensors: list[Node], dim: int) -> Node:
     """Concatenates. Skips empty vectors among the operands, as torch does for old programs."""
+    _require_any(tensors)
     kept = [x for x in tensors if t.shape(x) != (0,)] or tensors[:1]
     xs = t.promote(*kept, to=t.result_type(*tensors))
     return t.concat(xs, t.dim(xs[0], dim))
@@ -20,6 +28,7 @@ def cat(t: Torch, tensors: list[Node], dim: int) -> Node:
 
 @operator("stack(Tensor[] tensors, int dim=0)", "_stack(Tensor[] tensors, int dim=0)")
 def stack(t: Torch, tensors: list[Node], dim: int) -> Node:
+    _require_any(tensors)
     xs = t.promote(*tensors)
     d = t.dim(xs[0], dim, 1)
     return t.concat([t.unsqueeze(x, d) for x in xs], d)
@@ -28,9 +37,10 @@ def stack(t: Torch, tensors: list[Node], dim: int) -> Node:
 def _stacked(name: str, rank: int, dim: int) -> None:
     @operator(f"{name}(Tensor[] tensors)")
     def stacked(t: Torch, tensors: list[Node]) -> Node:
+        _require_any(tensors)
         xs = []
         for x in tensors:
-            shape = t.shape(x)
+            shape: tuple[int, ...] = t.shape(x)
             if len(shape) < rank:
                 shape = ((1,) * (rank - len(shape)) + shape) if name == "vstack" else shape + (1,) * (rank - len(shape))
             xs.append(t.reshape(x, shape))
@@ -52,11 +62,13 @@ def flip(t: Torch, x: Node, dims: list[int]) -> Node:
 
 @operator("fliplr(Tensor self)")
 def fliplr(t: Torch, x: Node) -> Node:
+    t.shape_of(x, 2)
     return t.reverse(x, [1])
 
 
 @operator("flipud(Tensor self)")
 def flipud(t: Torch, x: Node) -> Node:
+    t.shape_of(x, 1)
     return t.reverse(x, [0])
 
 
@@ -66,7 +78,7 @@ def roll(t: Torch, x: Node, shifts: list[int], dims: list[int]) -> Node:
         shape = t.shape(x)
         flat = roll(t, t.reshape(x, (prod(shape),)), shifts, [0])
         return t.reshape(flat, shape)
-    for shift, dim in zip(shifts, dims, strict=True):
+    for shift, dim in in_step("shifts and dims", shifts, dims):
         d = t.dim(x, dim)
         n = t.shape(x)[d]
         if n and shift % n:
@@ -77,6 +89,8 @@ def roll(t: Torch, x: Node, shifts: list[int], dims: list[int]) -> Node:
 
 @operator("rot90(Tensor self, int k=1, int[] dims=[0, 1])")
 def rot90(t: Torch, x: Node, k: int, dims: list[int]) -> Node:
+    if len(dims) != 2:
+        raise TypeFault(f"it turns two dimensions, not {len(dims)}")
     a, b = (t.dim(x, d) for d in dims)
     match k % 4:
         case 1:
@@ -90,7 +104,8 @@ def rot90(t: Torch, x: Node, k: int, dims: list[int]) -> Node:
 
 @operator("pixel_shuffle(Tensor self, int upscale_factor)")
 def pixel_shuffle(t: Torch, x: Node, r: int) -> Node:
-    *lead, c, h, w = t.shape(x)
+    at_least(1, "upscale_factor", r)
+    *lead, c, h, w = t.shape_of(x, 3)
     n = len(lead)
     y = t.reshape(x, (*lead, c // (r * r), r, r, h, w))
     y = t.transpose(y, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
@@ -99,7 +114,8 @@ def pixel_shuffle(t: Torch, x: Node, r: int) -> Node:
 
 @operator("pixel_unshuffle(Tensor self, int downscale_factor)")
 def pixel_unshuffle(t: Torch, x: Node, r: int) -> Node:
-    *lead, c, h, w = t.shape(x)
+    at_least(1, "downscale_factor", r)
+    *lead, c, h, w = t.shape_of(x, 3)
     n = len(lead)
     y = t.reshape(x, (*lead, c, h // r, r, w // r, r))
     y = t.transpose(y, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
@@ -108,6 +124,6 @@ def pixel_unshuffle(t: Torch, x: Node, r: int) -> Node:
 
 @operator("channel_shuffle(Tensor self, int groups)", "native_channel_shuffle(Tensor self, SymInt groups)")
 def channel_shuffle(t: Torch, x: Node, groups: int) -> Node:
-    n, c, *rest = t.shape(x)
-    y = t.reshape(x, (n, groups, c // groups, *rest))
+    n, c, *rest = t.shape_of(x, 2)
+    y = t.reshape(x, (n, groups, c // at_least(1, "groups", groups), *rest))
     return t.reshape(t.swap(y, 1, 2), (n, c, *rest))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from irscope.formats.torchscript.checked import in_step
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.operators.norms import vector_norm
@@ -87,7 +88,7 @@ def bilinear(t: Torch, x: Node, y: Node, w: Node, bias: Node | None) -> Node:
 def tensordot(t: Torch, x: Node, y: Node, dx: list[int], dy: list[int]) -> Node:
     a, b = [t.dim(x, d) for d in dx], [t.dim(y, d) for d in dy]
     # A size of one matches any size: the other operand is summed there.
-    for i, j in zip(a, b, strict=True):
+    for i, j in in_step("the contracted dimensions", a, b):
         if t.shape(x)[i] == 1:
             y = t.sum(y, [j], True)
         elif t.shape(y)[j] == 1:
@@ -97,6 +98,8 @@ def tensordot(t: Torch, x: Node, y: Node, dx: list[int], dy: list[int]) -> Node:
 
 @operator("chain_matmul(Tensor[] matrices)", "linalg_multi_dot(Tensor[] tensors)")
 def chain_matmul(t: Torch, matrices: list[Node]) -> Node:
+    if not matrices:
+        raise TypeFault("it takes a matrix at least")
     y = matrices[0]
     for x in matrices[1:]:
         y = t.matmul(y, x)
@@ -126,7 +129,7 @@ def einsum(t: Torch, equation: str, tensors: list[Node], path: object) -> Node:
     """Contracts operands from the left, two at a time; sums a letter as soon as no later operand needs it."""
     equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
-    terms = [_letters(term, t.rank(x)) for term, x in zip(left.split(","), tensors, strict=True)]
+    terms = [_letters(term, t.rank(x)) for term, x in in_step("the terms of the equation and the tensors", left.split(","), tensors)]
     if arrow:
         dots = max((term for term in terms), key=lambda s: sum(c.isdigit() for c in s))
         out = right.replace("...", "".join(c for c in dots if c.isdigit()))
@@ -171,7 +174,7 @@ def _diagonal(t: Torch, x: Node, term: str) -> tuple[Node, str]:
 
 
 def _contract(t: Torch, x: Node, a: str, y: Node, b: str, later: set[str]) -> tuple[Node, str]:
-    sizes = {c: n for term, v in ((a, x), (b, y)) for c, n in zip(term, t.shape(v), strict=True) if n != 1}
+    sizes = {c: n for term, v in ((a, x), (b, y)) for c, n in in_step("a term and the sizes", term, t.shape(v)) if n != 1}
     x = t.broadcast_to(x, tuple(sizes.get(c, 1) for c in a))
     y = t.broadcast_to(y, tuple(sizes.get(c, 1) for c in b))
     alone_a, alone_b = [c for c in a if c not in b and c not in later], [c for c in b if c not in a and c not in later]
@@ -233,7 +236,7 @@ def grouped_mm(t: Torch, x: Node, w: Node, offsets: Node | None, bias: Node | No
     elif t.rank(x) == 2 and t.rank(w) == 3:
         y = _by_rows(t, x, w, offsets)
     else:
-        raise ValueError("grouped products are supported for rows of a matrix against a batch of matrices")
+        raise TypeFault("grouped products are supported for rows of a matrix against a batch of matrices")
     if bias is not None:
         y = t.add(y, bias)
     return t.convert(y, t.dtype_number(dtype, t.dtype(y)))

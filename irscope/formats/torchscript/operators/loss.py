@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from math import pi, prod
 
+from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.activations import log_sigmoid
 from irscope.formats.torchscript.operators.linear import pairwise_distance
@@ -105,7 +106,7 @@ def cross_entropy(t: Torch, x: Node, y: Node, w: Node | None, reduction: int, ig
     log = log_softmax(t, x, d, None)
     if t.dtype(y).is_float:
         if smoothing:
-            y = t.plus(t.scale(y, 1 - smoothing), smoothing / t.shape(x)[d])
+            y = t.plus(t.scale(y, 1 - smoothing), smoothing / nonzero("the number of classes", t.shape(x)[d]))
         factor = y if w is None else t.mul(y, t.reshape(w, (t.shape(w)[0], *(1,) * (t.rank(x) - 2))))
         loss = t.unary("negate", t.sum(t.mul(log, factor), [d]))
         return t.div(t.sum(loss, list(range(t.rank(loss)))), t.array(max(1, _count(t, loss)), t.dtype(x))) if reduction == 1 else reduced(
@@ -203,7 +204,7 @@ def named_labels(t: Torch, y: Node) -> tuple[Node, Node, Node]:
     """Of rows of labels up to the first -1: which count, the labels (0 where none), and whether each class is among them."""
     named = t.compare("EQ", t.cumulative("add", t.convert(t.compare("LT", y, t.like(y, 0)), S64), 1, 0), t.array(0, S64))
     safe = t.select(named, y, t.like(y, 0))
-    n, c = t.shape(y)
+    n, c = t.shape_of(y, 2, 2)
     same = t.compare("EQ", t.unsqueeze(safe, 2), t.iota((n, c, c), 2, t.dtype(y)))
     return named, safe, t.any(t.binary("and", same, t.unsqueeze(named, 2)), [1])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
+from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.loss import multilabel_margin_loss, named_labels, picked
 from irscope.formats.torchscript.operators.wide import computed, widened
@@ -117,9 +118,9 @@ def multi_margin_loss_backward(t: Torch, grad: Node, x: Node, y: Node, p: int, m
     shape = t.shape(x)
     v = t.reshape(widened(t, x), (1, prod(shape))) if t.rank(x) < 2 else widened(t, x)
     y = t.reshape(y, (t.shape(v)[0],))
-    n, c = t.shape(v)
+    n, c = t.shape_of(v, 2, 2)
     short = t.plus(t.sub(v, t.gather_elements(v, t.unsqueeze(y, 1), 1)), margin)
-    slope = t.like(short, 1 / c) if p == 1 else t.scale(short, 2 / c)
+    slope = t.like(short, 1 / nonzero("the number of classes", c)) if p == 1 else t.scale(short, 2 / c)
     if w is not None:
         slope = t.mul(slope, t.unsqueeze(t.take(t.convert(w, t.dtype(v)), y, 0), 1))
     own = t.compare("EQ", t.iota((n, c), 1, t.dtype(y)), t.unsqueeze(y, 1))
@@ -159,5 +160,5 @@ def multilabel_margin_loss_backward(t: Torch, grad: Node, x: Node, y: Node, redu
     ones = t.convert(counted, t.dtype(v))
     same = t.compare("EQ", t.unsqueeze(safe, 2), t.iota((n, c, c), 2, S64 if t.dtype(safe) is S64 else t.dtype(safe)))
     lost = t.select(same, t.sum(ones, [2], True), t.array(0, t.dtype(v)))
-    made = t.scale(t.sub(t.sum(ones, [1]), t.sum(lost, [1])), 1 / c)
+    made = t.scale(t.sub(t.sum(ones, [1]), t.sum(lost, [1])), 1 / nonzero("the number of classes", c))
     return t.convert(t.reshape(_times(t, made, grad, reduction, n), shape), t.dtype(x))

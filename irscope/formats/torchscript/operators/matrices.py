@@ -74,7 +74,7 @@ def diag(t: Torch, x: Node, offset: int) -> Node:
 
 @operator("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1)")
 def diag_embed(t: Torch, x: Node, offset: int, dim1: int, dim2: int) -> Node:
-    *lead, n = t.shape(x)
+    *lead, n = t.shape_of(x, 1)
     size = n + abs(offset)
     rank = len(lead) + 2
     low = [0] * len(lead) + [max(0, offset)]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from math import prod
 
 from irscope.formats.torchscript.abstract import Written
+from irscope.formats.torchscript.checked import at_least, nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.normalization import ChannelParameters, batch_norm, normalized, saved_type
 from irscope.formats.torchscript.operators.wide import widened
@@ -12,6 +13,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import U8
 from irscope.lazy import np
+from irscope.ops.faults import TypeFault
 
 Gradients = tuple["Node | None", "Node | None", "Node | None"]
 
@@ -55,7 +57,7 @@ def layer_norm_backward(t: Torch, grad: Node, x: Node, shape: list[int], mean: N
           "int group, bool[3] output_mask)")
 def group_norm_backward(t: Torch, grad: Node, x: Node, mean: Node, factor: Node, w: Node | None, n: int, c: int, size: int, groups: int,
                         wanted: list[bool]) -> Gradients:
-    cut = (n, groups, c // groups, size)
+    cut = (n, groups, c // at_least(1, "groups", groups), size)
     g, v = (t.reshape(widened(t, node), cut) for node in (grad, x))
     m, f = (t.reshape(widened(t, node), (n, groups, 1, 1)) for node in (mean, factor))
     scaled = t.mul(t.sub(v, m), f)
@@ -70,8 +72,8 @@ def group_norm_backward(t: Torch, grad: Node, x: Node, mean: Node, factor: Node,
 @operator("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps)")
 def fused_rms_norm(t: Torch, x: Node, shape: list[int], w: Node | None, eps: float | None) -> tuple[Node, Node]:
     """The result, and the factor that it applied."""
-    v = widened(t, x)
-    dims = list(range(t.rank(x) - len(shape), t.rank(x)))
+    v = t.floating(widened(t, x))
+    dims = list(range(len(t.shape_of(x, len(shape))) - len(shape), t.rank(x)))
     small = float(np.finfo(t.dtype(v).numpy()).eps) if eps is None else eps
     factor = t.unary("rsqrt", t.plus(t.mean(t.mul(v, v), dims, True), small))
     y = t.mul(v, factor)
@@ -87,7 +89,7 @@ def rms_norm_backward(t: Torch, grad: Node, x: Node, shape: list[int], factor: N
     g, v, f = (widened(t, n) for n in (grad, x, factor))
     scaled = t.mul(v, f)
     weighted = g if w is None else t.mul(g, widened(t, w))
-    second = t.scale(t.sum(t.mul(weighted, scaled), dims, True), 1 / prod(shape))
+    second = t.scale(t.sum(t.mul(weighted, scaled), dims, True), 1 / nonzero("the number of elements", prod(shape)))
     return (t.convert(t.mul(f, t.sub(weighted, t.mul(scaled, second))), t.dtype(x)) if wanted[0] else None,
             t.convert(t.sum(t.mul(g, scaled), list(range(lead))), t.dtype(w)) if wanted[1] and w is not None else None)
 
@@ -188,9 +190,11 @@ def batch_norm_backward(t: Torch, grad: Node, x: Node, w: Node | None, running_m
     shape, dims, kind = _channels(t, x), _others(t, x), t.dtype(x)
     g, v = widened(t, grad), widened(t, x)
     if not train:
-        assert running_mean is not None and running_var is not None, "evaluation has running statistics"
+        if running_mean is None or running_var is None:
+            raise TypeFault("it takes running statistics, unless train is True")
         mean, factor = running_mean, t.unary("rsqrt", t.plus(widened(t, running_var), eps))
-    assert mean is not None and factor is not None, "training saves the statistics of its batch"
+    if mean is None or factor is None:
+        raise TypeFault("it takes the statistics of its batch, where train is True")
     m, f = (t.reshape(t.convert(n, t.dtype(v)), shape) for n in (mean, factor))
     scaled = t.mul(t.sub(v, m), f)
     by_x = normal_gradient(t, g, scaled, f, dims) if train else t.mul(g, f)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.norms import vector_norm
 from irscope.formats.torchscript.torch import Torch
@@ -85,8 +86,8 @@ def rms_norm(t: Torch, x: Node, shape: list[int], w: Node | None, eps: float | N
 
 @operator("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True)")
 def group_norm(t: Torch, x: Node, groups: int, w: Node | None, b: Node | None, eps: float, cudnn: bool) -> Node:
-    n, c, *rest = t.shape(x)
-    grouped = t.reshape(t.convert(x, saved_type(t, x, w, b)), (n, groups, c // groups, *rest))
+    n, c, *rest = t.shape_of(x, 2)
+    grouped = t.reshape(t.convert(x, saved_type(t, x, w, b)), (n, groups, c // at_least(1, "groups", groups), *rest))
     y = t.reshape(normalized(t, grouped, list(range(2, len(rest) + 3)), eps)[0], t.shape(x))
     return t.convert(_affine(t, y, w, b), t.dtype(x))
 
@@ -94,7 +95,7 @@ def group_norm(t: Torch, x: Node, groups: int, w: Node | None, b: Node | None, e
 @operator("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps)")
 def native_group_norm(t: Torch, x: Node, w: Node | None, b: Node | None, n: int, c: int, size: int, groups: int,
                       eps: float) -> tuple[Node, Node, Node]:
-    grouped = t.reshape(t.convert(x, saved_type(t, x, w, b)), (n, groups, c // groups * size))
+    grouped = t.reshape(t.convert(x, saved_type(t, x, w, b)), (n, groups, c // at_least(1, "groups", groups) * size))
     y, mean, factor = normalized(t, grouped, [2], eps)
     y = t.convert(_affine(t, t.reshape(y, t.shape(x)), w, b), t.dtype(x))
     return y, t.reshape(mean, (n, groups)), t.reshape(factor, (n, groups))
@@ -132,7 +133,7 @@ def local_response_norm(t: Torch, x: Node, size: int, alpha: float, beta: float,
     rank = t.rank(x)
     window = Window.make(tuple(size if d == 1 else 1 for d in range(rank)),
                          pad=tuple((size // 2, (size - 1) // 2) if d == 1 else (0, 0) for d in range(rank)))
-    total = t.scale(t.window("add", t.mul(x, x), 0, window), 1 / size)
+    total = t.scale(t.window("add", t.mul(x, x), 0, window), 1 / at_least(1, "size", size))
     base = t.plus(t.scale(total, alpha), k)
     return t.div(x, t.binary("power", base, t.like(base, beta)))
 

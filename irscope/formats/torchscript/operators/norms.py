@@ -8,6 +8,7 @@ from irscope.formats.torchscript.operators.decompositions import svdvals
 from irscope.formats.torchscript.operators.logic import truth
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
+from irscope.ops.faults import TypeFault
 
 
 def vector_norm(t: Torch, x: Node, order: float, dims: list[int], keep: bool) -> Node:
@@ -53,13 +54,15 @@ def linalg_norm_named(t: Torch, x: Node, order: str, dim: list[int] | None, keep
 def matrix_norm(t: Torch, x: Node, order: object, dim: list[int], keep: bool, dtype: int | None) -> Node:
     """Frobenius; the largest or smallest sum of a column (1) or row (inf); the largest, smallest or sum (nuc) of singular values."""
     x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
-    rows, columns = t.dims(x, dim)
+    if len(dims := t.dims(x, dim)) != 2:
+        raise TypeFault(f"it takes two dimensions, not {len(dims)}")
+    rows, columns = dims
     if order == "fro":
         return vector_norm(t, x, 2, [rows, columns], keep)
     if order in (2, -2, "nuc"):
         return _of_singular_values(t, x, order, rows, columns, keep)
     if order not in (1, -1, float("inf"), float("-inf")):
-        raise ValueError(f"there is no matrix norm {order!r}: fro, nuc, 1, 2 and inf, and the negative ones")
+        raise TypeFault(f"there is no matrix norm {order!r}: fro, nuc, 1, 2 and inf, and the negative ones")
     if 0 in t.shape(x):
         kind = t.dtype(t.unary("abs", x))
         found = t.full(tuple(1 if i in (rows, columns) else n for i, n in enumerate(t.shape(x))), 0, kind)
@@ -75,7 +78,7 @@ def _of_singular_values(t: Torch, x: Node, order: object, rows: int, columns: in
     values = svdvals(t, t.transpose(t.floating(x), [*lead, rows, columns]))
     d = [t.rank(values) - 1]
     if t.shape(values)[-1] == 0 and order != "nuc":
-        raise ValueError(f"the matrix norm {order} of a matrix without elements")
+        raise TypeFault(f"the matrix norm {order} of a matrix without elements")
     found = t.sum(values, d) if order == "nuc" else t.max(values, d) if order == 2 else t.min(values, d)
     return t.reshape(found, tuple(1 if i in (rows, columns) else n for i, n in enumerate(t.shape(x)))) if keep else found
 

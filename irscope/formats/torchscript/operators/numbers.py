@@ -3,11 +3,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from irscope.formats.torchscript.checked import in_step, nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F64, S32, S64
 from irscope.ops.counted_loops import repeat
+from irscope.ops.faults import TypeFault
 from irscope.ops.tensors import Tensors
 
 MOST_STEPS = 93
@@ -58,7 +60,7 @@ def _slope(t: Torch, x: Node, d: int, spacing: float, order: int) -> Node:
     """Central differences inside, differences of one or two steps at the ends."""
     n = t.shape(x)[d]
     if n < order + 1 or order not in (1, 2):
-        raise ValueError(f"gradient of {n} elements with edge_order {order}: one or two, and more elements than that")
+        raise TypeFault(f"gradient of {n} elements with edge_order {order}: one or two, and more elements than that")
 
     def at(i: int, j: int) -> Node:
         return t.slice_dim(x, d, i, j)
@@ -68,14 +70,14 @@ def _slope(t: Torch, x: Node, d: int, spacing: float, order: int) -> Node:
         first = t.sub(t.sub(t.scale(at(1, 2), 2), t.scale(at(0, 1), 1.5)), t.scale(at(2, 3), 0.5))
         last = t.add(t.sub(t.scale(at(n - 1, n), 1.5), t.scale(at(n - 2, n - 1), 2)), t.scale(at(n - 3, n - 2), 0.5))
     inside = [t.scale(t.sub(at(2, n), at(0, n - 2)), 0.5)] if n > 2 else []
-    return t.scale(t.concat([first, *inside, last], d), 1 / spacing)
+    return t.scale(t.concat([first, *inside, last], d), 1 / nonzero("spacing", spacing))
 
 
 def _gradients(t: Torch, x: Node, spacing: object, dims: list[int], order: int) -> list[Node]:
     x = t.floating(x)
     steps = spacing if isinstance(spacing, list) else [1 if spacing is None else spacing] * len(dims)
     if len(steps) != len(dims):
-        raise ValueError(f"gradient along {len(dims)} dimensions is given {len(steps)} spacings")
+        raise TypeFault(f"gradient along {len(dims)} dimensions is given {len(steps)} spacings")
     return [_slope(t, x, t.dim(x, d), s, order) for d, s in zip(dims, steps, strict=True)]
 
 
@@ -100,7 +102,7 @@ def _along_coordinates(t: Torch, x: Node, d: int, places: Node, order: int) -> N
     """Differences over coordinates with unequal spacing: of second order inside, as in numpy."""
     n = t.shape(x)[d]
     if n < order + 1 or order not in (1, 2) or t.shape(places) != (n,):
-        raise ValueError(f"gradient of {n} elements over {t.shape(places)} places with edge_order {order}")
+        raise TypeFault(f"gradient of {n} elements over {t.shape(places)} places with edge_order {order}")
 
     def at(v: Node, axis: int, i: int, j: int) -> Node:
         return t.slice_dim(v, axis, i, j)
@@ -141,4 +143,4 @@ def gradient_over(t: Torch, x: Node, places: list[Node], dims: Any, order: int) 
     """Along dimensions whose coordinates are given."""
     x = t.floating(x)
     dims = list(range(t.rank(x))) if dims is None else [dims] if isinstance(dims, int) else dims
-    return [_along_coordinates(t, x, t.dim(x, d), p, order) for d, p in zip(dims, places, strict=True)]
+    return [_along_coordinates(t, x, t.dim(x, d), p, order) for d, p in in_step("dimensions and coordinates", dims, places)]

@@ -9,6 +9,7 @@ from irscope.formats.torchscript.operators.recurrent import Cell, Network, check
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
+from irscope.ops.faults import TypeFault
 
 
 def _inside(t: Torch, batch_sizes: Node, batch: int) -> Node:
@@ -51,7 +52,7 @@ def pad(t: Torch, data: Node, batch_sizes: Node, batch_first: bool, value: float
     steps = t.shape(batch_sizes)[0]
     batch = t.size_from_data(t.reshape(t.slice_dim(batch_sizes, 0, 0, 1), ()))
     if 0 < total < steps:
-        raise ValueError(f"the total length {total} is less than the {steps} steps of the longest sequence")
+        raise TypeFault(f"the total length {total} is less than the {steps} steps of the longest sequence")
     inside = _inside(t, batch_sizes, batch)
     wide = t.take(data, _row_of_place(t, batch_sizes, batch), 0)
     filler = t.array(value, t.dtype(data))
@@ -98,6 +99,8 @@ _plain("rnn_relu", relu_step)
 @operator("pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\")")
 def pad_sequence(t: Torch, sequences: list[Node], batch_first: bool, value: float, side: str) -> Node:
     """Stacks sequences of different lengths, padded on one side."""
+    if not sequences:
+        raise TypeFault("it takes a sequence at least")
     longest = max(t.shape(x)[0] for x in sequences)
     rows = []
     for x in sequences:

@@ -5,16 +5,24 @@ from math import prod
 from typing import Any
 
 from irscope.formats.sampling import adaptive
+from irscope.formats.torchscript.checked import at_least, nonzero
 from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.convolution import each
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
 from irscope.ops.attrs import Window
+from irscope.ops.faults import TypeFault
 
 
 def _each(values: int | list[int], n: int) -> tuple[int, ...]:
-    values = [values] if isinstance(values, int) else values
-    return tuple(values) * n if len(values) == 1 else tuple(values)
+    return each([values] if isinstance(values, int) else values, n)
+
+
+def _sizes(t: Torch, x: Node, size: int | list[int], n: int) -> tuple[int, ...]:
+    """The sizes of an adaptive pool's result. Raises TypeFault where the tensor lacks dimensions, and for sizes below 1."""
+    t.shape_of(x, n)
+    return tuple(at_least(1, "a result's size", wanted) for wanted in _each(size, n))
 
 
 class PoolWindow:
@@ -29,6 +37,10 @@ class PoolWindow:
     def window(self, shape: tuple[int, ...]) -> Window:
         """The window over all dimensions. With ``ceil`` the padding at the end grows until the last window that begins inside fits."""
         lead = len(shape) - self.n
+        if lead < 0:
+            raise TypeFault(f"it takes a tensor of {self.n} dimensions or more, not one of the sizes {list(shape)}")
+        for step in self.stride:
+            at_least(1, "a stride", step)
         pads = []
         for n, k, s, p, d in zip(shape[lead:], self.kernel, self.stride, self.padding, self.dilation, strict=True):
             reach = d * (k - 1) + 1
@@ -91,12 +103,13 @@ def _pools(n: int) -> None:
 
     @operator(f"adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)", f"_adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)")
     def adaptive_average(t: Torch, x: Node, size: Any) -> Node:
-        return adaptive(t, x, _each(size, n), True)
+        return adaptive(t, x, _sizes(t, x, size, n), True)
 
     @operator(f"adaptive_max_pool{n}d(Tensor self, int[{n}] output_size)")
     def adaptive_max(t: Torch, x: Node, size: Any) -> tuple[Node, Node]:
         flat = _flat_index(t, x, n)
-        return adaptive(t, x, _each(size, n), False), _adaptive_indices(t, x, flat, n, _each(size, n))
+        sizes = _sizes(t, x, size, n)
+        return adaptive(t, x, sizes, False), _adaptive_indices(t, x, flat, n, sizes)
 
 
 for _n in (1, 2, 3):
@@ -172,6 +185,8 @@ def places(t: Torch, within: Node, pool: PoolWindow, size: list[int]) -> Node:
 
 def _chosen(t: Torch, values: list[Node], at: list[Node]) -> Node:
     """The place of the first largest value, where NaN is the largest."""
+    if not values:
+        raise TypeFault("a window has no elements")
     best, chosen = values[0], at[0]
     for value, place in zip(values[1:], at[1:], strict=True):
         better = t.compare("GT", value, best)
@@ -206,4 +221,4 @@ def lp_pool2d(t: Torch, x: Node, p: float, kernel: object, stride: object, ceil:
     pool = PoolWindow(2, kernel, stride, ceil=ceil)
     mean = avg_pool(t, t.binary("power", x, t.like(x, p)), pool, True, None)
     total = t.scale(t.maximum(mean, t.like(mean, 0)), prod(pool.kernel))
-    return t.binary("power", total, t.like(total, 1 / p))
+    return t.binary("power", total, t.like(total, 1 / nonzero("norm_type", p)))

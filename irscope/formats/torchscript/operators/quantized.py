@@ -16,6 +16,7 @@ from irscope.formats.torchscript.operators.linear import linear
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Module, Node
 from irscope.graph.dtypes import F32
+from irscope.ops.faults import TypeFault
 
 
 class ProgramWeights(Protocol):
@@ -33,6 +34,13 @@ RANGES = {12: (-128, 127), 13: (0, 255), 14: (-(1 << 31), (1 << 31) - 1), 1: (-1
 """The range of a quantised type, by torch's number."""
 
 
+def range_of(dtype: int) -> tuple[int, int]:
+    """The range of a quantised type. Raises TypeFault for the number of another type."""
+    if dtype not in RANGES:
+        raise TypeFault(f"element type number {dtype} of torch is not a quantised type")
+    return RANGES[dtype]
+
+
 def rounded(t: Torch, x: Node, scale: Node, zero: Node, limits: tuple[int, int]) -> Node:
     """``x`` as the nearest multiple of ``scale`` in the range of the type."""
     low, high = (t.sub(t.array(v, F32), zero) for v in limits)
@@ -44,7 +52,7 @@ def rounded(t: Torch, x: Node, scale: Node, zero: Node, limits: tuple[int, int])
           "quantize_per_tensor.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, ScalarType dtype)")
 def quantize_per_tensor(t: Torch, x: Node, scale: object, zero: object, dtype: int) -> Node:
     scale_, zero_ = (t.reshape(t.as_tensor(v, F32), ()) for v in (scale, zero))
-    made = rounded(t, x, scale_, zero_, RANGES[dtype])
+    made = rounded(t, x, scale_, zero_, range_of(dtype))
     t.quantized[made] = (scale_, zero_, t.dtype_number(dtype, F32))
     return made
 
@@ -53,7 +61,7 @@ def quantize_per_tensor(t: Torch, x: Node, scale: object, zero: object, dtype: i
 def int_repr(t: Torch, x: Node) -> Node:
     """The integers of a quantised tensor."""
     if x not in t.quantized:
-        raise ValueError("int_repr is supported only on results of quantize_per_tensor: the scale of other tensors is not known here")
+        raise TypeFault("int_repr is supported only on results of quantize_per_tensor: the scale of other tensors is not known here")
     scale, zero, kind = t.quantized[x]
     return t.convert(t.unary("round-nearest-even", t.add(t.div(x, scale), zero)), kind)
 
@@ -63,7 +71,7 @@ def quantize_per_channel(t: Torch, x: Node, scales: Node, zeros: Node, axis: int
     shape = tuple(-1 if i == t.dim(x, axis) else 1 for i in range(t.rank(x)))
     shape = tuple(t.shape(scales)[0] if n == -1 else 1 for n in shape)
     scale, zero = (t.reshape(t.convert(v, F32), shape) for v in (scales, zeros))
-    return rounded(t, x, scale, zero, RANGES[dtype])
+    return rounded(t, x, scale, zero, range_of(dtype))
 
 
 def _fake(t: Torch, x: Node, scale: Node, zero: Node, low: int, high: int) -> tuple[Node, Node]:
@@ -113,7 +121,7 @@ def dequantize_all(t: Torch, xs: list[Node]) -> list[Node]:
 def parameters(program: ProgramWeights, packed: object) -> tuple[Node, Node | None]:
     """Weight and bias of a packed object, by their names in state dicts."""
     if not isinstance(packed, ModuleRef):
-        raise ValueError("expected a packed object, a module with weight and bias")
+        raise TypeFault("expected a packed object, a module with weight and bias")
     given = program.given.weights
     owner = packed.path.partition("._packed_params")[0]
     for weight, bias in ((f"{packed.path}.0", f"{packed.path}.1"), (f"{owner}.weight", f"{owner}.bias")):
@@ -121,13 +129,13 @@ def parameters(program: ProgramWeights, packed: object) -> tuple[Node, Node | No
             here = program.module.main().result()
             second = program.weight(bias, here).get() if bias in given else None
             return program.weight(weight, here).get(), second
-    raise ValueError(f"the weights of {owner!r} are packed in an object that no text shows: give the state dict of the quantised model "
+    raise TypeFault(f"the weights of {owner!r} are packed in an object that no text shows: give the state dict of the quantised model "
                      "(torch.save(model.state_dict(), 'w.pt'), --weights w.pt)")
 
 
 def _step(t: Torch, y: Node, scale: float, zero: int, relu: bool) -> Tensor:
     y = t.maximum(y, t.like(y, 0)) if relu else y
-    return Tensor(rounded(t, y, t.array(scale, F32), t.array(zero, F32), RANGES[13]))
+    return Tensor(rounded(t, y, t.array(scale, F32), t.array(zero, F32), range_of(13)))
 
 
 def _linear(name: str, relu: bool) -> None:
@@ -169,7 +177,7 @@ def _convolution(n: int, relu: bool) -> None:
         node = t.builder.at[0]
         declared = node.type.dims()[-n:] if hasattr(node.type, "dims") and getattr(node.type, "is_static", False) else None
         if declared is None:
-            raise ValueError("stride and padding of a quantised convolution are in an object that no text shows, and the text does not "
+            raise TypeFault("stride and padding of a quantised convolution are in an object that no text shows, and the text does not "
                              "say the shape of the result: print traced.inlined_graph")
         stride, pads = _window(t.shape(x.get())[-n:], declared, t.shape(w)[-n:])
         groups = t.shape(x.get())[1] // t.shape(w)[1]
@@ -183,7 +191,7 @@ def _window(size: tuple[int, ...], made: tuple[int, ...], kernel: tuple[int, ...
     for n, m, k in zip(size, made, kernel, strict=True):
         fits = [(abs(2 * p - (k - 1)), s, p) for s in range(1, n + 1) for p in range(k) if n + 2 * p >= k and (n + 2 * p - k) // s + 1 == m]
         if not fits:
-            raise ValueError(f"no stride and padding make {m} of {n} with a kernel of {k}")
+            raise TypeFault(f"no stride and padding make {m} of {n} with a kernel of {k}")
         _, s, p = min(fits)
         stride.append(s)
         pads.append(p)

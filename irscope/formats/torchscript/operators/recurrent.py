@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
+from irscope.ops.faults import TypeFault
 
 State = tuple[Node, ...]
 Cell = Callable[[Torch, Node, Node, State, int], State]
@@ -59,11 +60,11 @@ class Network:
         return 2 if self.both else 1
 
     def weights(self, k: int) -> list[Node]:
-        """The parameters of one direction, counted over all layers. Raises ValueError where the directions do not divide their number."""
+        """The parameters of one direction, counted over all layers. Raises TypeFault where the directions do not divide their number."""
         least, runs = 4 if self.has_biases else 2, self.layers * self.directions
         each = len(self.params) // runs
         if not least <= each <= least + (self.cell is lstm_step):
-            raise ValueError(f"{self.layers} layers in {self.directions} directions have {'more' if each < least else 'fewer'} than "
+            raise TypeFault(f"{self.layers} layers in {self.directions} directions have {'more' if each < least else 'fewer'} than "
                              f"{len(self.params)} parameters")
         return self.params[k * each:(k + 1) * each]
 
@@ -97,7 +98,7 @@ class Network:
 
     def _direction(self, t: Torch, x: Node, state: State, k: int, inside: Node | None) -> tuple[Node, State]:
         weights, reverse = self.weights(k), k % self.directions == 1
-        steps, batch, _ = t.shape(x)
+        steps, batch, _ = t.shape_of(x, 3, 3)
         w_ih, w_hh, n = weights[0], weights[1], t.shape(weights[1])[0] // GATES[self.cell]
         projection = weights[-1] if len(weights) % 2 else None
         projected = t.dot(x, w_ih, ([2], [1]))
@@ -123,9 +124,9 @@ class Network:
 
 
 def check_training(dropout: float, train: bool) -> None:
-    """Raise ValueError for dropout in training mode."""
+    """Raise TypeFault for dropout in training mode."""
     if dropout > 0 and train:
-        raise ValueError("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")
+        raise TypeFault("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")
 
 
 REST = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first"
@@ -153,6 +154,8 @@ _plain("rnn_relu", relu_step)
 
 @operator("lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)")
 def lstm_cell(t: Torch, x: Node, hx: list[Node], w_ih: Node, w_hh: Node, b_ih: Node | None, b_hh: Node | None) -> tuple[Node, ...]:
+    if len(hx) != 2:
+        raise TypeFault(f"it takes two tensors of state, not {len(hx)}")
     return _cell(t, x, tuple(hx), (w_ih, w_hh), (b_ih, b_hh), lstm_step)
 
 

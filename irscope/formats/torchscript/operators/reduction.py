@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from irscope.formats.torchscript.checked import real
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.operators.logic import truth
@@ -11,6 +12,7 @@ from irscope.formats.torchscript.operators.matrices import diagonal
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64, U8
+from irscope.ops.faults import TypeFault
 
 
 def accumulating(t: Torch, x: Node, dtype: int | None) -> Node:
@@ -45,7 +47,7 @@ def mean_dim(t: Torch, x: Node, dim: list[int] | None, keep: bool, dtype: int | 
     if dtype is not None:
         x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
     if not (t.dtype(x).is_float or t.dtype(x).is_complex):
-        raise ValueError("the mean of integers needs dtype=")
+        raise TypeFault("the mean of integers needs dtype=")
     return t.mean(x, t.dims(x, dim), keep)
 
 
@@ -143,6 +145,7 @@ def variance(t: Torch, x: Node, dim: Any, correction: float, keep: bool) -> Node
     if t.dtype(x).is_complex:
         away = t.unary("abs", away)
     total = t.sum(t.mul(away, away), dims, keep)
+    real("the correction", correction)
     return t.div(total, t.like(total, max(n - correction, 0)))
 
 

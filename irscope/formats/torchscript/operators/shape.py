@@ -5,24 +5,26 @@ from dataclasses import replace
 from math import prod
 
 from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Restrided, TensorView, Unsure
+from irscope.formats.torchscript.checked import in_step, nonzero
 from irscope.formats.torchscript.operators import alias, operator, view
 from irscope.formats.torchscript.operators.complex_numbers import conjugated
 from irscope.formats.torchscript.strides import Strided, contiguous, is_view_of_any
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
+from irscope.ops.faults import TypeFault
 
 
 def sizes(t: Torch, x: Node, wanted: list[int]) -> tuple[int, ...]:
-    """The shape that view and reshape mean: one -1 is inferred. Raises ValueError when the number of elements does not match."""
+    """The shape that view and reshape mean: one -1 is inferred. Raises TypeFault when the number of elements does not match."""
     total = prod(t.shape(x))
     if -1 in wanted:
         known = prod(s for s in wanted if s != -1)
         if wanted.count(-1) > 1 or (known and total % known):
-            raise ValueError(f"{list(t.shape(x))} cannot be viewed as {wanted}")
+            raise TypeFault(f"{list(t.shape(x))} cannot be viewed as {wanted}")
         wanted = [(total // known if known else 0) if s == -1 else s for s in wanted]
     if prod(wanted) != total:
-        raise ValueError(f"{list(t.shape(x))} has {total} elements, {wanted} has {prod(wanted)}")
+        raise TypeFault(f"{list(t.shape(x))} has {total} elements, {wanted} has {prod(wanted)}")
     return tuple(wanted)
 
 
@@ -41,6 +43,9 @@ def reshaped_or_copied(t: Torch, x: Node, at: Strided | None, shape: tuple[int, 
 
 
 def transposed(t: Torch, order: list[int]) -> TensorView:
+    """A view with the dimensions in another order. Raises TypeFault where it does not name each once."""
+    if sorted(order) != list(range(len(order))):
+        raise TypeFault(f"the order {order} must name each of {len(order)} dimensions once")
     back = [order.index(i) for i in range(len(order))]
     return TensorView(lambda b: t.transpose(b, order), lambda b, new: t.transpose(new, back), lambda at: at.with_dims(order))
 
@@ -81,7 +86,7 @@ def view_dtype(t: Torch, x: Node, dtype: int) -> TensorView:
     """Reinterprets the bits as another type of the same width."""
     old, new = t.dtype(x), t.dtype_number(dtype, t.dtype(x))
     if old.storage != new.storage:
-        raise ValueError(f"a view of {old.name} as {new.name}, which has another width, is not supported")
+        raise TypeFault(f"a view of {old.name} as {new.name}, which has another width, is not supported")
     return TensorView(lambda b: t.bitcast_convert(b, new), lambda b, part: t.bitcast_convert(part, old), lambda at: at)
 
 
@@ -111,7 +116,7 @@ def unflatten(t: Torch, x: Node, dim: int, parts: list[int]) -> TensorView:
     d, shape = t.dim(x, dim), t.shape(x)
     if -1 in parts:
         known = prod(p for p in parts if p != -1)
-        parts = [shape[d] // known if p == -1 else p for p in parts]
+        parts = [shape[d] // nonzero("the product of the other sizes", known) if p == -1 else p for p in parts]
     return reshaped(t, (*shape[:d], *parts, *shape[d + 1:]))
 
 
@@ -175,6 +180,8 @@ def transpose(t: Torch, x: Node, a: int, b: int) -> TensorView:
 
 @view("permute(Tensor(a) self, int[] dims)")
 def permute(t: Torch, x: Node, dims: list[int]) -> TensorView:
+    if len(dims) != t.rank(x):
+        raise TypeFault(f"the order {dims} must name each of {t.rank(x)} dimensions once")
     return transposed(t, [t.dim(x, d) for d in dims])
 
 
@@ -202,7 +209,9 @@ def movedim(t: Torch, x: Node, source: int | list[int], destination: int | list[
     src = [t.dim(x, d) for d in ([source] if isinstance(source, int) else source)]
     dst = [t.dim(x, d) for d in ([destination] if isinstance(destination, int) else destination)]
     rest = iter(i for i in range(t.rank(x)) if i not in src)
-    place = dict(zip(dst, src, strict=True))
+    if len(set(src)) != len(src) or len(set(dst)) != len(dst):
+        raise TypeFault(f"the dimensions {source} and {destination} have repetitions")
+    place = dict(in_step("source and destination", dst, src))
     return transposed(t, [place[i] if i in place else next(rest) for i in range(t.rank(x))])
 
 
@@ -229,7 +238,7 @@ def expand_as(t: Torch, x: Node, other: Node) -> TensorView:
 def as_strided(t: Torch, x: Node, at: Strided | None, size: list[int], stride: list[int], offset: int | None) -> Decision:
     """Any elements of the storage, whatever the strides of the tensor are."""
     if len(size) != len(stride) or min((*size, *stride, offset or 0), default=0) < 0:
-        raise ValueError(f"as_strided of sizes {size}, strides {stride} and offset {offset}")
+        raise TypeFault(f"as_strided of sizes {size}, strides {stride} and offset {offset}")
     return Restrided(Strided(tuple(size), tuple(stride), offset if offset is not None or at is None else at.offset))
 
 

@@ -12,6 +12,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C64, C128, F32, F64, S64
 from irscope.lazy import Array, np
+from irscope.ops.faults import TypeFault
 
 # ---------------------------------------------------------------------- windows
 
@@ -75,13 +76,13 @@ def _centred(t: Torch, window: Node | None, length: int | None, n: int) -> Node 
     """The window in the middle of a frame of ``n``; without one, ones over ``length``."""
     length = n if length is None else length
     if not 0 < length <= n:
-        raise ValueError(f"win_length is {length}, and a frame has {n} elements (n_fft)")
+        raise TypeFault(f"win_length is {length}, and a frame has {n} elements (n_fft)")
     if window is None:
         if length == n:
             return None
         window = t.full((length,), 1, F32)
     if t.shape(window) != (length,):
-        raise ValueError(f"the window has the sizes {list(t.shape(window))}, and win_length is {length}")
+        raise TypeFault(f"the window has the sizes {list(t.shape(window))}, and win_length is {length}")
     left = (n - length) // 2
     return t.pad(window, t.array(0, t.dtype(window)), [left], [n - length - left])
 
@@ -92,13 +93,13 @@ def stft(t: Torch, x: Node, n: int, hop: int | None, length: int | None, window:
          as_complex: bool | None, align: bool | None) -> Node:
     """Frames of ``n`` elements, ``hop`` apart, times the window: [..., frequencies, frames]."""
     if align:
-        raise ValueError("stft with align_to_window is not supported: use win_length = n_fft, or center=True")
+        raise TypeFault("stft with align_to_window is not supported: use win_length = n_fft, or center=True")
     single = t.rank(x) == 1
     x = t.floating(t.unsqueeze(x, 0) if single else x)
     hop = n // 4 if hop is None else hop
     size = t.shape(x)[1]
     if not 0 < n <= size or hop < 1:
-        raise ValueError(f"stft of a signal of {size} elements in frames of {n}, {hop} apart")
+        raise TypeFault(f"stft of a signal of {size} elements in frames of {n}, {hop} apart")
     wide = _centred(t, window, length, n)
     frames = (size - n) // hop + 1
     at = t.add(t.scale(t.iota((frames, n), 0, S64), hop), t.iota((frames, n), 1, S64))
@@ -108,7 +109,7 @@ def stft(t: Torch, x: Node, n: int, hop: int | None, length: int | None, window:
     mode = BY_ROOT if normalized else NONE
     if t.dtype(y).is_complex:
         if onesided:
-            raise ValueError("stft of complex numbers has no half spectrum: onesided must be False")
+            raise TypeFault("stft of complex numbers has no half spectrum: onesided must be False")
         y = c2c(t, y, [2], mode, True)
     else:
         y = r2c(t, y, [2], mode, onesided is None or onesided)
@@ -147,16 +148,16 @@ def istft(t: Torch, x: Node, n: int, hop: int | None, win_length: int | None, wi
           onesided: bool | None, length: int | None, as_complex: bool) -> Node:
     """The signal whose frames have these spectra, by least squares: overlapping frames add up, divided by the squared windows."""
     if not t.dtype(x).is_complex:
-        raise ValueError("istft takes complex numbers: torch.view_as_complex makes them")
+        raise TypeFault("istft takes complex numbers: torch.view_as_complex makes them")
     single = t.rank(x) == 2
     x = t.swap(t.unsqueeze(x, 0) if single else x, 1, 2)
     win_length = n if win_length is None else win_length
     hop = win_length // 4 if hop is None else hop
-    _, count, found = t.shape(x)
+    _, count, found = t.shape_of(x, 3, 3)
     if onesided is None:
         onesided = found != n
     if found != (n // 2 + 1 if onesided else n):
-        raise ValueError(f"istft with n_fft={n} takes {n // 2 + 1 if onesided else n} frequencies, not {found}")
+        raise TypeFault(f"istft with n_fft={n} takes {n // 2 + 1 if onesided else n} frequencies, not {found}")
     wide = _centred(t, window, win_length, n)
     kind = F64 if t.dtype(x) is C128 else F32
     wide = t.full((n,), 1, kind) if wide is None else wide

@@ -5,11 +5,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 from irscope.formats.torchscript.abstract import Scalar, TensorView
+from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import operator, view
 from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import END, Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.ops.faults import TypeFault
 from irscope.source.budget import require_parts
 
 
@@ -55,6 +57,7 @@ def bounds(n: int, start: int | None, end: int | None) -> tuple[int, int]:
 @view("slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1)")
 def slice_(t: Torch, x: Node, dim: int, start: int | None, end: int | None, step: int) -> TensorView:
     d = t.dim(x, dim)
+    at_least(1, "the step of a slice", step)
     s, e = bounds(t.shape(x)[d], start, None if end is not None and end >= END // 2 else end)
     return piece(t, d, s, e, step)
 
@@ -65,7 +68,7 @@ def narrow(t: Torch, x: Node, dim: int, start: int, length: int) -> TensorView:
     n = t.shape(x)[d]
     first = start + n if start < 0 else start
     if length < 0 or not 0 <= first <= first + length <= n:
-        raise ValueError(f"{length} elements from {start} on are out of range for dimension {dim} of {list(t.shape(x))}")
+        raise TypeFault(f"{length} elements from {start} on are out of range for dimension {dim} of {list(t.shape(x))}")
     return piece(t, d, first, first + length)
 
 
@@ -88,7 +91,7 @@ def select(t: Torch, x: Node, dim: int, index: int | Scalar) -> TensorView:
     if isinstance(index, Scalar):
         return _moving(t, d, wrapped_place(t, index.node, n))
     if not -n <= index < n:
-        raise ValueError(f"index {index} is out of range for dimension {dim} of {list(t.shape(x))}")
+        raise TypeFault(f"index {index} is out of range for dimension {dim} of {list(t.shape(x))}")
     index %= n
     return piece(t, d, index, index + 1, drop=True)
 
@@ -127,9 +130,9 @@ def unbind(t: Torch, x: Node, dim: int) -> list[TensorView]:
 
 
 def even_lengths(n: int, size: int) -> list[int]:
-    """The lengths of the pieces when ``n`` elements are split by ``size``. Raises BudgetExceeded for too many, ValueError for size 0."""
+    """The lengths of the pieces when ``n`` elements are split by ``size``. Raises BudgetExceeded for too many, TypeFault for size 0."""
     if size < 1:
-        raise ValueError(f"pieces of {size} elements")
+        raise TypeFault(f"pieces of {size} elements")
     require_parts(-(-n // size))
     return [min(size, n - at) for at in range(0, n, size)] or [0]
 
@@ -138,6 +141,7 @@ def cut(t: Torch, d: int, lengths: list[int]) -> list[TensorView]:
     """Consecutive pieces of the given lengths."""
     out, at = [], 0
     for n in lengths:
+        at_least(0, "the length of a piece", n)
         out.append(piece(t, d, at, at + n))
         at += n
     return out
@@ -147,7 +151,7 @@ def cut(t: Torch, d: int, lengths: list[int]) -> list[TensorView]:
 def chunk(t: Torch, x: Node, chunks: int, dim: int) -> list[TensorView]:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
-    return cut(t, d, even_lengths(n, max(1, -(-n // chunks))))
+    return cut(t, d, even_lengths(n, max(1, -(-n // at_least(1, "chunks", chunks)))))
 
 
 @view("split.Tensor(Tensor(a -> *) self, int split_size, int dim=0)", "unsafe_split.Tensor(Tensor self, int split_size, int dim=0)")
@@ -160,6 +164,8 @@ def split(t: Torch, x: Node, size: int, dim: int) -> list[TensorView]:
       "split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0)",
       "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0)")
 def split_with_sizes(t: Torch, x: Node, parts: list[int], dim: int) -> list[TensorView]:
+    if sum(parts) != t.shape_of(x, 1)[t.dim(x, dim)]:
+        raise TypeFault(f"pieces of {parts} elements are not the {t.shape(x)[t.dim(x, dim)]} of dimension {dim}")
     return cut(t, t.dim(x, dim), parts)
 
 
@@ -194,7 +200,7 @@ def unfold(t: Torch, x: Node, dimension: int, size: int, step: int) -> TensorVie
     d, last = t.dim(x, dimension), t.rank(x)
     length = t.shape(x)[d] if last else 1
     if not 0 <= size <= length or step < 1:
-        raise ValueError(f"windows of {size} every {step} along {length} elements")
+        raise TypeFault(f"windows of {size} every {step} along {length} elements")
     n = (length - size) // step + 1
     require_parts(size)
 

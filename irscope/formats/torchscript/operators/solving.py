@@ -11,6 +11,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import NO_ATTRS, Node, TupleType
 from irscope.graph.dtypes import S32, S64
 from irscope.ops.counted_loops import repeat
+from irscope.ops.faults import TypeFault
 from irscope.ops.tensors import Tensors
 
 
@@ -31,9 +32,9 @@ def batched(t: Torch, a: Node, b: Node) -> tuple[Node, Node]:
 
 
 def square(t: Torch, a: Node) -> int:
-    """The size of square matrices; ValueError for others."""
+    """The size of square matrices; TypeFault for others."""
     if t.rank(a) < 2 or t.shape(a)[-1] != t.shape(a)[-2]:
-        raise ValueError(f"expected square matrices, got {t.type(a)}")
+        raise TypeFault(f"expected square matrices, got {t.type(a)}")
     return t.shape(a)[-1]
 
 
@@ -107,7 +108,7 @@ def cholesky_inverse(t: Torch, factor: Node, upper: bool) -> Node:
 
 def lu(t: Torch, a: Node) -> tuple[Node, Node, Node]:
     """L and U in one matrix, LAPACK's pivots (from 1), and the first step without a pivot (0: none)."""
-    lead, steps = t.shape(a)[:-2], min(t.shape(a)[-2:])
+    lead, steps = t.shape_of(a, 2)[:-2], min(t.shape(a)[-2:])
     if 0 in t.shape(a):
         return a, t.full((*lead, steps), 0, S32), t.full(lead, 0, S32)
     factors, pivots, info = library(t, "lu", [a])
@@ -116,7 +117,7 @@ def lu(t: Torch, a: Node) -> tuple[Node, Node, Node]:
 
 def permutation(t: Torch, pivots: Node, rows: int) -> Node:
     """s64[..., rows]: which row of the matrix each row of the factors is, from the exchanges in their order."""
-    *lead, steps = t.shape(pivots)
+    *lead, steps = t.shape_of(pivots, 1)
     start = t.iota((*lead, rows), len(lead), S64)
     if prod(t.shape(start)) == 0 or steps == 0:
         return start
@@ -164,13 +165,13 @@ def lu_factor(t: Torch, a: Node, pivot: bool) -> tuple[Node, Node]:
           "_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True)")
 def lu_factor_ex(t: Torch, a: Node, pivot: bool, check: bool) -> tuple[Node, Node, Node]:
     if not pivot:
-        raise ValueError("LU without pivots is not supported; nor is it by torch on a CPU")
+        raise TypeFault("LU without pivots is not supported; nor is it by torch on a CPU")
     return lu(t, a)
 
 
 def _unpacked(t: Torch, factors: Node, pivots: Node) -> tuple[Node, Node, Node]:
     """P, L and U with a = P L U."""
-    *lead, rows, columns = t.shape(factors)
+    *lead, rows, columns = t.shape_of(factors, 2)
     steps = min(rows, columns)
     order = permutation(t, pivots, rows)
     shape = (*lead, rows, rows)
@@ -211,7 +212,7 @@ def solve(t: Torch, a: Node, b: Node, left: bool) -> Node:
     square(t, a)
     vector = t.rank(b) == 1 or (t.rank(b) == t.rank(a) - 1 and t.shape(b) == t.shape(a)[:-1])
     if vector and not left:
-        raise ValueError("x a = b is solved for matrices b, not for vectors")
+        raise TypeFault("x a = b is solved for matrices b, not for vectors")
     if not left:
         return t.swap(solve(t, t.swap(a, -2, -1), t.swap(b, -2, -1), True), -2, -1)
     factors, pivots, _ = lu(t, a)

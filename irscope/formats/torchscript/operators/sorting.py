@@ -7,6 +7,7 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.ops.faults import TypeFault
 
 
 def ordered(t: Torch, x: Node, dim: int, descending: bool) -> tuple[Node, Node]:
@@ -94,6 +95,8 @@ def _with_nan(t: Torch, x: Node, value: Node, dims: list[int], keep: bool) -> No
 
 @operator("quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")")
 def quantile(t: Torch, x: Node, q: float, dim: int | None, keep: bool, interpolation: str) -> Node:
+    if not 0 <= q <= 1:
+        raise TypeFault(f"a quantile is between 0 and 1, not {q}")
     if dim is None:
         x, dim = t.reshape(x, (prod(t.shape(x)),)), 0
     d = t.dim(x, dim) if t.rank(x) else 0

@@ -4,11 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import factorial, inf, log, pi, sqrt
 
+from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.unary import erfc
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C128, F32, F64, S16, S32, S64
+from irscope.ops.faults import TypeFault
 
 LARGEST_FACTORIAL = 170
 """171! is infinite in float64."""
@@ -119,7 +121,7 @@ def hurwitz(t: Torch, s: Node, q: Node) -> Node:
 
 @operator("polygamma(int n, Tensor self)", "special_polygamma(int n, Tensor self)")
 def polygamma(t: Torch, n: int, x: Node) -> Node:
-    if n == 0:
+    if at_least(0, "n", n) == 0:
         return digamma(t, x)
     scale = float(factorial(n)) if n <= LARGEST_FACTORIAL else inf
     return in_double(t, x, lambda v: t.scale(hurwitz(t, t.like(v, n + 1), v), scale if n % 2 else -scale))
@@ -325,6 +327,8 @@ def isneginf(t: Torch, x: Node) -> Node:
 def nextafter(t: Torch, x: Node, y: Node) -> Node:
     """The next number of the type in the direction of ``y``."""
     x, y = t.together(*t.promote(x, y))
+    if not t.dtype(x).is_float or t.dtype(x).bits not in (16, 32, 64):
+        raise TypeFault(f"the next number of {t.dtype(x)} is not supported")
     kind = {16: S16, 32: S32, 64: S64}[t.dtype(x).bits]
     pattern = t.bitcast_convert(x, kind)
     away = t.compare("EQ", t.compare("GT", y, x), t.compare("GT", x, t.like(x, 0)))

@@ -8,6 +8,7 @@ from irscope.formats.torchscript.operators.sorting import ordered
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.ops.faults import TypeFault
 
 MOST_COLUMNS = 256
 """Rows are put in order by one stable sort for each column."""
@@ -63,7 +64,7 @@ def _along(t: Torch, x: Node, dim: int, in_order: bool) -> tuple[Node, Node, Nod
     order = None
     if in_order:
         if k > MOST_COLUMNS:
-            raise ValueError(f"unique of slices of {k} elements is not supported (up to {MOST_COLUMNS})")
+            raise TypeFault(f"unique of slices of {k} elements is not supported (up to {MOST_COLUMNS})")
         order = t.iota((n,), 0, S64)
         for c in reversed(range(k)):
             key = t.take(t.reshape(t.slice_dim(rows, 1, c, c + 1), (n,)), order, 0)

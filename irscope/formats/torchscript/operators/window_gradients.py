@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from irscope.formats.sampling import product_along
+from irscope.formats.torchscript.checked import at_least, real
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.indexing import scattered
 from irscope.formats.torchscript.operators.interpolation import NAMES, Interpolation, band, mirror, nearest
@@ -15,6 +16,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.lazy import np
 from irscope.ops.attrs import Window
+from irscope.ops.faults import TypeFault
 
 # ---------------------------------------------------------------------- pooling
 
@@ -22,8 +24,10 @@ from irscope.ops.attrs import Window
 def avg_pool_gradient(t: Torch, grad: Node, x: Node, pool: PoolWindow, count_padding: bool, divisor: int | None) -> Node:
     """Each window's gradient, divided as its sum was, at all elements of the window."""
     g, shape, n = widened(t, grad), t.shape(x), pool.n
+    if t.rank(g) != len(shape):
+        raise TypeFault(f"the gradient has {t.rank(g)} dimensions, and the tensor {len(shape)}")
     g = t.div(g, divisors(t, g, shape, pool, count_padding, divisor))
-    lead = len(shape) - n
+    lead = len(t.shape_of(x, n)) - n
     low, high, interior = [0] * lead, [0] * lead, [0] * lead
     for size, count, k, s, p in zip(shape[lead:], t.shape(g)[lead:], pool.kernel, pool.stride, pool.padding, strict=True):
         low.append(k - 1 - p)
@@ -45,8 +49,8 @@ def _average(n: int) -> None:
               *([f"adaptive_avg_pool{n}d_backward(Tensor grad_output, Tensor self)"] if n == 3 else []))
     def adaptive(t: Torch, grad: Node, x: Node) -> Node:
         g = widened(t, grad)
-        for d in range(t.rank(x) - n, t.rank(x)):
-            have, want = t.shape(x)[d], t.shape(g)[d]
+        for d in range(len(t.shape_of(x, n)) - n, t.rank(x)):
+            have, want = at_least(1, "a size", t.shape(x)[d]), t.shape(g)[d]
             matrix = np.zeros((want, have))
             for o in range(want):
                 low, high = o * have // want, -(-(o + 1) * have // want)
@@ -109,9 +113,11 @@ def _padding(kind: str, mode: str, n: int) -> None:
     @operator(f"{kind}_pad{n}d_backward(Tensor grad_output, Tensor self, int[{2 * n}] padding)")
     def backward(t: Torch, grad: Node, x: Node, pads: list[int]) -> Node:
         g = widened(t, grad)
+        if len(pads) != 2 * n:
+            raise TypeFault(f"it takes {2 * n} sizes of padding, not {len(pads)}")
         for i in range(n):
-            d = t.rank(x) - 1 - i
-            size, (low, high) = t.shape(x)[d], pads[2 * i:2 * i + 2]
+            d = len(t.shape_of(x, n)) - 1 - i
+            size, (low, high) = at_least(1, "a size", t.shape(x)[d]), pads[2 * i:2 * i + 2]
             if low or high:
                 g = _along(t, g, d, _picking(mirror(size, low, high, mode), size))
         return t.convert(g, t.dtype(x))
@@ -132,9 +138,10 @@ def _resized(name: str, mode: str, n: int) -> None:
     @operator(f"{prefix}{plain}{n}d{tail}_backward(Tensor grad_output, int[{n}] output_size, int[{n + 2}] input_size, {flag}{each})")
     def backward(t: Torch, grad: Node, made: list[int], size: list[int], *rest: Any) -> Node:
         corners, factors = (rest[0], rest[1:]) if align else (False, rest)
+        real("factors", *(factor for factor in factors if factor is not None))
         g = widened(t, grad)
         for i in range(n):
-            d, have, want = 2 + i, size[2 + i], made[i]
+            d, have, want = 2 + i, at_least(1, "an input's size", size[2 + i]), at_least(1, "a result's size", made[i])
             if mode in ("nearest", "exact"):
                 matrix = _picking(nearest(have, want, mode == "exact", factors[i]), have)
             else:

@@ -1,0 +1,70 @@
+"""Sizes and lists of numbers as operators read them: an element that is not there is a fault of the program, reported as one."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isfinite
+from typing import Any, SupportsIndex, overload
+
+from irscope.ops.faults import TypeFault
+
+
+class Sizes(tuple[int, ...]):
+    """The sizes of a tensor. Raises TypeFault for a dimension that the tensor does not have."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[int, ...]: ...
+    def __getitem__(self, at: Any) -> Any:
+        try:
+            return super().__getitem__(at)
+        except IndexError:
+            raise TypeFault(f"it takes a tensor with a dimension {at}, not one of the sizes {list(self)}") from None
+
+    def index(self, size: Any, *bounds: SupportsIndex) -> int:
+        if size not in self:
+            raise TypeFault(f"it takes a tensor with a dimension of size {size}, not one of the sizes {list(self)}")
+        return super().index(size, *bounds)
+
+
+class Items(list[Any]):
+    """The list that an operator takes. Raises TypeFault for an element that it does not have."""
+
+    __slots__ = ()
+
+    def __getitem__(self, at: Any) -> Any:
+        try:
+            return super().__getitem__(at)
+        except IndexError:
+            raise TypeFault(f"it takes a list with an element {at}, not one of {len(self)}") from None
+
+
+def in_step(what: str, *rows: Iterable[Any]) -> zip[tuple[Any, ...]]:
+    """The lists, element by element. Raises TypeFault where their lengths differ; ``what`` is their name in the message."""
+    lists = [list(row) for row in rows]
+    if len({len(row) for row in lists}) > 1:
+        raise TypeFault(f"{what} must have equal lengths, not {', '.join(str(len(row)) for row in lists)}")
+    return zip(*lists, strict=True)
+
+
+def nonzero(what: str, value: Any) -> Any:
+    """The number. Raises TypeFault for zero, by which an operator divides; ``what`` is its name in the message."""
+    if value == 0:
+        raise TypeFault(f"{what} must not be 0")
+    return value
+
+
+def at_least(least: int, what: str, value: int) -> int:
+    """The number. Raises TypeFault where it is less; ``what`` is its name in the message."""
+    if value < least:
+        raise TypeFault(f"{what} must be at least {least}, not {value}")
+    return value
+
+
+def real(what: str, *values: Any) -> None:
+    """Raise TypeFault for a number that is complex, infinite or NaN, or depends on data; ``what`` is the name of the numbers."""
+    for value in values:
+        if not isinstance(value, int | float) or not isfinite(value):
+            raise TypeFault(f"{what} must be finite real numbers, not {value}")
