@@ -1,7 +1,7 @@
 """What a start from the compilation cache costs: CPU time of whole commands, with an empty cache and with a filled one.
 
     python benchmarks/warm_start.py resnet50=model.hlo,weights=w.npz,inputs=x.npz mlp=mlp.hlo --rounds 5
-    python benchmarks/warm_start.py mlp=mlp.hlo --package /path/to/another/checkout      (another version, for comparison)
+    python benchmarks/warm_start.py mlp=mlp.hlo --before /path/to/an/earlier/checkout      (in turn with it)
 
 Each row is ``compile-and-run FILE --threads 1`` in a process of its own: Python's start, imports, the run and the writing of the results
 included. Cold is one run with an empty cache, warm the smallest of ``--rounds`` runs after it; both are user and system time of the
@@ -75,20 +75,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="+", metavar="NAME=FILE[,OPTION=VALUE]", type=Case.of)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--package", type=Path, default=HERE, help="the checkout to measure")
+    parser.add_argument("--before", type=Path, help="another checkout, measured in turn; it gets no --cache-weights")
     parser.add_argument("--plain", action="store_true", help="without --cache-weights")
     args = parser.parse_args()
-    args.package = args.package.resolve()
-    cpu_of(["-m", "irscope", "--version"], args.package, Path(os.devnull))
-    floor = min(cpu_of(["-c", FLOOR], args.package, Path(os.devnull)) for _ in range(args.rounds))
+    extra = [] if args.plain else ["--cache-weights"]
+    versions = [(HERE, extra)] if args.before is None else [(HERE, extra), (args.before.resolve(), [])]
+    for package, _ in versions:
+        cpu_of(["-m", "irscope", "--version"], package, Path(os.devnull))
+    floor = min(cpu_of(["-c", FLOOR], HERE, Path(os.devnull)) for _ in range(args.rounds))
     print(f"floor: {floor:.3f} s\n")
-    print("| program | cold, CPU s | warm, CPU s | warm / cold | warm above the floor, CPU s |\n|---|---|---|---|---|")
+    print("| program" + " | cold, CPU s | warm, CPU s | warm / cold" * len(versions) + " |\n|" + "---|" * (1 + 3 * len(versions)))
     all_equal = True
     for case in args.cases:
-        cold, warm, equal = measured(case, args.package, args.rounds, [] if args.plain else ["--cache-weights"])
-        all_equal = all_equal and equal
-        fault = "" if equal else " RESULTS DIFFER"
-        print(f"| {case.name} | {cold:.2f} | {warm:.2f} | {warm / cold:.2f} | {warm - floor:.2f} |{fault}", flush=True)
+        cells = []
+        for package, more in versions:
+            cold, warm, equal = measured(case, package, args.rounds, more)
+            all_equal = all_equal and equal
+            cells += [f"{cold:.2f}", f"{warm:.2f}", f"{warm / cold:.2f}{'' if equal else ' RESULTS DIFFER'}"]
+        print(f"| {' | '.join([case.name, *cells])} |", flush=True)
     return 0 if all_equal else 1
 
 

@@ -105,6 +105,7 @@ CATCHES: dict[str, tuple[int, str]] = {
     "backends/executable.py": (1, "arrays of other libraries"),
     "backends/opening.py": (1, "arrays from a file"),
     "backends/pool.py": (1, "what Linux alone has"),
+    "backends/program_file.py": (1, "a file of the cache, whose header is JSON of any form"),
     "fleet/pool.py": (1, "what Linux alone has"),
     "formats/onnx/isolation.py": (2, "the onnx package, in a process of its own"),
     "formats/relay/metadata.py": (1, "JSON and arrays in a text"),

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from irscope.api.capturing import CaptureResult, capture
     from irscope.api.checking import CheckResult, check
     from irscope.api.comparing import DiffResult, diff
-    from irscope.api.compiling import CompileOptions, compile, scalar_loops
+    from irscope.api.compiled_model import scalar_loops
+    from irscope.api.compiling import CompileOptions, compile
     from irscope.api.counting import StatsResult, stats
     from irscope.api.emitting import emit, write_library
     from irscope.api.environment import machine
@@ -44,7 +45,8 @@ LAZY = {
         "capturing": "CaptureResult capture",
         "checking": "CheckResult check",
         "comparing": "DiffResult diff",
-        "compiling": "CompileOptions compile scalar_loops",
+        "compiled_model": "scalar_loops",
+        "compiling": "CompileOptions compile",
         "counting": "StatsResult stats",
         "emitting": "emit write_library",
         "explaining": "Explanation explain explain_all",

@@ -21,7 +21,8 @@ from irscope.backends.arguments import fitted
 from irscope.backends.cache import refusal
 from irscope.backends.comparison import ResultComparison, compare_all
 from irscope.backends.executable import Port
-from irscope.backends.model import Model, compile_module, compiled_program, ports_of
+from irscope.backends.loaded_model import Model
+from irscope.backends.model import compile_module, compiled_program, ports_of
 from irscope.backends.tuning import Tuning
 from irscope.backends.varying import reference_results
 from irscope.lazy import Array
@@ -39,7 +40,7 @@ def run(what: Source, options: RunOptions, given: Files, store: ProgramStore | N
     noting = NoteRecorder(watch)
     ready = prepared(what, options, given, noting)
     load_s = time.perf_counter() - began
-    result = _by_reference(options, ready, watch) if options.engine == "reference" else _by_llvm(options, ready, store, noting)
+    result = _once(options, ready, store, noting)
     result.paths = _result_paths(ready, len(result.outputs))
     result.load_s, result.devices, result.drawn = load_s, Prepared.of(ready.module).partitions, ready.arrays.drawn_names
     if options.check and options.engine != "reference":
@@ -51,11 +52,15 @@ def run(what: Source, options: RunOptions, given: Files, store: ProgramStore | N
         other = options.expect_from
 
         def ran(own: RunOptions, shared: Mapping[str, Array]) -> Ran:
-            second = prepared(other, own, Files(shared, given.weights, given.constants, given.opened), watch)
-            made = _by_reference(own, second, watch) if own.engine == "reference" else _by_llvm(own, second, None, NoteRecorder(watch))
-            return Ran(second.module, second.arrays, made.outputs)
+            theirs = prepared(other, own, Files(shared, given.weights, given.constants, given.opened), watch)
+            return Ran(theirs.module, theirs.arrays, _once(own, theirs, None, NoteRecorder(watch)).outputs)
         result.comparisons += compare_with_dump(options, Ran(ready.module, ready.arrays, result.outputs), ran, watch)
     return result
+
+
+def _once(options: RunOptions, ready: Preparation, store: ProgramStore | None, watch: NoteRecorder) -> RunResult:
+    """Run a module by the engine of the options."""
+    return _by_reference(options, ready, watch) if options.engine == "reference" else _by_llvm(options, ready, store, watch)
 
 
 def _by_llvm(options: RunOptions, ready: Preparation, store: ProgramStore | None, watch: NoteRecorder) -> RunResult:

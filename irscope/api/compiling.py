@@ -1,21 +1,24 @@
-"""Compilation to native code that Python can call: ``irscope.compile``, and the kernels that are not vectorised."""
+"""Compilation to native code that Python can call: ``irscope.compile``. The program comes from the cache where it is there."""
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from irscope.api.loading import Source, read_source
-from irscope.backends.model import Model, compile_named, primitive
-from irscope.backends.opening import Bindings
+from irscope.api.array_files import Files
+from irscope.api.options import RunOptions
+from irscope.api.stored_programs import ProgramStore
+from irscope.backends.loaded_model import Model
 from irscope.backends.pool import available_threads
-from irscope.backends.tuning import Tuning
-from irscope.expand.specialise import has_open_sizes
-from irscope.graph import Module
-from irscope.lazy import Array
-from irscope.lower.lowering import lower
-from irscope.lower.options import Options
-from irscope.lower.scalar_loops import scalar_loops as found_in
-from irscope.source import UserError
+from irscope.lazy import Array, LazyModule
+
+if TYPE_CHECKING:
+    from irscope.api import compiled_model
+    from irscope.api.loading import Source
+    from irscope.backends import varying
+else:
+    compiled_model = LazyModule("irscope.api.compiled_model")
+    varying = LazyModule("irscope.backends.varying")
 
 
 class CompileOptions(TypedDict, total=False):
@@ -24,7 +27,8 @@ class CompileOptions(TypedDict, total=False):
     ``weights`` (by input name or ``argN``) are fixed: they may be packed and folded, and are no longer inputs. ``shapes`` and
     ``dtypes`` bind what the text leaves open, ``constants`` are values that it elides. ``threads`` is the number of threads (None:
     the cores that this process may use), ``precision`` is exact, default or fast, ``cpu`` the processor (empty: this machine's).
-    ``autotune`` measures schedules and keeps the fastest, which takes a while the first time.
+    ``autotune`` measures schedules and keeps the fastest, which takes a while the first time. ``cache_weights`` keeps packed weights of
+    any size in the cache.
     """
 
     weights: Mapping[str, Array] | None
@@ -35,6 +39,7 @@ class CompileOptions(TypedDict, total=False):
     precision: str
     cpu: str
     autotune: bool
+    cache_weights: bool
 
 
 def compile(what: Source, **options: Unpack[CompileOptions]) -> Model:
@@ -48,23 +53,17 @@ def compile(what: Source, **options: Unpack[CompileOptions]) -> Model:
     >>> model(np.arange(3, dtype=np.float32))[0].tolist()
     [-0.0, -1.0, -2.0]
     """
-    lowering = Options(threads=options.get("threads") or available_threads(), precision=options.get("precision", "default"))
-    cpu = options.get("cpu", "")
-    tuner = Tuning(lowering.threads, cpu) if options.get("autotune") else None
-    given = Bindings(weights=options.get("weights") or {}, constants=options.get("constants") or {}, shapes=options.get("shapes") or {},
-                     dtypes=options.get("dtypes") or {})
-    return compile_named(read_source(what), given, lowering, cpu, tuner)
-
-
-def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]:
-    """The kernels that are compiled to scalar code: name, the user's nodes, steps, and whether the trip count depends on data.
-
-    Empty if the module cannot be compiled (open shapes, operators that do not run here): ``compile-and-run`` says why.
-    """
-    if has_open_sizes(module):
-        return []
-    try:
-        program = lower(primitive(module), Options())
-    except UserError:
-        return []
-    return [(loop.kernel, loop.nodes, loop.steps, loop.waits) for loop in found_in(program)]
+    began = time.perf_counter()
+    request = RunOptions(shapes=options.get("shapes") or {}, dtypes=options.get("dtypes") or {}, cpu=options.get("cpu", ""),
+                         threads=options.get("threads") or available_threads(), precision=options.get("precision", "default"),
+                         autotune=options.get("autotune", False), cache_weights=options.get("cache_weights", False))
+    given = Files({}, options.get("weights") or {}, options.get("constants") or {})
+    store = ProgramStore.of(what, request, given, "compile")
+    found = store.find() if store is not None else None
+    if found is None:
+        return compiled_model.compiled(what, request, given, store)
+    program = found.compiled
+    plain = program.loaded(request.threads or 1)
+    executable = plain if program.varying is None else varying.executable_of(plain, program.varying)
+    return Model(program.program.name, executable, len(program.program.launches()), found.facts.flops, time.perf_counter() - began,
+                 lambda: compiled_model.lowered_model(what, request, given), from_cache=True)

@@ -17,7 +17,8 @@ from irscope.backends.c_header import MARK, c_header
 from irscope.backends.compile import units
 from irscope.backends.linking import linker_of, shared_library
 from irscope.backends.llvm_compile import annotated_assembly
-from irscope.backends.model import LoweredModel, lowered, ports_of
+from irscope.backends.loaded_model import LoweredModel
+from irscope.backends.model import lowered, ports_of
 from irscope.backends.standalone import Library
 from irscope.backends.stopping import may_take_long
 from irscope.backends.targets import Machine
@@ -32,9 +33,9 @@ LIBRARIES = ("asm", "obj", "so")
 """The stages that are a library for C: with the constants and the entry point, and for one thread."""
 
 
-def emit(what: Source, stage: str, options: RunOptions | None = None, *, kernel: str = "", watch: Watcher = SILENT) -> str | bytes:
+def emit(what: Source, stage: str, options: RunOptions | None = None, *, watch: Watcher = SILENT) -> str | bytes:
     """A stage of the compiler: ``loops``, ``llvm`` and ``asm`` are texts, ``obj`` and ``so`` are bytes. The last three are a library for C,
-    with the constants of the program inside; :func:`write_library` also writes its header. ``kernel`` names one kernel, whose text alone is
+    with the constants of the program inside; :func:`write_library` also writes its header. Of ``options.kernel`` only its text is
     returned: as assembly that of a run, with LLVM's comments.
 
     ``options.target`` names another machine (an LLVM triple). Raises :class:`irscope.UserError` as :func:`irscope.run` does, and
@@ -46,11 +47,11 @@ def emit(what: Source, stage: str, options: RunOptions | None = None, *, kernel:
     """
     if stage not in ("loops", "llvm", *LIBRARIES):
         raise UserError(f"there is no stage {stage!r}", "the stages are loops, llvm, asm, obj and so")
-    if kernel and stage in ("obj", "so"):
-        raise UserError(f"a library ({stage}) has all kernels of its program", "--emit loops, llvm or asm prints one")
-    emitted = _lowered(what, "llvm" if kernel and stage == "asm" else stage, options or RunOptions(), watch)
-    if kernel:
-        return _of_kernel(emitted, stage, kernel)
+    options = options or RunOptions()
+    _refuse_one_kernel(options, stage)
+    emitted = _lowered(what, "llvm" if options.kernel and stage == "asm" else stage, options, watch)
+    if options.kernel:
+        return _of_kernel(emitted, stage, options.kernel)
     if stage in LIBRARIES:
         return _library(emitted, stage)[0]
     program = emitted.model.program
@@ -59,6 +60,12 @@ def emit(what: Source, stage: str, options: RunOptions | None = None, *, kernel:
         return print_program(program, lambda kernel: _lines_of(emitted.module, [nodes[n] for n in kernel.origin if n in nodes]))
     texts, _ = units(program, emitted.machine)
     return "\n".join(f"; {unit.name}: {unit.kernel.name if unit.kernel else 'main'}\n{unit.text}" for unit in texts)
+
+
+def _refuse_one_kernel(options: RunOptions, stage: str) -> None:
+    """Raise UserError where a library of one kernel is requested."""
+    if options.kernel and stage in ("obj", "so"):
+        raise UserError(f"a library ({stage}) has all kernels of its program", "--emit loops, llvm or asm prints one")
 
 
 def _of_kernel(emitted: _Emitted, stage: str, name: str) -> str:
@@ -92,6 +99,7 @@ def write_library(what: Source, stage: str, path: str, options: RunOptions | Non
     if stage not in ("obj", "so"):
         raise UserError(f"{stage!r} is no kind of library", "the kinds are obj and so")
     options = options or RunOptions()
+    _refuse_one_kernel(options, stage)
     header = "" if is_written_through(path) else str(Path(path).with_suffix(".h"))
     if header:
         _refuse_to_replace(header, path)

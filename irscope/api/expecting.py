@@ -39,7 +39,8 @@ def compare_with_dump(options: RunOptions, one: Ran, run: Callable[[RunOptions, 
     assert name is not None
     if options.partitions > 1:
         raise UserError("--expect-from compares the programs of one device", "leave out --partitions")
-    own = replace(options, inputs=(), expect=None, expect_from=None, check=False, bench=False, profile=False, save_outputs=None, autotune=False, source_format=None)
+    own = replace(options, inputs=(), expect=None, check=False, bench=False, profile=False, save_outputs=None, autotune=False,
+                  source_format=None)
     try:
         other = run(own, _shared(options, one, watch))
     except UserError as error:

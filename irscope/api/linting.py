@@ -33,12 +33,12 @@ from irscope.source.files import read_bytes
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
-    from irscope.api import compiling
+    from irscope.api import compiled_model
     from irscope.fleet import out_of_memory, peak_buffers
     from irscope.fusion.logs import verdicts as logs
     from irscope.lint import audits as tables
 else:
-    compiling = LazyModule("irscope.api.compiling")
+    compiled_model = LazyModule("irscope.api.compiled_model")
     logs, tables = LazyModule("irscope.fusion.logs.verdicts"), LazyModule("irscope.lint.audits")
     out_of_memory, peak_buffers = LazyModule("irscope.fleet.out_of_memory"), LazyModule("irscope.fleet.peak_buffers")
 
@@ -168,7 +168,7 @@ def session_of(options: LintOptions) -> Session:
 
 def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]:
     """As :func:`irscope.api.scalar_loops`; the compiler is imported when a rule needs it."""
-    return compiling.scalar_loops(module)
+    return compiled_model.scalar_loops(module)
 
 
 def read_bound(what: Source, options: InputOptions) -> Reading:

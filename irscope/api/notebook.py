@@ -9,7 +9,7 @@ from irscope.api.linting import LintResult
 from irscope.api.optimising import OptResult
 from irscope.api.options import ShowOptions, View
 from irscope.api.showing import ShowResult, show
-from irscope.backends.model import Model
+from irscope.backends.loaded_model import Model
 from irscope.graph import Dialect, Graph, Module, Reading
 from irscope.graph.walk import callees_first_of
 from irscope.render.units import flops, plural
@@ -91,7 +91,7 @@ def _cells(values: Iterable[object]) -> str:
 
 def _described(model: Model) -> str:
     """Inputs, outputs and kernels of a compiled module."""
-    head = f"{model.module.name}: {plural(model.kernels, 'kernel')}, {flops(model.flops)}, compiled in {model.compile_s:.2f} s"
+    head = f"{model.name}: {plural(model.kernels, 'kernel')}, {flops(model.flops)}, compiled in {model.compile_s:.2f} s"
     ports = [f"{kind:<7} {port.name}  {port.dtype}[{','.join(map(str, port.shape))}]"
              for kind, ports in (("input", model.inputs), ("output", model.outputs)) for port in ports]
     return "\n".join([head, *ports])

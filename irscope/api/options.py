@@ -288,6 +288,7 @@ class RunOptions(InputOptions):
     bench_seconds: float = option(1.0, "How long to time it, in seconds.", above=0)
     warmup: int = option(3, "Runs before timing starts.", least=0)
     runs: int | None = option(None, "Time exactly N runs.", least=1)
+    kernel: str = option("", "With --emit loops, llvm or asm: only this kernel.", metavar="NAME")
     profile: bool = option(False, "Time each kernel inside a call, and show what its machine code does.")
     peak: str = option("measured", "With --profile: the peak of the roofline, measured here or from a table of families of processors.",
                        choices=("measured", "table"))

@@ -7,12 +7,14 @@ from typing import Any
 
 from irscope.api.options import RunOptions
 from irscope.backends import llvm_compile
-from irscope.backends.model import Model
-from irscope.backends.peaks import Peak, measured_peak, table_peak
+from irscope.backends.loaded_model import Model
+from irscope.backends.peaks import Level, Peak, measured_peak, table_peak
 from irscope.backends.profiling import CallProfile, KernelTime, Ports, profiled
 from irscope.backends.varying import VaryingExecutable, padded
 from irscope.lazy import Array
+from irscope.render.units import bytes_, count, micros, percent, plural
 
+HEADINGS = ("kernel", "runs", "time", "share", "GFLOP/s", "GB/s", "of roofline")
 DIGITS = 6
 """Significant decimals of numbers in json."""
 
@@ -53,6 +55,24 @@ class Profile:
         """How fast a kernel runs."""
         return Rates.of(row, self.peak)
 
+    def as_text(self) -> str:
+        """A row for each kernel, a line on the code of each, the parts of the call, and the peak; ``?`` is unknown."""
+        call, peak = self.call, self.peak
+        waited = f", in which {plural(call.threads, 'thread')} waited {micros(call.idle_us)} in all" if call.threads > 1 else ""
+        code = [f"{row.name}: {row.code}" for row in call.kernels if row.code is not None]
+        return "\n".join([
+            "", *aligned([HEADINGS, *map(self._cells, call.kernels)]), "", *code, *[""] * bool(code),
+            f"{'call':<10}{micros(call.total_us)}: checks {micros(call.checks_us)}, launch {micros(call.launch_us)}, kernels "
+            f"{micros(call.kernels_us)}{waited}; the fastest of {count(call.calls)}",
+            f"{'peak':<10}{peak.gflops:.0f} GFLOP/s, {', '.join(map(_level, peak.levels))} on {plural(peak.threads, 'thread')} "
+            f"({peak.source})"])
+
+    def _cells(self, row: KernelTime) -> list[str]:
+        rates = self.rates(row)
+        roofline = "?" if rates.roofline_share is None else f"{percent(rates.roofline_share)} {rates.bound}"
+        share = percent(row.us / self.call.total_us)
+        return [row.name, str(row.runs), micros(row.us), share, _rate(rates.gflops), _rate(rates.gbs), roofline]
+
     def as_json(self) -> dict[str, Any]:
         """The key ``profile`` of the json of a run."""
         call, peak = self.call, self.peak
@@ -76,6 +96,20 @@ class Profile:
                 "loads_per_fma": None if code.loads_per_fma is None else round(code.loads_per_fma, 3)},
             "schedule": dict(row.kernel.schedule) if row.kernel is not None else {},
         }
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of a table as lines: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+
+
+def _rate(rate: float | None) -> str:
+    return "?" if rate is None else f"{rate:.1f}"
+
+
+def _level(level: Level) -> str:
+    return f"{level.gbs:.0f} GB/s" + (" of memory" if level.bytes is None else f" up to {bytes_(level.bytes)}")
 
 
 def profile_of(model: Model, arrays: Sequence[Array], options: RunOptions, threads: int) -> Profile:

@@ -46,12 +46,14 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
     options = options or RunOptions()
     if options.target:
         raise UserError(f"code for {options.target} is not run here", "--emit asm, obj or so writes it")
+    if options.kernel:
+        raise UserError("--kernel selects what --emit writes", f"--emit asm --kernel {options.kernel} prints its machine code")
     if options.profile and options.engine != "llvm":
         raise UserError("--profile times compiled code, and the reference engine has none", "leave out --engine reference, or --profile")
     given = Files(inputs or {}, weights or {}, constants or {})
     began = time.perf_counter()
     store = ProgramStore.of(what, options, given)
-    found = store.find() if store is not None and not (options.check or options.profile or options.expect_from) else None
+    found = store.find() if store is not None and not (options.check or options.expect_from or options.profile) else None
     if store is not None and store.fault:
         watch.note(f"the program in the cache is not used, because it {store.fault}; it is compiled again")
     if store is not None and found is not None:

@@ -29,8 +29,8 @@ from irscope.source import UserError
 from irscope.source.arrays import Joined, Renamed, read_arrays
 from irscope.source.files import STDIN
 
-IRRELEVANT = frozenset("inputs weights constants seed save_outputs expect expect_from check rtol atol engine threads partitions no_cache bench "
-                       "bench_seconds warmup runs target cache_weights profile peak".split())
+IRRELEVANT = frozenset("inputs weights constants seed save_outputs expect expect_from check rtol atol engine threads partitions no_cache "
+                       "bench bench_seconds warmup runs target cache_weights profile peak kernel".split())
 """Options that no compiled program depends on, and those that :class:`ProgramStore` treats by itself."""
 LITTLE = 4 << 20
 """Bytes of weights and constants that are stored without a request: tables, biases, small matrices."""
@@ -132,8 +132,9 @@ class ProgramStore:
         self.fault = ""
 
     @staticmethod
-    def of(what: object, options: RunOptions, given: Files) -> ProgramStore | None:
-        """The store for a run; None where its program is not cached: no cache, simulated devices, a text that can be read only once."""
+    def of(what: object, options: RunOptions, given: Files, purpose: str = "run") -> ProgramStore | None:
+        """The store for a run, or for another purpose with rules of its own; None where the program is not cached: no cache, simulated
+        devices, a text that can be read only once."""
         if options.no_cache or options.engine != "llvm" or options.partitions > 1 or cache.folder() is None or cache.refusal():
             return None
         if not options.cache_weights and _bytes_of_weights(options, given) > LITTLE:
@@ -151,7 +152,7 @@ class ProgramStore:
         inputs = Joined([given.inputs, *[opened[each] for each in options.inputs][::-1]])
         named = [("weight", given.weights), ("constant", given.constants)]
         arrays = [f"{kind} {name} {digest_of_array(values[name])}" for kind, values in named for name in values]
-        key = program_key([text, str(len(options.weights)), *map(str, digests), *arrays], _relevant(options), list(inputs))
+        key = program_key([purpose, text, str(len(options.weights)), *map(str, digests), *arrays], _relevant(options), list(inputs))
         return ProgramStore(key, [path, *options.files], contents, opened, inputs)
 
     def find(self) -> StoredProgram | None:
@@ -160,24 +161,18 @@ class ProgramStore:
         self.fault = question.fault
         if question.content is None:
             return None
-        try:
-            asked = json.loads(question.content.tobytes())
-            name = self._name(asked["types"], asked["values"])
-        except (ValueError, KeyError, TypeError):
+        matters = self._matters(question.content.tobytes())
+        if matters is None:
             self.fault = "has an unknown structure"
             return None
-        found = cache.entry(name)
+        found = cache.entry(self._name(*matters))
         self.fault = found.fault
         if found.content is None:
             return None
         try:
-            compiled = of_content(found.content)
-            facts = RunFacts.of_data(compiled.facts)
+            compiled, facts = of_content(found.content, RunFacts.of_data)
         except BadProgramFile as error:
             self.fault = str(error)
-            return None
-        except (KeyError, TypeError, ValueError):
-            self.fault = "has an unknown structure"
             return None
         return StoredProgram(compiled, facts) if not facts.notes or list(facts.files) == self.files else None
 
@@ -194,6 +189,16 @@ class ProgramStore:
         pieces = to_pieces(compiled)
         if pieces is not None and cache.write(self._name(types, values), *pieces):
             cache.write(self._key, json.dumps({"types": list(types), "values": list(values)}).encode())
+
+    def _matters(self, content: bytes) -> tuple[list[str], list[str]] | None:
+        """The inputs whose types matter, and those whose values do, as the first entry lists them; None for other content."""
+        try:
+            data = json.loads(content)
+        except ValueError:
+            return None
+        lists = [data.get(key) for key in ("types", "values")] if isinstance(data, dict) else [None]
+        names = [[name for name in each if isinstance(name, str) and name in self.inputs] for each in lists if isinstance(each, list)]
+        return (names[0], names[1]) if names == lists else None
 
     def _name(self, types: Sequence[str], values: Sequence[str]) -> str:
         """The key of the program for these inputs."""

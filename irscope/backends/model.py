@@ -2,18 +2,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 from irscope.analysis.soundness import Use, require
 from irscope.analysis.types import check_graph
 from irscope.analysis.verify.faults import finding
 from irscope.backends import llvm_compile
 from irscope.backends.arguments import by_name
-from irscope.backends.executable import BoundCall, Executable, Port
+from irscope.backends.executable import Executable, Port
+from irscope.backends.loaded_model import LoweredModel, Model
 from irscope.backends.opening import Bindings, needs_opening, opened
 from irscope.backends.program_file import CompiledProgram
-from irscope.backends.varying import Padded, VaryingBound, VaryingExecutable
+from irscope.backends.varying import Padded, VaryingExecutable
 from irscope.expand import bind_constants, bind_inputs, bind_types, expand
 from irscope.expand.dynamic import pad_dynamic
 from irscope.graph import Kind, Module, Node, Reading, TensorType, bytes_of
@@ -29,43 +30,9 @@ from irscope.ops.infer import plain
 from irscope.passes import pass_named
 from irscope.passes.split_constants import split_constants
 from irscope.source import Severity, UserError, did_you_mean
-from irscope.source.notebook import Viewable
 
 PASSES = ("simplify-algebra", "share-equal", "simplify-algebra", "fold-scale", "remove-dead")
 """The passes that every graph goes through before lowering."""
-
-
-@dataclass(slots=True)
-class Model(Viewable):
-    """A compiled module. ``module`` is the primitive graph that was lowered; times are seconds.
-
-    ``inputs`` and ``outputs`` list every tensor in the order of the entry, tuples taken apart.
-    """
-
-    module: Module
-    program: Program
-    executable: Executable | VaryingExecutable
-    inputs: list[Port]
-    outputs: list[Port]
-    flops: float
-    compile_s: float
-    interpreted_ops: list[str] = field(default_factory=list)
-
-    def __repr__(self) -> str:
-        return f"<model {self.module.name}: inputs {len(self.inputs)}, outputs {len(self.outputs)}, kernels {self.kernels}>"
-
-    def __call__(self, *arrays: Array) -> list[Array]:
-        """Run once; the outputs are new arrays."""
-        return self.executable(*arrays)
-
-    def bind(self, arrays: Sequence[Array]) -> BoundCall | VaryingBound:
-        """Check the arrays once, for calls that follow."""
-        return self.executable.bind(arrays)
-
-    @property
-    def kernels(self) -> int:
-        """The number of kernels that a run launches, each loop's body counted once."""
-        return len(self.program.launches())
 
 
 def primitive(module: Module, weights: Mapping[int, Array] | None = None) -> Module:
@@ -120,7 +87,7 @@ def compile_module(module: Module, weights: Mapping[int, Array] | None = None, o
     plain = _executable(made.module, made.program, options, cpu, use_cache)
     varying = Padded.of(made.module).varying
     executable = VaryingExecutable(plain, varying) if varying is not None else plain
-    return Model(made.module, made.program, executable, executable.inputs, executable.outputs, made.flops, time.perf_counter() - began)
+    return Model(made.module.name, executable, len(made.program.launches()), made.flops, time.perf_counter() - began, lambda: made)
 
 
 def compiled_program(model: Model) -> CompiledProgram:
@@ -130,15 +97,6 @@ def compiled_program(model: Model) -> CompiledProgram:
         return CompiledProgram(model.program, executable.inputs, executable.outputs, executable.compiled)
     plain, varying = executable.executable, executable.varying
     return CompiledProgram(model.program, plain.inputs, plain.outputs, plain.compiled, (varying.inputs, varying.outputs))
-
-
-@dataclass(slots=True)
-class LoweredModel:
-    """A program, the primitive module that it was lowered from, and its operations."""
-
-    module: Module
-    program: Program
-    flops: float
 
 
 def lowered(module: Module, weights: Mapping[int, Array] | None, options: Options, cpu: str = "", use_cache: bool = True,

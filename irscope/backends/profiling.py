@@ -87,7 +87,7 @@ def profiled(program: Program, ports: Ports, arrays: Sequence[Array], threads: i
     best: tuple[int, int] | None = None
     records = executable.records.copy()
     calls, end = 0, time.perf_counter() + seconds
-    while calls < 3 or time.perf_counter() < end:
+    while calls < 2 or time.perf_counter() < end:
         spent = _call(executable, arrays)
         calls += 1
         if best is None or sum(spent) < sum(best):

@@ -7,9 +7,9 @@ The header is data alone: reading it executes nothing. Kernels are read back wit
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from irscope.backends.cache import Content
 from irscope.backends.executable import Executable, Port
@@ -25,6 +25,7 @@ ALIGNMENT = 64
 MOST_NESTED = 100
 """Loops and branches of a stored program nest at most this deep; a deeper one is compiled at each start."""
 
+F = TypeVar("F")
 Pairs = tuple[tuple[int, int], ...]
 
 
@@ -80,10 +81,12 @@ def to_pieces(compiled: CompiledProgram) -> list[Content] | None:
     return pieces
 
 
-def of_content(content: Array) -> CompiledProgram:
-    """The program of an entry's bytes; its constants are parts of ``content``. Raises BadProgramFile."""
+def of_content(content: Array, facts_of: Callable[[dict[str, Any]], F]) -> tuple[CompiledProgram, F]:
+    """The program of an entry's bytes, whose constants are parts of ``content``, and what ``facts_of`` makes of its facts. Raises
+    BadProgramFile."""
     try:
-        return _read(content)
+        compiled = _read(content)
+        return compiled, facts_of(compiled.facts)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
         raise BadProgramFile(f"has an unknown structure: {type(error).__name__} {error}") from None
 

@@ -22,7 +22,6 @@ class RunOutput:
     """Where and how the result is written."""
 
     emit: str | None = option(None, "Write this stage instead of running.", choices=STAGES)
-    kernel: str = option("", "With --emit loops, llvm or asm: only this kernel.", metavar="NAME")
     output: str = option("-", "Where --emit writes.", "-o", "--output", metavar="FILE", shown=False)
     form: str = option("text", "How to report the result.", "--format", choices=("text", "json"))
 
@@ -43,8 +42,6 @@ def command(file: str, request: RunOptions, output: RunOutput) -> int:
       irscope compile-and-run model.hlo --profile
       irscope compile-and-run model.hlo --emit loops | less
     """
-    if output.kernel and output.emit is None:
-        raise UserError("--kernel selects what --emit writes", f"--emit asm --kernel {output.kernel} prints its machine code")
     if output.emit is not None:
         return _emit(file, request, output, output.emit)
     result = api.run(file, request, watch=TERMINAL)
@@ -59,7 +56,7 @@ def command(file: str, request: RunOptions, output: RunOutput) -> int:
 
 def _emit(file: str, request: RunOptions, output: RunOutput, stage: str) -> int:
     """Write a stage of the compiler."""
-    if stage in BINARY and not output.kernel:
+    if stage in BINARY:
         if output.output == "-":
             raise UserError(f"--emit {stage} writes binary code", "-o FILE says where to")
         api.write_library(file, stage, output.output, request, watch=TERMINAL)
@@ -67,5 +64,5 @@ def _emit(file: str, request: RunOptions, output: RunOutput, stage: str) -> int:
     from irscope.cli.output import opened
 
     with opened(output.output, (file,), verbatim=True) as stream:
-        stream.write(str(api.emit(file, stage, request, kernel=output.kernel, watch=TERMINAL)))
+        stream.write(str(api.emit(file, stage, request, watch=TERMINAL)))
     return OK

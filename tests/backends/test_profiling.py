@@ -35,7 +35,7 @@ def check_sums(call: CallProfile) -> None:
     assert call.total_us == pytest.approx(call.checks_us + call.launch_us + call.kernels_us, abs=1e-6)
     assert call.kernels_us == pytest.approx(sum(row.us for row in call.kernels), abs=1e-6)
     assert call.idle_us == pytest.approx(call.threads * call.kernels_us - sum(row.busy_us for row in call.kernels), abs=1e-6)
-    assert min(call.checks_us, call.launch_us, call.kernels_us) >= 0 and call.calls >= 3
+    assert min(call.checks_us, call.launch_us, call.kernels_us) >= 0 and call.calls >= 2
     assert all(0 <= row.busy_us <= call.threads * row.us + 1e-6 for row in call.kernels)
     assert call.idle_us >= -1e-6
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import irscope
-from irscope.backends.model import Model
+from irscope.backends.loaded_model import Model
 from irscope.backends.stopping import LONG, looking, may_take_long, statements
 from irscope.lower.program import Launch, Loop
 from irscope.lower.tile import For, Stmt

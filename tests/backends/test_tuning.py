@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import irscope
-from irscope.backends.model import Model, compile_module, primitive
+from irscope.backends.loaded_model import Model
+from irscope.backends.model import compile_module, primitive
 from irscope.backends.tuning import Tuning
 from irscope.expand import bind_inputs
 from irscope.lower.lowering import lower

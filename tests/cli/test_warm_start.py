@@ -255,3 +255,48 @@ def test_a_warm_start_imports_neither_readers_nor_the_compiler(samples: Path, tm
     assert status == 0 and json.loads(said)["from_cache"]
     assert sorted(name for name in names if name.startswith(COMPILERS)) == []
     assert names.isdisjoint({"rich", "ml_dtypes", "onnx", "google", "jaxlib"})
+
+
+# ---------------------------------------------------------------------- irscope.compile
+
+@pytest.mark.parametrize("sample", ["mlp.pre.hlo", "newton.pre.hlo", "residual.pre.hlo"])
+def test_a_compiled_model_comes_from_the_cache(sample: str, samples: Path) -> None:
+    first, again = (irscope.compile(samples / sample) for _ in range(2))
+    assert (first.from_cache, again.from_cache) == (False, True)
+    assert repr(first) == repr(again) and first.flops == again.flops and first.inputs == again.inputs and first.outputs == again.outputs
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(port.shape).astype(port.dtype.numpy()) for port in first.inputs]
+    for one, two in zip(first(*arrays), again(*arrays), strict=True):
+        assert one.tobytes() == two.tobytes()
+    call = again.bind(arrays)
+    call()
+    assert call.outputs[0].tobytes() == first(*arrays)[0].tobytes()
+
+
+def test_the_graph_of_a_model_from_the_cache_is_lowered_when_it_is_looked_at(samples: Path) -> None:
+    first, again = (irscope.compile(samples / "mlp.pre.hlo") for _ in range(2))
+    assert again.from_cache
+    assert [node.op.name for node in again.module.main().nodes] == [node.op.name for node in first.module.main().nodes]
+    assert again.program is again.program and len(again.program.launches()) == again.kernels == first.kernels
+    assert all(kernel.body for kernel in again.program.kernels())
+
+
+def test_options_and_weights_of_compile_belong_to_its_key() -> None:
+    y = np.ones(3, np.float32)
+    assert [irscope.compile(ADD, **options).from_cache for options in (
+        {}, {}, {"threads": 1}, {"precision": "exact"}, {"weights": {"y": y}}, {"weights": {"y": y}}, {"weights": {"y": 2 * y}}, {})] == \
+        [False, True, False, False, False, True, False, True]
+    assert not ran(ADD).from_cache  # a run binds what a text leaves open by other rules
+
+
+def test_a_bounded_size_of_a_model_from_the_cache() -> None:
+    text = "ENTRY main { x = f32[<=8] parameter(0)\n ROOT n = f32[<=8] negate(x) }\n"
+    first, again = (irscope.compile(text) for _ in range(2))
+    assert again.from_cache and again.inputs == first.inputs
+    assert again(np.ones(3, np.float32))[0].tolist() == [-1.0] * 3
+
+
+def test_errors_of_compile_are_those_of_the_first_call() -> None:
+    for _ in range(2):
+        with pytest.raises(irscope.UserError, match="there is no input 'z' to fix"):
+            irscope.compile(ADD, weights={"z": np.ones(3, np.float32)})

@@ -13,7 +13,8 @@ from irscope.analysis.rounding import coarsest_types
 from irscope.api import load
 from irscope.backends.comparison import compare_all
 from irscope.backends.executable import Executable
-from irscope.backends.model import Model, compile_module
+from irscope.backends.loaded_model import Model
+from irscope.backends.model import compile_module
 from irscope.backends.varying import reference_results
 from irscope.graph import Module
 from irscope.lower.options import Options

@@ -10,7 +10,8 @@ from irscope.analysis.reference import evaluate, flatten
 from irscope.api import load
 from irscope.backends.arguments import drawn
 from irscope.backends.comparison import Allowed, compare
-from irscope.backends.model import Model, compile_module, ports_of
+from irscope.backends.loaded_model import Model
+from irscope.backends.model import compile_module, ports_of
 from irscope.graph import Module, TensorType, TupleType, Type
 from irscope.lower.options import Options
 from irscope.lower.verify import verify_program

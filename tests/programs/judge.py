@@ -20,7 +20,8 @@ from irscope.analysis.rounding import coarsest_types
 from irscope.api import load
 from irscope.backends import llvm_main
 from irscope.backends.comparison import compare_all
-from irscope.backends.model import Model, compile_module, ports_of
+from irscope.backends.loaded_model import Model
+from irscope.backends.model import compile_module, ports_of
 from irscope.backends.opening import Bindings, needs_opening, opened
 from irscope.graph import Module
 from irscope.lower.options import Options
