@@ -122,7 +122,7 @@ CATCHES: dict[str, tuple[int, str]] = {
     "formats/relay/scopes.py": (1, "a look-up: names of operators"),
     "formats/stablehlo/building/module.py": (1, "a look-up: values of operands"),
     "formats/stablehlo/lines.py": (1, "a look-up: names of operands"),
-    "formats/torchscript/checked.py": (2, "a look-up: sizes and items"),
+    "ops/checked.py": (2, "a look-up: sizes and items"),
     # What reports a defect, or cleans up and raises it again.
     "api/capturing.py": (2, "what is raised again after the files are removed; a file without a name"),
     "backends/stopping.py": (1, "what is raised again in another thread"),
