@@ -131,8 +131,6 @@ CATCHES: dict[str, tuple[int, str]] = {
     "formats/hlo/careful.py": (1, "what is raised again after a stand-in is made"),
     "passes/manager.py": (1, "what is raised again with the name of the pass"),
     "passes/registry.py": (2, "modules of users"),
-    # Not yet split into what the operands must satisfy and what they compute.
-    "formats/onnx/inference.py": (1, "expansions of ONNX's operators, over operands and attributes that are not all checked"),
 }
 """The number of clauses of a file that catch such an error, and what raises it."""
 
