@@ -23,15 +23,15 @@ def loop(inputs: list[Any], outputs: list[Any], trips: str = "n") -> Any:
     return node("Loop", [trips, "", "x"], ["y"], body=body)
 
 
-C, D, I, V, W = ("c", BOOL, ()), ("d", BOOL, ()), ("i", INT64, ()), ("v", FLOAT, (2, 3)), ("w", FLOAT, (2, 3))
+C, D, N, V, W = ("c", BOOL, ()), ("d", BOOL, ()), ("i", INT64, ()), ("v", FLOAT, (2, 3)), ("w", FLOAT, (2, 3))
 SCANNED = graph([node("Identity", ["r"], ["w"])], [ROW], [("w", FLOAT, (3,))])
 CAST = graph([node("Identity", ["a"], ["b"])], [("a", FLOAT, (2, 3))], [("b", FLOAT, (2, 3))])
 TWO = graph([node("Add", ["a", "b"], ["e"])], [("a", FLOAT, (2, 3)), ("b", FLOAT, (2, 3))], [("e", FLOAT, (2, 3))])
 
 MODELS: dict[str, tuple[list[Any], str]] = {
-    "Loop with a body that takes too few": ([loop([I, C], [D, W])], "takes 2 operands, but gets 3"),
-    "Loop with a body that gives too few": ([loop([I, C, V], [D])], "gives 1 results, but 2 are needed"),
-    "Loop over a sequence of trips": ([node("SequenceConstruct", ["x"], ["s"]), loop([I, C, V], [D, W], "s")], "Loop: the number of trips"),
+    "Loop with a body that takes too few": ([loop([N, C], [D, W])], "takes 2 operands, but gets 3"),
+    "Loop with a body that gives too few": ([loop([N, C, V], [D])], "gives 1 results, but 2 are needed"),
+    "Loop over a sequence of trips": ([node("SequenceConstruct", ["x"], ["s"]), loop([N, C, V], [D, W], "s")], "the number of trips"),
     "Scan with axes in words": ([node("Scan", ["x"], ["y"], body=SCANNED, num_scan_inputs=1, scan_input_axes=["a"])],
                                 "scan_input_axes has 1 integers"),
     "Scan with a body that takes too many": ([node("Scan", ["x"], ["y"], body=TWO, num_scan_inputs=1)], "takes 2 operands, but gets 1"),
