@@ -22,8 +22,9 @@ from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import lookup_declared
 from irscope.source import UserError
+from tests.expand.onnx_calls import CALLS
 
-DRAWS = 6_000
+DRAWS = 5_000
 COMPUTED = [name for name in names() if declared(name).build is not None]  # type: ignore[union-attr]
 KINDS = [F32] * 8 + [S64] * 5 + [PRED] * 2 + [F64, F16, BF16, C64, U8, S8, S32, DTYPES["s4"], DTYPES["u4"], DTYPES["f8e4m3fn"], DTYPES["f8e8m0fnu"]]
 INTS = [0, 0, 1, 1, 1, 2, 2, 3, -1, -1, -2, 4, 5, -7, 100, 1 << 40, -(1 << 63), (1 << 63) - 1]
@@ -54,13 +55,62 @@ class Case:
         self.operator: Operator = found
         self.t = FramedOnnx(Graph("drawn"))
         self.shape, self.dtype = sizes(draw), draw.choice(KINDS)
+        self.form = draw.choice(VERSIONS), draw.choice([0, 1, 1, 1, 1, 2, 2, 3, 4])
+        if found.name in CALLS and draw.random() < 0.7:
+            self.almost(*draw.choice(CALLS[found.name]))
+            return
         self.values = [v for operand in found.operands for v in self.operands(operand)]
         while self.values and draw.random() < 0.06:
             self.values.pop()
         if draw.random() < 0.04:
             self.values.append(draw.choice([self.tensor(), None, []]))
         self.attrs = {a.name: self.attribute(a) for a in found.attributes if (a.required and draw.random() < 0.97) or draw.random() < 0.3}
-        self.form = draw.choice(VERSIONS), draw.choice([0, 1, 1, 1, 1, 2, 2, 3, 4])
+
+    def almost(self, operands: list[Any], attrs: dict[str, Any]) -> None:
+        """A call that fits the declaration, with up to three changes."""
+        draw = self.draw
+        self.values, self.attrs = [self.given(value) for value in operands], dict(attrs)
+        for _ in range(draw.choice([0, 1, 1, 1, 2, 2, 3])):
+            at, attribute = draw.randrange(len(self.values)), draw.choice([*self.operator.attributes, None])
+            value = self.values[at]
+            if attribute is not None and draw.random() < 0.5:
+                self.attrs[attribute.name] = self.attribute(attribute)
+            elif isinstance(value, Node) and isinstance(value.type, TensorType) and draw.random() < 0.9:
+                self.values[at] = self.changed(value, value.type)
+            else:
+                self.values[at] = draw.choice([None, self.tensor(), []])
+
+    def given(self, value: Any) -> Node | None:
+        """An operand of a call: a constant of numbers, or a parameter of a type."""
+        if isinstance(value, str):
+            dtype, _, shape = value.rstrip("]").partition("[")
+            return self.parameter(DTYPES[dtype], tuple(map(int, shape.split(","))) if shape else ())
+        if value is None:
+            return None
+        array = np.asarray(value)
+        return self.constant(array.astype(np.float32) if array.dtype.kind == "f" else array, F32 if array.dtype.kind == "f" else S64)
+
+    def constant(self, array: Any, dtype: DType) -> Node:
+        type = TensorType(dtype, array.shape)
+        return self.t.own(self.t.builder.add(hlo.constant, (), {"literal": Literal.of(array.astype(dtype.numpy()), type)}, type))
+
+    def changed(self, node: Node, type: TensorType) -> Node:
+        """An operand with another size, rank, element type or number."""
+        draw = self.draw
+        shape, way = list(type.dims()), draw.randrange(5)
+        if way == 0:
+            return self.parameter(draw.choice(KINDS), tuple(shape))
+        if way == 1 and node.op is hlo.constant:
+            array = np.array(node.attrs["literal"].value())
+            array.reshape(-1)[:1] = draw.choice([0, -1, 1, 7, -(1 << 40)] if type.dtype is S64 else [0, -1, 1e30, float("nan"), float("inf")])
+            return self.constant(array if draw.random() < 0.6 else array.reshape(-1)[:draw.randrange(3)], type.dtype)
+        if way == 2 and shape:
+            shape.pop(draw.randrange(len(shape)))
+        elif way == 3 or not shape:
+            shape.insert(draw.randrange(len(shape) + 1), draw.choice([0, 1, 2]))
+        else:
+            shape[draw.randrange(len(shape))] = draw.choice([0, 1, 2, 3, 9])
+        return self.parameter(type.dtype, tuple(shape))
 
     def operands(self, operand: Operand) -> list[Any]:
         draw = self.draw
@@ -192,3 +242,11 @@ def test_a_schema_with_an_unknown_kind_of_operand_is_refused() -> None:
     for text in ("X: floats", "X: float[2", "X??", "X Y"):
         with pytest.raises(ValueError, match="is not an operand"):
             Operand.parse(text)
+
+
+def test_a_pooling_without_windows_has_results_without_elements() -> None:
+    t, found = FramedOnnx(Graph("pool")), declared("MaxPool")
+    assert found is not None
+    x = t.own(t.builder.add(hlo.parameter, (), {"number": 0}, TensorType(F32, (1, 2, 0, 5))))
+    made = built(found, t, {"kernel_shape": [2, 3], "strides": [2, 2], "pads": [0, 1, 1, 1], "ceil_mode": 1}, [x], (11, 2))
+    assert [value.type for value in made] == [TensorType(F32, (1, 2, 0, 3)), TensorType(S64, (1, 2, 0, 3))]

@@ -80,7 +80,7 @@ def places_under(at: Geometry, spatial: list[int], counts: list[int]) -> Array:
         line = np.where((line >= 0) & (line < have), line, -1)
         outer, inner = table[:, None, :, None], line[None, :, None, :]
         both = np.where((outer < 0) | (inner < 0), -1, outer * have + inner)
-        table = both.reshape(table.shape[0] * counts[d], -1)
+        table = both.reshape(table.shape[0] * counts[d], table.shape[1] * at.size[d])
     return table
 
 
