@@ -123,7 +123,7 @@ CATCHES: dict[str, tuple[int, str]] = {
     "formats/relay/scopes.py": (1, "a look-up: names of operators"),
     "formats/stablehlo/building/module.py": (1, "a look-up: values of operands"),
     "formats/stablehlo/lines.py": (1, "a look-up: names of operands"),
-    "formats/torchscript/checked.py": (2, "a look-up: sizes and items"),
+    "ops/checked.py": (2, "a look-up: sizes and items"),
     # What reports a defect, or cleans up and raises it again.
     "api/capturing.py": (2, "what is raised again after the files are removed; a file without a name"),
     "backends/stopping.py": (1, "what is raised again in another thread"),
@@ -132,8 +132,6 @@ CATCHES: dict[str, tuple[int, str]] = {
     "formats/hlo/careful.py": (1, "what is raised again after a stand-in is made"),
     "passes/manager.py": (1, "what is raised again with the name of the pass"),
     "passes/registry.py": (2, "modules of users"),
-    # Not yet split into what the operands must satisfy and what they compute.
-    "formats/onnx/inference.py": (1, "expansions of ONNX's operators, over operands and attributes that are not all checked"),
 }
 """The number of clauses of a file that catch such an error, and what raises it."""
 

@@ -16,6 +16,7 @@ from irscope.graph.dtypes import S32
 from irscope.lazy import np
 from irscope.ops.attrs import ConvDims, Literal, Window
 from irscope.ops.building import Combiners
+from irscope.ops.checked import Sizes
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import get
 from irscope.ops.scalar_bodies import arg_extreme_body, overwrite_body, sort_body
@@ -44,8 +45,16 @@ class Tensors:
     # ------------------------------------------------------------------ facts
 
     def shape(self, x: Node) -> Shape:
-        """The sizes of a tensor."""
-        return self.type(x).dims()
+        """The sizes of a tensor. To read one that it does not have raises TypeFault."""
+        return Sizes(self.type(x).dims())
+
+    def shape_of(self, x: Node, least: int, most: int | None = None) -> Shape:
+        """The sizes of a tensor of ``least`` to ``most`` dimensions (None: any more). Raises TypeFault for another one."""
+        shape = self.shape(x)
+        if len(shape) < least or (most is not None and len(shape) > most):
+            wanted = str(least) if most == least else f"{least} or more" if most is None else f"{least} to {most}"
+            raise TypeFault(f"it takes a tensor of {wanted} dimensions, not one of the sizes {list(shape)}")
+        return shape
 
     def rank(self, x: Node) -> int:
         return self.type(x).rank

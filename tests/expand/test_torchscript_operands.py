@@ -15,12 +15,12 @@ from irscope.expand.torchscript.kinds import Kinds
 from irscope.expand.torchscript.program import Given
 from irscope.expand.torchscript.structure import flatten
 from irscope.formats.torchscript.abstract import Scalar, Tensor
-from irscope.formats.torchscript.checked import Items, Sizes, in_step
 from irscope.formats.torchscript.operators import names, overloads
 from irscope.formats.torchscript.schema import SchemaArgument
 from irscope.graph import UNKNOWN, Node, TensorType
 from irscope.graph.dtypes import BF16, C64, F16, F32, F64, PRED, S32, S64, U8
 from irscope.graph.node import unknown_op
+from irscope.ops.checked import Items, Sizes, in_step
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import lookup_declared
 from irscope.source import UserError

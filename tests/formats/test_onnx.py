@@ -1,6 +1,8 @@
 """Reading ONNX models: what the graph holds, and what is refused."""
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -246,3 +248,8 @@ def test_a_model_is_printed_in_the_text_form_of_onnx() -> None:
     assert format_named("onnx").print_module(module) == (
         '<ir_version: 10, opset_import: ["" : 21]>\ng (float[n,2] x) => (float[n,3] y)\n  <float[3,2] w>\n{\n'
         "  y = Gemm <transB = 1> (x, w)\n}\n")
+
+
+def test_operators_of_onnx_may_be_the_first_that_are_imported() -> None:
+    code = "from irscope.formats.onnx.operators import names; names(); import irscope.formats.torchscript.structure"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).stderr == b""

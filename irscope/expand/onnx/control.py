@@ -1,10 +1,13 @@
 """Branches: where the condition is known, one body is run; else both become the bodies of a conditional."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from irscope.expand.frames import captures
 from irscope.expand.onnx.program import OnnxProgram, Values
+from irscope.formats.onnx.operands import described
+from irscope.formats.onnx.printer import results_of
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED
 from irscope.ops.faults import TypeFault
@@ -19,6 +22,23 @@ def truth(program: OnnxProgram, node: Node, value: Any) -> Node:
     raise program.fault(node, "the condition is one boolean")
 
 
+def require_form(program: OnnxProgram, node: Node, operands: int, results: int) -> None:
+    """Raise UserError where a body of the node does not take so many operands, beside those that it captures, or gives fewer results."""
+    for body in node.bodies:
+        own = len(body.params) - int(body.notes.get("captures", 0))
+        if own != operands:
+            raise program.fault(node, f"its body {body.name} takes {own} operands, but gets {operands}")
+        if len(results_of(body)) < results:
+            raise program.fault(node, f"its body {body.name} gives {len(results_of(body))} results, but {results} are needed")
+
+
+def require_tensors(values: Sequence[Any], what: str) -> None:
+    """Raise TypeFault for a value that is not a tensor; ``what`` is the name of the values."""
+    for value in values:
+        if not isinstance(value, Node):
+            raise TypeFault(f"{what} must be tensors, not {described(value)}")
+
+
 def own_operands(node: Node) -> int:
     """The number of operands that the node itself has, without those that its bodies capture."""
     return len(node.operands) - sum(int(body.notes.get("captures", 0)) for body in node.bodies)
@@ -28,6 +48,7 @@ def branch(program: OnnxProgram, node: Node, values: Values) -> Values:
     """``If``: the operands are the condition and the values that each body captures."""
     if len(node.bodies) != 2 or own_operands(node) != 1:
         raise program.fault(node, "it takes a condition and two bodies")
+    require_form(program, node, 0, 0)
     t, condition = program.t, truth(program, node, values[0])
     arguments = captures(node, values[1:])
     known = t.known(condition)

@@ -170,8 +170,11 @@ class Interpreter(OnnxProgram):
 
     def _by_function(self, node: Node, found: Operator, values: Values, version: int) -> Values:
         """An operator run through the function by which the standard defines it."""
-        given = {a.name: a.default for a in found.attributes if a.default is not None} | self.attributes(node)
-        body = body_graph(self.t, node, values, self.attributes(node), version)
+        written = {a.name: value for a in found.attributes if (value := self.attributes(node).get(a.name)) is not None}
+        bound = found.bound(written, version, 1)
+        found.arranged(values)
+        given = {a.name: value for a in found.attributes if (value := getattr(bound, a.name)) is not None}
+        body = body_graph(self.t, node, values, written, version)
         if body is None:
             raise TypeFault(f"the standard has no definition of {node.op.name} for these operands")
         with self.within(given):

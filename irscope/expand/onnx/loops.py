@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.expand.frames import captures
-from irscope.expand.onnx.control import own_operands, truth
+from irscope.expand.onnx.control import own_operands, require_form, require_tensors, truth
 from irscope.expand.onnx.program import OnnxProgram, Values
 from irscope.formats.onnx.inference import NEWEST
 from irscope.formats.onnx.printer import results_of
@@ -47,6 +47,7 @@ def loop(program: OnnxProgram, node: Node, values: Values) -> Values:
     t, body = program.t, node.bodies[0]
     (captured,) = captures(node, values[own:])
     most, go, state = values[0], values[1], list(values[2:own])
+    require_form(program, node, own, own - 1)
     trips = None if most is None else _number(program, node, most)
     first = None if go is None else truth(program, node, go)
 
@@ -65,6 +66,7 @@ def loop(program: OnnxProgram, node: Node, values: Values) -> Values:
 def _number(program: OnnxProgram, node: Node, most: Any) -> int | None:
     """The largest number of trips; None where it depends on data that are not given."""
     try:
+        require_tensors([most], "the number of trips")
         return max(0, program.t.single(most, "the number of trips"))
     except TypeFault as fault:
         raise program.fault(node, str(fault)) from None
@@ -76,8 +78,7 @@ def _attempt(program: OnnxProgram, node: Node, rolled: Rolled, run: Run) -> Valu
 
     def trip(number: Node, now: list[Node]) -> tuple[Node | None, list[Node], list[Node]]:
         go, after, rows = run(number, now)
-        if not all(isinstance(v, Node) for v in (*after, *rows)):
-            raise TypeFault("a value that a loop carries is not a tensor")
+        require_tensors([*after, *rows], "the values that a loop carries")
         known = t.known(go)
         return None if known is not None and bool(known) else go, after, rows
     try:
@@ -118,6 +119,7 @@ def _unrolled(program: OnnxProgram, node: Node, trips: int | None, first: Node |
 def _stacked(program: OnnxProgram, node: Node, rows: list[Values], count: int) -> Values:
     """The rows of each stacked result as one tensor; without any trip, one of the type that the body states."""
     t = program.t
+    require_tensors([value for row in rows for value in row[:count]], "the stacked results")
     if rows:
         return [t.concat([t.reshape(row[i], (1, *t.shape(row[i]))) for row in rows], 0) for i in range(count)]
     made: Values = []
@@ -199,8 +201,8 @@ def scan(program: OnnxProgram, node: Node, values: Values) -> Values:
     t, body, states = program.t, node.bodies[0], own - inputs
     (captured,) = captures(node, values[own:])
     state, scanned = list(values[:states]), list(values[states:own])
-    if not all(isinstance(v, Node) for v in (*state, *scanned)):
-        raise program.fault(node, "it takes tensors")
+    require_form(program, node, own, states)
+    require_tensors([*state, *scanned], "the operands")
     axes = _listed(program, node, "scan_input_axes", inputs)
     places = [t.axis(x, d) for x, d in zip(scanned, axes, strict=True)]
     scanned = [t.transpose(x, [d, *(i for i in range(t.rank(x)) if i != d)]) for x, d in zip(scanned, places, strict=True)]
@@ -215,6 +217,7 @@ def scan(program: OnnxProgram, node: Node, values: Values) -> Values:
         zero = t.array(0, S64)
         rows = [t.reshape(t.dynamic_slice(x, (number, *[zero] * (t.rank(x) - 1)), (1, *t.shape(x)[1:])), t.shape(x)[1:]) for x in scanned]
         results = program.call(body, [*now, *rows, *captured])
+        require_tensors(results, "the results of the body")
         return None, results[:states], results[states:]
     made = None
     if trips > UNROLLED:
@@ -234,8 +237,8 @@ def scan(program: OnnxProgram, node: Node, values: Values) -> Values:
 
 def _listed(program: OnnxProgram, node: Node, name: str, count: int) -> list[int]:
     given = node.attrs.get(name) or [0] * count
-    if not isinstance(given, list) or len(given) != count:
-        raise program.fault(node, f"{name} has {count} numbers")
+    if not isinstance(given, list) or len(given) != count or not all(isinstance(v, int) for v in given):
+        raise program.fault(node, f"{name} has {count} integers")
     return given
 
 
@@ -257,9 +260,12 @@ def sequence_map(program: OnnxProgram, node: Node, values: Values) -> Values:
     first, others = values[0], values[1:own]
     if not isinstance(first, list):
         raise program.fault(node, "its first operand is a sequence")
+    count = len(node.type.elements) if isinstance(node.type, TupleType) else 1
+    require_form(program, node, own, count)
+    if any(len(o) != len(first) for o in others if isinstance(o, list)):
+        raise program.fault(node, f"its sequences must have equal lengths, not {[len(o) for o in values[:own] if isinstance(o, list)]}")
     rows = []
     for i, x in enumerate(first):
         beside = [o[i] if isinstance(o, list) else o for o in others]
         rows.append(program.call(node.bodies[0], [x, *beside, *captured]))
-    count = len(node.type.elements) if isinstance(node.type, TupleType) else 1
     return [[row[i] for row in rows] for i in range(count)]

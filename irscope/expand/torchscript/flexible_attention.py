@@ -14,13 +14,13 @@ from irscope.expand.torchscript import higher_order
 from irscope.expand.torchscript.kinds import Kinds
 from irscope.expand.torchscript.program import Handler, TorchProgram
 from irscope.formats.torchscript.abstract import FunctionRef, Scalar, Tensor, tensors
-from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.higher_order import FLEX_ATTENTION
 from irscope.formats.torchscript.operators.shape import repeat_interleave
 from irscope.formats.torchscript.operators.wide import widened
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S32
+from irscope.ops.checked import nonzero
 from irscope.ops.faults import TypeFault
 
 TAKEN = Kinds("tensor tensor tensor any list|tuple|none number any*")

@@ -32,7 +32,6 @@ from irscope.expand.torchscript import (
 from irscope.expand.torchscript.program import Given, TorchProgram
 from irscope.formats.torchscript.abstract import Scalar, Tensor, Written, tensor, tensors
 from irscope.formats.torchscript.attributes import Call
-from irscope.formats.torchscript.checked import Items, in_step
 from irscope.formats.torchscript.names import functional, qualified
 from irscope.formats.torchscript.operators import overloads
 from irscope.formats.torchscript.schema import in_order
@@ -41,6 +40,7 @@ from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, dtyp
 from irscope.graph.dtypes import F64
 from irscope.ops import TypeFault, hlo
 from irscope.ops.attributes import GetTupleElement
+from irscope.ops.checked import Items, in_step
 from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError
 from irscope.source.budget import require_nodes

@@ -11,12 +11,12 @@ from irscope.expand.torchscript.program import Handler, Handlers, TorchProgram
 from irscope.expand.torchscript.weights import flat_weights, weight
 from irscope.formats.torchscript.abstract import UNINITIALIZED, FunctionRef, Maybe, ModuleRef, Scalar, Tensor, tensor
 from irscope.formats.torchscript.attributes import CallMethod, ConstantChunk, GetAttr, IsInstance, Subgraph, TupleSlice
-from irscope.formats.torchscript.checked import Items
 from irscope.formats.torchscript.torch import NUMBERS
 from irscope.graph import NamedType, Node, TensorType
 from irscope.graph.dtypes import F64, PRED, S64
 from irscope.graph.walk import leaves_of
 from irscope.lazy import np
+from irscope.ops.checked import Items
 from irscope.ops.faults import TypeFault
 from irscope.ops.sets import torchscript
 from irscope.source import UserError

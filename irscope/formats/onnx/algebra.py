@@ -8,8 +8,9 @@ from irscope.formats.onnx.types import NUMBERS, word_of
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
-from irscope.graph.dtypes import F32, F64, S64
+from irscope.graph.dtypes import F32, F64, PRED, S64
 from irscope.lazy import Array, np
+from irscope.ops.checked import real
 from irscope.ops.faults import TypeFault
 from irscope.source.budget import tick
 
@@ -62,11 +63,27 @@ class Onnx(Relay):
         return np.array(numbers, np.int64).astype(dtype.numpy()).reshape(shape)
 
     def ints(self, x: Node, what: str) -> list[int]:
+        """The numbers in an operand that must be known, towards zero. Raises TypeFault for NaN, infinity and complex numbers."""
+        if self.dtype(x).is_float:
+            return [int(v) for v in self.floats(x, what)]
+        if not (self.dtype(x).is_integer or self.dtype(x) is PRED):
+            raise TypeFault(f"{what} must be integers, not {word_of(self.dtype(x))}")
         return [int(v) for v in self.value(x, what).reshape(-1)]
 
     def floats(self, x: Node, what: str) -> list[float]:
-        """The numbers in an operand that must be known."""
-        return [float(v) for v in self.value(x, what).reshape(-1)]
+        """The numbers in an operand that must be known. Raises TypeFault for NaN, infinity and complex numbers."""
+        if self.dtype(x).is_complex:
+            raise TypeFault(f"{what} must be real numbers, not {word_of(self.dtype(x))}")
+        found = [float(v) for v in self.value(x, what).reshape(-1)]
+        real(what, *found)
+        return found
+
+    def number(self, x: Node, what: str) -> float:
+        """The one number in an operand that must be known. Raises TypeFault as :meth:`floats` does, and for another number of them."""
+        found = self.floats(x, what)
+        if len(found) != 1:
+            raise TypeFault(f"{what} is one number, not {len(found)}")
+        return found[0]
 
     # ------------------------------------------------------------------ element types and axes
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from irscope.graph import Node
+from irscope.formats.onnx.attributes import Sparse
+from irscope.formats.onnx.operands import Operand, arranged
 from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
 
@@ -19,20 +20,12 @@ Attributes = SimpleNamespace
 """The attributes of a node with all defaults; ``version`` of the operators of its domain, ``results`` that the node has."""
 KINDS: dict[str, Callable[[Any], bool]] = {
     "int": lambda v: isinstance(v, int), "float": lambda v: isinstance(v, int | float), "str": lambda v: isinstance(v, str),
-    "tensor": lambda v: isinstance(v, Literal), "ints": lambda v: isinstance(v, list) and all(isinstance(e, int) for e in v),
+    "tensor": lambda v: isinstance(v, Literal), "sparse": lambda v: isinstance(v, Sparse), "type": lambda v: False,
+    "ints": lambda v: isinstance(v, list) and all(isinstance(e, int) for e in v),
     "floats": lambda v: isinstance(v, list) and all(isinstance(e, int | float) for e in v),
-    "strs": lambda v: isinstance(v, list) and all(isinstance(e, str) for e in v), "any": lambda v: True,
+    "strs": lambda v: isinstance(v, list) and all(isinstance(e, str) for e in v),
 }
 """The types of attributes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """An operand: ``B?`` may be left out, ``inputs*`` stands for any number."""
-
-    name: str
-    optional: bool = False
-    variadic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +36,10 @@ class Attribute:
     kind: str
     default: Any = None
     required: bool = False
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value is of this kind, or of one of these (``int|str``)."""
+        return any(KINDS[kind](value) for kind in self.kind.split("|"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,21 +64,14 @@ class Operator:
                 if attribute.required:
                     raise TypeFault(f"{self.name} takes the attribute {attribute.name}, which is missing")
                 value = attribute.default
-            elif not KINDS[attribute.kind](value):
+            elif not attribute.allows(value):
                 raise TypeFault(f"{self.name}: the attribute {attribute.name} is {attribute.kind}, got {str(value)[:60]!r}")
             values[attribute.name] = value
         return Attributes(version=version, results=results, **values)
 
     def arranged(self, operands: Sequence[Any]) -> list[Any]:
-        """The operands with None for those that are left out. Raises TypeFault for too many, or for a missing one."""
-        variadic = bool(self.operands) and self.operands[-1].variadic
-        if len(operands) > len(self.operands) and not variadic:
-            raise TypeFault(f"{self.name} takes {len(self.operands)} operands, got {len(operands)}")
-        given = [*operands, *[None] * (len(self.operands) - len(operands) - variadic)]
-        for operand, value in zip(self.operands, given, strict=False):
-            if value is None and not operand.optional and not operand.variadic:
-                raise TypeFault(f"{self.name} takes the operand {operand.name}, which is missing")
-        return given
+        """The operands with None for those that are left out. Raises TypeFault for too many, a missing one, or one of another kind."""
+        return arranged(self.name, self.operands, operands)
 
 
 def parse_schema(text: str) -> tuple[str, tuple[Operand, ...], tuple[Attribute, ...]]:
@@ -91,8 +81,7 @@ def parse_schema(text: str) -> tuple[str, tuple[Operand, ...], tuple[Attribute, 
         raise ValueError(f"{text!r} is not a schema")
     operands, attributes = ([part.strip() for part in COMMA.split(found[group] or "") if part.strip()]
                             for group in ("operands", "attributes"))
-    return (found["name"], tuple(Operand(o.rstrip("?*"), o.endswith("?"), o.endswith("*")) for o in operands),
-            tuple(_attribute(a) for a in attributes))
+    return found["name"], tuple(Operand.parse(o) for o in operands), tuple(_attribute(a) for a in attributes)
 
 
 def _attribute(text: str) -> Attribute:
@@ -101,11 +90,3 @@ def _attribute(text: str) -> Attribute:
     name, _, kind = head.rstrip("!").partition(":")
     value = literal_eval(default) if equals else None
     return Attribute(name.strip(), kind.strip() or type(value).__name__, value, required)
-
-
-def only_nodes(operands: Sequence[Any], name: str) -> list[Node | None]:
-    """Operands that must be tensors, or absent. Raises TypeFault for a sequence."""
-    for operand in operands:
-        if operand is not None and not isinstance(operand, Node):
-            raise TypeFault(f"{name} takes tensors, got {'a sequence' if isinstance(operand, list) else 'strings'}")
-    return list(operands)

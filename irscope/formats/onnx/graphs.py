@@ -193,7 +193,8 @@ class GraphReader:
         op = self.context.operator(proto, key)
         reader = f"{op.name} {proto.name}".strip() + " reads"
         operands = [self._operand(str(name), reader) for name in proto.input]
-        attrs: dict[str, Any] = {"opset": self.opsets.get(key[0], 1)} if op.known else {}
+        version: dict[str, Any] = {"opset": self.opsets.get(key[0], 1)} if op.known else {}
+        attrs = dict(version)
         bodies: dict[str, Graph] = {}
         first = next((str(name) for name in proto.output if name), str(proto.name) or op.name)
         for attribute in proto.attribute:
@@ -201,6 +202,7 @@ class GraphReader:
                 bodies.update(self._bodies(attribute, first))
             else:
                 attrs[str(attribute.name)] = self._attribute(attribute)
+        attrs |= version
         ordered = sorted(bodies, key=lambda name: BODIES.index(name) if name in BODIES else len(BODIES))
         for name in ordered:
             operands += [self._operand(captured, reader) for captured in bodies[name].notes["captured"]]

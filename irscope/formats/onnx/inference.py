@@ -19,9 +19,6 @@ from irscope.ops.attributes import Constant
 from irscope.ops.faults import TypeFault
 from irscope.source.errors import UserError
 
-FAULTS = (TypeFault, ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError, MemoryError, TypeError, AttributeError,
-          AssertionError)
-"""What an expansion raises for operands and attributes that do not fit."""
 NEWEST = 99
 """The version of operators where a graph states none."""
 MAX_ELEMENTS = 1 << 28
@@ -97,8 +94,6 @@ def built(operator: Operator, t: Onnx, attrs: Any, values: Sequence[Any], form: 
         made = operator.build(t, operator.bound(attrs, *form), *operator.arranged(values))
     except TypeFault as fault:
         raise TypeFault(fault.message if operator.name in fault.message else f"{operator.name}: {fault.message}", fault.help) from None
-    except FAULTS as fault:
-        raise TypeFault(f"{operator.name}: {fault}") from fault
     return list(made) if isinstance(made, tuple) else [made]
 
 

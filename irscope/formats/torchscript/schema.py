@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
-from irscope.formats.torchscript.checked import Items
 from irscope.formats.torchscript.types import split_commas
+from irscope.ops.checked import Items
 from irscope.ops.faults import TypeFault
 
 ARGUMENT = re.compile(

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.formats.torchscript.abstract import Scalar
-from irscope.formats.torchscript.checked import Sizes
 from irscope.graph import Builder, DType, Node
 from irscope.graph.dtypes import BF16, C64, C128, DTYPES, F16, F32, F64, PRED, S8, S16, S32, S64, U8
 from irscope.ops.faults import TypeFault
@@ -104,18 +103,6 @@ class Torch(Tensors):
                          "torch.where with three operands or a mask keeps the size")
 
     # ------------------------------------------------------------------ dimensions
-
-    def shape(self, x: Node) -> Sizes:
-        """The sizes of a tensor. To read one that it does not have raises TypeFault."""
-        return Sizes(super().shape(x))
-
-    def shape_of(self, x: Node, least: int, most: int | None = None) -> Sizes:
-        """The sizes of a tensor of ``least`` to ``most`` dimensions (None: any more). Raises TypeFault for another one."""
-        shape = self.shape(x)
-        if len(shape) < least or (most is not None and len(shape) > most):
-            wanted = str(least) if most == least else f"{least} or more" if most is None else f"{least} to {most}"
-            raise TypeFault(f"it takes a tensor of {wanted} dimensions, not one of the sizes {list(shape)}")
-        return shape
 
     def dim(self, x: Node | int, dimension: int, extra: int = 0) -> int:
         """A dimension counted from the front. ``x`` is the tensor or its rank; ``extra`` counts dimensions to be added."""

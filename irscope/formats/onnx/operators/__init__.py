@@ -4,8 +4,10 @@
     def leaky_relu(t: Onnx, a: Attributes, x: Node) -> Node:
         return t.select(t.compare("LT", x, t.like(x, 0)), t.scale(x, a.alpha), x)
 
-Before the semicolon are the operands (``B?`` may be left out and is None then, ``inputs*`` are any number), after it the attributes of all
-versions (``to: int!`` is required, ``pads: ints=None``). ``a.version`` is the version of the operators that the model asks for, and
+Before the semicolon are the operands (``B?`` may be left out and is None then, ``inputs*`` are any number), with what they must be
+(``X: float[3+]``, see :mod:`irscope.formats.onnx.operands`), after it the attributes of all versions (``to: int|str!`` is required,
+``pads: ints=None``). Both are checked before an expansion runs, which raises TypeFault for what the schema cannot say. Any other exception
+is a defect of irscope. ``a.version`` is the version of the operators that the model asks for, and
 ``a.results`` the number of results that the node has. :func:`defined` declares operators that the standard itself defines by a function:
 the package ``onnx`` has it. To add operators, write them in a family file here; everything else follows from the declaration.
 """

@@ -44,7 +44,7 @@ def narrow(t: Onnx, x: Node, dtype: DType, saturate: bool) -> Node:
     return t.convert(t.select(t.compare("NE", wide, wide), wide, bounded), dtype)
 
 
-@operator("Cast(input; to: any!, saturate=1, round_mode='up')")
+@operator("Cast(input; to: int|str!, saturate=1, round_mode='up')")
 def cast_(t: Onnx, a: Attributes, x: Node) -> Node:
     """The value in another element type."""
     number = NAMES.get(a.to, 0) if isinstance(a.to, str) else a.to

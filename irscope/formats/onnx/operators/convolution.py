@@ -45,6 +45,8 @@ def each(values: Sequence[int] | None, n: int, what: str, least: int = 1) -> tup
 def geometry(a: Attributes, spatial: Sequence[int], size: Sequence[int]) -> Geometry:
     """The windows that the attributes describe over these sizes. ``SAME_UPPER`` puts the odd element at the end, ``SAME_LOWER`` first."""
     n = len(spatial)
+    if len(size) != n:
+        raise TypeFault(f"the windows have {len(size)} sizes for {n} spatial dimensions")
     strides, dilations = each(a.strides, n, "strides"), each(a.dilations, n, "dilations")
     made = Geometry(tuple(size), strides, dilations, [(0, 0)] * n)
     if a.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
@@ -85,13 +87,14 @@ def biased(t: Onnx, y: Node, bias: Node | None) -> Node:
     return y if bias is None else t.add(y, t.along(bias, y, 1))
 
 
-@operator(f"Conv(X, W, B?; {WINDOW}, group=1)")
+@operator(f"Conv(X: tensor[3+], W: tensor[3+], B?: tensor[1]; {WINDOW}, group=1)")
 def conv(t: Onnx, a: Attributes, x: Node, w: Node, bias: Node | None) -> Node:
     """A convolution."""
     return biased(t, convolve(t, a, x, w), bias)
 
 
-@operator(f"ConvTranspose(X, W, B?; {WINDOW}, group=1, output_padding: ints=None, output_shape: ints=None)")
+@operator(f"ConvTranspose(X: tensor[3+], W: tensor[3+], B?: tensor[1]; {WINDOW}, group=1, output_padding: ints=None, "
+          "output_shape: ints=None)")
 def conv_transpose(t: Onnx, a: Attributes, x: Node, w: Node, bias: Node | None) -> Node:
     """The gradient of a convolution with respect to its data: strides dilate the data, the kernel is reversed."""
     n, shape = t.rank(x) - 2, t.shape(w)
@@ -117,6 +120,8 @@ def _cropped(a: Attributes, spatial: Sequence[int], reach: Sequence[int], stride
     """What is cut off from the whole gradient: as given, or for a given shape of the result."""
     n = len(spatial)
     whole = [s * (have - 1) + more + k for have, s, more, k in zip(spatial, strides, extra, reach, strict=True)]
+    if a.output_shape is not None and len(a.output_shape) < n:
+        raise TypeFault(f"output_shape has {len(a.output_shape)} sizes for {n} spatial dimensions")
     if a.output_shape is not None or a.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         wanted = a.output_shape[-n:] if a.output_shape is not None else [have * s for have, s in zip(spatial, strides, strict=True)]
         totals = [max(0, have - want) if a.output_shape is None else have - want for have, want in zip(whole, wanted, strict=True)]
@@ -127,7 +132,8 @@ def _cropped(a: Attributes, spatial: Sequence[int], reach: Sequence[int], stride
     return [(given[i], given[n + i]) for i in range(n)]
 
 
-@operator("DeformConv(X, W, offset, B?, mask?; dilations: ints=None, group=1, kernel_shape: ints=None, offset_group=1, pads: ints=None, "
+@operator("DeformConv(X: float[4], W: float[4], offset: float[4], B?: float[1], mask?: float[4]; dilations: ints=None, "
+          "group=1, kernel_shape: ints=None, offset_group=1, pads: ints=None, "
           "strides: ints=None)")
 def deform_conv(t: Onnx, a: Attributes, x: Node, w: Node, offset: Node, bias: Node | None, mask: Node | None) -> Node:
     """A convolution that reads each position of its windows at an offset, between pixels, times a mask (J. Dai et al., 2017)."""
@@ -136,7 +142,7 @@ def deform_conv(t: Onnx, a: Attributes, x: Node, w: Node, offset: Node, bias: No
     at = geometry(a, (height, width), (kh, kw))
     oh, ow = t.shape(offset)[2:]
     bends, taps = a.offset_group, kh * kw
-    if inner * a.group != c or bends < 1 or c % bends or t.shape(offset)[1] != 2 * taps * bends:
+    if a.group < 1 or inner * a.group != c or o % a.group or bends < 1 or c % bends or t.shape(offset)[1] != 2 * taps * bends:
         raise TypeFault(f"{c} channels, weight {list(t.shape(w))} in {a.group} groups, offset {list(t.shape(offset))}")
     bounded(taps * oh * ow // 4, "the places of a deformable convolution")
     tap = np.arange(taps)
@@ -159,16 +165,18 @@ def deform_conv(t: Onnx, a: Attributes, x: Node, w: Node, offset: Node, bias: No
     return biased(t, t.reshape(made, (n, o, oh, ow)), bias)
 
 
-@operator("Col2Im(input, image_shape, block_shape; dilations: ints=None, pads: ints=None, strides: ints=None)")
+@operator("Col2Im(input: tensor[3], image_shape: int[1], block_shape: int[1]; dilations: ints=None, pads: ints=None, strides: ints=None)")
 def col2im(t: Onnx, a: Attributes, x: Node, image: Node, block: Node) -> Node:
     """The image whose blocks are the columns; overlapping ones add up."""
     a.auto_pad = "NOTSET"
     sizes, window = t.ints(image, "the image shape"), t.ints(block, "the block shape")
     n, columns, _ = t.shape(x)
-    c = columns // max(1, prod(window))
-    at = geometry(a, sizes, window)
+    at = geometry(a, sizes, each(window, len(sizes), "the block shape"))
+    c = columns // prod(window)
     padded = [have + low + high for have, (low, high) in zip(sizes, at.pads, strict=True)]
     counts = [(have - reach) // s + 1 for have, reach, s in zip(padded, at.reach, at.strides, strict=True)]
+    if min(counts, default=1) < 1:
+        raise TypeFault(f"blocks of {window} for an image of {sizes}")
     bounded(prod(counts) * prod(window) // 8, "the places of the columns")
     # The place of each element in the padded image, by the element of its block and the block.
     lines = [np.arange(k)[:, None] * d + np.arange(count)[None] * s

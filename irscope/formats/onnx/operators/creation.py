@@ -1,7 +1,7 @@
 """Tensors from nothing but numbers: constants, ranges, windows, random numbers."""
 from __future__ import annotations
 
-from math import prod
+from math import ceil, prod
 
 from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.attributes import Sparse
@@ -12,11 +12,13 @@ from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F32, F64, S64
 from irscope.lazy import Array, np
 from irscope.ops.attrs import Literal
+from irscope.ops.checked import at_least, nonzero, real
 from irscope.ops.faults import TypeFault
 from irscope.source.budget import require
 
 
-@operator("Constant(; value: tensor=None, sparse_value: any=None, value_float: float=None, value_floats: floats=None, value_int: int=None, "
+@operator("Constant(; value: tensor=None, sparse_value: sparse=None, value_float: float=None, "
+          "value_floats: floats=None, value_int: int=None, "
           "value_ints: ints=None, value_string: str=None, value_strings: strs=None)")
 def constant(t: Onnx, a: Attributes) -> Node:
     """A tensor, dense or sparse, or numbers."""
@@ -42,16 +44,35 @@ def dense(t: Onnx, sparse: Sparse) -> Node:
     type = sparse.values.type
     if not isinstance(type, TensorType):
         raise TypeFault("strings are not computed")
+    if min(sparse.shape, default=0) < 0:
+        raise TypeFault(f"the shape {list(sparse.shape)} has a negative size")
     require(table_of(prod(sparse.shape)) * type.dtype.storage, "a sparse constant")
     made = np.zeros(sparse.shape, type.dtype.numpy())
-    indices = np.asarray(sparse.indices.value())
-    if indices.ndim == 2:
-        indices = np.ravel_multi_index(tuple(indices.T), sparse.shape)
-    made.reshape(-1)[indices] = sparse.values.value()
+    made.reshape(-1)[_places(sparse, type)] = sparse.values.value().reshape(-1)
     return t.array(made, type.dtype)
 
 
-@operator("ConstantOfShape(input; value: tensor=None)")
+def _places(sparse: Sparse, values: TensorType) -> Array:
+    """The linear places of the values. Raises TypeFault for one outside of the shape, and where each value does not have one."""
+    form = sparse.indices.type
+    if not isinstance(form, TensorType) or not form.dtype.is_integer:
+        raise TypeFault("the indices of a sparse constant are integers")
+    count, rank = values.elements, len(sparse.shape)
+    if form.shape not in ((count,), (count, rank)):
+        raise TypeFault(f"a sparse constant of {count} values has indices of the shape [{count}] or [{count}, {rank}], not "
+                        f"{list(form.shape)}")
+    indices = np.asarray(sparse.indices.value()).astype(np.int64)
+    bounds = np.array(sparse.shape, np.int64) if len(form.shape) == 2 else prod(sparse.shape)
+    if ((indices < 0) | (indices >= bounds)).any():
+        raise TypeFault(f"an index of a sparse constant is outside of its shape {list(sparse.shape)}")
+    if len(form.shape) == 1:
+        return indices
+    steps = [prod(sparse.shape[d + 1:]) for d in range(rank)]
+    linear: Array = indices @ np.array(steps, np.int64)
+    return linear
+
+
+@operator("ConstantOfShape(input: int[0-1]; value: tensor=None)")
 def constant_of_shape(t: Onnx, a: Attributes, shape: Node) -> Node:
     """One value in a given shape."""
     sizes = tuple(t.ints(shape, "the shape"))
@@ -62,21 +83,24 @@ def constant_of_shape(t: Onnx, a: Attributes, shape: Node) -> Node:
     return t.broadcast_to(t.reshape(value, ()), sizes)
 
 
-@operator("Range(start, limit, delta; stash_type: int=None)")
+@operator("Range(start: real[0-1], limit: real[0-1], delta: real[0-1]; stash_type: int=None)")
 def range_(t: Onnx, a: Attributes, start: Node, limit: Node, delta: Node) -> Node:
     """Numbers from a start to a limit, in steps."""
+    t.alike(start, limit, delta)
     dtype = t.dtype(start)
-    low, high, step = (t.value(v, "the range").reshape(-1)[0] for v in (start, limit, delta))
-    if step == 0:
-        raise TypeFault("the step is 0")
-    count = max(0, int(np.ceil((float(high) - float(low)) / float(step)))) if dtype.is_float else len(range(int(low), int(high), int(step)))
+    read = t.number if dtype.is_float else t.single
+    low, high, step = (read(v, "a bound of the range or its step") for v in (start, limit, delta))
+    nonzero("the step", step)
+    steps = (high - low) / step if dtype.is_float else -((low - high) // step)
+    real("the bounds of the range and its step", steps)
+    count = max(0, ceil(steps))
     require(count * max(8, dtype.storage), "a range")
     wide = dtype if dtype.is_integer or dtype is F64 else F32
-    steps = t.mul(t.convert(t.iota((count,), 0, S64), wide), t.convert(t.array(step, dtype), wide))
-    return t.convert(t.add(steps, t.convert(t.array(low, dtype), wide)), dtype)
+    moved = t.mul(t.convert(t.iota((count,), 0, S64), wide), t.convert(t.array(step, dtype), wide))
+    return t.convert(t.add(moved, t.convert(t.array(low, dtype), wide)), dtype)
 
 
-@operator("EyeLike(input; dtype: int=None, k=0)")
+@operator("EyeLike(input: tensor[2]; dtype: int=None, k=0)")
 def eye_like(t: Onnx, a: Attributes, x: Node) -> Node:
     """Ones on a diagonal of a matrix of the shape of the operand."""
     shape = t.shape(x)
@@ -86,7 +110,7 @@ def eye_like(t: Onnx, a: Attributes, x: Node) -> Node:
     return t.convert(on, t.numbered(a.dtype, t.dtype(x)))
 
 
-@operator("Trilu(input, k?; upper=1)")
+@operator("Trilu(input: tensor[2+], k?: int[0-1]; upper=1)")
 def trilu(t: Onnx, a: Attributes, x: Node, k: Node | None) -> Node:
     """The triangle of matrices on one side of a diagonal, zeros elsewhere."""
     shape, rank = t.shape(x), t.rank(x)
@@ -98,7 +122,7 @@ def trilu(t: Onnx, a: Attributes, x: Node, k: Node | None) -> Node:
 
 
 def _window(name: str, weights: tuple[float, float, float]) -> None:
-    @operator(f"{name}(size; output_datatype=1, periodic=1)")
+    @operator(f"{name}(size: int[0-1]; output_datatype=1, periodic=1)")
     def window(t: Onnx, a: Attributes, size: Node) -> Node:
         n = t.single(size, "the size")
         bounded(n, "a window")
@@ -112,15 +136,18 @@ _window("HammingWindow", (25 / 46, 21 / 46, 0.0))
 _window("BlackmanWindow", (0.42, 0.5, 0.08))
 
 
-@operator("MelWeightMatrix(num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz; output_datatype=1)")
+@operator("MelWeightMatrix(num_mel_bins: int[0-1], dft_length: int[0-1], sample_rate: int[0-1], lower_edge_hertz: float[0-1], "
+          "upper_edge_hertz: float[0-1]; output_datatype=1)")
 def mel_weights(t: Onnx, a: Attributes, bins: Node, length: Node, rate: Node, lower: Node, upper: Node) -> Node:
     """The matrix that maps a spectrum to mel bins, triangles on the mel scale (2595 log10(1 + f / 700))."""
-    count, points, hertz = (t.single(v, "the size of the matrix") for v in (bins, length, rate))
-    low, high = (2595 * np.log10(1 + t.floats(v, "the edges")[0] / 700) for v in (lower, upper))
+    count, points, hertz = (at_least(1, "a size of the matrix", t.single(v, "a size of the matrix")) for v in (bins, length, rate))
+    low, high = (2595 * np.log10(1 + at_least(0, "an edge", t.number(v, "an edge")) / 700) for v in (lower, upper))
     rows = points // 2 + 1
     bounded(rows * count, "a matrix of mel weights")
     edges = low + np.arange(count + 2) * ((high - low) / (count + 2))
     places = np.floor(((points + 1) * (700 * (10 ** (edges / 2595) - 1))) / hertz).astype(np.int64)
+    if places.min() < 0 or places.max() > rows or places[1:-1].max() == rows:
+        raise TypeFault(f"the edges are between 0 and half of the sample rate, which is {hertz}")
     made = np.zeros((rows, count))
     for i in range(count):
         start, centre, end = (int(v) for v in places[i:i + 3])

@@ -13,17 +13,23 @@ from irscope.ops.faults import TypeFault
 MODES = ("TF", "IDF", "TFIDF")
 
 
-@operator("TfIdfVectorizer(X; max_gram_length: int!, max_skip_count: int!, min_gram_length: int!, mode: str!, ngram_counts: ints!, "
+@operator("TfIdfVectorizer(X: int[1-2]; max_gram_length: int!, max_skip_count: int!, min_gram_length: int!, mode: str!, "
+          "ngram_counts: ints!, "
           "ngram_indexes: ints!, pool_int64s: ints=None, pool_strings: strs=None, weights: floats=None)")
 def tf_idf(t: Onnx, a: Attributes, x: Node) -> Node:
     """How often each n-gram of a pool of integers occurs in each row, with gaps of up to ``max_skip_count``; or a weight where it does."""
     if a.pool_int64s is None or a.mode not in MODES:
         raise TypeFault("the pool has strings, which are not computed, or the mode is not TF, IDF or TFIDF")
+    grams = _grams(a)
+    if not grams or len(grams) != len(a.ngram_indexes) or min(a.ngram_indexes) < 0:
+        raise TypeFault(f"the pool has {len(grams)} n-grams, ngram_indexes {len(a.ngram_indexes)} places")
+    if a.weights and len(a.weights) != len(grams):
+        raise TypeFault(f"{len(a.weights)} weights for {len(grams)} n-grams")
     rows = t.reshape(t.convert(x, S64), (1, *t.shape(x)) if t.rank(x) == 1 else t.shape(x))
     n = t.shape(rows)[1]
     width = bounded(max(a.ngram_indexes) + 1, "a row of counts")
     columns: list[Node | None] = [None] * width
-    for (size, gram), place in zip(_grams(a), a.ngram_indexes, strict=True):
+    for (size, gram), place in zip(grams, a.ngram_indexes, strict=True):
         if a.min_gram_length <= size <= a.max_gram_length:
             count = _occurrences(t, rows, gram, 0 if size == 1 else a.max_skip_count, n)
             before = columns[place]
@@ -41,9 +47,11 @@ def tf_idf(t: Onnx, a: Attributes, x: Node) -> Node:
 
 
 def _grams(a: Attributes) -> list[tuple[int, list[int]]]:
-    """The n-grams of the pool, in order, with their sizes."""
+    """The n-grams of the pool, in order, with their sizes. Raises TypeFault where the pool ends inside of one."""
     made, starts = [], [*a.ngram_counts, len(a.pool_int64s)]
     for size, (low, high) in enumerate(pairwise(starts), 1):
+        if not 0 <= low <= high or (high - low) % size:
+            raise TypeFault(f"ngram_counts {a.ngram_counts} do not cut a pool of {len(a.pool_int64s)} into n-grams")
         made += [(size, a.pool_int64s[i:i + size]) for i in range(low, high, size)]
     return made
 

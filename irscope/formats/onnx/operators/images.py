@@ -11,13 +11,14 @@ from irscope.formats.torchscript.operators.grids import grid_sampler
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S32, S64
 from irscope.lazy import np
+from irscope.ops.checked import at_least, real
 from irscope.ops.faults import TypeFault
 
 MODES = {"bilinear": 0, "linear": 0, "nearest": 1, "bicubic": 2, "cubic": 2}
 PADDINGS = {"zeros": 0, "border": 1, "reflection": 2}
 
 
-@operator("GridSample(X, grid; align_corners=0, mode='bilinear', padding_mode='zeros')")
+@operator("GridSample(X: tensor[3+], grid: float[3+]; align_corners=0, mode='bilinear', padding_mode='zeros')")
 def grid_sample(t: Onnx, a: Attributes, x: Node, grid: Node) -> Node:
     """Samples at positions from -1 to 1, the last coordinate first."""
     mode = "bilinear" if a.mode == "linear" else a.mode
@@ -27,7 +28,8 @@ def grid_sample(t: Onnx, a: Attributes, x: Node, grid: Node) -> Node:
     return made
 
 
-@operator("RoiAlign(X, rois, batch_indices; coordinate_transformation_mode: str=None, mode='avg', output_height=1, output_width=1, "
+@operator("RoiAlign(X: float[4], rois: float[2], batch_indices: int[1]; coordinate_transformation_mode: str=None, "
+          "mode='avg', output_height=1, output_width=1, "
           "sampling_ratio=0, spatial_scale=1.0)")
 def roi_align(t: Onnx, a: Attributes, x: Node, rois: Node, batch: Node) -> Node:
     """Regions (x1, y1, x2, y2) averaged to one size. Without a sampling ratio, larger regions take more samples: they must be known."""
@@ -35,9 +37,13 @@ def roi_align(t: Onnx, a: Attributes, x: Node, rois: Node, batch: Node) -> Node:
     n = t.shape(rois)[0]
     if a.mode not in ("avg", "max") or a.output_height < 1 or a.output_width < 1:
         raise TypeFault(f"mode {a.mode!r}, size {a.output_height} x {a.output_width}")
+    if t.shape(rois)[1] != 4 or t.shape(batch)[0] != n:
+        raise TypeFault(f"regions {list(t.shape(rois))} and batch_indices {list(t.shape(batch))}: four numbers and an index for each "
+                        "are needed")
     if a.sampling_ratio > 0 or not n:
         return _aligned(t, a, x, rois, batch, (a.sampling_ratio, a.sampling_ratio, half))
-    known = t.value(rois, "the regions").astype(np.float64) * a.spatial_scale
+    known = np.array(t.floats(rois, "the regions")).reshape(n, 4) * a.spatial_scale
+    real("the scaled regions", *known.ravel().tolist())
     parts = []
     for i in range(n):
         width, height = known[i, 2] - known[i, 0], known[i, 3] - known[i, 1]
@@ -91,12 +97,16 @@ def _between(t: Onnx, v: Node, size: int) -> Node:
     return t.binary("and", t.compare("GE", v, t.like(v, -1)), t.compare("LE", v, t.like(v, size)))
 
 
-@operator("MaxRoiPool(X, rois; pooled_shape: ints!, spatial_scale=1.0)")
+@operator("MaxRoiPool(X: float[4], rois: float[2]; pooled_shape: ints!, spatial_scale=1.0)")
 def max_roi_pool(t: Onnx, a: Attributes, x: Node, rois: Node) -> Node:
     """The greatest element of each cell of regions (batch, x1, y1, x2, y2), which must be known."""
-    known = t.value(rois, "the regions").astype(np.float64)
-    (_, c, h, w), (ph, pw) = t.shape(x), a.pooled_shape
-    bounded(16 * len(known) * max(ph, 0) * max(pw, 0), "pooling the regions")
+    if len(a.pooled_shape) != 2 or t.shape(rois)[1] != 5:
+        raise TypeFault(f"pooled_shape {a.pooled_shape} and regions {list(t.shape(rois))}: two sizes, and five numbers for each region "
+                        "are needed")
+    known = np.array(t.floats(rois, "the regions")).reshape(t.shape(rois))
+    real("the scaled regions", *(known * a.spatial_scale).ravel().tolist())
+    (_, c, h, w), (ph, pw) = t.shape(x), (at_least(1, "a size of the result", size) for size in a.pooled_shape)
+    bounded(16 * len(known) * ph * pw, "pooling the regions")
     found = []
     for row in known:
         left, top, right, bottom = (int(np.floor(v * a.spatial_scale + 0.5)) for v in row[1:])
@@ -114,7 +124,8 @@ def max_roi_pool(t: Onnx, a: Attributes, x: Node, rois: Node) -> Node:
     return t.transpose(t.reshape(t.concat(found, 0), (len(known), ph, pw, c)), (0, 3, 1, 2))
 
 
-@operator("NonMaxSuppression(boxes, scores, max_output_boxes_per_class?, iou_threshold?, score_threshold?; center_point_box=0)")
+@operator("NonMaxSuppression(boxes: float[3], scores: float[3], max_output_boxes_per_class?: int[0-1], iou_threshold?: float[0-1], "
+          "score_threshold?: float[0-1]; center_point_box=0)")
 def non_max_suppression(t: Onnx, a: Attributes, boxes: Node, scores: Node, most: Node | None, iou: Node | None, least: Node | None) -> Node:
     """The boxes that no better one of their class overlaps, as (batch, class, box). Their number is computed from the inputs."""
     b, c, n = t.shape(scores)

@@ -11,14 +11,14 @@ from irscope.graph.dtypes import PRED, S64
 from irscope.ops.faults import TypeFault
 
 
-@operator("Gather(data, indices; axis=0)")
+@operator("Gather(data, indices: int; axis=0)")
 def gather(t: Onnx, a: Attributes, x: Node, indices: Node) -> Node:
     """Slices along an axis at the given indices; negative ones count from the end."""
     axis = t.axis(x, a.axis)
     return t.take(x, wrapped(t, indices, t.shape(x)[axis]), axis)
 
 
-@operator("GatherElements(data, indices; axis=0)")
+@operator("GatherElements(data: tensor[1+], indices: int[1+]; axis=0)")
 def gather_elements(t: Onnx, a: Attributes, x: Node, indices: Node) -> Node:
     """``result[i, j] = data[indices[i, j], j]`` for axis 0."""
     axis = t.axis(x, a.axis)
@@ -27,7 +27,7 @@ def gather_elements(t: Onnx, a: Attributes, x: Node, indices: Node) -> Node:
     return t.gather_elements(x, wrapped(t, indices, t.shape(x)[axis]), axis)
 
 
-@operator("GatherND(data, indices; batch_dims=0)")
+@operator("GatherND(data: tensor[1+], indices: int[1+]; batch_dims=0)")
 def gather_nd(t: Onnx, a: Attributes, x: Node, indices: Node) -> Node:
     """Slices at index vectors, which are in the last dimension of the indices."""
     shape, places, batch = t.shape(x), t.shape(indices), a.batch_dims
@@ -42,7 +42,7 @@ def gather_nd(t: Onnx, a: Attributes, x: Node, indices: Node) -> Node:
     return at_vectors(t, x, t.concat(parts, len(rest))) if parts else t.broadcast_to(x, (*rest, *shape))
 
 
-@operator("Compress(input, condition; axis: int=None)")
+@operator("Compress(input, condition: bool[1]; axis: int=None)")
 def compress(t: Onnx, a: Attributes, x: Node, condition: Node) -> Node:
     """The slices along an axis, or the elements, at which a condition holds."""
     if a.axis is None:
@@ -78,7 +78,7 @@ def non_zero(t: Onnx, a: Attributes, x: Node) -> Node:
     return t.concat(rows, 0)
 
 
-@operator("TopK(X, K?; axis=-1, k: int=None, largest=1, sorted=1)")
+@operator("TopK(X: real, K?: int[0-1]; axis=-1, k: int=None, largest=1, sorted=1)")
 def top_k(t: Onnx, a: Attributes, x: Node, k: Node | None) -> tuple[Node, Node]:
     """The greatest or least elements along an axis, in order, and their places; of equal ones the first."""
     axis = t.axis(x, a.axis)

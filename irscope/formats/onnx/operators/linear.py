@@ -7,6 +7,7 @@ from irscope.formats.onnx.operators import operator
 from irscope.formats.torchscript.operators.linear import einsum as einsum_of
 from irscope.formats.torchscript.operators.solving import determinant
 from irscope.graph import Node
+from irscope.ops.checked import real
 from irscope.ops.faults import TypeFault
 
 
@@ -25,7 +26,7 @@ def product(t: Onnx, x: Node, y: Node) -> Node:
     return t.matmul(x, y)
 
 
-@operator("Gemm(A, B, C?; alpha=1.0, beta=1.0, transA=0, transB=0, broadcast=0)")
+@operator("Gemm(A: tensor[2], B: tensor[2], C?: tensor[0-2]; alpha=1.0, beta=1.0, transA=0, transB=0, broadcast=0)")
 def gemm(t: Onnx, a: Attributes, x: Node, y: Node, c: Node | None) -> Node:
     """``alpha A B + beta C``, both matrices transposed on request."""
     if t.rank(x) != 2 or t.rank(y) != 2:
@@ -39,17 +40,24 @@ def gemm(t: Onnx, a: Attributes, x: Node, y: Node, c: Node | None) -> Node:
 
 
 def _scaled(t: Onnx, x: Node, factor: float) -> Node:
-    return x if factor == 1 else t.mul(x, t.like(x, factor if t.dtype(x).is_float else int(factor)))
+    if factor == 1:
+        return x
+    if t.dtype(x).is_float:
+        return t.mul(x, t.like(x, factor))
+    real("the factor of integers", factor)
+    return t.mul(x, t.like(x, int(factor)))
 
 
 @operator("Einsum(Inputs*; equation: str!)")
 def einsum(t: Onnx, a: Attributes, *xs: Node) -> Node:
     """A sum of products over the letters that the result omits."""
+    if not xs:
+        raise TypeFault("at least one operand is needed")
     t.alike(*xs)
     return t.convert(t.by_torch(einsum_of, a.equation, [t.here(x) for x in xs], None), t.dtype(xs[0]))
 
 
-@operator("Det(X)")
+@operator("Det(X: float[2+])")
 def det(t: Onnx, a: Attributes, x: Node) -> Node:
     """The determinants of matrices."""
     made: Node = t.by_torch(determinant, x)

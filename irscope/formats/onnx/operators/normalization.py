@@ -10,7 +10,8 @@ from irscope.ops.attrs import Window
 from irscope.ops.faults import TypeFault
 
 
-@operator("BatchNormalization(X, scale, B, input_mean, input_var; epsilon=1e-05, momentum=0.9, training_mode=0, spatial=1, is_test=1)")
+@operator("BatchNormalization(X: float[2+], scale: float[1], B: float[1], input_mean: float[1], input_var: float[1]; "
+          "epsilon=1e-05, momentum=0.9, training_mode=0, spatial=1, is_test=1)")
 def batch_normalization(t: Onnx, a: Attributes, x: Node, scale: Node, bias: Node, mean: Node, var: Node) -> tuple[Node, ...]:
     """Normalises each channel by its statistics; in training by those of the batch, which also move the running ones."""
     if a.version < 9 and not a.spatial:
@@ -39,14 +40,14 @@ def _centred(t: Onnx, x: Node, axes: list[int], epsilon: float) -> tuple[Node, N
     return t.mul(away, inverse), mean, inverse
 
 
-@operator("InstanceNormalization(input, scale, B; epsilon=1e-05)")
+@operator("InstanceNormalization(input: float[2+], scale: float[1], B: float[1]; epsilon=1e-05)")
 def instance_normalization(t: Onnx, a: Attributes, x: Node, scale: Node, bias: Node) -> Node:
     """Mean 0 and variance 1 in each plane, then a scale and a shift by channel."""
     made, _, _ = _centred(t, t.widened(x), list(range(2, t.rank(x))), a.epsilon)
     return t.add(t.mul(t.convert(made, t.dtype(x)), t.along(scale, x, 1)), t.along(bias, x, 1))
 
 
-@operator("GroupNormalization(X, scale, bias; epsilon=1e-05, num_groups: int!, stash_type=1)")
+@operator("GroupNormalization(X: float[2+], scale: float[1], bias: float[1]; epsilon=1e-05, num_groups: int!, stash_type=1)")
 def group_normalization(t: Onnx, a: Attributes, x: Node, scale: Node, bias: Node) -> Node:
     """Mean 0 and variance 1 in each group of channels, then a scale and a shift by channel, up to version 20 by group."""
     shape, groups = t.shape(x), a.num_groups
@@ -115,7 +116,7 @@ def skip_simplified(t: Onnx, a: Attributes, x: Node, skip: Node, gamma: Node, bi
     return made, inverse, inverse, total
 
 
-@operator("LRN(X; alpha=0.0001, beta=0.75, bias=1.0, size: int!)")
+@operator("LRN(X: float[2+]; alpha=0.0001, beta=0.75, bias=1.0, size: int!)")
 def lrn(t: Onnx, a: Attributes, x: Node) -> Node:
     """Each element divided by a power of the sum of squares in nearby channels."""
     n = a.size
@@ -150,7 +151,7 @@ def mean_variance_normalization(t: Onnx, a: Attributes, x: Node) -> Node:
 @operator("Dropout(data, ratio?, training_mode?; ratio=0.5, seed: int=None, is_test=0)", work="elementwise")
 def dropout(t: Onnx, a: Attributes, x: Node, ratio: Node | None, training: Node | None) -> tuple[Node, ...]:
     """The operand, and a mask of ones: as in inference."""
-    if training is not None and bool(t.value(training, "training_mode").reshape(-1)[0]) \
-            and (ratio is None or t.floats(ratio, "the ratio")[0] > 0):
+    if training is not None and t.single(training, "training_mode") \
+            and (ratio is None or t.number(ratio, "the ratio") > 0):
         raise TypeFault("dropout in training draws random numbers by a generator that ONNX does not define", "export it in eval mode")
     return x, t.full(t.shape(x), True, PRED) if a.version >= 10 else t.like(x, 1)

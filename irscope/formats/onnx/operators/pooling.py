@@ -11,6 +11,7 @@ from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
 from irscope.lazy import Array, np
 from irscope.ops.attrs import Window
+from irscope.ops.checked import nonzero
 from irscope.ops.faults import TypeFault
 from irscope.source.budget import require
 
@@ -45,7 +46,7 @@ def window_of(at: Geometry, more: list[int]) -> Window:
     return Window.make((1, 1, *at.size), (1, 1, *at.strides), ((0, 0), (0, 0), *pads), rhs_dilate=(1, 1, *at.dilations))
 
 
-@operator(f"MaxPool(X; {POOL}, storage_order=0)")
+@operator(f"MaxPool(X: tensor[3+]; {POOL}, storage_order=0)")
 def max_pool(t: Onnx, a: Attributes, x: Node) -> tuple[Node, ...]:
     """The greatest element under each window, and its place in the whole tensor."""
     at, more = windows(t, a, x)
@@ -79,7 +80,7 @@ def places_under(at: Geometry, spatial: list[int], counts: list[int]) -> Array:
         line = np.where((line >= 0) & (line < have), line, -1)
         outer, inner = table[:, None, :, None], line[None, :, None, :]
         both = np.where((outer < 0) | (inner < 0), -1, outer * have + inner)
-        table = both.reshape(table.shape[0] * counts[d], -1)
+        table = both.reshape(table.shape[0] * counts[d], table.shape[1] * at.size[d])
     return table
 
 
@@ -87,13 +88,13 @@ def _column_major(t: Onnx, place: Node, spatial: list[int]) -> Node:
     """Places counted with the first spatial dimension fastest."""
     total, rest, factor = t.like(place, 0), place, prod(spatial)
     for n in reversed(spatial):
-        factor //= n
+        factor //= max(n, 1)
         total = t.add(total, t.scale(t.binary("remainder", rest, t.like(rest, n)), factor))
         rest = t.binary("divide", rest, t.like(rest, n))
     return total
 
 
-@operator(f"AveragePool(X; {POOL}, count_include_pad=0)")
+@operator(f"AveragePool(X: float[3+]; {POOL}, count_include_pad=0)")
 def average_pool(t: Onnx, a: Attributes, x: Node) -> Node:
     """The mean of the elements under each window; with ``count_include_pad`` the padding counts as zeros."""
     at, more = windows(t, a, x)
@@ -113,7 +114,7 @@ def average_pool(t: Onnx, a: Attributes, x: Node) -> Node:
     return t.convert(t.div(total, t.array(np.maximum(counts, 1), t.dtype(total))), t.dtype(x))
 
 
-@operator(f"LpPool(X; {POOL.replace('kernel_shape: ints!', 'kernel_shape: ints=None')}, p: any=2)")
+@operator(f"LpPool(X: float[3+]; {POOL.replace('kernel_shape: ints!', 'kernel_shape: ints=None')}, p: int|float=2)")
 def lp_pool(t: Onnx, a: Attributes, x: Node) -> Node:
     """The p-norm of the elements under each window."""
     at, more = windows(t, a, x)
@@ -126,34 +127,36 @@ def _powers(t: Onnx, x: Node, p: float) -> Node:
 
 
 def _root(t: Onnx, x: Node, p: float) -> Node:
-    return x if p == 1 else t.unary("sqrt", x) if p == 2 else t.binary("power", x, t.like(x, 1 / p))
+    return x if p == 1 else t.unary("sqrt", x) if p == 2 else t.binary("power", x, t.like(x, 1 / nonzero("p", p)))
 
 
-@operator("GlobalAveragePool(X)")
+@operator("GlobalAveragePool(X: float[2+])")
 def global_average_pool(t: Onnx, a: Attributes, x: Node) -> Node:
     """The mean of each plane."""
     return t.convert(t.mean(t.widened(x), list(range(2, t.rank(x))), True), t.dtype(x))
 
 
-@operator("GlobalMaxPool(X)")
+@operator("GlobalMaxPool(X: float[2+])")
 def global_max_pool(t: Onnx, a: Attributes, x: Node) -> Node:
     """The greatest element of each plane."""
     return t.max(x, list(range(2, t.rank(x))), True)
 
 
-@operator("GlobalLpPool(X; p: any=2)")
+@operator("GlobalLpPool(X: float[2+]; p: int|float=2)")
 def global_lp_pool(t: Onnx, a: Attributes, x: Node) -> Node:
     """The p-norm of each plane."""
     return _root(t, t.sum(_powers(t, x, a.p), list(range(2, t.rank(x))), True), a.p)
 
 
-@operator("MaxUnpool(X, I, output_shape?; kernel_shape: ints!, pads: ints=None, strides: ints=None)")
+@operator("MaxUnpool(X: float[3+], I: int, output_shape?: int[1]; kernel_shape: ints!, pads: ints=None, strides: ints=None)")
 def max_unpool(t: Onnx, a: Attributes, x: Node, places: Node, shape: Node | None) -> Node:
     """Elements put back to the places that ``MaxPool`` gave, zeros elsewhere."""
     n, c, *spatial = t.shape(x)
     count = len(spatial)
-    strides, pads = each(a.strides, count, "strides"), a.pads or [0] * (2 * count)
-    inner = [(have - 1) * strides[d] + a.kernel_shape[d] - pads[d] - pads[count + d] for d, have in enumerate(spatial)]
+    strides, sizes, pads = each(a.strides, count, "strides"), each(a.kernel_shape, count, "kernel_shape"), a.pads or [0] * (2 * count)
+    if len(pads) != 2 * count:
+        raise TypeFault(f"{len(pads)} pads for {count} spatial dimensions")
+    inner = [(have - 1) * strides[d] + sizes[d] - pads[d] - pads[count + d] for d, have in enumerate(spatial)]
     require(n * c * prod(inner) * t.dtype(x).storage, "an unpooled tensor")
     made = t.full((n * c * prod(inner),), 0, t.dtype(x))
     starts = t.reshape(t.convert(places, S64), (t.type(x).elements, 1))

@@ -187,7 +187,7 @@ def _of(t: Onnx, x: Node, d: int) -> Node:
 # ---------------------------------------------------------------------- cells
 
 
-@operator(f"RNN(X, W, R, B?, sequence_lens?, initial_h?; {REST})")
+@operator(f"RNN(X: float[3], W: float[3], R: float[3], B?: float[2], sequence_lens?: int[1], initial_h?: float[3]; {REST})")
 def rnn(t: Onnx, a: Attributes, x: Node, w: Node, r: Node, bias: Node | None, lengths: Node | None, h: Node | None) -> tuple[Node, ...]:
     """``h = f(W x + R h + b)``."""
     functions = _activations(a, ("tanh",), t.shape(w)[0])
@@ -201,7 +201,8 @@ def rnn(t: Onnx, a: Attributes, x: Node, w: Node, r: Node, bias: Node | None, le
     return tuple(_run(t, a, Layer(x, w, r, bias, lengths, [h], 1), build))
 
 
-@operator(f"GRU(X, W, R, B?, sequence_lens?, initial_h?; {REST}, linear_before_reset=0)")
+@operator(f"GRU(X: float[3], W: float[3], R: float[3], B?: float[2], sequence_lens?: int[1], initial_h?: float[3]; "
+          f"{REST}, linear_before_reset=0)")
 def gru(t: Onnx, a: Attributes, x: Node, w: Node, r: Node, bias: Node | None, lengths: Node | None, h: Node | None) -> tuple[Node, ...]:
     """Gates z, r and h; the reset gate stands before or after the product with the hidden state."""
     functions = _activations(a, ("sigmoid", "tanh"), t.shape(w)[0])
@@ -230,7 +231,8 @@ def gru(t: Onnx, a: Attributes, x: Node, w: Node, r: Node, bias: Node | None, le
     return tuple(_run(t, a, Layer(x, w, r, bias, lengths, [h], 3), build))
 
 
-@operator(f"LSTM(X, W, R, B?, sequence_lens?, initial_h?, initial_c?, P?; {REST}, input_forget=0)")
+@operator(f"LSTM(X: float[3], W: float[3], R: float[3], B?: float[2], sequence_lens?: int[1], initial_h?: float[3], "
+          f"initial_c?: float[3], P?: float[2]; {REST}, input_forget=0)")
 def lstm(t: Onnx, a: Attributes, x: Node, w: Node, r: Node, bias: Node | None, *rest: Node | None) -> tuple[Node, ...]:
     """Gates i, o, f and c, with peepholes to the cell for the first three."""
     lengths, h, c, peep = rest

@@ -61,7 +61,7 @@ WIDE = frozenset(("ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceLogS
 
 
 def _reduction(name: str, reduce: Reduce) -> None:
-    @operator(f"{name}(data, axes?; axes: ints=None, keepdims=1, noop_with_empty_axes=0)")
+    @operator(f"{name}(data, axes?: int[0-1]; axes: ints=None, keepdims=1, noop_with_empty_axes=0)")
     def reduction(t: Onnx, a: Attributes, x: Node, given: Node | None) -> Node:
         axes = t.ints(given, "the axes") if given is not None else a.axes or []
         if not axes and a.noop_with_empty_axes:
@@ -107,7 +107,7 @@ _place("ArgMin", False)
 
 
 def _cumulative(name: str, primitive: str, start: int) -> None:
-    @operator(f"{name}(x, axis; exclusive=0, reverse=0)")
+    @operator(f"{name}(x, axis: int[0-1]; exclusive=0, reverse=0)")
     def running(t: Onnx, a: Attributes, x: Node, axis: Node) -> Node:
         d = t.axis(x, t.single(axis, "the axis"))
         if a.exclusive:

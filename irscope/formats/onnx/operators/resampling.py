@@ -5,7 +5,7 @@ Coordinates, neighbours and weights are those of ONNX's reference (onnx/referenc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, floor
+from math import ceil, floor, nan
 
 from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.declarations import Attributes
@@ -14,6 +14,7 @@ from irscope.formats.sampling import product_along
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, PRED, S64
 from irscope.lazy import Array, np
+from irscope.ops.checked import real
 from irscope.ops.faults import TypeFault
 
 
@@ -97,7 +98,7 @@ def matrix_of(a: Attributes, line: Line) -> Array:
         if a.exclude_outside:
             row = [(p, w if 0 <= p < line.have else 0.0) for p, w in row]
             total = sum(w for _, w in row)
-            row = [(p, w / total) for p, w in row]
+            row = [(p, w / total if total else nan) for p, w in row]
         for p, w in row:
             made[min(max(p, 0), line.have - 1), i] += w
     return made
@@ -135,7 +136,8 @@ def _outside(t: Onnx, a: Attributes, x: Node, lines: dict[int, Line]) -> Node:
     return x
 
 
-@operator("Resize(X, roi?, scales?, sizes?; antialias=0, axes: ints=None, coordinate_transformation_mode='half_pixel', "
+@operator("Resize(X: tensor[1+], roi?: float[0-1], scales?: float[0-1], sizes?: int[0-1]; antialias=0, axes: ints=None, "
+          "coordinate_transformation_mode='half_pixel', "
           "cubic_coeff_a=-0.75, exclude_outside=0, extrapolation_value=0.0, keep_aspect_ratio_policy='stretch', mode='nearest', "
           "nearest_mode='round_prefer_floor')")
 def resize(t: Onnx, a: Attributes, x: Node, roi: Node | None, scales: Node | None, sizes: Node | None) -> Node:
@@ -148,7 +150,7 @@ def resize(t: Onnx, a: Attributes, x: Node, roi: Node | None, scales: Node | Non
     if sizes is not None and t.type(sizes).elements:
         lines = _to_sizes(t, a, x, axes, t.ints(sizes, "the sizes"))
     elif scales is not None and t.type(scales).elements == len(axes):
-        lines = {d: (floor(t.shape(x)[d] * s), s) for d, s in zip(axes, t.floats(scales, "the scales"), strict=True)}
+        lines = {d: _scaled(t.shape(x)[d], s) for d, s in zip(axes, t.floats(scales, "the scales"), strict=True)}
     else:
         raise TypeFault("neither scales nor sizes are given, one a dimension")
     n = len(axes)
@@ -165,6 +167,14 @@ def resize(t: Onnx, a: Attributes, x: Node, roi: Node | None, scales: Node | Non
     return _converted(t, made, x)
 
 
+def _scaled(have: int, scale: float) -> tuple[int, float]:
+    """The size of a dimension times a scale, and the scale. Raises TypeFault for one that is not positive and finite."""
+    real("the scales", scale)
+    if scale <= 0:
+        raise TypeFault(f"the scales must be positive, not {scale}")
+    return floor(have * scale), scale
+
+
 def _to_sizes(t: Onnx, a: Attributes, x: Node, axes: list[int], sizes: list[int]) -> dict[int, tuple[int, float]]:
     """Size and scale by axis."""
     if len(sizes) != len(axes):
@@ -178,7 +188,7 @@ def _to_sizes(t: Onnx, a: Attributes, x: Node, axes: list[int], sizes: list[int]
     return {d: (floor(scale * t.shape(x)[d] + 0.5), scale) for d in axes}
 
 
-@operator("Upsample(X, scales?; mode='nearest', scales: floats=None, height_scale: float=None, width_scale: float=None)")
+@operator("Upsample(X, scales?: float[1]; mode='nearest', scales: floats=None, height_scale: float=None, width_scale: float=None)")
 def upsample(t: Onnx, a: Attributes, x: Node, scales: Node | None) -> Node:
     """An image enlarged by scales, from the first element on."""
     given = a.scales if scales is None else t.floats(scales, "the scales")
@@ -189,5 +199,5 @@ def upsample(t: Onnx, a: Attributes, x: Node, scales: Node | None) -> Node:
     a.coordinate_transformation_mode, a.nearest_mode, a.antialias, a.exclude_outside, a.cubic_coeff_a = "asymmetric", "floor", 0, 0, -0.75
     made = x
     for d, scale in enumerate(given):
-        made = resized(t, a, made, d, Line(t.shape(x)[d], floor(t.shape(x)[d] * scale), scale))
+        made = resized(t, a, made, d, Line(t.shape(x)[d], *_scaled(t.shape(x)[d], scale)))
     return _converted(t, made, x)

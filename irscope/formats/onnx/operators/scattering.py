@@ -19,14 +19,14 @@ def _combined(a: Attributes) -> str | None:
     return COMBINE[a.reduction]
 
 
-@operator("Scatter(data, indices, updates; axis=0)")
+@operator("Scatter(data: tensor[1+], indices: int[1+], updates: tensor[1+]; axis=0)")
 def scatter(t: Onnx, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """``ScatterElements`` up to version 10."""
     a.reduction = "none"
     return scatter_elements(t, a, x, indices, updates)
 
 
-@operator("ScatterElements(data, indices, updates; axis=0, reduction='none')")
+@operator("ScatterElements(data: tensor[1+], indices: int[1+], updates: tensor[1+]; axis=0, reduction='none')")
 def scatter_elements(t: Onnx, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """``data[indices[i, j], j] = updates[i, j]`` for axis 0, or combined with the present value."""
     axis, shape = t.axis(x, a.axis), t.shape(indices)
@@ -39,7 +39,7 @@ def scatter_elements(t: Onnx, a: Attributes, x: Node, indices: Node, updates: No
     return t.scatter(x, starts, updates, _combined(a), inserted=range(len(shape)))
 
 
-@operator("ScatterND(data, indices, updates; reduction='none')")
+@operator("ScatterND(data: tensor[1+], indices: int[1+], updates; reduction='none')")
 def scatter_nd(t: Onnx, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """Slices written at index vectors, which are in the last dimension of the indices, or combined with the present ones."""
     *rest, n = t.shape(indices)
@@ -52,7 +52,7 @@ def scatter_nd(t: Onnx, a: Attributes, x: Node, indices: Node, updates: Node) ->
     return t.scatter(x, starts, updates, _combined(a), window_dims=range(len(rest), t.rank(updates)), inserted=range(n))
 
 
-@operator("TensorScatter(past_cache, update, write_indices?; axis=-2, mode='linear')")
+@operator("TensorScatter(past_cache: tensor[2+], update: tensor[2+], write_indices?: int[1]; axis=-2, mode='linear')")
 def tensor_scatter(t: Onnx, a: Attributes, x: Node, update: Node, indices: Node | None) -> Node:
     """A cache with an update written from a place on, one for each batch; ``circular`` wraps around."""
     axis, shape = t.axis(x, a.axis), t.shape(update)
@@ -67,10 +67,10 @@ def tensor_scatter(t: Onnx, a: Attributes, x: Node, update: Node, indices: Node 
     return t.scatter(x, starts, update, None, inserted=range(len(shape)))
 
 
-@operator("OneHot(indices, depth, values; axis=-1)")
+@operator("OneHot(indices: real, depth: real[0-1], values: tensor[1]; axis=-1)")
 def one_hot(t: Onnx, a: Attributes, indices: Node, depth: Node, values: Node) -> Node:
     """Two values: one at the index, the other elsewhere."""
-    n = int(t.value(depth, "the depth").reshape(-1)[0])
+    n = t.single(depth, "the depth")
     axis = t.axis(t.rank(indices) + 1, a.axis)
     shape = (*t.shape(indices)[:axis], n, *t.shape(indices)[axis:])
     wide = t.reshape(wrapped(t, indices, n), (*t.shape(indices)[:axis], 1, *t.shape(indices)[axis:]))

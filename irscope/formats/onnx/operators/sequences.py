@@ -34,13 +34,13 @@ def empty(t: Onnx, a: Attributes) -> Sequence:
     return []
 
 
-@operator("SequenceAt(input_sequence, position)")
+@operator("SequenceAt(input_sequence: seq, position: int[0-1])")
 def at(t: Onnx, a: Attributes, xs: Sequence, position: Node) -> Any:
     """An element."""
     return xs[_place(t, position, len(xs))]
 
 
-@operator("SequenceInsert(input_sequence, tensor, position?)")
+@operator("SequenceInsert(input_sequence: seq, tensor, position?: int[0-1])")
 def insert(t: Onnx, a: Attributes, xs: Sequence, x: Node, position: Node | None) -> Sequence:
     """A sequence with one more element, by default at its end."""
     n = len(xs)
@@ -51,20 +51,20 @@ def insert(t: Onnx, a: Attributes, xs: Sequence, x: Node, position: Node | None)
     return [*xs[:where], x, *xs[where:]]
 
 
-@operator("SequenceErase(input_sequence, position?)")
+@operator("SequenceErase(input_sequence: seq, position?: int[0-1])")
 def erase(t: Onnx, a: Attributes, xs: Sequence, position: Node | None) -> Sequence:
     """A sequence without one element, by default the last."""
     where = len(xs) - 1 if position is None else _place(t, position, len(xs))
     return [*xs[:where], *xs[where + 1:]]
 
 
-@operator("SequenceLength(input_sequence)")
+@operator("SequenceLength(input_sequence: seq)")
 def length(t: Onnx, a: Attributes, xs: Sequence) -> Node:
     """The number of elements."""
     return t.array(len(xs), S64)
 
 
-@operator("SplitToSequence(input, split?; axis=0, keepdims=1)")
+@operator("SplitToSequence(input, split?: int[0-1]; axis=0, keepdims=1)")
 def split(t: Onnx, a: Attributes, x: Node, given: Node | None) -> Sequence:
     """The parts along an axis: single slices, equal parts, or parts of given sizes."""
     d = t.axis(x, a.axis)
@@ -82,7 +82,7 @@ def split(t: Onnx, a: Attributes, x: Node, given: Node | None) -> Sequence:
     return [t.slice_dim(x, d, end - s, end) for end, s in zip(accumulate(sizes), sizes, strict=True)]
 
 
-@operator("ConcatFromSequence(input_sequence; axis: int!, new_axis=0)")
+@operator("ConcatFromSequence(input_sequence: seq; axis: int!, new_axis=0)")
 def concat(t: Onnx, a: Attributes, xs: Sequence) -> Node:
     """The elements one after another, or stacked along a new axis."""
     if not xs:
@@ -93,19 +93,19 @@ def concat(t: Onnx, a: Attributes, xs: Sequence) -> Node:
     return t.concat(xs, d)
 
 
-@operator("Optional(input?; type: any=None)")
+@operator("Optional(input?: any; type: type=None)")
 def optional(t: Onnx, a: Attributes, x: Any) -> Any:
     """The operand as a value that may be missing."""
     return x
 
 
-@operator("OptionalGetElement(input)")
+@operator("OptionalGetElement(input: any)")
 def get_element(t: Onnx, a: Attributes, x: Any) -> Any:
     """The value, which must be there."""
     return x
 
 
-@operator("OptionalHasElement(input?)")
+@operator("OptionalHasElement(input?: any)")
 def has_element(t: Onnx, a: Attributes, x: Any) -> Node:
     """Whether the value is there."""
     return t.array(x is not None, PRED)

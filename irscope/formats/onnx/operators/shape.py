@@ -10,17 +10,18 @@ from irscope.formats.onnx.operators import operator
 from irscope.formats.relay.operators.slicing import mirrored
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
+from irscope.ops.checked import at_least
 from irscope.ops.faults import TypeFault
 from irscope.source.budget import require
 
 
-@operator("Identity(input)")
+@operator("Identity(input: any)")
 def identity(t: Onnx, a: Attributes, x: Node) -> Node:
     """The operand."""
     return x
 
 
-@operator("Reshape(data, shape?; shape: ints=None, allowzero=0)")
+@operator("Reshape(data, shape?: int[1]; shape: ints=None, allowzero=0)")
 def reshape(t: Onnx, a: Attributes, x: Node, shape: Node | None) -> Node:
     """The same elements in another shape: 0 keeps a size (without ``allowzero``), -1 is computed."""
     wanted = list(a.shape or []) if shape is None else t.ints(shape, "the shape")
@@ -47,7 +48,7 @@ def flatten(t: Onnx, a: Attributes, x: Node) -> Node:
     return t.reshape(x, (prod(shape[:axis]), prod(shape[axis:])))
 
 
-@operator("Squeeze(data, axes?; axes: ints=None)")
+@operator("Squeeze(data, axes?: int[0-1]; axes: ints=None)")
 def squeeze(t: Onnx, a: Attributes, x: Node, given: Node | None) -> Node:
     """Without axes of size 1; they are an attribute up to version 12."""
     axes = a.axes if given is None else t.ints(given, "the axes")
@@ -58,7 +59,7 @@ def squeeze(t: Onnx, a: Attributes, x: Node, given: Node | None) -> Node:
     return t.reshape(x, tuple(n for d, n in enumerate(shape) if d not in squeezed))
 
 
-@operator("Unsqueeze(data, axes?; axes: ints=None)")
+@operator("Unsqueeze(data, axes?: int[0-1]; axes: ints=None)")
 def unsqueeze(t: Onnx, a: Attributes, x: Node, given: Node | None) -> Node:
     """With axes of size 1 inserted; they are an attribute up to version 12."""
     axes = a.axes if given is None else t.ints(given, "the axes")
@@ -109,7 +110,7 @@ def concat(t: Onnx, a: Attributes, *xs: Node) -> Node:
     return t.concat(xs, t.axis(xs[0], 1 if a.axis is None else a.axis))
 
 
-@operator("Split(input, split?; axis=0, split: ints=None, num_outputs: int=None)")
+@operator("Split(input, split?: int[0-1]; axis=0, split: ints=None, num_outputs: int=None)")
 def split(t: Onnx, a: Attributes, x: Node, given: Node | None) -> tuple[Node, ...]:
     """Parts along an axis: of given sizes, or equal ones with the rest in the last."""
     axis = t.axis(x, a.axis)
@@ -119,14 +120,15 @@ def split(t: Onnx, a: Attributes, x: Node, given: Node | None) -> tuple[Node, ..
         count = a.num_outputs or a.results
         if count != a.results:
             raise TypeFault(f"num_outputs is {count} for {a.results} results")
-        each = -(-n // count)
+        each = -(-n // at_least(1, "the number of parts", count))
         sizes = [max(0, min(each, n - i * each)) for i in range(count)]
     if any(s < 0 for s in sizes) or sum(sizes) != n:
         raise TypeFault(f"parts of {sizes} for an axis of {n}")
     return tuple(t.slice_dim(x, axis, end - s, end) for end, s in zip(accumulate(sizes), sizes, strict=True))
 
 
-@operator("Slice(data, starts?, ends?, axes?, steps?; axes: ints=None, starts: ints=None, ends: ints=None)")
+@operator("Slice(data, starts?: int[0-1], ends?: int[0-1], axes?: int[0-1], steps?: int[0-1]; axes: ints=None, "
+          "starts: ints=None, ends: ints=None)")
 def slice_(t: Onnx, a: Attributes, x: Node, starts: Node | None, ends: Node | None, axes: Node | None, steps: Node | None) -> Node:
     """Slices as Python takes them; everything is an attribute up to version 9."""
     low = a.starts if starts is None else t.ints(starts, "the starts")
@@ -160,7 +162,7 @@ def _sliced(t: Onnx, x: Node, d: int, part: slice) -> tuple[Node, bool]:
     return t.slice_dim(x, d, first + (count - 1) * step, first + 1, -step), True
 
 
-@operator("Expand(input, shape)")
+@operator("Expand(input, shape: int[0-1])")
 def expand(t: Onnx, a: Attributes, x: Node, shape: Node) -> Node:
     """Broadcast to a shape, in both directions."""
     wanted = tuple(t.ints(shape, "the shape"))
@@ -171,13 +173,13 @@ def expand(t: Onnx, a: Attributes, x: Node, shape: Node) -> Node:
     return t.broadcast_to(x, full)
 
 
-@operator("Tile(input, repeats, tiles?)")
+@operator("Tile(input, repeats: real[0-1], tiles?: real[0-1])")
 def tile(t: Onnx, a: Attributes, x: Node, repeats: Node, axis: Node | None) -> Node:
     """Copies side by side, one number for each axis; up to version 5 a number and an axis."""
     counts = t.ints(repeats, "the repeats")
     if axis is not None:
         place = t.axis(x, t.single(axis, "the axis"))
-        counts = [counts[0] if d == place else 1 for d in range(t.rank(x))]
+        counts = [t.single(repeats, "the number of copies") if d == place else 1 for d in range(t.rank(x))]
     if len(counts) != t.rank(x) or any(n < 0 for n in counts):
         raise TypeFault(f"repeats {counts} for {t.rank(x)} dimensions")
     shape = t.shape(x)
@@ -188,7 +190,7 @@ def tile(t: Onnx, a: Attributes, x: Node, repeats: Node, axis: Node | None) -> N
     return t.reshape(whole, tuple(n * k for n, k in zip(shape, counts, strict=True)))
 
 
-@operator("Pad(data, pads?, constant_value?, axes?; mode='constant', pads: ints=None, paddings: ints=None, value=0.0)")
+@operator("Pad(data, pads?: int[0-2], constant_value?, axes?: int[0-1]; mode='constant', pads: ints=None, paddings: ints=None, value=0.0)")
 def pad(t: Onnx, a: Attributes, x: Node, given: Node | None, value: Node | None, axes: Node | None) -> Node:
     """A border: constant, the edge, mirrored or wrapped; negative sizes crop. All are attributes up to version 10."""
     sizes = (a.pads or a.paddings or []) if given is None else t.ints(given, "the pads")
@@ -222,7 +224,7 @@ def wrapped(t: Onnx, x: Node, widths: list[tuple[int, int]]) -> Node:
     return x
 
 
-@operator("DepthToSpace(input; blocksize: int!, mode='DCR')")
+@operator("DepthToSpace(input: tensor[4]; blocksize: int!, mode='DCR')")
 def depth_to_space(t: Onnx, a: Attributes, x: Node) -> Node:
     """Blocks of channels as blocks of pixels."""
     (n, c, h, w), b = t.shape(x), a.blocksize
@@ -235,7 +237,7 @@ def depth_to_space(t: Onnx, a: Attributes, x: Node) -> Node:
     return t.reshape(t.transpose(parts, order), (n, c // (b * b), h * b, w * b))
 
 
-@operator("SpaceToDepth(input; blocksize: int!, mode='DCR')")
+@operator("SpaceToDepth(input: tensor[4]; blocksize: int!, mode='DCR')")
 def space_to_depth(t: Onnx, a: Attributes, x: Node) -> Node:
     """Blocks of pixels as blocks of channels."""
     (n, c, h, w), b = t.shape(x), a.blocksize
@@ -246,7 +248,7 @@ def space_to_depth(t: Onnx, a: Attributes, x: Node) -> Node:
     return t.reshape(t.transpose(parts, order), (n, c * b * b, h // b, w // b))
 
 
-@operator("CenterCropPad(input_data, shape; axes: ints=None)")
+@operator("CenterCropPad(input_data, shape: int[0-1]; axes: ints=None)")
 def center_crop_pad(t: Onnx, a: Attributes, x: Node, shape: Node) -> Node:
     """Cropped or padded with zeros on both sides to the given sizes."""
     sizes = t.ints(shape, "the shape")
@@ -265,7 +267,7 @@ def center_crop_pad(t: Onnx, a: Attributes, x: Node, shape: Node) -> Node:
     return x
 
 
-@operator("ReverseSequence(input, sequence_lens; batch_axis=1, time_axis=0)")
+@operator("ReverseSequence(input: tensor[2+], sequence_lens: int[1]; batch_axis=1, time_axis=0)")
 def reverse_sequence(t: Onnx, a: Attributes, x: Node, lengths: Node) -> Node:
     """The first elements of each sequence in the reverse order."""
     time, batch = t.axis(x, a.time_axis), t.axis(x, a.batch_axis)

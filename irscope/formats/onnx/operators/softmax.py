@@ -9,6 +9,7 @@ from irscope.formats.onnx.operators import operator
 from irscope.formats.relay.operators.normalization import softmax as softmax_of
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
+from irscope.ops.faults import TypeFault
 
 NEW = 13
 """From this version on, one axis is normalised, by default the last."""
@@ -20,6 +21,8 @@ def as_rows(t: Onnx, a: Attributes, x: Node) -> tuple[Node, int]:
         return x, t.axis(x, -1 if a.axis is None else a.axis)
     axis = (1 if a.axis is None else a.axis) + (t.rank(x) if (a.axis or 0) < 0 else 0)
     shape = t.shape(x)
+    if a.axis is not None and not 0 <= axis <= len(shape):
+        raise TypeFault(f"axis {a.axis} is out of range for {len(shape)} dimensions")
     return t.reshape(x, (prod(shape[:axis]), prod(shape[axis:]))), 1
 
 

@@ -40,7 +40,7 @@ def _resized(t: Onnx, x: Node, d: int, n: int) -> Node:
     return t.pad(x, t.array(0, t.dtype(x)), [0] * t.rank(x), [n - have if i == d else 0 for i in range(t.rank(x))])
 
 
-@operator("DFT(input, dft_length?, axis?; axis: int=None, inverse=0, onesided=0)")
+@operator("DFT(input: float[2+], dft_length?: int[0-1], axis?: int[0-1]; axis: int=None, inverse=0, onesided=0)")
 def dft(t: Onnx, a: Attributes, x: Node, length: Node | None, axis: Node | None) -> Node:
     """The transform along an axis; ``onesided`` takes or gives the half that is not redundant."""
     where = t.single(axis, "the axis") if axis is not None else a.axis if a.axis is not None else 1 if a.version < 20 else -2
@@ -62,7 +62,7 @@ def dft(t: Onnx, a: Attributes, x: Node, length: Node | None, axis: Node | None)
     return _pairs(t, made, x)
 
 
-@operator("STFT(signal, frame_step, window?, frame_length?; onesided=1)")
+@operator("STFT(signal: float[2-3], frame_step: int[0-1], window?: float[1], frame_length?: int[0-1]; onesided=1)")
 def stft(t: Onnx, a: Attributes, x: Node, step: Node, window: Node | None, length: Node | None) -> Node:
     """The transforms of overlapping frames (batch, frames, frequencies, 2)."""
     hop = t.single(step, "the step")

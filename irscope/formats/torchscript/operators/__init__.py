@@ -40,6 +40,8 @@ FAMILIES = {
 
 _table: dict[str, Overloads] = {}
 _loaded = False
+# Structural operators are declared before the families, which add schemas to some of them; other formats import single families.
+import_module("irscope.formats.torchscript.structure")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -101,6 +103,5 @@ def load() -> None:
     global _loaded
     if not _loaded:
         _loaded = True
-        import_module("irscope.formats.torchscript.structure")
         for family in iter_modules(__path__):
             import_module(f"{__name__}.{family.name}")

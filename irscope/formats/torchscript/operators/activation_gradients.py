@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from math import pi, sqrt
 
-from irscope.formats.torchscript.checked import real
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.activations import log_sigmoid
 from irscope.formats.torchscript.operators.wide import computed, widened
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32
+from irscope.ops.checked import real
 
 
 def where_inside(t: Torch, inside: Node, grad: Node) -> Node:

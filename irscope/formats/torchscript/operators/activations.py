@@ -4,12 +4,12 @@ from __future__ import annotations
 from math import pi, sqrt
 
 from irscope.formats.torchscript.abstract import ITSELF, Decision
-from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import alias, operator
 from irscope.formats.torchscript.operators.wide import rounded_once
 from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
+from irscope.ops.checked import nonzero
 from irscope.ops.faults import TypeFault
 
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from math import sqrt
 
-from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.shape import repeat_interleave
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, PRED, S64
+from irscope.ops.checked import nonzero
 from irscope.ops.faults import TypeFault
 
 

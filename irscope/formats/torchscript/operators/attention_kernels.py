@@ -4,7 +4,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.attention import scaled_dot_product_attention
 from irscope.formats.torchscript.operators.shape import repeat_interleave
@@ -12,6 +11,7 @@ from irscope.formats.torchscript.operators.wide import summed_to, widened
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, PRED, S64, U64
+from irscope.ops.checked import nonzero
 
 QKV = "Tensor query, Tensor key, Tensor value"
 Pair = tuple[Node, Node]

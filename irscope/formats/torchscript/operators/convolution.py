@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.ops.attrs import ConvDims, Window
+from irscope.ops.checked import nonzero
 from irscope.ops.faults import TypeFault
 
 SPATIAL = "012"

@@ -8,7 +8,6 @@ from math import comb, prod
 from typing import Any
 
 from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Scalar, TensorView
-from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import alias, complex_numbers, operator, shape, slices
 from irscope.formats.torchscript.operators.indexing import index, index_put, scattered
 from irscope.formats.torchscript.operators.logic import truth
@@ -18,6 +17,7 @@ from irscope.formats.torchscript.strides import Strided, contiguous
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.ops.checked import at_least
 from irscope.ops.faults import TypeFault
 from irscope.source.budget import require_nodes
 

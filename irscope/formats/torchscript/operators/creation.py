@@ -4,12 +4,12 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
-from irscope.formats.torchscript.checked import at_least, nonzero, real
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32, F64, S64
 from irscope.lazy import np
+from irscope.ops.checked import at_least, nonzero, real
 from irscope.ops.faults import TypeFault
 
 OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"

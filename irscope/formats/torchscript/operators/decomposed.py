@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32, F64, S32, S64
+from irscope.ops.checked import nonzero
 from irscope.ops.faults import TypeFault
 
 SPACE = "quantized_decomposed"

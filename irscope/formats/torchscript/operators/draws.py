@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.creation import OPTIONS
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node, TensorType
 from irscope.graph.dtypes import F32, PRED, S64
+from irscope.ops.checked import nonzero
 
 SEEDED = "*, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 GENERATOR = "*, Generator? generator=None"

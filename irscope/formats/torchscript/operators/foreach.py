@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irscope.formats.torchscript.checked import in_step
 from irscope.formats.torchscript.operators import arithmetic, casts, function_of, norms, operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
+from irscope.ops.checked import in_step
 
 UNARY = ("abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt sigmoid "
          "sign sin sinh sqrt tan tanh trunc zero clone").split()

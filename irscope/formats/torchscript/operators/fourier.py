@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from math import prod, sqrt
 from typing import Any
 
-from irscope.formats.torchscript.checked import at_least, nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.operators.creation import OPTIONS
@@ -13,6 +12,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C64, C128, F32, F64
 from irscope.lazy import np
+from irscope.ops.checked import at_least, nonzero
 from irscope.ops.faults import TypeFault
 
 NONE, BY_ROOT, BY_N = 0, 1, 2

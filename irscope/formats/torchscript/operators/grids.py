@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product
 
-from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
 from irscope.lazy import Array, np
+from irscope.ops.checked import at_least
 from irscope.ops.faults import TypeFault
 
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 from math import prod
 
 from irscope.formats.torchscript.abstract import Copied, Decision
-from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.memory import check_places, read_places, write_places
 from irscope.formats.torchscript.operators import alias, operator
 from irscope.formats.torchscript.operators.indexing import embedding_bag, wrapped
@@ -15,6 +14,7 @@ from irscope.formats.torchscript.strides import Strided, contiguous
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
+from irscope.ops.checked import at_least
 
 
 def _zeros(t: Torch, shape: list[int], grad: Node) -> Node:

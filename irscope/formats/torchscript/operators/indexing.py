@@ -4,7 +4,6 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.arithmetic import floor_divide
 from irscope.formats.torchscript.operators.logic import truth
@@ -12,6 +11,7 @@ from irscope.formats.torchscript.operators.slices import select, slice_
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.ops.checked import at_least
 from irscope.ops.faults import TypeFault
 
 

@@ -6,13 +6,13 @@ from math import floor
 from typing import Any
 
 from irscope.formats.sampling import cubic, product_along
-from irscope.formats.torchscript.checked import at_least, in_step, real
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.convolution import each
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S32, S64, U8
 from irscope.lazy import Array, np
+from irscope.ops.checked import at_least, in_step, real
 from irscope.ops.faults import TypeFault
 
 NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)), "linear": ("linear", (1,)),

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.formats.torchscript.checked import at_least, in_step
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
+from irscope.ops.checked import at_least, in_step
 from irscope.ops.faults import TypeFault
 
 # ---------------------------------------------------------------------- joining

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.formats.torchscript.checked import in_step
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.operators.norms import vector_norm
@@ -13,6 +12,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, S64
 from irscope.lazy import np
+from irscope.ops.checked import in_step
 from irscope.ops.faults import TypeFault
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from math import pi, prod
 
-from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.activations import log_sigmoid
 from irscope.formats.torchscript.operators.linear import pairwise_distance
@@ -11,6 +10,7 @@ from irscope.formats.torchscript.operators.softmax import log_softmax
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
+from irscope.ops.checked import nonzero
 
 
 def reduced(t: Torch, x: Node, reduction: int) -> Node:

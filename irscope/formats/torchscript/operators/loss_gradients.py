@@ -4,13 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from irscope.formats.torchscript.checked import nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.loss import multilabel_margin_loss, named_labels, picked
 from irscope.formats.torchscript.operators.wide import computed, widened
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
+from irscope.ops.checked import nonzero
 
 
 def _elementwise(t: Torch, grad: Node, x: Node, y: Node, reduction: int, slope: Callable[[Node, Node], Node]) -> Node:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from math import prod
 
 from irscope.formats.torchscript.abstract import Written
-from irscope.formats.torchscript.checked import at_least, nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.normalization import ChannelParameters, batch_norm, normalized, saved_type
 from irscope.formats.torchscript.operators.wide import widened
@@ -13,6 +12,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import U8
 from irscope.lazy import np
+from irscope.ops.checked import at_least, nonzero
 from irscope.ops.faults import TypeFault
 
 Gradients = tuple["Node | None", "Node | None", "Node | None"]

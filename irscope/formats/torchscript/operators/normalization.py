@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.norms import vector_norm
 from irscope.formats.torchscript.torch import Torch
@@ -11,6 +10,7 @@ from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32
 from irscope.lazy import np
 from irscope.ops.attrs import Window
+from irscope.ops.checked import at_least
 
 
 class ChannelParameters(NamedTuple):

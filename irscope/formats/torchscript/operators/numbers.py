@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.formats.torchscript.checked import in_step, nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F64, S32, S64
+from irscope.ops.checked import in_step, nonzero
 from irscope.ops.counted_loops import repeat
 from irscope.ops.faults import TypeFault
 from irscope.ops.tensors import Tensors

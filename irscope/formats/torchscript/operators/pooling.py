@@ -5,13 +5,13 @@ from math import prod
 from typing import Any
 
 from irscope.formats.sampling import adaptive
-from irscope.formats.torchscript.checked import at_least, nonzero
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.convolution import each
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
 from irscope.ops.attrs import Window
+from irscope.ops.checked import at_least, nonzero
 from irscope.ops.faults import TypeFault
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from irscope.formats.torchscript.checked import real
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.operators.logic import truth
@@ -12,6 +11,7 @@ from irscope.formats.torchscript.operators.matrices import diagonal
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64, U8
+from irscope.ops.checked import real
 from irscope.ops.faults import TypeFault
 
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 from math import prod
 
 from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Restrided, TensorView, Unsure
-from irscope.formats.torchscript.checked import in_step, nonzero
 from irscope.formats.torchscript.operators import alias, operator, view
 from irscope.formats.torchscript.operators.complex_numbers import conjugated
 from irscope.formats.torchscript.strides import Strided, contiguous, is_view_of_any
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
+from irscope.ops.checked import in_step, nonzero
 from irscope.ops.faults import TypeFault
 
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 from irscope.formats.torchscript.abstract import Scalar, TensorView
-from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import operator, view
 from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import END, Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.ops.checked import at_least
 from irscope.ops.faults import TypeFault
 from irscope.source.budget import require_parts
 

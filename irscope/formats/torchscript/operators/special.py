@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import factorial, inf, log, pi, sqrt
 
-from irscope.formats.torchscript.checked import at_least
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.unary import erfc
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C128, F32, F64, S16, S32, S64
+from irscope.ops.checked import at_least
 from irscope.ops.faults import TypeFault
 
 LARGEST_FACTORIAL = 170

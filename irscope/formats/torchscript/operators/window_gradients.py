@@ -6,7 +6,6 @@ from math import prod
 from typing import Any
 
 from irscope.formats.sampling import product_along
-from irscope.formats.torchscript.checked import at_least, real
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.indexing import scattered
 from irscope.formats.torchscript.operators.interpolation import NAMES, Interpolation, band, mirror, nearest
@@ -16,6 +15,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.lazy import np
 from irscope.ops.attrs import Window
+from irscope.ops.checked import at_least, real
 from irscope.ops.faults import TypeFault
 
 # ---------------------------------------------------------------------- pooling

@@ -3,9 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import isfinite
-from typing import Any, SupportsIndex, overload
+from typing import Any, SupportsIndex, TypeVar, overload
 
 from irscope.ops.faults import TypeFault
+
+Number = TypeVar("Number", int, float)
 
 
 class Sizes(tuple[int, ...]):
@@ -56,7 +58,7 @@ def nonzero(what: str, value: Any) -> Any:
     return value
 
 
-def at_least(least: int, what: str, value: int) -> int:
+def at_least(least: int, what: str, value: Number) -> Number:
     """The number. Raises TypeFault where it is less; ``what`` is its name in the message."""
     if value < least:
         raise TypeFault(f"{what} must be at least {least}, not {value}")
