@@ -8,9 +8,10 @@ from irscope.analysis.calls import Calls, is_fusion
 from irscope.fusion import compiler_of
 from irscope.graph import Graph, Module, Node, Reading, callees_first
 from irscope.lint.context import Context
-from irscope.lint.edges import Edge, edges_of, folded
+from irscope.lint.edges import Edge, answered, edges_of, folded
 from irscope.lint.fusion import plans, remarks, version_of
 from irscope.lint.kernels import kernels_by_node
+from irscope.lint.proven.words import answer_lines
 from irscope.lint.settings import Settings
 from irscope.lint.verdicts import answer
 from irscope.render.kernel_plan import KernelPlan, StoredEdge
@@ -26,7 +27,7 @@ def kernel_plan(reading: Reading, module: Module, policy: str, device: str | Non
     context = Context(module, settings, reading.ok)
     verdicts, _ = answer(context)
     made = context.costs.decided[1] if context.costs.decided is not None else plans(module, settings.policy, device)
-    groups = folded(edges_of(context, verdicts))
+    groups = folded(answered(context, edges_of(context, verdicts)))
     calls = Calls(module)
     edges = [_stored(context, calls, edge, number) for number, group in enumerate(groups) for edge in group if edge.is_apart]
     kernels = _with_fusions(module, kernels_by_node(module, made))
@@ -68,7 +69,8 @@ def _stored(context: Context, calls: Calls, edge: Edge, group: int) -> StoredEdg
     ends: tuple[Node | None, Node | None] = (producer, consumer)
     if producer is not None and consumer is not None:
         ends = _in_one_graph(calls, context.view.graph_of, producer, consumer)
-    return StoredEdge(verdict, *ends, edge.ops, edge.sources, edge.carries, edge.bytes, edge.us, group)
+    fix = answer_lines(edge.answer)[0] if edge.answer is not None else ""
+    return StoredEdge(verdict, *ends, edge.ops, edge.sources, edge.carries, edge.bytes, edge.us, group, fix)
 
 
 def _in_one_graph(calls: Calls, graph_of: Mapping[Node, Graph], producer: Node, consumer: Node) -> tuple[Node, Node]:

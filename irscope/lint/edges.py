@@ -20,6 +20,8 @@ from irscope.lint.proven import Answer
 from irscope.ops import hlo
 from irscope.source import Place
 
+ANSWERED = 20
+"""Kinds of refused edges for which fixes are tried, the costliest first: as many as a report shows."""
 _NUMBER = re.compile(r"\d+")
 
 
@@ -110,8 +112,8 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
     return edges
 
 
-def answered(context: Context, edges: list[Edge], most: int, of_pair: bool = False) -> list[Edge]:
-    """The edges with what would have them fused: of those that are alike the first is tried, and the ``most`` costliest kinds.
+def answered(context: Context, edges: list[Edge], of_pair: bool = False) -> list[Edge]:
+    """The edges with what would have them fused: of those that are alike the first is tried, and the :data:`ANSWERED` costliest kinds.
 
     ``of_pair``: one edge was asked for, so that a plan of the whole program confirms its fix.
     """
@@ -119,7 +121,7 @@ def answered(context: Context, edges: list[Edge], most: int, of_pair: bool = Fal
     if engine is None:
         return edges
     found: dict[int, Answer] = {}
-    for group in folded(edges)[:most]:
+    for group in folded(edges)[:ANSWERED]:
         if group[0].is_apart and not group[0].verdict.recorded:
             answer = engine.confirmed(group[0].verdict) if of_pair else engine.answer(group[0].verdict)
             found.update((id(edge), answer) for edge in group)

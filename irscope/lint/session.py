@@ -33,9 +33,6 @@ from irscope.lint.verdicts import answer, judge_by_log
 from irscope.passes.translate import Translate
 from irscope.source import Finding, Severity, UserError
 
-ANSWERED = 20
-"""Kinds of refused edges for which fixes are tried, the costliest first: as many as a report shows."""
-
 
 @dataclass(slots=True)
 class Options:
@@ -176,7 +173,7 @@ class Session:
                     raise
                 missing = error
                 continue
-            report.edges += answered(context, edges_of(context, edges, kernels), ANSWERED, self.options.pair is not None)
+            report.edges += answered(context, edges_of(context, edges, kernels), of_pair=self.options.pair is not None)
         if missing is not None and not report.edges:
             raise missing
 

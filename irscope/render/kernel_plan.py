@@ -14,9 +14,9 @@ class StoredEdge:
     """An edge whose value goes through memory, with the verdict on it.
 
     ``producer`` and ``consumer`` are nodes of the text, in one graph: the ends, or the fusions and calls in which these are (None: the text
-    has none). ``ops`` are the operators at both ends, ``sources``
-    their lines of the user's program, ``carries`` is the type of the value. Fusing saves at most ``bytes`` of traffic and ``us``
-    microseconds of a run. Edges of one ``group`` are alike, as those of equal layers.
+    has none). ``ops`` are the operators at both ends, ``sources`` their lines of the user's program, ``carries`` is the type of the
+    value. Fusing saves at most ``bytes`` of traffic and ``us`` microseconds of a run. Edges of one ``group`` are alike, as those of equal
+    layers. ``fix`` is the change that would have the edge fused, or why there is none, in a sentence; empty where none was tried.
     """
 
     verdict: EdgeVerdict
@@ -28,6 +28,7 @@ class StoredEdge:
     bytes: float = 0.0
     us: float = 0.0
     group: int = 0
+    fix: str = ""
 
     def describe(self) -> str:
         """Verdict, rule, root cause and fix in a few lines."""
@@ -38,7 +39,7 @@ class StoredEdge:
             lines[0] += f", {bytes_(self.bytes)} through memory"
         lines += [f"says: {verdict.reason}"] if verdict.reason else []
         lines += [f"because: {verdict.cause}" + (f" [{verdict.rule}]" if verdict.rule else "")] if verdict.cause else []
-        lines += [f"would fuse: {verdict.counterfactual}"] if verdict.counterfactual else []
+        lines += [self.fix] if self.fix else []
         return "\n".join(lines)
 
 

@@ -49,6 +49,6 @@ def _row(edge: StoredEdge, home: dict[Node, int], texts: Words) -> list[object]:
         ends = [producer.index, consumer.index, 0 if (producer.name, consumer.name) == verdict.names else verdict.names]
     source, target = (f"{op} at {line}" if line else op for op, line in zip(edge.ops, edge.sources, strict=True))
     about = f"{source} -> {target}" if all(edge.ops) else ""
-    words = (verdict.reason or "", verdict.rule, verdict.cause, verdict.counterfactual,
+    words = (verdict.reason or "", verdict.rule, verdict.cause, edge.fix,
              change_words(verdict.releases) if verdict.releases else "", about, edge.carries)
     return [graph, *ends, int(verdict.fused == "some"), edge.group, round(edge.bytes), edge.us, *map(texts.number, words)]

@@ -46,8 +46,9 @@ def test_a_line_that_is_not_fused_says_what_lint_says(open_page: Open, cli: Cli)
     card = shown.tab.locator("#panel article").inner_text()
     said = cli("lint", "--why-not-fused", SAMPLES / "wasteful.pre.hlo", "tanh.2", "reduce_max.7", "--policy", "xla-cpu", "--format", "json").stdout
     edge = json.loads(said)["files"][0]["edges"][0]
-    for key in ("rule", "reason", "cause", "counterfactual"):
+    for key in ("rule", "reason", "cause"):
         assert edge[key] and edge[key] in card, key
+    assert (edge["counterfactual"] or "no fix: ") in card
     assert "128 KiB" in card and "not fused" in card
 
 

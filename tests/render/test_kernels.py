@@ -14,6 +14,7 @@ from irscope.cli.main import main
 from irscope.graph import Module
 from irscope.lint.fusion import plans
 from irscope.lint.kernels import kernels_by_node
+from irscope.lint.proven.words import answer_lines
 from irscope.query.choose import Wanted, choose
 from irscope.render.dot import dot_text
 from irscope.render.drawing import DrawingOptions, view_of
@@ -101,7 +102,7 @@ def test_edges_through_memory_are_marked_with_their_verdict() -> None:
     assert edge.verdict.rule and edge.verdict.cause in edge.describe() and edge.bytes > 0
     assert any(note.startswith("dashed lines are not fused") for note in view.notes)
     for text in (dot_text(view), svg_text(view)):
-        assert "not fused, " in text and "#bc4c00" in text and "would fuse: " in text
+        assert "not fused, " in text and "#bc4c00" in text and "fix: " in text
     ET.fromstring(svg_text(view))
 
 
@@ -109,10 +110,10 @@ def test_the_verdicts_are_those_of_the_linter() -> None:
     text = (SAMPLES / "transformer.pre.hlo").read_text()
     reading = irscope.load(text)
     linted = irscope.lint(text, LintOptions(why=True, policy="xla-cpu", isolated=True)).report.files[0].edges
-    apart = {edge.verdict.names: (edge.verdict.rule, edge.verdict.cause, edge.verdict.counterfactual, edge.bytes, edge.us)
+    apart = {edge.verdict.names: (edge.verdict.rule, edge.verdict.cause, answer_lines(edge.answer)[0] if edge.answer else "", edge.bytes, edge.us)
              for edge in linted if edge.is_apart}
     plan = kernel_plan(reading, reading.module(), "xla-cpu")
-    assert apart == {edge.verdict.names: (edge.verdict.rule, edge.verdict.cause, edge.verdict.counterfactual, edge.bytes, edge.us)
+    assert apart == {edge.verdict.names: (edge.verdict.rule, edge.verdict.cause, edge.fix, edge.bytes, edge.us)
                      for edge in plan.edges}
     assert [edge.group for edge in plan.edges] == sorted(edge.group for edge in plan.edges)
 
