@@ -23,7 +23,7 @@ from irscope.lint.claims import CANNOT
 from irscope.lint.proven import Answer, Outcome
 from irscope.lint.proven.engine import OPTION
 from irscope.lint.proven.table import proposals
-from irscope.lint.proven.trial import Scope, edited
+from irscope.lint.proven.trial import Scope, apply_edit
 from irscope.lint.settings import Settings
 from irscope.lint.verdicts import answer
 
@@ -81,7 +81,8 @@ def write_pair(folder: Path, number: int, path: Path, context: Context, verdict:
     edit = next(one.edit for one in proposals(edge) if one.candidate.key == fix.key)
     scope = Scope(engine.view.module, edge.graph, edge.graph.nodes, [edge.graph.result()], True)
     told = {"file": path.name, "edge": verdict.names, "candidate": fix.key, "kernels": fix.saves.kernels, "bytes": fix.saves.bytes,
-            "runs": engine.runs(edge.graph), "before": print_module(edited(scope, None)), "after": print_module(edited(scope, edit))}
+            "runs": engine.runs(edge.graph), "before": print_module(apply_edit(scope, None)),
+            "after": print_module(apply_edit(scope, edit))}
     (folder / f"{number:03}.json").write_text(json.dumps(told, indent=1))
 
 

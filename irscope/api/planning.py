@@ -8,7 +8,7 @@ from irscope.analysis.calls import Calls, is_fusion
 from irscope.fusion import compiler_of
 from irscope.graph import Graph, Module, Node, Reading, callees_first
 from irscope.lint.context import Context
-from irscope.lint.edges import Edge, answered, edges_of, folded
+from irscope.lint.edges import Edge, edges_of, folded, with_answers
 from irscope.lint.fusion import plans, remarks, version_of
 from irscope.lint.kernels import kernels_by_node
 from irscope.lint.proven.words import answer_lines
@@ -27,7 +27,7 @@ def kernel_plan(reading: Reading, module: Module, policy: str, device: str | Non
     context = Context(module, settings, reading.ok)
     verdicts, _ = answer(context)
     made = context.costs.decided[1] if context.costs.decided is not None else plans(module, settings.policy, device)
-    groups = folded(answered(context, edges_of(context, verdicts)))
+    groups = folded(with_answers(context, edges_of(context, verdicts)))
     calls = Calls(module)
     edges = [_stored(context, calls, edge, number) for number, group in enumerate(groups) for edge in group if edge.is_apart]
     kernels = _with_fusions(module, kernels_by_node(module, made))

@@ -112,7 +112,7 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
     return edges
 
 
-def answered(context: Context, edges: list[Edge], of_pair: bool = False) -> list[Edge]:
+def with_answers(context: Context, edges: list[Edge], of_pair: bool = False) -> list[Edge]:
     """The edges with what would have them fused: of those that are alike the first is tried, and the :data:`ANSWERED` costliest kinds.
 
     ``of_pair``: one edge was asked for, so that a plan of the whole program confirms its fix.
@@ -123,7 +123,7 @@ def answered(context: Context, edges: list[Edge], of_pair: bool = False) -> list
     found: dict[int, Answer] = {}
     for group in folded(edges)[:ANSWERED]:
         if group[0].is_apart and not group[0].verdict.recorded:
-            answer = engine.confirmed(group[0].verdict) if of_pair else engine.answer(group[0].verdict)
+            answer = engine.confirm(group[0].verdict) if of_pair else engine.answer(group[0].verdict)
             found.update((id(edge), answer) for edge in group)
     return [replace(edge, answer=found[id(edge)]) if id(edge) in found else edge for edge in edges]
 

@@ -16,7 +16,7 @@ from irscope.lint.baseline import read_baseline, read_fusion, unknown_to
 from irscope.lint.config import Config
 from irscope.lint.context import Context
 from irscope.lint.demands import Demands
-from irscope.lint.edges import answered, edges_of
+from irscope.lint.edges import edges_of, with_answers
 from irscope.lint.evidence import Evidence
 from irscope.lint.fusion import remarks, version_of
 from irscope.lint.gate import check_rule
@@ -173,7 +173,7 @@ class Session:
                     raise
                 missing = error
                 continue
-            report.edges += answered(context, edges_of(context, edges, kernels), of_pair=self.options.pair is not None)
+            report.edges += with_answers(context, edges_of(context, edges, kernels), self.options.pair is not None)
         if missing is not None and not report.edges:
             raise missing
 

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from irscope.api import running
-from irscope.backends.comparison import compare_all
+from irscope.api import compiled_run
+from irscope.api.options import RunOptions
+from irscope.api.preparing import Preparation
+from irscope.api.run_result import RunResult
+from irscope.backends.comparison import ResultComparison, compare_all
 from irscope.backends.varying import reference_results
 from irscope.graph import Module
 
@@ -26,16 +29,16 @@ Array = np.ndarray[Any, Any]
 def compared() -> Iterator[list[tuple[Module, list[Array], list[Array]]]]:
     """The modules, arguments and results that are compared with the reference inside."""
     found: list[tuple[Module, list[Array], list[Array]]] = []
-    before = running._compare
+    before = compiled_run._compared_with_reference
 
-    def compare(options: Any, module: Module, arrays: Any, result: Any, watch: Any) -> None:
-        found.append((module, list(arrays.all()), list(result.outputs)))
-        before(options, module, arrays, result, watch)
-    running._compare = compare
+    def compare(options: RunOptions, ready: Preparation, result: RunResult) -> list[ResultComparison]:
+        found.append((ready.module, list(ready.arrays.all()), list(result.outputs)))
+        return before(options, ready, result)
+    compiled_run._compared_with_reference = compare
     try:
         yield found
     finally:
-        running._compare = before
+        compiled_run._compared_with_reference = before
 
 
 def loses_digits(run: Callable[[], object]) -> bool:

@@ -186,7 +186,7 @@ def test_in_a_large_program_the_kernels_around_the_edge_are_planned_and_all_of_i
     (verdict, *_), _ = answer(context, ("t", "a"))
     engine = context.costs.engine
     assert engine is not None
-    around, whole = engine.answer(verdict).fix, engine.confirmed(verdict).fix
+    around, whole = engine.answer(verdict).fix, engine.confirm(verdict).fix
     assert around is not None and not around.is_whole and around.nodes < 200
     assert around.after[-1].startswith("%multiply = f32[64,64] multiply(")
     assert whole is not None and whole.is_whole and (whole.key, whole.saves.kernels) == (around.key, around.saves.kernels)

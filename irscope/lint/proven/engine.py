@@ -17,10 +17,10 @@ from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
 from irscope.lint.proven.fix import Answer, Attempt, Outcome, ProvenFix, Saving
 from irscope.lint.proven.lines import lines_of
-from irscope.lint.proven.savings import added
+from irscope.lint.proven.savings import addition_words
 from irscope.lint.proven.site import RefusedEdge
 from irscope.lint.proven.table import Proposal, proposals
-from irscope.lint.proven.trial import Pair, Scope, Standing, became, edited, plan_changed, standing, traced
+from irscope.lint.proven.trial import Pair, Scope, Standing, apply_edit, origin_in, outcome_of, plan_changed, standing
 from irscope.lint.regions import Surroundings
 from irscope.lint.view import ModuleView
 
@@ -69,10 +69,10 @@ class Engine:
     @cached_property
     def stored(self) -> set[Node]:
         """The nodes of the module whose values lie in memory: inputs, and what kernels write."""
-        outputs = (traced(node, self.home) for plan in self.planned.plans for group in plan.groups for node in group.outputs)
+        outputs = (origin_in(node, self.home) for plan in self.planned.plans for group in plan.groups for node in group.outputs)
         return {node for node in outputs if node is not None} | {p for graph in self.view.graphs for p in graph.params}
 
-    def confirmed(self, verdict: EdgeVerdict) -> Answer:
+    def confirm(self, verdict: EdgeVerdict) -> Answer:
         """The same as :meth:`answer`; a fix that was proven around the edge is planned once more with all of the program."""
         found = self.answer(verdict)
         fix, edge = found.fix, self.edge_of(verdict)
@@ -115,7 +115,7 @@ class Engine:
 
     def _ends(self, verdict: EdgeVerdict) -> Pair | None:
         """The edge in the module: by its nodes, else by those that they come from; None where the module has no such edge."""
-        producer, consumer = (traced(node, self.home) for node in (verdict.producer, verdict.consumer))
+        producer, consumer = (origin_in(node, self.home) for node in (verdict.producer, verdict.consumer))
         if producer is None or consumer is None:
             return self.view.between(verdict.producer, verdict.consumer)
         if producer is consumer or self.home[producer] is not self.home[consumer]:
@@ -154,13 +154,13 @@ class Engine:
         own = edge.producer, edge.consumer
         behind = "one of the two is a call of a library, which computes nothing else" if edge.rule in LIBRARY_CALLS else ""
         for flag, does, after in self._options:
-            if self._all.edges.get(own, "none") != "all" and became(self._all, after, own) is Outcome.FUSED:
+            if self._all.edges.get(own, "none") != "all" and outcome_of(self._all, after, own) is Outcome.FUSED:
                 words = f"{self._called(own[0])} and {self._called(own[1])} are fused under {flag}; {does}"
                 fix = ProvenFix(OPTION, words, self._all.less(after), nodes=self.size, flag=flag)
                 return self._with_effects(fix, self._all, after, own), ""
             if after.edges.get(own, "none") == "all" and self._all.edges.get(own, "none") != "all":
                 more = Saving(after.kernels - self._all.kernels, after.bytes - self._all.bytes, 0.0)
-                behind = f"under {flag} the edge is fused, but the program costs more ({added(more)})"
+                behind = f"under {flag} the edge is fused, but the program costs more ({addition_words(more)})"
         return None, behind
 
     @cached_property
@@ -205,7 +205,7 @@ class Engine:
             return Outcome.UNPLANNED
         if before.edges.get(pair) == "all":
             return Outcome.NOT_REFUSED
-        outcome = became(before, after, pair, edit.changes)
+        outcome = outcome_of(before, after, pair, edit.changes)
         if outcome not in (Outcome.FUSED, Outcome.SMALLER):
             return outcome
         return replace(self._fix(edge, proposal, scope, before, after), outcome=outcome)
@@ -223,7 +223,7 @@ class Engine:
     def _standing(self, scope: Scope, edit: Edit | None) -> Standing | None:
         self.left -= scope.size
         try:
-            module = edited(scope, edit)
+            module = apply_edit(scope, edit)
             plans = plan_changed(module, self.planned.policy, self.planned.device)
             planned = Planned.of(module, plans, self.planned.policy)
             return standing(planned, self.home, self.machine) if plans and planned.unsized is None else None

@@ -8,7 +8,7 @@ from irscope.analysis.summary import describe_type
 from irscope.analysis.values import LEAVES, number
 from irscope.graph import Graph, Node
 from irscope.lint.edits import Edit, built
-from irscope.lint.proven.trial import Scope, traced
+from irscope.lint.proven.trial import Scope, origin_in
 from irscope.ops import hlo
 
 SHOWN = ("dimensions", "lhs_contracting_dims", "rhs_contracting_dims", "lhs_batch_dims", "rhs_batch_dims", "iota_dimension", "slice",
@@ -25,7 +25,7 @@ def lines_of(scope: Scope, edit: Edit, home: Mapping[Node, Graph]) -> tuple[tupl
 
     def replaced(nodes: Iterable[Node]) -> list[Node]:
         wanted = set(nodes)
-        return [node for node in made.nodes if traced(node, home) in wanted and node.op not in LEAVES]
+        return [node for node in made.nodes if origin_in(node, home) in wanted and node.op not in LEAVES]
 
     after = replaced(before)
     if not after:  # the operators fell away: their readers show what took their place

@@ -6,7 +6,7 @@ from irscope.lint.proven.fix import Saving
 from irscope.lint.savings import counted, human_bytes
 
 
-def saved(saves: Saving) -> str:
+def saving_words(saves: Saving) -> str:
     """``1 kernel, 32 KiB``."""
     parts = [counted(round(saves.kernels), "kernel")] if saves.kernels > 0 else []
     parts += [human_bytes(saves.bytes)] if saves.bytes else []
@@ -14,7 +14,7 @@ def saved(saves: Saving) -> str:
     return ", ".join(parts) + more
 
 
-def added(more: Saving) -> str:
+def addition_words(more: Saving) -> str:
     """What is positive of a difference: ``18 kernels, 646 MiB more``."""
     parts = [counted(round(more.kernels), "kernel")] if more.kernels > 0 else []
     parts += [human_bytes(more.bytes)] if more.bytes > 0 else []

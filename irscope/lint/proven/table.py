@@ -68,34 +68,34 @@ TABLE: tuple[Candidate, ...] = (
     Candidate(
         "merge-reductions", "one reduction over both sets of axes",
         {"": "reduce once, over the axes of {p} and of {c} together"},
-        reductions.merged, {EVERY: (*REDUCED, *LIBRARY, *REPEATED)}),
+        reductions.merge_reductions, {EVERY: (*REDUCED, *LIBRARY, *REPEATED)}),
     Candidate(
         "reduce-unmoved", "a reduction without the movement",
         {"": "leave out {p}, and let {c} reduce the axes of what {p} reads"},
-        movement.reduce_unmoved, {EVERY: (*REDUCED, *LIBRARY, *SHAPES, *REPEATED)}),
+        movement.reduce_without_movement, {EVERY: (*REDUCED, *LIBRARY, *SHAPES, *REPEATED)}),
     Candidate(
         "product-unmoved", "a product without the transpose",
         {"jax": "leave out {p}: let {c} contract the axes of what it reads (jnp.einsum, lax.dot_general)",
          "torch": "leave out {p}: let {c} contract the axes of what it reads (torch.einsum)",
          "": "leave out {p}: let {c} contract the other axis"},
-        movement.product_unmoved, {EVERY: (*LIBRARY, *SHAPES, *REPEATED)}),
+        movement.multiply_without_transpose, {EVERY: (*LIBRARY, *SHAPES, *REPEATED)}),
     Candidate(
         "product-swapped", "a product with its sides swapped",
         {"": "swap the two sides of {p}, so that its result needs no {c}"},
-        movement.product_swapped, {EVERY: (*LIBRARY, *SHAPES, *REPEATED)}),
+        movement.swap_product, {EVERY: (*LIBRARY, *SHAPES, *REPEATED)}),
     Candidate(
         "product-reordered", "another order of the two products",
         {"": "multiply the operands of {c} first: A @ (B @ v) for (A @ B) @ v"},
-        products.reordered, {EVERY: (*LIBRARY, *REPEATED, *SHAPES, *REDUCED)}),
+        products.reorder_products, {EVERY: (*LIBRARY, *REPEATED, *SHAPES, *REDUCED)}),
     Candidate(
         "slice-before", "the slice before the producer",
         {"": "slice what {p} reads, and compute only the part that {c} takes"},
-        pieces.sliced_before, {EVERY: (EVERY,)}),
+        pieces.slice_before, {EVERY: (EVERY,)}),
     Candidate(
         "scatter-into", "a scatter into the other summand",
         {"jax": "scatter into the other operand of {c}: y.at[i].add(u) for zeros.at[i].add(u) + y",
          "": "scatter into the other operand of {c}"},
-        equivalents.scattered_into, {EVERY: (EVERY,)}),
+        equivalents.scatter_into, {EVERY: (EVERY,)}),
     Candidate(
         "movement-after", "the movement after the reader",
         {"": "apply {c} before {p}: move the result instead of the operand"},
@@ -111,35 +111,35 @@ TABLE: tuple[Candidate, ...] = (
     Candidate(
         "scale-after-product", "the scale after the product",
         {"": "scale the result of {c} instead of its operand (which {p} scales)"},
-        products.scaled_after, {EVERY: (*LIBRARY, *SHAPES, *REPEATED)}),
+        products.scale_after_product, {EVERY: (*LIBRARY, *SHAPES, *REPEATED)}),
     Candidate(
         "scale-before-sum", "the scale before the sum",
         {"": "scale what {p} sums instead of its result (which {c} scales)"},
-        reductions.scaled_before, {EVERY: (*REDUCED, *LIBRARY, *REPEATED)}),
+        reductions.scale_before_sum, {EVERY: (*REDUCED, *LIBRARY, *REPEATED)}),
     Candidate(
         "reduce-pieces", "a reduction of each piece",
         {"": "reduce each piece of {p} and combine the results, instead of {c} over all of it"},
-        pieces.reduced_apart, {EVERY: (*SHAPES, *LIBRARY, *REPEATED)}),
+        pieces.reduce_pieces, {EVERY: (*SHAPES, *LIBRARY, *REPEATED)}),
     Candidate(
         "choose-pieces", "a choice among padded pieces",
         {"jax": "write {x} as jnp.where(index < n, jnp.pad(a, ...), jnp.pad(b, ...)), which is computed in its reader",
          "torch": "write {x} as torch.where(index < n, F.pad(a, ...), F.pad(b, ...)), which is computed in its reader",
          "": "write {x} as a choice among the padded pieces by their index"},
-        pieces.chosen, {EVERY: ("too-many-copies", *SHAPES, *LIBRARY)}),
+        pieces.choose_pieces, {EVERY: ("too-many-copies", *SHAPES, *LIBRARY)}),
     Candidate(
         "apply-to-pieces", "the reader on each piece",
         {"": "apply {c} to each piece, before {p}"},
-        pieces.applied_to_pieces, {EVERY: ("too-many-copies", *SHAPES, *LIBRARY)}),
+        pieces.apply_to_pieces, {EVERY: ("too-many-copies", *SHAPES, *LIBRARY)}),
     Candidate(
         "reciprocal", "a multiplication by the reciprocal",
         {"": "multiply by the reciprocal instead of dividing in {x} (the last digit may differ)"},
-        equivalents.reciprocal, {EVERY: REPEATED}),
+        equivalents.multiply_by_reciprocal, {EVERY: REPEATED}),
     Candidate(
         "sum-of-products", "a sum of products instead of the product",
         {"jax": "write {x} as jnp.sum(a * b, axis), which is computed with its neighbours",
          "torch": "write {x} as (a * b).sum(dim), which is computed with its neighbours",
          "": "write {x} as a sum of products"},
-        products.summed, {EVERY: (*LIBRARY, *REPEATED, *REDUCED)}),
+        products.sum_products, {EVERY: (*LIBRARY, *REPEATED, *REDUCED)}),
     Candidate(
         "duplicate", "a second computation",
         {"": "compute {p} a second time for {c}"},

@@ -63,7 +63,7 @@ class Standing:
         return Saving(self.kernels - after.kernels, self.bytes - after.bytes, round(self.us - after.us, 3))
 
 
-def edited(scope: Scope, edit: Edit | None) -> Module:
+def apply_edit(scope: Scope, edit: Edit | None) -> Module:
     """A copy of the module, or of the part of it that is looked at, with an edit applied."""
     module = scope.module
     copy = module.derived()
@@ -97,7 +97,7 @@ def standing(planned: Planned, home: Mapping[Node, Graph], machine: Machine) -> 
     carried: dict[Pair, float] = {}
     for plan in planned.plans:
         for verdict in plan.verdicts:
-            ends = traced(verdict.producer, home), traced(verdict.consumer, home)
+            ends = origin_in(verdict.producer, home), origin_in(verdict.consumer, home)
             if ends[0] is None or ends[1] is None or hlo.opt_barrier in (verdict.producer.op, verdict.consumer.op):
                 continue
             pair = ends[0], ends[1]
@@ -109,7 +109,7 @@ def standing(planned: Planned, home: Mapping[Node, Graph], machine: Machine) -> 
     return Standing(edges, carried, groups, planned.launches, planned.traffic, planned.us(machine))
 
 
-def traced(node: Node, home: Mapping[Node, Graph]) -> Node | None:
+def origin_in(node: Node, home: Mapping[Node, Graph]) -> Node | None:
     """The node of the module that a node of a plan of it stands for, by its origins; None where there is none."""
     while node not in home:
         if not node.origin:
@@ -118,7 +118,7 @@ def traced(node: Node, home: Mapping[Node, Graph]) -> Node | None:
     return node
 
 
-def became(before: Standing, after: Standing, edge: Pair, changed: Collection[Node] = ()) -> Outcome:
+def outcome_of(before: Standing, after: Standing, edge: Pair, changed: Collection[Node] = ()) -> Outcome:
     """What a change makes of an edge, if the costs have fallen: it, or what took its place, is fused, or what goes through memory there is
     less than half; else why the change does not help. Kernels may start more often only if all that the edge carries is saved.
 

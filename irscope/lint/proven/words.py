@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.lint.proven.fix import Answer, Attempt, Outcome, ProvenFix
-from irscope.lint.proven.savings import saved
+from irscope.lint.proven.savings import saving_words
 from irscope.lint.savings import counted
 
 COMPILERS = {"xla-cpu": "XLA", "xla-gpu": "XLA", "tvm": "TVM", "inductor": "Inductor", "irscope": "irscope's compiler"}
@@ -50,7 +50,7 @@ def effects(fix: ProvenFix) -> str:
     """``saves 1 kernel, 32 KiB, about 0.6 us, planned again with the change (12 operators); also fuses %a -> %b``."""
     scope = f"all {counted(fix.nodes, 'operator')}" if fix.is_whole else f"the {counted(fix.nodes, 'operator')} around the edge"
     less = "" if fix.outcome is Outcome.FUSED else "a smaller edge takes its place, which is not fused; "
-    text = f"{less}saves {saved(fix.saves)}, by a plan of the changed program ({scope})"
+    text = f"{less}saves {saving_words(fix.saves)}, by a plan of the changed program ({scope})"
     for what, pairs in (("also fuses", fix.gained), ("no longer fuses", fix.lost)):
         if pairs:
             named = ", ".join(f"%{one} -> %{other}" for one, other in pairs[:LISTED])

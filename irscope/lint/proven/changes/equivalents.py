@@ -9,7 +9,7 @@ from irscope.lint.proven.site import RefusedEdge, tensor
 from irscope.ops import hlo
 
 
-def reciprocal(edge: RefusedEdge) -> Edit | None:
+def multiply_by_reciprocal(edge: RefusedEdge) -> Edit | None:
     """``x / broadcast(s)`` becomes ``x * broadcast(1 / s)``: a multiplication is cheap enough to be computed by each reader."""
     divide = next((node for node in (edge.producer, edge.consumer) if node.op is hlo.divide), None)
     result = tensor(divide) if divide is not None else None
@@ -27,7 +27,7 @@ def reciprocal(edge: RefusedEdge) -> Edit | None:
     return Edit({divide: make}, (divide.operands[0], spread.operands[0]))
 
 
-def scattered_into(edge: RefusedEdge) -> Edit | None:
+def scatter_into(edge: RefusedEdge) -> Edit | None:
     """``scatter-add(zeros, i, u) + y`` becomes ``scatter-add(y, i, u)``."""
     scatter, total = edge.producer, edge.consumer
     if scatter.op is not hlo.scatter or total.op is not hlo.add or len(scatter.operands) != 3 or not edge.is_alone:

@@ -124,7 +124,7 @@ def _moves_alike(node: Node, moved: Node) -> bool:
     return same and dims(node.operands[0]) == dims(moved.operands[0])
 
 
-def reduce_unmoved(edge: RefusedEdge) -> Edit | None:
+def reduce_without_movement(edge: RefusedEdge) -> Edit | None:
     """``reduce(transpose(x))`` becomes a reduction of x over the dimensions that the transpose moved; a copy is left out."""
     moved, reduce = edge.producer, edge.consumer
     if reduce.op is not hlo.reduce or len(reduce.operands) != 2 or reduce.operands[0] is not moved:
@@ -151,7 +151,7 @@ def reduce_unmoved(edge: RefusedEdge) -> Edit | None:
     return Edit({reduce: make}, (moved.operands[0],))
 
 
-def product_unmoved(edge: RefusedEdge) -> Edit | None:
+def multiply_without_transpose(edge: RefusedEdge) -> Edit | None:
     """``dot(transpose(x), y)`` becomes a product of x that contracts, and keeps, the dimensions that the transpose moved."""
     moved, dot = edge.producer, edge.consumer
     if dot.op is not hlo.dot or moved.op is not hlo.transpose or dot.operands.count(moved) != 1:
@@ -173,7 +173,7 @@ def product_unmoved(edge: RefusedEdge) -> Edit | None:
     return Edit({dot: make}, (moved.operands[0],))
 
 
-def product_swapped(edge: RefusedEdge) -> Edit | None:
+def swap_product(edge: RefusedEdge) -> Edit | None:
     """``transpose(dot(x, y))`` becomes ``dot(y, x)``, where the transpose swaps the dimensions of the two sides."""
     dot, moved = edge.producer, edge.consumer
     result = tensor(moved)

@@ -21,7 +21,7 @@ def _concatenation(edge: RefusedEdge) -> Node | None:
     return next((node for node in (edge.producer, edge.consumer) if node.op is hlo.concatenate), None)
 
 
-def chosen(edge: RefusedEdge) -> Edit | None:
+def choose_pieces(edge: RefusedEdge) -> Edit | None:
     """A concatenation of a few pieces becomes a choice among them by the index, each padded to the size of the whole."""
     whole = _concatenation(edge)
     type = tensor(whole) if whole is not None else None
@@ -53,7 +53,7 @@ def chosen(edge: RefusedEdge) -> Edit | None:
     return Edit({whole: make}, whole.operands)
 
 
-def reduced_apart(edge: RefusedEdge) -> Edit | None:
+def reduce_pieces(edge: RefusedEdge) -> Edit | None:
     """A reduction along a concatenation becomes reductions of the pieces, which are combined."""
     whole, reduce = edge.producer, edge.consumer
     if whole.op is not hlo.concatenate or not is_plain(reduce) or reduce.operands[0] is not whole or len(whole.operands) > FEW:
@@ -74,7 +74,7 @@ def reduced_apart(edge: RefusedEdge) -> Edit | None:
     return Edit({reduce: make}, whole.operands)
 
 
-def applied_to_pieces(edge: RefusedEdge) -> Edit | None:
+def apply_to_pieces(edge: RefusedEdge) -> Edit | None:
     """An elementwise operator on a concatenation is applied to its pieces."""
     whole, reader = edge.producer, edge.consumer
     type = tensor(reader)
@@ -89,7 +89,7 @@ def applied_to_pieces(edge: RefusedEdge) -> Edit | None:
     return Edit({reader: make}, whole.operands)
 
 
-def sliced_before(edge: RefusedEdge) -> Edit | None:
+def slice_before(edge: RefusedEdge) -> Edit | None:
     """``slice(p(x, y))`` becomes ``p(slice(x), slice(y))``: of a product or a reduction, only what is read is computed."""
     whole, part = edge.producer, edge.consumer
     result = tensor(part)
@@ -97,7 +97,7 @@ def sliced_before(edge: RefusedEdge) -> Edit | None:
         return None
     ranges = Slice.of(part).slice
     if whole.op is hlo.dot:
-        return _sliced_product(whole, part, ranges, result)
+        return _slice_product(whole, part, ranges, result)
     if is_plain(whole):
         if tensor(whole.operands[0]) is None:
             return None
@@ -110,7 +110,7 @@ def sliced_before(edge: RefusedEdge) -> Edit | None:
     return None
 
 
-def _sliced_product(dot: Node, part: Node, ranges: tuple[tuple[int, int, int], ...], result: TensorType) -> Edit | None:
+def _slice_product(dot: Node, part: Node, ranges: tuple[tuple[int, int, int], ...], result: TensorType) -> Edit | None:
     attrs = Dot.of(dot)
     if any(tensor(operand) is None for operand in dot.operands):
         return None

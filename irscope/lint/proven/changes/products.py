@@ -17,7 +17,7 @@ MOST = 2**22
 """Multiplications of a product that is written as a sum."""
 
 
-def reordered(edge: RefusedEdge) -> Edit | None:
+def reorder_products(edge: RefusedEdge) -> Edit | None:
     """``(A @ B) @ v`` becomes ``A @ (B @ v)``, where that takes fewer multiplications."""
     first, second = edge.producer, edge.consumer
     if first.op is not hlo.dot or second.op is not hlo.dot or second.operands[0] is not first or second.operands[1] is first:
@@ -44,7 +44,7 @@ def reordered(edge: RefusedEdge) -> Edit | None:
     return Edit({second: make}, (*first.operands, second.operands[1]))
 
 
-def summed(edge: RefusedEdge) -> Edit | None:
+def sum_products(edge: RefusedEdge) -> Edit | None:
     """A small product, or one with a vector, becomes a sum of products, which is computed in a loop with its neighbours."""
     dot = next((node for node in (edge.consumer, edge.producer) if node.op is hlo.dot), None)
     lhs, rhs, result = (tensor(node) for node in (*dot.operands, dot)) if dot is not None else (None, None, None)
@@ -78,7 +78,7 @@ def summed(edge: RefusedEdge) -> Edit | None:
     return Edit({dot: make}, dot.operands)
 
 
-def scaled_after(edge: RefusedEdge) -> Edit | None:
+def scale_after_product(edge: RefusedEdge) -> Edit | None:
     """``(x * s) @ y`` becomes ``(x @ y) * s`` where s is one number, or is the same along the dimensions that are contracted."""
     scale, dot = edge.producer, edge.consumer
     result, wide = tensor(dot), tensor(scale)

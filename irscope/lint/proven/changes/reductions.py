@@ -20,7 +20,7 @@ def is_plain(node: Node) -> bool:
     return operator in NEUTRAL and tensor(node) is not None and number(node.operands[1]) == NEUTRAL[operator]
 
 
-def merged(edge: RefusedEdge) -> Edit | None:
+def merge_reductions(edge: RefusedEdge) -> Edit | None:
     """A reduction of a reduction by the same operator becomes one over both sets of dimensions."""
     first, second = edge.producer, edge.consumer
     if not is_plain(first) or not is_plain(second) or body_operator(first) is not body_operator(second) or second.operands[0] is not first:
@@ -38,7 +38,7 @@ def merged(edge: RefusedEdge) -> Edit | None:
     return Edit({second: make}, (first.operands[0],))
 
 
-def scaled_before(edge: RefusedEdge) -> Edit | None:
+def scale_before_sum(edge: RefusedEdge) -> Edit | None:
     """``sum(x) * s`` becomes ``sum(x * s)``: the other operand is broadcast over the dimensions that are summed."""
     total, scale = edge.producer, edge.consumer
     if not is_plain(total) or body_operator(total) is not hlo.add or scale.op not in SCALES or scale.operands[0] is not total:
