@@ -23,8 +23,8 @@ OPERATORS = {
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 WORD = re.compile(r"[a-z][a-z0-9_\-.:]*")
 """Strings that name something: operators, attributes, element types."""
-NO_BEHAVIOUR = ("frozen", "slots")
-"""Flags of dataclasses that a correct program does not depend on."""
+NO_BEHAVIOUR = {"dataclass": ("frozen", "slots"), "zip": ("strict",)}
+"""By function: flags that a correct program does not depend on."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ def _idle(node: ast.AST) -> list[ast.expr]:
     """Constants below a node that no program depends on, and a truth value that is returned: the statement is mutated."""
     if isinstance(node, ast.Return) and _is_truth_value(node.value):
         return [node.value]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dataclass":
-        return [keyword.value for keyword in node.keywords if keyword.arg in NO_BEHAVIOUR]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NO_BEHAVIOUR:
+        return [keyword.value for keyword in node.keywords if keyword.arg in NO_BEHAVIOUR[node.func.id]]
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
         return node.value.elts if isinstance(node.value, ast.List | ast.Tuple) else []
     return []

@@ -67,6 +67,7 @@ def test_a_change_is_made_where_it_says() -> None:
 def test_what_makes_no_difference_is_no_point() -> None:
     assert changes('__all__ = ["f", "g"]\nNAMES = ["f"]\n') == {('"f"', '"mutated"')}
     assert changes("@dataclass(frozen=True, slots=True)\nclass A:\n    pass\n") == set()
+    assert changes("zip(a, b, strict=True)\n") == {("zip(a, b, strict=True)", "pass")}
     assert changes("@dataclass(eq=False, order=True)\nclass A:\n    pass\n") == {("False", "True"), ("True", "False")}
 
 
