@@ -21,6 +21,7 @@ from irscope.lazy import Array
 from irscope.lower.faults import cannot_run
 from irscope.lower.options import Options
 from irscope.ops import hlo
+from irscope.ops.faults import TypeFault
 from irscope.ops.module_attributes import HloModule
 from irscope.source import Finding, Severity, UserError, did_you_mean
 
@@ -67,18 +68,27 @@ def _note_partitions(module: Module, watch: Watcher) -> None:
 
 def _opened(options: RunOptions, module: Module, files: Files, watch: Watcher) -> Module:
     """The primitive graph of a program."""
+    places = {param.name: number for number, param in enumerate(module.main().params)}
 
     measured: list[str] = []
 
     def measure(part: Module, arrays: Mapping[str, Array]) -> int:
         measured.append(part.name)
         model = compile_module(part, {}, lowering_options(options), host_cpu(options), not options.no_cache)
-        return int(model(*[arrays[p.name] for p in ports_of(part)[0]])[0])
+        return int(model(*[_array_of(arrays, places, port.name) for port in ports_of(part)[0]])[0])
 
     with watch.stage("expanding"):
         made = opened(module, Bindings(files.inputs, files.weights, files.constants, options.shapes, options.dtypes), measure)
     made.attrs.update(measured=bool(measured))
     return made
+
+
+def _array_of(arrays: Mapping[str, Array], places: Mapping[str, int], name: str) -> Array:
+    """The array of an input, by its name or its place. Raises TypeFault where it is not given: what is computed from it is not known."""
+    for key in (name, f"arg{places.get(name)}"):
+        if key in arrays:
+            return arrays[key]
+    raise TypeFault(f"it depends on data of the input {name}, which is not given", f"give {name} in --inputs")
 
 
 def _typed(options: RunOptions, module: Module, files: Files) -> Module:

@@ -253,3 +253,13 @@ def test_an_operator_that_is_not_computed_stays_where_a_part_is_enough(results: 
     (kept,) = (n for n in made.nodes if "Mystery" in n.op.name)
     parts = [n.op.name for n in made.nodes if kept in n.operands and n is not made.root]
     assert parts == ["get-tuple-element"] * (results if results > 1 else 0)
+
+
+@pytest.mark.parametrize("given", ["c", "arg1"])
+def test_a_branch_that_depends_on_an_input_that_is_not_given_is_refused(given: str) -> None:
+    bodies = {f"{way}_branch": graph([node("Slice", ["x", "a", way], ["z"])], [], [("z", FLOAT, None)]) for way in ("then", "else")}
+    constants = {"a": np.array([0]), "then": np.array([1]), "else": np.array([2])}
+    data = model([node("If", ["c"], ["y"], **bodies)], [("x", FLOAT, (2, 3)), ("c", BOOL, ())], [("y", FLOAT, None)], constants)
+    with pytest.raises(UserError, match=r"%y = If: .*depends on data of the input c, which is not given"):
+        outputs(data, x=X)
+    np.testing.assert_array_equal(irscope.run(data, RunOptions(engine="llvm"), inputs={"x": X, given: np.array(True)}).outputs[0], X[:1])

@@ -1,6 +1,7 @@
 """Models whose operators do not fit their operands, attributes or bodies are refused at the operator."""
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -63,3 +64,51 @@ def test_a_fault_of_a_model_is_reported_at_its_operator(name: str) -> None:
 def test_an_attribute_may_have_the_name_that_irscope_gives_to_versions() -> None:
     data = model([node("Relu", ["x"], ["y"], opset="a")], [X], [Y])
     assert run_program(load(data, format="onnx").module()).main().result().type == TensorType(F32, (2, 3))
+
+
+def drawn(seed: int) -> bytes:
+    """A model with a construct over operands and bodies of any kind and number."""
+    draw = random.Random(seed)
+    before = [node("SequenceConstruct", ["x"], ["s"]), node("SequenceConstruct", ["x", "x"], ["t"]), node("SequenceEmpty", [], ["e"]),
+              node("Less", ["m", "n"], ["l"])]
+    pool = ["x", "x", "x", "n", "n", "k", "l", "m", "a", "s", "t", "e", ""]
+
+    def body(takes: int, gives: int) -> Any:
+        inputs = [(f"p{i}", draw.choice([FLOAT, INT64, BOOL]), draw.choice([None, (), (2, 3), (3,)])) for i in range(takes)]
+        names = [f"p{i}" for i in range(takes)] + (pool[:-1] if draw.random() < 0.5 else ["x", "k", "n"])
+        made = [node(draw.choice(["Identity", "Identity", "SequenceConstruct", "Neg", "Not"]), [draw.choice(names)], [f"q{i}"]) for i in range(gives)]
+        if gives and draw.random() < 0.6:
+            made[0] = node("Identity", [draw.choice(["k", "l", *names[1:2]])], ["q0"])
+        return graph(made, inputs, [(f"q{i}", draw.choice([FLOAT, INT64]), draw.choice([None, (2, 3), ()])) for i in range(gives)])
+    name, count = draw.choice(["If", "Loop", "Loop", "Scan", "SequenceMap"]), draw.randrange(1, 5)
+    operands = [draw.choice(pool) for _ in range(count)]
+    if draw.random() < 0.8:
+        firsts = {"If": ["k", "l"], "Loop": ["n", "m", ""], "Scan": ["x"], "SequenceMap": ["s", "t", "e"]}[name]
+        operands[0] = draw.choice(firsts)
+        operands[1:] = operands[1:] if name != "If" else []
+        operands[1:2] = [draw.choice(["k", "l", ""])] if name == "Loop" else operands[1:2]
+    off = draw.choice([0, 0, 0, 0, 0, 0, 1, -1])
+    takes = max((0 if name == "If" else len(operands)) + off, 0)
+    results = draw.randrange(1, 4)
+    attributes: dict[str, Any] = {}
+    for key in ("then_branch", "else_branch") if name == "If" else ("body",):
+        attributes[key] = body(takes, max(results + (name == "Loop") + draw.choice([0, 0, 0, 0, 0, 1, -1]), 1))
+    if name == "Scan":
+        attributes["num_scan_inputs"] = draw.choice([1, 1, 2, 0, 9])
+        for key in ("scan_input_axes", "scan_output_axes", "scan_input_directions", "scan_output_directions"):
+            if draw.random() < 0.2:
+                attributes[key] = draw.choice([[0], [1], [-1], [0, 1], [7], ["a"], [0.5]])
+    after = [node("Identity", ["y0"], ["y"])] if draw.random() < 0.8 else [node("SequenceAt", ["y0", "n"], ["y"])]
+    made = node(name, operands, [f"y{i}" for i in range(results)], **attributes)
+    constants = {**CONSTANTS, "k": np.array(draw.random() < 0.8)}
+    return model([*before, made, *after], [X, ("m", INT64, draw.choice([(), (1,)]))], [Y], constants, opset=draw.choice([11, 17, 21]))
+
+
+def test_constructs_over_any_operands_and_bodies_run_or_say_what_does_not_fit() -> None:
+    for seed in range(250):
+        try:
+            run_program(load(drawn(seed), format="onnx").module())
+        except UserError:
+            pass
+        except Exception as fault:
+            raise AssertionError(f"seed {seed}") from fault
