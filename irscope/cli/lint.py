@@ -72,9 +72,7 @@ def command(paths: tuple[str, ...], output: LintOutput, request: LintOptions) ->
         say(f"accepted by the baseline: {result.accepted}")
     if not result.readable:
         return USAGE
-    if output.exit_zero:
-        return OK
-    return FINDINGS if not request.write_baseline and result.fails else OK
+    return FINDINGS if result.fails and not request.write_baseline and not output.exit_zero else OK
 
 
 def _audit(paths: tuple[str, ...], request: LintOptions, output: LintOutput, format: str) -> int:

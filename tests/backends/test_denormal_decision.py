@@ -50,6 +50,12 @@ def program(name: str, count: int) -> str:
     return "HloModule m\nENTRY e {\n  " + "\n  ".join(lines) + "\n}\n"
 
 
+@pytest.fixture(autouse=True)
+def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cached program was compiled under the decision of its format, which these tests replace."""
+    monkeypatch.setenv("IRSCOPE_CACHE", "off")
+
+
 @pytest.mark.parametrize("flush", [True, False], ids=["flushed", "kept"])
 @pytest.mark.parametrize("name", ["f32", "f64", "bf16", "f16"])
 def test_both_engines_read_the_same_decision(name: str, flush: bool, monkeypatch: pytest.MonkeyPatch) -> None:

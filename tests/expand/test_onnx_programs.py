@@ -111,7 +111,7 @@ NESTED = graph([node("SequenceInsert", ["rows", "x"], ["more"]), node("Identity"
                [("go", BOOL, []), ("more", FLOAT, None)])
 REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "scan lengths": (lambda: scanned(3), r"the tensors have \[2, 3\] slices"),
-    "scan axes": (lambda: scanned(3, scan_input_axes=[0]), "scan_input_axes has 2 numbers"),
+    "scan axes": (lambda: scanned(3, scan_input_axes=[0]), "scan_input_axes has 2 integers"),
     "a string": (lambda: model([node("StringNormalizer", ["x"], ["y"])], [("x", FLOAT, [2])], [("y", FLOAT, [2])]), "does not compute this operator"),
     "an input that is a sequence": (lambda: _sequence_input(), "the input s is .*, not a tensor"),
     "a scan of an older version": (lambda: model([node("Scan", ["", "z", "x"], ["last", "all"], num_scan_inputs=1, body=graph(
