@@ -75,7 +75,8 @@ def _opened(options: RunOptions, module: Module, files: Files, watch: Watcher) -
     def measure(part: Module, arrays: Mapping[str, Array]) -> int:
         measured.append(part.name)
         model = compile_module(part, {}, lowering_options(options), host_cpu(options), not options.no_cache)
-        return int(model(*[_array_of(arrays, places, port.name) for port in ports_of(part)[0]])[0])
+        source = " and ".join(options.inputs) or "inputs"
+        return int(model(*[_array_of(arrays, places, port, source) for port in ports_of(part)[0]])[0])
 
     with watch.stage("expanding"):
         made = opened(module, Bindings(files.inputs, files.weights, files.constants, options.shapes, options.dtypes), measure)
@@ -83,12 +84,15 @@ def _opened(options: RunOptions, module: Module, files: Files, watch: Watcher) -
     return made
 
 
-def _array_of(arrays: Mapping[str, Array], places: Mapping[str, int], name: str) -> Array:
-    """The array of an input, by its name or its place. Raises TypeFault where it is not given: what is computed from it is not known."""
-    for key in (name, f"arg{places.get(name)}"):
+def _array_of(arrays: Mapping[str, Array], places: Mapping[str, int], port: Port, source: str) -> Array:
+    """The array of an input, by its name or its place.
+
+    Raises TypeFault where it is not given: what is computed from it is not known. Raises UserError where it does not fit the input.
+    """
+    for key in (port.name, f"arg{places.get(port.name)}"):
         if key in arrays:
-            return arrays[key]
-    raise TypeFault(f"it depends on data of the input {name}, which is not given", f"give {name} in --inputs")
+            return fitted(arrays[key], port, f"{source}: {key}")
+    raise TypeFault(f"it depends on data of the input {port.name}, which is not given", f"give {port.name} in --inputs")
 
 
 def _typed(options: RunOptions, module: Module, files: Files) -> Module:

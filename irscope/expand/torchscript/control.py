@@ -63,6 +63,8 @@ def repeated(program: TorchProgram, loop: RolledLoop) -> list[Any]:
     trips, condition, carried = _known(loop.trips), _known(loop.condition), loop.carried
     if not isinstance(trips, bool | int | float | Scalar | Tensor):
         raise TypeFault(f"the number of trips is of type {type(trips).__name__}")
+    if isinstance(trips, float) and not trips.is_integer():
+        raise TypeFault(f"the number of trips is {trips}")
     done = 0
     while not isinstance(condition, Scalar | Tensor) and not isinstance(trips, Scalar | Tensor):
         if not condition or done >= trips:

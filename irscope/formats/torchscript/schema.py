@@ -19,6 +19,8 @@ ALIAS = re.compile(r"\([a-z]!?(?: -> \*)?\)")
 FITS = {"int": ("int",), "SymInt": ("int",), "float": ("float", "int"), "bool": ("bool",), "Scalar": ("int", "float", "bool", "complex")}
 """Which kinds of numbers that depend on data an argument takes."""
 ANYTHING = frozenset(("Device", "Layout", "MemoryFormat", "Generator", "Stream", "Storage", "Dimname", "t", "Any", "QScheme"))
+NO_CONTAINERS = ANYTHING - {"t", "Any"}
+"""Types of enumerations and names, which texts write as numbers or words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ def _one(type: str, value: object) -> object:
     if type == "Tensor":
         return value if isinstance(value, Tensor) else _REFUSED
     if type in ANYTHING:
-        return value
+        return _REFUSED if type in NO_CONTAINERS and isinstance(value, list | tuple | dict | Tensor) else value
     if isinstance(value, Tensor):
         known = value.known
         if known is not None and type in ("int", "SymInt", "float", "Scalar", "bool", "number"):

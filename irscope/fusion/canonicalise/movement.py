@@ -188,8 +188,8 @@ def move_rearrangements(rewriter: HloComputation) -> bool:
 
 
 def _is_candidate(instr: HloInstruction) -> bool:
-    if instr.op not in ELEMENTWISE or not instr.operands:
-        return False
+    if instr.op not in ELEMENTWISE or not instr.operands or any(o.dims != instr.dims for o in instr.operands):
+        return False  # a clamp may have scalar bounds, which are not rearranged
     first = _rearrangement(instr)
     return first is not None and all(
         _alike(o, first) if o.op in (hlo.reshape, hlo.transpose) else _adapts(o, first) for o in instr.operands)
