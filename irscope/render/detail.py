@@ -145,7 +145,8 @@ class _Detail:
     def _open_bodies(self, top: _Place) -> None:
         """Open bodies while boxes are left, the costliest caller first; fusions when all of them fit, for a drawing of one kind."""
         survey = self.survey
-        inside = sum(n_boxes(n.bodies[0], folding(n.bodies[0], True)) for n in top.graph.nodes if n.index in top.boxes and is_fusion(n))
+        fused = [n.bodies[0] for n in top.graph.nodes if n.index in top.boxes and is_fusion(n) and n.bodies]
+        inside = sum(n_boxes(body, folding(body, True)) for body in fused)
         fusions = len(self.view.boxes) + inside <= self.options.max_boxes
         todo = [top]
         depth = {top: 0}
