@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from irscope.analysis import soundness
 from irscope.analysis.calls import Calls, is_fusion
-from irscope.fusion import compiler_of
+from irscope.fusion import POLICIES, compiler_of
 from irscope.graph import Graph, Module, Node, Reading, callees_first
 from irscope.lint.context import Context
 from irscope.lint.edges import Edge, edges_of, folded, with_answers
@@ -15,6 +15,7 @@ from irscope.lint.proven.words import answer_lines
 from irscope.lint.settings import Settings
 from irscope.lint.verdicts import answer
 from irscope.render.kernel_plan import KernelPlan, StoredEdge
+from irscope.source import UserError
 
 
 def kernel_plan(reading: Reading, module: Module, policy: str, device: str | None = None) -> KernelPlan:
@@ -41,6 +42,8 @@ def kernel_plans(reading: Reading, module: Module, policies: str, device: str | 
     Raises UserError as :func:`kernel_plan`.
     """
     names = list(dict.fromkeys(name.strip() for name in policies.split(",") if name.strip()))
+    if not names:
+        raise UserError("--policy names no policy", f"the policies are {', '.join(POLICIES)}; auto: that of the text's compiler")
     several = len(names) > 1
     return [kernel_plan(reading, module, name, None if several and compiler_of(name) != "xla-gpu" else device) for name in names]
 

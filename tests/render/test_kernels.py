@@ -147,3 +147,10 @@ def test_show_frames_kernels_in_pictures_alone(tmp_path: Path, capsys: pytest.Ca
     assert main(["show", source, "--policy", "xla-cpu"]) == 2 and "in a drawing or on a page" in capsys.readouterr().err
     assert main(["show", source, "--device", "a100", "-o", str(out)]) == 2 and "without a policy" in capsys.readouterr().err
     assert main(["show", source, "--policy", "nope", "-o", str(out)]) == 2
+
+
+@pytest.mark.parametrize(("format", "policy"), [("svg", ""), ("dot", " "), ("html", ""), ("html", " , ")])
+def test_a_drawing_for_no_policy_is_refused(policy: str, format: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m.hlo").write_text(TEXT)
+    assert main(["show", str(tmp_path / "m.hlo"), "--format", format, "--policy", policy]) == 2
+    assert "--policy names no policy" in capsys.readouterr().err
