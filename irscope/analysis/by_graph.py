@@ -82,7 +82,8 @@ def _bodies(node: Node, times: float, costs: ModuleCosts) -> list[tuple[Section,
     for i, body in enumerate(node.bodies):
         if use is BodyUse.LOOP:
             note = f"{trips} trips" if trips is not None else "trips unknown"
-            found.append((Section(f"%{node.name} {body_role(node, i)}", "loop", body, note=note), body, min(times * (trips or 1), MOST_RUNS)))
+            loop = Section(f"%{node.name} {body_role(node, i)}", "loop", body, note=note)
+            found.append((loop, body, min(times * (trips or 1), MOST_RUNS)))
         elif use is BodyUse.BRANCH:
             found.append((Section(f"%{node.name} {body_role(node, i)}", "branch", body), body, times))
         else:
