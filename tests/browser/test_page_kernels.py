@@ -108,6 +108,16 @@ ENTRY main {
 """
 
 
+def test_a_view_without_kernels_is_brought_back_by_its_address(open_page: Open) -> None:
+    shown = open_page(SQUARE, "--policy", "xla-cpu", fragment="#policy=")
+    assert shown.value("page.plan") is None
+    assert shown.tab.locator("#policy").input_value() == ""
+    shown.tab.locator("#policy").select_option("0")
+    assert "policy" not in shown.value("location.hash")
+    shown.tab.locator("#policy").select_option("")
+    assert shown.value("location.hash").startswith("#policy=")
+
+
 def test_a_value_that_is_read_twice_by_one_node_is_counted_once(open_page: Open) -> None:
     shown = open_page(SQUARE, "--policy", "xla-cpu")
     link = "page.view.links.find(l => l.a === page.graph.names.indexOf('e'))"

@@ -149,14 +149,14 @@ function address() {
   const g = page.graph, at = page.selected !== null && page.selected >= 0 ? g.name + "/" + g.names[page.selected] : "";
   const open = [...g.open].filter(s => s).join("."), pair = page.edge && page.edge.pairs && page.edge.pairs.length ? page.edge.pairs[0].map(v => g.names[v]).join(">") : "";
   const text = new URLSearchParams({ ...(g.number ? { graph: g.name } : {}), ...(at ? { node: at } : {}), ...(pair ? { edge: pair } : {}),
-    ...(page.plan ? { policy: currentPlan().name } : {}), ...(open.length < 600 ? { open } : {}) }).toString();
+    ...(page.data.plans.length && page.plan !== 0 ? { policy: page.plan === null ? "" : currentPlan().name } : {}), ...(open.length < 600 ? { open } : {}) }).toString();
   if (typeof history !== "undefined") try { history.replaceState(null, "", "#" + text); } catch { /* some browsers refuse on file: */ }
 }
 function fromAddress() {
   const wanted = new URLSearchParams(location.hash.slice(1));
   const number = page.data.graphs.findIndex(g => g.name === wanted.get("graph"));
   const plan = page.data.plans.findIndex(p => p.name === wanted.get("policy"));
-  if (plan > 0) choosePlan(plan);
+  if (plan > 0) choosePlan(plan); else if (wanted.get("policy") === "" && page.data.plans.length) choosePlan(null);
   if (number > 0) go(number);
   if (wanted.get("open")) { page.graph.open = new Set([0, ...wanted.get("open").split(".").map(Number).filter(s => Number.isInteger(s) && s > 0 && s < page.graph.parent.length)]); redo(); begin(); }
   const node = wanted.get("node") && find(wanted.get("node"));
