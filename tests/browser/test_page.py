@@ -223,3 +223,28 @@ def test_a_graph_that_the_entry_does_not_reach_has_no_figures(open_page: Open) -
     assert "?, ?" in shown.details()
     shown.value("go(numberOfGraph('adder'))")
     assert "work\n1 FLOP" in shown.details()
+
+
+def test_going_along_open_boxes_lays_out_nothing_again(open_page: Open) -> None:
+    shown = open_page(layers(40))
+    shown.value("toggle(1)")
+    shown.value("globalThis.layouts = 0")
+    shown.value("(() => { const layout = page.graph.layout; page.graph.layout = function () { layouts++; return layout.call(this); }; })()")
+    hidden = shown.value("page.graph.drawn.flatMap((nodes, s) => page.graph.open.has(s) ? [] : nodes)[0]")
+    shown.tab.evaluate("v => select(v, true)", hidden)
+    assert shown.value("layouts") == 1
+    assert shown.tab.evaluate("v => page.view.items.has(v)", hidden)
+    for key in ("i", "o", "i", "o"):
+        shown.tab.keyboard.press(key)
+    shown.tab.evaluate("v => select(v, true)", hidden)
+    assert shown.value("layouts") <= 2
+
+
+def test_a_cancelled_drag_moves_nothing_any_more(open_page: Open) -> None:
+    shown = open_page(FUSED)
+    shown.tab.mouse.move(*shown.place("dot"))
+    shown.tab.mouse.down()
+    shown.value("$('canvas').dispatchEvent(new PointerEvent('pointercancel'))")
+    before = shown.value("[page.x, page.y]")
+    shown.tab.mouse.move(600, 500)
+    assert shown.value("[page.x, page.y]") == before

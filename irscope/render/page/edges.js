@@ -104,8 +104,7 @@ function showEdge(e) {
   if (e.number >= 0) {
     if (e.number !== page.graph.number) go(e.number, true);
     const g = page.graph;
-    for (const v of [e.producer, e.consumer]) if (g.seen(v) >= 0) g.reveal(g.seen(v));
-    page.view = g.layout(); sortItems();
+    if ([e.producer, e.consumer].filter(v => g.seen(v) >= 0 && g.reveal(g.seen(v))).length) { page.view = g.layout(); sortItems(); }
     const link = page.view.links.find(l => l.stored.includes(e.i));
     if (link) { selectEdge(link, true); return; }
   }

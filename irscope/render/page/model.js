@@ -313,8 +313,12 @@ class GraphModel {
     }
     return !this._filled[sectionOfPlace(place)];
   }
-  // Open every section around a node.
-  reveal(v) { for (let s = this.section[this.first(v) < 0 ? v : this.first(v)]; s >= 0; s = this.parent[s]) this.open.add(s); }
+  // Open every section around a node; returns whether one was closed, and the drawing is to be laid out again.
+  reveal(v) {
+    const before = this.open.size;
+    for (let s = this.section[this.first(v) < 0 ? v : this.first(v)]; s >= 0; s = this.parent[s]) this.open.add(s);
+    return this.open.size > before;
+  }
 }
 
 // The many links between two frames, or between a frame and a box, as the one of most values.

@@ -117,8 +117,7 @@ function select(place, centre) {
   page.shown = place;
   if (place !== null && place >= 0) { const seen = page.graph.seen(place); page.shown = seen >= 0 ? seen : null; }
   if (centre && page.shown !== null) {
-    if (page.shown >= 0) page.graph.reveal(page.shown);
-    page.view = page.graph.layout(); sortItems();
+    if (page.shown >= 0 && page.graph.reveal(page.shown)) { page.view = page.graph.layout(); sortItems(); }
     const item = page.view.items.get(page.shown);
     if (item) centreOn(item.x, item.y);
   }
