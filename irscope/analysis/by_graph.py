@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from irscope.analysis.calls import BodyUse, body_role, body_use, is_fusion
+from irscope.analysis.calls import MOST_RUNS, BodyUse, body_role, body_use, is_fusion
 from irscope.analysis.classes import is_leaflike
 from irscope.analysis.cost import ModuleCosts, is_kernel
 from irscope.analysis.outline import Section, SectionFolder, add_up, run_title
@@ -82,7 +82,8 @@ def _bodies(node: Node, times: float, costs: ModuleCosts) -> list[tuple[Section,
     for i, body in enumerate(node.bodies):
         if use is BodyUse.LOOP:
             note = f"{trips} trips" if trips is not None else "trips unknown"
-            found.append((Section(f"%{node.name} {body_role(node, i)}", "loop", body, note=note), body, times * (trips or 1)))
+            loop = Section(f"%{node.name} {body_role(node, i)}", "loop", body, note=note)
+            found.append((loop, body, min(times * (trips or 1), MOST_RUNS)))
         elif use is BodyUse.BRANCH:
             found.append((Section(f"%{node.name} {body_role(node, i)}", "branch", body), body, times))
         else:

@@ -7,6 +7,9 @@ from irscope.analysis.trips import trip_count
 from irscope.graph import Graph, Module, Node, callees_first
 from irscope.ops import hlo, sets
 
+MOST_RUNS = 2.0 ** 100
+"""The cap on how often a graph runs: trips in untrusted text may multiply, with costs of up to 2**900, to more than the largest float."""
+
 
 class BodyUse(Enum):
     """How an operator runs its bodies."""
@@ -73,7 +76,7 @@ class Calls:
                 use = body_use(node)
                 trips = self._trips(module, node) if use is BodyUse.LOOP else 1
                 for body in node.bodies:
-                    self.times[body] += times * trips
+                    self.times[body] = min(self.times[body] + times * trips, MOST_RUNS)
                     self.callers[body].append((graph, node))
                     if inside_scalar or use is BodyUse.ELEMENT:
                         self.scalar.add(body)

@@ -89,11 +89,11 @@ class Totals:
         return self.read + self.written
 
     def add(self, other: Totals, times: float = 1.0) -> None:
-        self.flops += other.flops * times
-        self.read += other.read * times
-        self.written += other.written * times
-        self.kernels += other.kernels * times
-        self.fusions += other.fusions * times
+        self.flops = min(self.flops + other.flops * times, float(MOST))
+        self.read = min(self.read + other.read * times, float(MOST))
+        self.written = min(self.written + other.written * times, float(MOST))
+        self.kernels = min(self.kernels + other.kernels * times, float(MOST))
+        self.fusions = min(self.fusions + other.fusions * times, float(MOST))
         self.is_open |= other.is_open
 
 

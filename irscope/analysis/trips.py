@@ -10,6 +10,8 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Compare, Constant, GetTupleElement, Parameter, Scan
 
 _KNOWN = re.compile(r'"?known_trip_count"?\s*[:=]\s*\{\s*"?n"?\s*[:=]\s*"?(\d+)"?')
+MOST_TRIPS = (1 << 63) - 1
+"""The largest trip count that XLA's note can hold; a larger one in a text is no note."""
 _PASS_THROUGH = hlo.named("copy bitcast convert reshape opt-barrier add-dependency")
 _LEAVES = hlo.named("parameter constant")
 _CALLS = hlo.named("fusion call")
@@ -31,8 +33,8 @@ def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
         return None
     raw = module.raw(node).get("backend_config", "") if noted else ""
     said = _KNOWN.search(raw) if raw else None
-    if said:
-        return int(said.group(1))
+    if said and len(said[1]) < 20 and int(said[1]) <= MOST_TRIPS:
+        return int(said[1])
     condition, body = node.bodies
     if condition.root is None or body.root is None:
         return None

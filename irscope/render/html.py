@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import astuple
@@ -65,10 +66,8 @@ def html_page(survey: Survey, findings: Sequence[Finding] = (), plans: Sequence[
         "TEXT": _packed(text),
         "PROGRAM": program,
     }
-    page = _asset("page.html")
-    for name, value in parts.items():
-        page = page.replace("{{" + name + "}}", value, 1)
-    return page
+    # In one pass, so that a name in the title is never taken for another part.
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], _asset("page.html"))
 
 
 def _asset(name: str) -> str:

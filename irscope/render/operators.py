@@ -46,7 +46,7 @@ class Operators:
     def __init__(self, survey: Survey, root: Section, most: int = MOST) -> None:
         self.survey, self.most = survey, most
         self._graph_of: dict[Node, Graph] = {node: graph for graph in survey.calls.order for node in graph.nodes}
-        self._known = {node for section in root.walk() for node in section.all_nodes()}
+        self._known = set(root.all_nodes())
 
     def of(self, section: Section) -> list[Operator]:
         """The operators directly in a section, the costliest first, without constants, parameters, names of values, and without the callers

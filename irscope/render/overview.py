@@ -222,6 +222,7 @@ class _Overview:
     def _link(self) -> None:
         links: dict[tuple[Box, Box], Link] = {}
         between_copies: dict[tuple[Box, Box], None] = {}
+        stored_on: dict[Link, dict[int, StoredEdge]] = {}
         for node in self.graph.nodes:
             box = self.box_of[node.index]
             if box is None:
@@ -240,7 +241,10 @@ class _Overview:
                         link = links.setdefault((from_, box), Link(from_, box, 0, 0))
                         link.n += 1
                         link.bytes += bytes_of(source.type)
-                        link.stored += [stored] if stored is not None else []
+                        if stored is not None:
+                            stored_on.setdefault(link, {})[id(stored)] = stored
+        for link, edges in stored_on.items():
+            link.stored = list(edges.values())
         self.view.links = list(links.values())
         # A line from the last step of a layer to the first would run across all of it, and say less than words do.
         for from_, box in between_copies:
@@ -253,8 +257,12 @@ class _Overview:
         plan = self.options.plan
         found: list[tuple[Node, StoredEdge | None]] = []
         stack = [(node, plan.stored(node, reader))]
+        seen: set[tuple[int, int]] = set()  # tuples that nest may hold the same one often
         while stack:
             top, stored = stack.pop()
+            if (top.index, id(stored)) in seen:
+                continue
+            seen.add((top.index, id(stored)))
             fold = self.folds[top.index]
             if fold is Fold.BOX:
                 found.append((top, stored))

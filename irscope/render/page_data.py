@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.analysis.classes import CLASSES, drawn_class
+from irscope.analysis.cost import Totals
 from irscope.analysis.highlights import highlights
 from irscope.analysis.levels import works
 from irscope.analysis.outline import Section
@@ -75,7 +76,7 @@ class _Maker:
             "name": graph.name, "entry": graph is survey.entry, "times": survey.calls.times.get(graph, 0.0),
             "scalar": graph in survey.calls.scalar, "fused": graph in survey.calls.fused,
             "root": graph.root.index if graph.root is not None else -1,
-            "names": "\n".join(node.name for node in nodes),
+            "names": [node.name for node in nodes],
             "title": [self.titles.number(work_title(node, survey.naming)) for node in nodes],
             "type": [self._type(node) for node in nodes],
             "op": [self._op(node) for node in nodes],
@@ -125,7 +126,10 @@ class _Maker:
         """
         survey = self.survey
         if graph not in survey.costs.graphs or graph in survey.calls.scalar:
-            return [[graph.name, -1, 1, len(graph.nodes), 0, 0, "", 0]], [0] * len(graph.nodes), {}, []
+            # What the entry does not reach has no figures.
+            known = survey.costs.totals.get(graph, Totals(is_open=True))
+            row: list[object] = [graph.name, -1, 1, len(graph.nodes), round(known.flops), round(known.bytes), "", int(known.is_open)]
+            return [row], [0] * len(graph.nodes), {}, []
         rows: list[list[object]] = []
         section_of = [0] * len(graph.nodes)
         same_as: dict[str, int] = {}

@@ -1,11 +1,15 @@
 """Who calls whom and how often; loops whose length the text tells."""
 from __future__ import annotations
 
+from math import isfinite
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from irscope.analysis.calls import MOST_RUNS
 from irscope.analysis.trips import trip_count
+from irscope.render.page_data import page_data
 from tests.analysis.texts import FUSED, LOOP, node, survey
 
 
@@ -160,3 +164,41 @@ ENTRY main {{ x = f32{shape} parameter(0)
 def test_a_note_may_be_ignored() -> None:
     facts = survey(LOOP.replace("body=body", 'body=body, backend_config={"known_trip_count":{"n":"7"}}'))
     assert (trip_count(facts.module, node(facts, "run")), trip_count(facts.module, node(facts, "run"), noted=False)) == (7, 5)
+
+
+@pytest.mark.parametrize("digits", ["9223372036854775808", "9" * 400, "9" * 5000])
+def test_a_note_beyond_64_bits_is_not_believed(digits: str) -> None:
+    facts = survey(LOOP.replace("body=body", f'body=body, backend_config={{"known_trip_count":{{"n":"{digits}"}}}}'))
+    plain = survey(LOOP)
+    assert facts.calls.trips[node(facts, "run")] == plain.calls.trips[node(plain, "run")]
+
+
+INNERMOST = """HloModule deep
+
+cond {
+  p = (s32[], f32[8]) parameter(0)
+  ROOT c = pred[] constant(true)
+}
+
+b0 {
+  p = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  v = f32[8] get-tuple-element(p), index=1
+  e = f32[8] exponential(v)
+  ROOT t = (s32[], f32[8]) tuple(i, e)
+}
+"""
+
+
+def test_runs_of_loops_in_loops_stay_finite() -> None:
+    note = 'backend_config={"known_trip_count":{"n":"9000000000000000000"}}'
+    loops = "".join(f"""
+{'ENTRY ' if depth == 20 else ''}b{depth} {{
+  p = (s32[], f32[8]) parameter(0)
+  ROOT w = (s32[], f32[8]) while(p), condition=cond, body=b{depth - 1}, {note}
+}}
+""" for depth in range(1, 21))
+    facts = survey(INNERMOST + loops)
+    assert facts.calls.times[facts.module.graphs["b0"]] == MOST_RUNS
+    assert 0 < facts.totals.flops < float("inf")
+    assert isfinite(page_data(facts)["graphs"][0]["times"])

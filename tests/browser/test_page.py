@@ -21,6 +21,33 @@ ENTRY main {
 """
 
 
+PROPERTIES = """HloModule properties
+
+constructor {
+  p = f32[1024] parameter(0)
+  ROOT q = f32[1024] exponential(p)
+}
+
+__proto__ {
+  p = f32[1024] parameter(0)
+  ROOT q = f32[1024] exponential(p)
+}
+
+adder {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[1024] parameter(0)
+  zero = f32[] constant(0)
+  called = f32[1024] call(x), to_apply=__proto__
+  ROOT r = f32[] reduce(called, zero), dimensions={0}, to_apply=adder
+}
+"""
+
+
 def test_the_page_needs_nothing_and_complains_of_nothing(open_page: Open) -> None:
     shown = open_page(FUSED)
     assert shown.value("irscopeReady") == {"nodes": 14, "boxes": shown.value("page.view.items.size")}
@@ -158,3 +185,66 @@ def test_every_box_and_link_has_its_place_however_much_is_open(open_page: Open) 
         return counts;
     }""")
     assert counts == [1, 4, 4, 4, 4]
+
+
+def test_names_with_slashes_and_line_feeds_are_found(open_page: Open) -> None:
+    shown = open_page(FUSED)
+    names = shown.value("page.graph.names")
+    given = {"x": "/a/x_output_0", "dot": "/a/dot_output_0", "biased": "a\nb", "total": "main/x"}
+    shown.tab.evaluate("given => { for (const k in given) page.graph.names[page.graph.names.indexOf(k)] = given[k]; }", given)
+    for old, new in given.items():
+        assert shown.tab.evaluate("name => jump(`${page.graph.name}/${name}`)", new)
+        assert shown.value("page.selected") == names.index(old)
+        assert shown.tab.evaluate("name => find(name)", new) == [0, names.index(old)]
+    shown.tab.evaluate("() => { page.data.costliest[0][0] = page.graph.name + '//a/dot_output_0'; openTab('costliest'); }")
+    assert "%/a/dot_output_0" in shown.details()
+
+
+def test_a_file_named_as_a_part_of_the_page_stays_a_name(open_page: Open) -> None:
+    shown = open_page(FUSED, suffix="{{PROGRAM}}{{STYLE}}.hlo")
+    assert "{{PROGRAM}}{{STYLE}}" in shown.tab.title()
+    assert shown.complaints == []
+
+
+def test_graphs_named_as_properties_of_objects_are_graphs(open_page: Open) -> None:
+    shown = open_page(PROPERTIES, "--policy", "xla-cpu")
+    for name in ("main", "constructor", "__proto__"):
+        shown.tab.evaluate("name => go(numberOfGraph(name))", name)
+        shown.value("select(0, true)")
+        assert name in shown.details()
+    assert shown.complaints == []
+
+
+def test_a_graph_that_the_entry_does_not_reach_has_no_figures(open_page: Open) -> None:
+    shown = open_page(PROPERTIES)
+    shown.value("go(numberOfGraph('constructor'))")
+    assert "work\n?" in shown.details() and "0 FLOP" not in shown.details()
+    shown.value("select(1, true)")
+    assert "?, ?" in shown.details()
+    shown.value("go(numberOfGraph('adder'))")
+    assert "work\n1 FLOP" in shown.details()
+
+
+def test_going_along_open_boxes_lays_out_nothing_again(open_page: Open) -> None:
+    shown = open_page(layers(40))
+    shown.value("toggle(1)")
+    shown.value("globalThis.layouts = 0")
+    shown.value("(() => { const layout = page.graph.layout; page.graph.layout = function () { layouts++; return layout.call(this); }; })()")
+    hidden = shown.value("page.graph.drawn.flatMap((nodes, s) => page.graph.open.has(s) ? [] : nodes)[0]")
+    shown.tab.evaluate("v => select(v, true)", hidden)
+    assert shown.value("layouts") == 1
+    assert shown.tab.evaluate("v => page.view.items.has(v)", hidden)
+    for key in ("i", "o", "i", "o"):
+        shown.tab.keyboard.press(key)
+    shown.tab.evaluate("v => select(v, true)", hidden)
+    assert shown.value("layouts") <= 2
+
+
+def test_a_cancelled_drag_moves_nothing_any_more(open_page: Open) -> None:
+    shown = open_page(FUSED)
+    shown.tab.mouse.move(*shown.place("dot"))
+    shown.tab.mouse.down()
+    shown.value("$('canvas').dispatchEvent(new PointerEvent('pointercancel'))")
+    before = shown.value("[page.x, page.y]")
+    shown.tab.mouse.move(600, 500)
+    assert shown.value("[page.x, page.y]") == before

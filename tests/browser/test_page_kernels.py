@@ -95,3 +95,43 @@ def test_every_frame_and_line_has_its_place(open_page: Open) -> None:
             return faults;
         }""")
         assert faults == []
+
+
+SQUARE = """HloModule square
+
+ENTRY main {
+  x = f32[64,64] parameter(0)
+  e = f32[64,64] exponential(x)
+  s = f32[64,64] dot(e, e), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = f32[64,64] tanh(s)
+}
+"""
+
+
+def test_a_view_without_kernels_is_brought_back_by_its_address(open_page: Open) -> None:
+    shown = open_page(SQUARE, "--policy", "xla-cpu", fragment="#policy=")
+    assert shown.value("page.plan") is None
+    assert shown.tab.locator("#policy").input_value() == ""
+    shown.tab.locator("#policy").select_option("0")
+    assert "policy" not in shown.value("location.hash")
+    shown.tab.locator("#policy").select_option("")
+    assert shown.value("location.hash").startswith("#policy=")
+
+
+def test_a_value_that_is_read_twice_by_one_node_is_counted_once(open_page: Open) -> None:
+    shown = open_page(SQUARE, "--policy", "xla-cpu")
+    link = "page.view.links.find(l => l.a === page.graph.names.indexOf('e'))"
+    assert len(shown.value(link + ".stored")) == 1
+
+
+def test_tuples_of_tuples_are_looked_through_once(open_page: Open) -> None:
+    """Fifty tuples, each of the one before twice: two to the fifty ways to the same value."""
+    shown = open_page(SQUARE)
+    assert shown.value(WAYS) == 1
+
+
+WAYS = """(() => {
+  const n = 52, g = page.graph, raw = { ...g.raw, fold: "b" + "v".repeat(n - 2) + "b", operands: Array.from({ length: n }, (_, v) => v ? [1, 1] : []), same: {} };
+  Object.assign(g, { n, raw, section: new Array(n).fill(0), same: new Int32Array(n).fill(-2), _edges: null });
+  return g.edges().from.length;
+})()"""

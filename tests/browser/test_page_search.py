@@ -208,3 +208,12 @@ def test_a_page_without_its_text_says_so(open_page: Open, monkeypatch: pytest.Mo
     shown = open_page(FUSED)
     shown.tab.get_by_role("tab", name="text").click()
     assert "the page holds no text" in shown.details()
+
+
+@pytest.mark.parametrize(("text", "rows"), [
+    ('[["e", 1], ["e", 2], {"name": "v"}]', [["e", 3]]),
+    ('{"traceEvents": [{"ph": "X", "name": "e", "dur": 2}, {"ph": "X", "name": "v", "dur": null}, {"ph": "X", "name": "v", "dur": []}]}', [["e", 2]]),
+])
+def test_numbers_of_one_name_are_summed_and_what_is_no_number_is_left_out(open_page: Open, text: str, rows: list[list[object]]) -> None:
+    shown = open_page(FUSED)
+    assert shown.tab.evaluate("text => [...readNumbers(text, 'a.json').rows]", text) == rows

@@ -67,7 +67,7 @@ def test_the_page_knows_every_node_and_its_operands() -> None:
     assert set(by_name) == set(facts.module.graphs)
     for graph in facts.module.graphs.values():
         told = by_name[graph.name]
-        assert told["names"].split("\n") == [n.name for n in graph.nodes]
+        assert told["names"] == [n.name for n in graph.nodes]
         for node in graph.nodes:
             assert [node.index - back for back in told["operands"][node.index]] == [o.index for o in node.operands]
             assert data["titles"][told["title"][node.index]].split()[0] == node.op.name
@@ -80,6 +80,14 @@ def test_hostile_texts_do_not_leave_their_place() -> None:
     page = html_page(survey(FUSED.replace("HloModule fused", "HloModule fu.sed").replace("jit(f)/dense/add", "</script><b>x")))
     assert page.count("</script>") == 3
     assert "<b>x" not in page
+
+
+def test_names_that_hold_line_feeds_stay_one_each() -> None:
+    facts = survey(FUSED)
+    nodes = facts.module.main().nodes
+    nodes[1].name = "a\nb"
+    data = json.loads(packed(html_page(facts), "data"))
+    assert data["graphs"][0]["names"] == [node.name for node in nodes]
 
 
 def test_repeated_layers_are_drawn_once() -> None:

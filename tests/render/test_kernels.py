@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import irscope
+from irscope.analysis.survey import Survey
 from irscope.api.options import LintOptions
 from irscope.api.planning import kernel_plan
 from irscope.cli.main import main
@@ -18,8 +19,9 @@ from irscope.lint.proven.words import answer_lines
 from irscope.query.choose import Wanted, choose
 from irscope.render.dot import dot_text
 from irscope.render.drawing import DrawingOptions, view_of
+from irscope.render.overview import overview
 from irscope.render.svg import svg_text
-from irscope.render.view import Box, Drawing
+from irscope.render.view import Box, BoxOptions, Drawing
 from tests.render.test_json_and_html import packed
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -154,3 +156,13 @@ def test_a_drawing_for_no_policy_is_refused(policy: str, format: str, tmp_path: 
     (tmp_path / "m.hlo").write_text(TEXT)
     assert main(["show", str(tmp_path / "m.hlo"), "--format", format, "--policy", policy]) == 2
     assert "--policy names no policy" in capsys.readouterr().err
+
+
+def test_an_overview_counts_a_value_that_is_read_twice_by_one_node_once() -> None:
+    steps = [f"  e{i} = f32[64,64] exponential(d{i - 1})\n"
+             f"  d{i} = f32[64,64] dot(e{i}, e{i}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n" for i in range(1, 31)]
+    reading = irscope.load("HloModule m\n\nENTRY e {\n  d0 = f32[64,64] parameter(0)\n" + "".join(steps) + "  ROOT t = f32[64,64] tanh(d30)\n}\n")
+    plan = kernel_plan(reading, reading.module(), "xla-cpu")
+    view = overview(Survey(reading.module()), reading.module().main(), BoxOptions(max_boxes=80, plan=plan))
+    stored = [link.stored for link in view.links if link.stored]
+    assert stored and all(len(edges) == len({id(edge) for edge in edges}) for edges in stored)

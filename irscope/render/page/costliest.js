@@ -43,9 +43,9 @@ function costliestTab(panel) {
   if (page.numbers || page.numberFault) numbersPart(panel);
   panel.append(make("h2", "costliest"), make("p", "share of the estimated time; equal operations count together, over all runs", "faint"));
   panel.append(longList(page.data.costliest, ([at, title, share, flops, bytes, times, source]) => {
-    const row = button("", () => jump(at), "item"), bar = make("span", "", "bar");
+    const row = button("", () => jump(at), "item"), bar = make("span", "", "bar"), found = find(at);
     bar.style.width = 100 * share / (page.data.costliest[0][2] || 1) + "%";
-    row.append(bar, make("b", percent(share) + " "), make("span", title), make("span", ` %${at.slice(at.lastIndexOf("/") + 1)}`, "faint"),
+    row.append(bar, make("b", percent(share) + " "), make("span", title), make("span", ` %${found ? graph(found[0]).names[found[1]] : at}`, "faint"),
       make("span", [times === 1 ? "" : `\u00d7${count(times)}`, flopsText(flops), bytesText(bytes), source].filter(Boolean).join("  "), "line"));
     return row;
   }));
@@ -54,7 +54,7 @@ function costliestTab(panel) {
     button(page.critical ? "leave out of the drawing (p)" : "draw it (p)", () => { showCritical(!page.critical); details(); }));
   panel.append(longList(working, v => {
     const row = button("", () => select(v, true), "item");
-    row.append(make("b", percent(whole ? g.cost(v) / whole : 0) + " "), make("span", g.label(v)), make("span", ` %${g.names[v]}  ${g.type(v)}`, "faint"));
+    row.append(make("b", (g.isOpen(v) && !g.cost(v) ? "?" : percent(whole ? g.cost(v) / whole : 0)) + " "), make("span", g.label(v)), make("span", ` %${g.names[v]}  ${g.type(v)}`, "faint"));
     return row;
   }));
   if (!page.numbers && !page.numberFault) { panel.append(make("h2", "your numbers")); numbersPart(panel); }

@@ -3,7 +3,7 @@
 // Of one policy and one graph: the kernels of each node, and the numbers of the unfused edges by their ends.
 class GraphPlan {
   constructor(plan, g) {
-    const columns = plan.graphs[g.name] || { kernels: [], of: {} };
+    const columns = Object.hasOwn(plan.graphs, g.name) ? plan.graphs[g.name] : { kernels: [], of: {} };
     this.plan = plan;
     this.kernels = columns.kernels;
     this.of = columns.of;
@@ -36,9 +36,13 @@ function edgesIn(plan, name) {
 function edgeInfo(plan, i) {
   const [home, producer, consumer, names, some, group, bytes, us, ...texts] = plan.edges[i];
   const [reason, rule, cause, fix, releases, about, carries] = texts.map(t => plan.texts[t]), name = home < 0 ? "" : plan.in[home];
-  const number = name ? page.data.graphs.findIndex(g => g.name === name) : -1, g = number >= 0 && producer >= 0 ? graph(number) : null;
+  const number = numberOfGraph(name), g = number >= 0 && producer >= 0 ? graph(number) : null;
   return { i, graph: name, number, producer, consumer, names: g ? [g.names[producer], g.names[consumer]] : names, inner: g && names ? names : null, some: some === 1, group,
     bytes, us, reason, rule, cause, fix, releases, about, carries };
+}
+function numberOfGraph(name) {
+  page.numberByName ??= new Map(page.data.graphs.map((g, i) => [g.name, i]));
+  return page.numberByName.get(name) ?? -1;
 }
 function edgeTitle(e) { return `%${e.names[0]} \u2192 %${e.names[1]}`; }
 function edgeCost(e) { return [e.us ? timeText(e.us) : "", e.bytes ? bytesText(e.bytes) : ""].filter(Boolean).join(", "); }
@@ -68,7 +72,15 @@ function edgeCard(e, others = []) {
   return card;
 }
 
-function groupOf(plan, e) { return plan.edges.map((row, i) => row[5] === e.group && i !== e.i ? i : -1).filter(i => i >= 0).map(i => edgeInfo(plan, i)); }
+// The numbers of the edges of each group of equal ones.
+function groupsOf(plan) {
+  if (!plan.groups) {
+    plan.groups = new Map();
+    plan.edges.forEach((row, i) => { if (plan.groups.has(row[5])) plan.groups.get(row[5]).push(i); else plan.groups.set(row[5], [i]); });
+  }
+  return plan.groups;
+}
+function groupOf(plan, e) { return groupsOf(plan).get(e.group).filter(i => i !== e.i).map(i => edgeInfo(plan, i)); }
 
 // The tab with all edges that are not fused, the costliest first; those that are alike are one row.
 function edgesTab(panel) {
@@ -76,8 +88,7 @@ function edgesTab(panel) {
   if (!plan) { panel.append(make("p", page.data.plans.length ? "choose a policy above" : "irscope show FILE -o page.html --policy auto finds the edges that are not fused", "faint")); return; }
   panel.append(make("p", `not fused under ${plan.name}; what costs most stands first`, "faint"));
   for (const text of [plan.why, ...plan.remarks]) if (text) panel.append(make("p", text, "faint"));
-  const groups = new Map();
-  plan.edges.forEach((row, i) => { if (groups.has(row[5])) groups.get(row[5]).push(i); else groups.set(row[5], [i]); });
+  const groups = groupsOf(plan);
   if (!groups.size) { panel.append(make("p", "every edge is fused")); return; }
   panel.append(longList([...groups.values()], members => {
     const infos = members.map(i => edgeInfo(plan, i)), e = infos[0], row = button("", () => showEdge(e), "item");
@@ -93,8 +104,7 @@ function showEdge(e) {
   if (e.number >= 0) {
     if (e.number !== page.graph.number) go(e.number, true);
     const g = page.graph;
-    for (const v of [e.producer, e.consumer]) if (g.seen(v) >= 0) g.reveal(g.seen(v));
-    page.view = g.layout(); sortItems();
+    if ([e.producer, e.consumer].filter(v => g.seen(v) >= 0 && g.reveal(g.seen(v))).length) { page.view = g.layout(); sortItems(); }
     const link = page.view.links.find(l => l.stored.includes(e.i));
     if (link) { selectEdge(link, true); return; }
   }
@@ -127,7 +137,7 @@ function edgeDetails(panel) {
   }
   const infos = edges.map(i => edgeInfo(plan, i)), byGroup = new Map();
   for (const e of infos) if (!byGroup.has(e.group)) byGroup.set(e.group, e);
-  for (const e of byGroup.values()) panel.append(edgeCard(e, groupOf(plan, e)));
+  if (infos.length) panel.append(longList([...byGroup.values()], e => edgeCard(e, groupOf(plan, e))));
   if (edges.length || a === undefined) return;
   if (!plan) { panel.append(make("p", page.data.plans.length ? "choose a policy above: it says whether this edge is fused" : "irscope show FILE -o page.html --policy auto says whether this edge is fused", "faint")); return; }
   const shared = pairs.length === 1 ? g.plan.kernelsOf(pairs[0][0]).filter(k => g.plan.kernelsOf(pairs[0][1]).includes(k)) : [];

@@ -24,6 +24,7 @@ function listen() {
     else if (hit && hit.link) selectEdge(hit.link);
     else select(hit ? hit.place : null);
   });
+  canvas.addEventListener("pointercancel", () => { canvas.classList.remove("drag"); drag = null; });
   canvas.addEventListener("pointerleave", () => { page.hover = null; $("tip").hidden = true; draw(); });
   canvas.addEventListener("dblclick", e => {
     const hit = at(e);

@@ -59,7 +59,7 @@ function save(kind) {
   c.fillStyle = page.data.themes[page.dark ? "dark" : "light"].background; c.fillRect(0, 0, canvas.width, canvas.height);
   c.setTransform(scale, 0, 0, scale, MARGIN * scale, MARGIN * scale);
   scene(c, EVERYTHING, 1);
-  canvas.toBlob(blob => offer(blob, name), "image/png");
+  canvas.toBlob(blob => { if (blob) offer(blob, name); else announce("the drawing is too large for a PNG in this browser: save SVG"); }, "image/png");
 }
 
 function offer(blob, name) {

@@ -7,7 +7,7 @@ class GraphModel {
   constructor(data, number) {
     const g = data.graphs[number];
     Object.assign(this, { data, number, name: g.name, raw: g, n: g.title.length, root: g.root });
-    this.names = g.names.split("\n");
+    this.names = g.names;
     this.section = g.section.slice();
     this.parent = g.sections.map(s => s[1]);
     this.depth = [];
@@ -62,7 +62,7 @@ class GraphModel {
     }
     return this._level[v];
   }
-  isOpen(v) { return this.unknown.has(v); }
+  isOpen(v) { return !this.raw.flops.length || this.unknown.has(v); }
   costText(v) { return `${flopsText(this.flops(v), this.isOpen(v))}, ${bytesText(this.bytes(v), this.isOpen(v))}`; }
   cost(v) { return Math.max(this.flops(v) / 16, this.bytes(v)); }
   operands(v) { return this.raw.operands[v].map(d => v - d); }
@@ -90,20 +90,29 @@ class GraphModel {
   // The drawn node that stands for a node of a folded copy; -1 where none does.
   first(v) { while (v >= 0 && this.same[v] !== -2) v = this.same[v]; return v; }
 
-  // Edges between drawn nodes, what is looked through left out: arrays of both ends, of the unfused edges on the way, and of whether it
+  // Edges between drawn nodes, what is looked through left out: arrays of both ends, of the set of unfused edges on the way, and of whether it
   // leads to the next copy.
   edges() {
     if (this._edges) return this._edges;
     const from = [], to = [], next = [], stored = [], known = new Map(), later = [];
     const add = (source, target, key, isNext, edges) => {
       const i = known.get(key);
-      if (i === undefined) { known.set(key, from.length); from.push(source); to.push(target); next.push(isNext); stored.push(edges || null); }
-      else if (edges) stored[i] = stored[i] ? [...stored[i], ...edges] : edges;
+      if (i === undefined) { known.set(key, from.length); from.push(source); to.push(target); next.push(isNext); stored.push(edges && new Set(edges)); }
+      else if (edges) { stored[i] ??= new Set(); for (const e of edges) stored[i].add(e); }
     };
     for (let v = 0; v < this.n; v++) {
       if (this.raw.fold[v] !== "b") continue;
-      const target = this.first(v), stack = [];
-      const push = (user, before) => { for (const o of this.operands(user).reverse()) stack.push([o, before || (this.plan && this.plan.stored(o, user)) || null]); };
+      const target = this.first(v), stack = [], looked = new Map();
+      // Tuples that nest may hold the same one often: each is looked through once for each unfused edge that leads to it.
+      const push = (user, before) => {
+        for (const o of new Set(this.operands(user).reverse())) {
+          const edges = before || (this.plan && this.plan.stored(o, user)) || null;
+          if (!looked.has(o)) looked.set(o, new Set());
+          else if (looked.get(o).has(edges)) continue;
+          looked.get(o).add(edges);
+          stack.push([o, edges]);
+        }
+      };
       push(v, null);
       while (stack.length) {
         const [o, edges] = stack.pop(), fold = this.raw.fold[o];
@@ -141,14 +150,15 @@ class GraphModel {
       if (link) {
         link.n++; link.pairs.push([from[i], to[i]]);
         if (!next[i]) link.next = false;
-        if (stored[i]) link.stored = [...link.stored, ...stored[i]];
+        for (const e of stored[i] || []) link.stored.add(e);
         continue;
       }
-      found.set(key, { a, b, n: 1, next: next[i], stored: stored[i] || [], pairs: [[from[i], to[i]]] });
+      found.set(key, { a, b, n: 1, next: next[i], stored: new Set(stored[i]), pairs: [[from[i], to[i]]] });
       targets.set(a, (targets.get(a) || 0) + 1);
     }
     const links = [], stubs = new Map();
     for (const link of found.values()) {
+      link.stored = [...link.stored];
       if (targets.get(link.a) > CROWD) { if (!stubs.has(link.b)) stubs.set(link.b, []); stubs.get(link.b).push(link.a); }
       else links.push(link);
     }
@@ -303,8 +313,12 @@ class GraphModel {
     }
     return !this._filled[sectionOfPlace(place)];
   }
-  // Open every section around a node.
-  reveal(v) { for (let s = this.section[this.first(v) < 0 ? v : this.first(v)]; s >= 0; s = this.parent[s]) this.open.add(s); }
+  // Open every section around a node; returns whether one was closed, and the drawing is to be laid out again.
+  reveal(v) {
+    const before = this.open.size;
+    for (let s = this.section[this.first(v) < 0 ? v : this.first(v)]; s >= 0; s = this.parent[s]) this.open.add(s);
+    return this.open.size > before;
+  }
 }
 
 // The many links between two frames, or between a frame and a box, as the one of most values.
@@ -318,7 +332,7 @@ function bundled(links) {
   for (const group of groups.values()) {
     if (group.length <= 2) kept.push(...group);
     else kept.push({ ...group.reduce((m, l) => l.n > m.n ? l : m), n: group.reduce((n, l) => n + l.n, 0),
-      stored: group.flatMap(l => l.stored), pairs: group.flatMap(l => l.pairs) });
+      stored: [...new Set(group.flatMap(l => l.stored))], pairs: group.flatMap(l => l.pairs) });
   }
   return kept;
 }

@@ -7,7 +7,8 @@ function readNumbers(text, file) {
   const json = JSON.parse(text), events = Array.isArray(json.traceEvents) ? json.traceEvents : Array.isArray(json) && json.some(e => e && e.ph) ? json : null;
   if (events) return { label, unit: "us", rows: readTrace(events) };
   const pairs = Array.isArray(json) ? json.map(row => Array.isArray(row) ? row : [row && row.name, row && (row.value ?? row.number ?? row.time)]) : Object.entries(json);
-  const rows = new Map(pairs.filter(([name, n]) => typeof name === "string" && typeof n === "number" && isFinite(n)));
+  const rows = new Map();
+  for (const [name, n] of pairs) if (typeof name === "string" && typeof n === "number" && isFinite(n)) rows.set(name, (rows.get(name) || 0) + n);
   if (!rows.size) throw new Error("no numbers: expected {\"name\": number, ...}, [[\"name\", number], ...] or a Chrome trace");
   return { label, unit: "", rows };
 }
@@ -28,11 +29,11 @@ function readTable(text) {
 // name their module, those of other modules are left out.
 function readTrace(events) {
   const mine = page.data.name.toLowerCase(), module = e => String((e.args && e.args.hlo_module) || "").replace(/\(\d+\)$/, "").toLowerCase();
-  const complete = events.filter(e => e && e.ph === "X" && isFinite(e.dur)), here = complete.some(e => module(e) === mine), rows = new Map();
+  const complete = events.filter(e => e && e.ph === "X" && typeof e.dur === "number" && isFinite(e.dur)), here = complete.some(e => module(e) === mine), rows = new Map();
   for (const e of complete) {
     if (here && module(e) && module(e) !== mine) continue;
     const name = String((e.args && (e.args.hlo_op || e.args.name)) || e.name || "");
-    if (name) rows.set(name, (rows.get(name) || 0) + Number(e.dur));
+    if (name) rows.set(name, (rows.get(name) || 0) + e.dur);
   }
   if (!rows.size) throw new Error("the trace holds no complete events (ph X) with a duration");
   return rows;

@@ -17,7 +17,7 @@ function colours(place) {
     const mine = g.plan.kernelsOf(place);
     return mine.length === 1 ? KERNEL_COLOURS[hash(g.plan.kernels[mine[0]]) % KERNEL_COLOURS.length] : theme.classes.free;
   }
-  if (page.colour === "dtype") return page.data.dtypes[dtypeOf(place)] || theme.classes.free;
+  if (page.colour === "dtype") return Object.hasOwn(page.data.dtypes, dtypeOf(place)) ? page.data.dtypes[dtypeOf(place)] : theme.classes.free;
   return theme.classes[g.klass(place)] || theme.classes.custom;
 }
 

@@ -70,7 +70,7 @@ function parseQuery(text) {
     if (!["word", "text", "regex"].includes(value.kind)) throw fault(`expected a value after ${compare.text}`, value);
     const equal = compare.text !== "!=";
     if (kind === "flag") {
-      const wanted = { true: true, yes: true, 1: true, false: false, no: false, 0: false }[value.text.toLowerCase()];
+      const wanted = new Map([["true", true], ["yes", true], ["1", true], ["false", false], ["no", false], ["0", false]]).get(value.text.toLowerCase());
       if (wanted === undefined || !["=", "==", "!="].includes(compare.text)) throw fault(`${name} is true or false`, value);
       return (g, v) => Boolean(ask(g, v)) === (wanted === equal);
     }

@@ -25,7 +25,7 @@ async function start() {
   try { page.data = JSON.parse(await inflate("data")); }
   catch (error) { $("wait").textContent = "this browser cannot unpack the graph (" + error.message + "); any browser of 2023 or later can"; return; }
   page.dark = typeof matchMedia === "function" && matchMedia("(prefers-color-scheme: dark)").matches;
-  $("name").textContent = page.data.name;
+  $("name").textContent = visible(page.data.name);
   listen();
   if (page.data.plans.length) page.plan = 0;
   policies();
@@ -82,7 +82,7 @@ function openWhatFits(g) {
 function redo() { page.view = page.graph.layout(); sortItems(); outline(); crumbs(); legend(); draw(); }
 
 function sortItems() { page.sorted = [...page.view.items.values()].sort((a, b) => a.y - b.y); page.most = page.sorted.reduce((m, i) => Math.max(m, costOf(i.place)), 0) || 1;
-  page.largest = Math.max(0, ...page.view.extras.numbers.values()) || 1;
+  page.largest = [...page.view.extras.numbers.values()].reduce((m, n) => Math.max(m, n), 0) || 1;
 }
 function costOf(place) {
   if (place >= 0) return page.graph.cost(place);
@@ -117,8 +117,7 @@ function select(place, centre) {
   page.shown = place;
   if (place !== null && place >= 0) { const seen = page.graph.seen(place); page.shown = seen >= 0 ? seen : null; }
   if (centre && page.shown !== null) {
-    if (page.shown >= 0) page.graph.reveal(page.shown);
-    page.view = page.graph.layout(); sortItems();
+    if (page.shown >= 0 && page.graph.reveal(page.shown)) { page.view = page.graph.layout(); sortItems(); }
     const item = page.view.items.get(page.shown);
     if (item) centreOn(item.x, item.y);
   }
@@ -131,11 +130,14 @@ function centreOn(x, y) { page.scale = Math.max(page.scale, READABLE); const c =
 function announce(text) { $("said").textContent = text; }
 function sayMore(place) { const lines = place === null || !page.view.extras ? [] : page.view.extras.lines.get(place) || []; return lines.length ? ": " + lines.join(", ") : ""; }
 
-// The number of a graph and a node of it; where no such graph is, the first node of that name.
+// The number of a graph and of its node by "graph/name", or those of the first node of a name. Both names may hold slashes.
 function find(name) {
-  const slash = name.lastIndexOf("/"), of = slash > 0 ? name.slice(0, slash) : null, plain = (slash > 0 ? name.slice(slash + 1) : name).replace(/^%/, "");
+  const plain = name.replace(/^%/, "");
   for (let i = 0; i < page.data.graphs.length; i++) {
-    if (of !== null && page.data.graphs[i].name !== of) continue;
+    const of = page.data.graphs[i].name + "/", v = name.startsWith(of) ? graph(i).names.indexOf(name.slice(of.length).replace(/^%/, "")) : -1;
+    if (v >= 0) return [i, v];
+  }
+  for (let i = 0; i < page.data.graphs.length; i++) {
     const v = graph(i).names.indexOf(plain);
     if (v >= 0) return [i, v];
   }
@@ -146,16 +148,16 @@ function address() {
   const g = page.graph, at = page.selected !== null && page.selected >= 0 ? g.name + "/" + g.names[page.selected] : "";
   const open = [...g.open].filter(s => s).join("."), pair = page.edge && page.edge.pairs && page.edge.pairs.length ? page.edge.pairs[0].map(v => g.names[v]).join(">") : "";
   const text = new URLSearchParams({ ...(g.number ? { graph: g.name } : {}), ...(at ? { node: at } : {}), ...(pair ? { edge: pair } : {}),
-    ...(page.plan ? { policy: currentPlan().name } : {}), ...(open.length < 600 ? { open } : {}) }).toString();
+    ...(page.data.plans.length && page.plan !== 0 ? { policy: page.plan === null ? "" : currentPlan().name } : {}), ...(open.length < 600 ? { open } : {}) }).toString();
   if (typeof history !== "undefined") try { history.replaceState(null, "", "#" + text); } catch { /* some browsers refuse on file: */ }
 }
 function fromAddress() {
   const wanted = new URLSearchParams(location.hash.slice(1));
   const number = page.data.graphs.findIndex(g => g.name === wanted.get("graph"));
   const plan = page.data.plans.findIndex(p => p.name === wanted.get("policy"));
-  if (plan > 0) choosePlan(plan);
+  if (plan > 0) choosePlan(plan); else if (wanted.get("policy") === "" && page.data.plans.length) choosePlan(null);
   if (number > 0) go(number);
-  if (wanted.get("open")) { page.graph.open = new Set([0, ...wanted.get("open").split(".").map(Number).filter(s => s < page.graph.parent.length)]); redo(); begin(); }
+  if (wanted.get("open")) { page.graph.open = new Set([0, ...wanted.get("open").split(".").map(Number).filter(s => Number.isInteger(s) && s > 0 && s < page.graph.parent.length)]); redo(); begin(); }
   const node = wanted.get("node") && find(wanted.get("node"));
   if (node) { if (node[0] !== page.graph.number) go(node[0]); select(node[1], true); }
   const ends = (wanted.get("edge") || "").split(">").map(name => page.graph.names.indexOf(name));
