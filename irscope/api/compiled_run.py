@@ -73,7 +73,7 @@ def _by_llvm(options: RunOptions, ready: Preparation, store: ProgramStore | None
         model = compile_module(ready.module, ready.arrays.weights, lowering, options.cpu, use_cache, tuner)
     if tuner is not None:
         watch.note(f"{tuner.changed} of {tuner.tried} kernels that have several schedules run faster with another than the rules choose")
-    if store is not None and not ready.has_arguments:
+    if store is not None and not ready.has_own_data:
         _store(options, ready, model, store, watch.notes)
     with watch.stage("running"):
         call = model.bind(ready.arrays.inputs())

@@ -17,6 +17,7 @@ from irscope.backends import cache
 from tests.backends.test_cache import give_away
 from tests.cli.test_startup import modules_after
 from tests.conftest import Cli
+from tests.formats.test_onnx import external
 
 ADD = "ENTRY main { x = f32[3] parameter(0)\n y = f32[3] parameter(1)\n ROOT s = f32[3] add(x, y) }\n"
 SIZED = "graph(%x : Tensor, %k : int):\n  %a : Tensor = aten::nonzero(%x)\n  %b : Tensor = aten::mul(%a, %k)\n  return (%b)\n"
@@ -125,6 +126,17 @@ def test_the_content_counts_and_not_the_path(tmp_path: Path) -> None:
     one.write_text(ADD.replace("add(", "multiply("))
     changed = ran(one)
     assert not changed.from_cache and not same(changed, ran(two))
+
+
+def test_a_program_whose_constants_lie_in_other_files_is_not_stored(tmp_path: Path) -> None:
+    path = external(tmp_path, "w.bin")
+    x = np.zeros(2, np.float32)
+    for values in ([2, 3], [2, 3], [5, 7]):
+        (tmp_path / "w.bin").write_bytes(b"skip" + np.array(values, np.float32).tobytes())
+        made = ran(path, inputs=of(x=x))
+        assert (made.outputs[0].tolist(), made.from_cache) == (values, False)
+        model = irscope.compile(path)
+        assert (model(x)[0].tolist(), model.from_cache) == (values, False)
 
 
 def test_notes_are_repeated(cli: Cli, tmp_path: Path) -> None:
