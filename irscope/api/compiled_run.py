@@ -25,7 +25,7 @@ from irscope.backends.loaded_model import Model
 from irscope.backends.model import compile_module, compiled_program, ports_of
 from irscope.backends.tuning import Tuning
 from irscope.backends.varying import reference_results
-from irscope.lazy import Array
+from irscope.lazy import Array, np
 from irscope.ops import hlo
 from irscope.ops.module_attributes import Interface, Prepared
 from irscope.source import UserError
@@ -96,7 +96,7 @@ def _store(options: RunOptions, ready: Preparation, model: Model, store: Program
     inputs = [InputPort(ports[n], n, arrays.given_names.get(n), ports[n].name in prepared_as.weights) for n in arrays.input_numbers()]
     facts = RunFacts(inputs, outputs, ready.renamed, _result_paths(ready, len(model.outputs)), notes, store.files, model.flops,
                      module.flushes_denormals)
-    numbers = [name for name in ready.read if prepared_as.measured or (prepared_as.consumed and store.inputs[name].size == 1)]
+    numbers = [name for name in ready.read if prepared_as.measured or (prepared_as.consumed and np.asarray(store.inputs[name]).size == 1)]
     store.keep(StoredProgram(compiled_program(model), facts), ready.read, numbers, options.cache_weights)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from operator import index
 from typing import Any
 
 from irscope.formats import FORMATS
@@ -95,6 +96,10 @@ class InputOptions(FormatOptions):
                                                    metavar="NAME=8,3,224", multiple=True, parse=read_shapes)
     dtypes: Mapping[str, str] = option(dict, "Bind the dtype of an input that the text leaves open.", "--dtype",
                                        metavar="NAME=f32", multiple=True, parse=read_dtypes)
+
+    def __post_init__(self) -> None:
+        """Sizes may be integers of any type, such as numpy's: everything behind reads Python's."""
+        object.__setattr__(self, "shapes", {name: tuple(map(index, shape)) for name, shape in self.shapes.items()})
 
 
 # ---------------------------------------------------------------------- show, stats

@@ -20,7 +20,8 @@ from irscope.source.arrays import Joined
 @dataclass(frozen=True, slots=True)
 class Preparation:
     """A module with everything bound, its arrays, the names of the given inputs that were looked at, and names of inputs by their places
-    in the user's call. ``has_own_data``: inputs are in the dump itself, or constants in files beside it, which no key of the cache covers."""
+    in the user's call. ``has_own_data``: inputs are in the dump itself, or constants in files beside it, which no key of the cache
+    covers."""
 
     module: Module
     arrays: Arrays

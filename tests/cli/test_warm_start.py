@@ -6,14 +6,17 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import irscope
-from irscope.api import RunOptions, RunResult
+from irscope.api import RunOptions, RunResult, stored_programs
 from irscope.backends import cache
+from irscope.backends.program_key import digest_of_file
+from irscope.source.files import MAX_BYTES
 from tests.backends.test_cache import give_away
 from tests.cli.test_startup import modules_after
 from tests.conftest import Cli
@@ -137,6 +140,39 @@ def test_a_program_whose_constants_lie_in_other_files_is_not_stored(tmp_path: Pa
         assert (made.outputs[0].tolist(), made.from_cache) == (values, False)
         model = irscope.compile(path)
         assert (model(x)[0].tolist(), model.from_cache) == (values, False)
+
+
+def test_a_file_that_changes_while_its_key_is_made_is_not_stored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "a.hlo"
+    path.write_text(ADD)
+    given = of(x=np.ones(3, np.float32), y=np.ones(3, np.float32))
+
+    def digest_and_change(file: str) -> str | None:
+        digest = digest_of_file(file)
+        path.write_text(ADD.replace("add(", "subtract("))
+        return digest
+    with monkeypatch.context() as patched:
+        patched.setattr(stored_programs, "digest_of_file", digest_and_change)
+        assert ran(path, inputs=given).outputs[0].tolist() == [0, 0, 0]
+    path.write_text(ADD)
+    assert ran(path, inputs=given).outputs[0].tolist() == [2, 2, 2]
+
+
+def test_a_file_larger_than_any_dump_is_not_hashed(tmp_path: Path) -> None:
+    path = tmp_path / "large.hlo"
+    with open(path, "wb") as file:
+        file.truncate(MAX_BYTES + 1)  # sparse: it takes no space on the disk
+    assert digest_of_file(str(path)) is None
+
+
+def test_options_may_be_of_types_of_numpy() -> None:
+    text = "ENTRY main { x = f32[<=4] parameter(0)\n ROOT s = f32[<=4] negate(x) }\n"
+    shapes: Any = MappingProxyType({"x": (np.int64(3),)})
+    int_of_numpy: Any = np.int64(1)
+    options = RunOptions(shapes=shapes, fill_elided=True, seed=int_of_numpy)
+    assert [ran(text, options).from_cache for _ in range(2)] == [False, True]
+    assert [irscope.compile(text, shapes=shapes).from_cache for _ in range(2)] == [False, True]
+    assert not irscope.compile(text, shapes={"x": (2,)}).from_cache
 
 
 def test_notes_are_repeated(cli: Cli, tmp_path: Path) -> None:
