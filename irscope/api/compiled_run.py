@@ -25,6 +25,7 @@ from irscope.backends.loaded_model import Model
 from irscope.backends.model import compile_module, compiled_program, ports_of
 from irscope.backends.tuning import Tuning
 from irscope.backends.varying import reference_results
+from irscope.graph import Reading
 from irscope.lazy import Array, np
 from irscope.ops import hlo
 from irscope.ops.module_attributes import Interface, Prepared
@@ -49,9 +50,8 @@ def run(what: Source, options: RunOptions, given: Files, store: ProgramStore | N
     if options.expect:
         result.comparisons += compared_with_file(options, ports_of(ready.module)[1], result, ready.module.flushes_denormals)
     if options.expect_from:
-        other = options.expect_from
 
-        def ran(own: RunOptions, shared: Mapping[str, Array]) -> Ran:
+        def ran(other: Reading, own: RunOptions, shared: Mapping[str, Array]) -> Ran:
             theirs = prepared(other, own, Files(shared, given.weights, given.constants, given.opened), watch)
             return Ran(theirs.module, theirs.arrays, _once(own, theirs, None, NoteRecorder(watch)).outputs)
         result.comparisons += compare_with_dump(options, Ran(ready.module, ready.arrays, result.outputs), ran, watch)
