@@ -24,7 +24,7 @@ def print_tables(request: RunOptions, result: RunResult) -> None:
     for heading in ("output", "type", "values"):
         table.add_column(heading, overflow="fold")
     for i, array in enumerate(result.outputs[:20]):
-        table.add_row(result.label(i), type_of(array), Text(range_of(array)))
+        table.add_row(Text(result.label(i)), type_of(array), Text(range_of(array)))
     if len(result.outputs) > 20:
         table.add_row("...", f"{len(result.outputs) - 20} more", "")
     console.print(table)
