@@ -15,6 +15,7 @@ import pytest
 import irscope
 from irscope.api import RunOptions, RunResult, stored_programs
 from irscope.backends import cache
+from irscope.backends.executable import aligned_empty
 from irscope.backends.program_key import digest_of_file
 from irscope.source.files import MAX_BYTES
 from tests.backends.test_cache import give_away
@@ -348,3 +349,16 @@ def test_errors_of_compile_are_those_of_the_first_call() -> None:
     for _ in range(2):
         with pytest.raises(irscope.UserError, match="there is no input 'z' to fix"):
             irscope.compile(ADD, weights={"z": np.ones(3, np.float32)})
+
+
+@pytest.mark.parametrize("kind", ["weights", "constants"])
+def test_arrays_that_change_later_do_not_change_a_model(kind: str) -> None:
+    given = {"weights": "parameter(1)", "constants": "constant({...})"}[kind]
+    text = ADD.replace("parameter(1)", given)
+    fixed = aligned_empty(np.dtype(np.float32), (3,))  # compiled code can read it in place
+    options: Any = {kind: {"y": fixed}}
+    for _ in range(2):
+        fixed[...] = 1
+        model = irscope.compile(text, **options)
+        fixed[...] = 7
+        assert model(np.ones(3, np.float32))[0].tolist() == [2, 2, 2]
