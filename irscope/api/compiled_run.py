@@ -18,7 +18,7 @@ from irscope.api.stored_programs import InputPort, NoteRecorder, ProgramStore, R
 from irscope.api.timing import timed
 from irscope.api.watching import Watcher
 from irscope.backends.arguments import fitted
-from irscope.backends.cache import refusal
+from irscope.backends.cache import LARGEST_ENTRY, refusal
 from irscope.backends.comparison import ResultComparison, compare_all
 from irscope.backends.executable import Port
 from irscope.backends.loaded_model import Model
@@ -29,6 +29,7 @@ from irscope.graph import Reading
 from irscope.lazy import Array, np
 from irscope.ops import hlo
 from irscope.ops.module_attributes import Interface, Prepared
+from irscope.render.units import bytes_
 from irscope.source import UserError
 from irscope.source.arrays import read_arrays
 
@@ -74,7 +75,7 @@ def _by_llvm(options: RunOptions, ready: Preparation, store: ProgramStore | None
     if tuner is not None:
         watch.note(f"{tuner.changed} of {tuner.tried} kernels that have several schedules run faster with another than the rules choose")
     if store is not None and not ready.has_own_data:
-        _store(options, ready, model, store, watch.notes)
+        _store(options, ready, model, store, watch)
     with watch.stage("running"):
         call = model.bind(ready.arrays.inputs())
         call()
@@ -89,15 +90,19 @@ def _by_llvm(options: RunOptions, ready: Preparation, store: ProgramStore | None
     return result
 
 
-def _store(options: RunOptions, ready: Preparation, model: Model, store: ProgramStore, notes: list[str]) -> None:
-    """Store a program for later runs."""
+def _store(options: RunOptions, ready: Preparation, model: Model, store: ProgramStore, watch: NoteRecorder) -> None:
+    """Store a program for later runs. A note reports that its weights are too large where it is requested to store them."""
     module, arrays, prepared_as = ready.module, ready.arrays, Prepared.of(ready.module)
     ports, outputs = ports_of(module)
     inputs = [InputPort(ports[n], n, arrays.given_names.get(n), ports[n].name in prepared_as.weights) for n in arrays.input_numbers()]
-    facts = RunFacts(inputs, outputs, ready.renamed, _result_paths(ready, len(model.outputs)), notes, store.files, model.flops,
+    facts = RunFacts(inputs, outputs, ready.renamed, _result_paths(ready, len(model.outputs)), watch.notes, store.files, model.flops,
                      module.flushes_denormals)
     numbers = [name for name in ready.read if prepared_as.measured or (prepared_as.consumed and np.asarray(store.inputs[name]).size == 1)]
-    store.keep(StoredProgram(compiled_program(model), facts), ready.read, numbers, options.cache_weights)
+    compiled = compiled_program(model)
+    store.keep(StoredProgram(compiled, facts), ready.read, numbers, options.cache_weights)
+    if options.cache_weights and compiled.constant_bytes > LARGEST_ENTRY:
+        watch.note(f"the program is not in the cache: its weights take {bytes_(compiled.constant_bytes)}, and an entry has at most "
+                   f"{bytes_(LARGEST_ENTRY)}")
 
 
 def _result_paths(ready: Preparation, count: int) -> tuple[str, ...]:

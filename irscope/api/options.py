@@ -288,7 +288,8 @@ class RunOptions(InputOptions):
                                 "all of device 0 first; --expect also takes result 0 of device 1 as out0@1.",
                              metavar="N", least=1, most=1024)
     no_cache: bool = option(False, "Neither read nor write the cache of compiled programs and kernels.")
-    cache_weights: bool = option(False, "Keep packed weights of any size in the cache, so that later runs need not pack them.")
+    cache_weights: bool = option(False, "Keep packed weights of up to 256 MiB in the cache (default: 4 MiB), so that later runs need not "
+                                 "pack them.")
     bench: bool = option(False, "Time the compiled program.")
     bench_seconds: float = option(1.0, "How long to time it, in seconds.", above=0)
     warmup: int = option(3, "Runs before timing starts.", least=0)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import irscope
-from irscope.api import RunOptions, RunResult, stored_programs
+from irscope.api import RunOptions, RunResult, compiled_run, stored_programs
 from irscope.backends import cache
 from irscope.backends.executable import aligned_empty
 from irscope.backends.program_key import digest_of_file
@@ -120,6 +120,16 @@ def test_many_weights_are_stored_on_request(monkeypatch: pytest.MonkeyPatch) -> 
     assert [ran(ADD, **given).from_cache for _ in range(2)] == [False, False]
     assert [ran(ADD, RunOptions(cache_weights=True), **given).from_cache for _ in range(2)] == [False, True]
     assert not ran(ADD, **given).from_cache
+
+
+def test_weights_that_are_too_large_for_an_entry_are_reported(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (cache, compiled_run):
+        monkeypatch.setattr(module, "LARGEST_ENTRY", 8)
+    (tmp_path / "a.hlo").write_text(ADD)
+    np.savez(tmp_path / "w.npz", y=np.ones(3, np.float32))
+    for _ in range(2):
+        result = cli("compile-and-run", tmp_path / "a.hlo", "--weights", tmp_path / "w.npz", "--cache-weights")
+        assert "the program is not in the cache: its weights take 12 B, and an entry has at most 8 B" in result.stderr
 
 
 def test_the_content_counts_and_not_the_path(tmp_path: Path) -> None:
